@@ -27,7 +27,7 @@ use tidegate_arena::{Arena, Charge, Share, ShareUse};
 use tidegate_journal::{AppendError as JournalRefused, Batch, Journal, Meta, Protocol, Signal, Tenant};
 use tidegate_ledger::{Counts, OpenRequest, Refusal, SubmittedRequest};
 use tidegate_limit::{AdmissionTable, Moment, Oversize};
-use tidegate_tap::{At, Tap};
+use tidegate_tap::{Tap, TapPoint};
 
 /// Decides about every request of every source. Clones share one gate.
 #[derive(Clone)]
@@ -332,7 +332,7 @@ impl Gate {
         let fits = self.fits(&open, &batch.meta);
         if let (Some(tap), Some(source), Ok(())) = (&self.0.tap, open.source(), &fits) {
             let body = batch.from.checked_add(batch.len).and_then(|end| batch.window.get(batch.from..end));
-            tap.offer(At::Source(source.name()), &batch.meta, body);
+            tap.offer(TapPoint::Source(source.name()), &batch.meta, body);
         }
         let queued = match (fits, self.place()) {
             // Queued here and not when the future is first polled: so a connection's task has room for the wait
@@ -364,7 +364,7 @@ impl Gate {
         }
         self.fits(open, &meta)?;
         if let (Some(tap), Some(source)) = (&self.0.tap, open.source()) {
-            tap.offer(At::Source(source.name()), &meta, Some(body));
+            tap.offer(TapPoint::Source(source.name()), &meta, Some(body));
         }
         Ok(())
     }

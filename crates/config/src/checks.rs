@@ -1,8 +1,8 @@
 //! Values that are each valid, but not beside each other.
 
 mod access;
+mod cleartext;
 mod destination;
-mod in_the_clear;
 mod sinks;
 mod sources;
 

@@ -96,7 +96,7 @@ macro_rules! settings {
                 Some($name { $( $field: $field?, )* })
             }
 
-            fn plain_entries(&self) -> Vec<(String, $crate::setting::Plain)> {
+            fn plain_entries(&self) -> Vec<(String, $crate::setting::PlainValue)> {
                 vec![$(
                     (stringify!($field).to_owned(), $crate::setting::Setting::plain(&self.$field))
                 ),*]
@@ -115,8 +115,8 @@ macro_rules! settings {
                 $crate::setting::Shape::Section(<Self as $crate::setting::Section>::fields())
             }
 
-            fn plain(&self) -> $crate::setting::Plain {
-                $crate::setting::Plain::Map($crate::setting::Section::plain_entries(self))
+            fn plain(&self) -> $crate::setting::PlainValue {
+                $crate::setting::PlainValue::Map($crate::setting::Section::plain_entries(self))
             }
         }
     };
@@ -233,12 +233,12 @@ macro_rules! kinds {
                 } ),*])
             }
 
-            fn plain(&self) -> $crate::setting::Plain {
+            fn plain(&self) -> $crate::setting::PlainValue {
                 use $crate::setting::Section;
                 let mut entries =
-                    vec![("type".to_owned(), $crate::setting::Plain::Text(self.kind().to_owned()))];
+                    vec![("type".to_owned(), $crate::setting::PlainValue::Text(self.kind().to_owned()))];
                 entries.extend(match self { $( $name::$variant(section) => section.plain_entries(), )* });
-                $crate::setting::Plain::Map(entries)
+                $crate::setting::PlainValue::Map(entries)
             }
         }
     };

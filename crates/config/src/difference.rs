@@ -1,7 +1,7 @@
 //! The difference between two configurations.
 
 use crate::model::Config;
-use crate::setting::{Plain, Setting};
+use crate::setting::{PlainValue, Setting};
 
 /// The settings that differ, by their paths, such as `journal.quota`; of `sinks` only that.
 pub fn differing(old: &Config, new: &Config) -> Vec<String> {
@@ -14,16 +14,16 @@ pub fn differing(old: &Config, new: &Config) -> Vec<String> {
     paths
 }
 
-fn walk(path: &str, old: &Plain, new: &Plain, paths: &mut Vec<String>) {
-    let (Plain::Map(before), Plain::Map(after)) = (old, new) else {
+fn walk(path: &str, old: &PlainValue, new: &PlainValue, paths: &mut Vec<String>) {
+    let (PlainValue::Map(before), PlainValue::Map(after)) = (old, new) else {
         if old != new {
             paths.push(path.to_owned());
         }
         return;
     };
-    let of = |entries: &[(String, Plain)], key: &str| {
+    let of = |entries: &[(String, PlainValue)], key: &str| {
         let entry = entries.iter().find(|(known, _)| known == key);
-        entry.map_or(Plain::Unset, |(_, value)| value.clone())
+        entry.map_or(PlainValue::Unset, |(_, value)| value.clone())
     };
     let added = after.iter().filter(|(key, _)| before.iter().all(|(known, _)| known != key));
     for (key, _) in before.iter().chain(added) {

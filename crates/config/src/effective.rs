@@ -1,7 +1,7 @@
 //! The configuration as it is in effect, written as YAML.
 
 use crate::model::Config;
-use crate::setting::{Plain, Setting};
+use crate::setting::{PlainValue, Setting};
 
 /// Every setting with the value in effect, as YAML that reads back as the same configuration, but for
 /// secrets: those are masked. What is not set and follows from elsewhere is left out.
@@ -11,8 +11,8 @@ pub fn effective(config: &Config) -> String {
     out
 }
 
-fn write(plain: &Plain, indent: usize, out: &mut String) {
-    let Plain::Map(entries) = plain else { return };
+fn write(plain: &PlainValue, indent: usize, out: &mut String) {
+    let PlainValue::Map(entries) = plain else { return };
     for (key, value) in entries {
         if let Some(line) = line(key, value) {
             out.push_str(&format!("{:indent$}{line}\n", ""));
@@ -22,17 +22,17 @@ fn write(plain: &Plain, indent: usize, out: &mut String) {
 }
 
 /// The line on which a setting starts; none when it is not set.
-pub(crate) fn line(key: &str, value: &Plain) -> Option<String> {
+pub(crate) fn line(key: &str, value: &PlainValue) -> Option<String> {
     let key = word(key);
     match value {
-        Plain::Unset => None,
-        Plain::Text(text) => Some(format!("{key}: {}", word(&text.replace('$', "$$")))),
-        Plain::List(items) => {
+        PlainValue::Unset => None,
+        PlainValue::Text(text) => Some(format!("{key}: {}", word(&text.replace('$', "$$")))),
+        PlainValue::List(items) => {
             let items: Vec<String> = items.iter().map(|item| inner(&item.replace('$', "$$"))).collect();
             Some(format!("{key}: [{}]", items.join(", ")))
         }
-        Plain::Map(entries) if entries.is_empty() => Some(format!("{key}: {{}}")),
-        Plain::Map(_) => Some(format!("{key}:")),
+        PlainValue::Map(entries) if entries.is_empty() => Some(format!("{key}: {{}}")),
+        PlainValue::Map(_) => Some(format!("{key}:")),
     }
 }
 

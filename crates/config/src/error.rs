@@ -29,12 +29,12 @@ pub struct Problem {
     /// The remedy; empty if there is none.
     pub help: String,
     /// Where it stands; none when the file as a whole is meant.
-    pub place: Option<Place>,
+    pub place: Option<SourcePosition>,
 }
 
 /// A place in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SourcePosition {
     /// The line, counted from 1.
     pub line: usize,
     /// The column in characters, counted from 1.
@@ -91,7 +91,7 @@ impl Invalid {
 }
 
 /// The problems found so far in one text, by byte range.
-pub(crate) struct Flaws<'a> {
+pub(crate) struct ErrorCollector<'a> {
     text: &'a str,
     found: Vec<(Range<usize>, Problem)>,
     more: usize,
@@ -103,9 +103,16 @@ pub(crate) struct Flaws<'a> {
     secrets: Vec<Range<usize>>,
 }
 
-impl<'a> Flaws<'a> {
-    pub(crate) fn new(text: &'a str) -> Flaws<'a> {
-        Flaws { text, found: Vec::new(), more: 0, hidden: Vec::new(), files: Vec::new(), secrets: Vec::new() }
+impl<'a> ErrorCollector<'a> {
+    pub(crate) fn new(text: &'a str) -> ErrorCollector<'a> {
+        ErrorCollector {
+            text,
+            found: Vec::new(),
+            more: 0,
+            hidden: Vec::new(),
+            files: Vec::new(),
+            secrets: Vec::new(),
+        }
     }
 
     /// Notes a problem, without showing what stands at `at`.
@@ -129,7 +136,7 @@ impl<'a> Flaws<'a> {
             return;
         }
         let is_secret = self.secrets.iter().any(|secret| secret.start <= at.end && at.start <= secret.end);
-        let place = Some(Place::of(self.text, at, is_shown && !is_secret));
+        let place = Some(SourcePosition::of(self.text, at, is_shown && !is_secret));
         let hidden = self.hidden.iter().find(|(range, _)| range.start <= at.start && at.end <= range.end);
         // The message may quote the value.
         let (message, help) = match hidden {

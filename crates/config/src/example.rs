@@ -2,7 +2,7 @@
 
 use crate::effective::line;
 use crate::model::Config;
-use crate::setting::{Field, Kind, Plain, Section, Shape};
+use crate::setting::{Field, Kind, PlainValue, Section, Shape};
 
 /// The longest line of a comment.
 const WIDEST: usize = 100;
@@ -13,46 +13,46 @@ const WIDEST: usize = 100;
 pub fn example() -> String {
     let mut out = String::new();
     let config = Config::default();
-    group(&Config::fields(), &config.plain_entries(), &Place { indent: 0, live: true }, &mut out);
+    group(&Config::fields(), &config.plain_entries(), &CommentState { indent: 0, live: true }, &mut out);
     out
 }
 
-struct Place {
+struct CommentState {
     indent: usize,
     /// Whether the lines count, or are commented out.
     live: bool,
 }
 
-impl Place {
-    fn deeper(&self, live: bool) -> Place {
-        Place { indent: self.indent + 2, live: self.live && live }
+impl CommentState {
+    fn deeper(&self, live: bool) -> CommentState {
+        CommentState { indent: self.indent + 2, live: self.live && live }
     }
 }
 
-fn group(fields: &[Field], values: &[(String, Plain)], place: &Place, out: &mut String) {
+fn group(fields: &[Field], values: &[(String, PlainValue)], place: &CommentState, out: &mut String) {
     for (at, field) in fields.iter().enumerate() {
         if at > 0 && place.indent == 0 {
             out.push('\n');
         }
         comment(&described(field), place, out);
         let value =
-            values.iter().find(|(name, _)| name == field.name).map_or(&Plain::Unset, |(_, value)| value);
+            values.iter().find(|(name, _)| name == field.name).map_or(&PlainValue::Unset, |(_, value)| value);
         setting(field.name, &field.shape, value, place, out);
     }
 }
 
-fn setting(name: &str, shape: &Shape, value: &Plain, place: &Place, out: &mut String) {
+fn setting(name: &str, shape: &Shape, value: &PlainValue, place: &CommentState, out: &mut String) {
     let sample = match (value, shape) {
-        (Plain::Unset, Shape::Scalar(scalar)) => Some(scalar.example.to_owned()),
-        (Plain::Unset, Shape::List(scalar)) => Some(format!("[{}]", scalar.example)),
+        (PlainValue::Unset, Shape::Scalar(scalar)) => Some(scalar.example.to_owned()),
+        (PlainValue::Unset, Shape::List(scalar)) => Some(format!("[{}]", scalar.example)),
         _ => None,
     };
     if let Some(sample) = sample {
-        emit(&format!("{name}: {sample}"), &Place { live: false, ..*place }, out);
+        emit(&format!("{name}: {sample}"), &CommentState { live: false, ..*place }, out);
         return;
     }
     emit(&line(name, value).unwrap_or_else(|| format!("{name}:")), place, out);
-    let entries: &[(String, Plain)] = if let Plain::Map(entries) = value { entries } else { &[] };
+    let entries: &[(String, PlainValue)] = if let PlainValue::Map(entries) = value { entries } else { &[] };
     match shape {
         Shape::Section(fields) => group(fields, entries, &place.deeper(true), out),
         Shape::Map { value: inner, .. } => map(inner, entries, &place.deeper(true), out),
@@ -61,11 +61,11 @@ fn setting(name: &str, shape: &Shape, value: &Plain, place: &Place, out: &mut St
 }
 
 /// The entries that a map of kinds has, and one commented out for every kind that is not among them.
-fn map(shape: &Shape, entries: &[(String, Plain)], place: &Place, out: &mut String) {
+fn map(shape: &Shape, entries: &[(String, PlainValue)], place: &CommentState, out: &mut String) {
     let Shape::Kinds(kinds) = shape else { return };
     for kind in kinds {
         let written = entries.iter().find_map(|(name, value)| match value {
-            Plain::Map(values) if type_of(values) == Some(kind.name) => {
+            PlainValue::Map(values) if type_of(values) == Some(kind.name) => {
                 Some((name.as_str(), values.as_slice()))
             }
             _ => None,
@@ -74,26 +74,26 @@ fn map(shape: &Shape, entries: &[(String, Plain)], place: &Place, out: &mut Stri
         match written {
             Some((name, values)) => entry(name, kind, values, place, out),
             None => {
-                let away = Place { live: false, ..*place };
+                let away = CommentState { live: false, ..*place };
                 let defaults = kind
                     .fields
                     .iter()
-                    .map(|field| (field.name.to_owned(), field.default.clone().unwrap_or(Plain::Unset)));
+                    .map(|field| (field.name.to_owned(), field.default.clone().unwrap_or(PlainValue::Unset)));
                 entry(kind.name, kind, &defaults.collect::<Vec<_>>(), &away, out);
             }
         }
     }
 }
 
-fn entry(name: &str, kind: &Kind, values: &[(String, Plain)], place: &Place, out: &mut String) {
+fn entry(name: &str, kind: &Kind, values: &[(String, PlainValue)], place: &CommentState, out: &mut String) {
     emit(&format!("{name}:"), place, out);
     emit(&format!("type: {}", kind.name), &place.deeper(true), out);
     group(&kind.fields, values, &place.deeper(true), out);
 }
 
-fn type_of(values: &[(String, Plain)]) -> Option<&str> {
+fn type_of(values: &[(String, PlainValue)]) -> Option<&str> {
     values.iter().find_map(|(name, value)| match value {
-        Plain::Text(kind) if name == "type" => Some(kind.as_str()),
+        PlainValue::Text(kind) if name == "type" => Some(kind.as_str()),
         _ => None,
     })
 }
@@ -111,12 +111,12 @@ fn described(field: &Field) -> String {
     doc
 }
 
-fn emit(text: &str, place: &Place, out: &mut String) {
+fn emit(text: &str, place: &CommentState, out: &mut String) {
     let hash = if place.live { "" } else { "#" };
     out.push_str(&format!("{:indent$}{hash}{text}\n", "", indent = place.indent));
 }
 
-fn comment(doc: &str, place: &Place, out: &mut String) {
+fn comment(doc: &str, place: &CommentState, out: &mut String) {
     let indent = place.indent;
     let mut line = String::new();
     // A line that starts with a word to choose starts anew; the others flow.

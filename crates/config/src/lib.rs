@@ -24,7 +24,6 @@ mod error;
 mod example;
 mod files;
 mod import;
-mod known;
 mod load;
 mod markdown;
 mod memory;
@@ -32,6 +31,7 @@ mod model;
 mod reader;
 mod schema;
 mod setting;
+mod setting_names;
 mod substitute;
 mod suggest;
 mod values;
@@ -39,7 +39,7 @@ mod yaml;
 
 pub use difference::differing;
 pub use effective::effective;
-pub use error::{Errors, Invalid, Place, Problem};
+pub use error::{Errors, Invalid, Problem, SourcePosition};
 pub use example::example;
 pub use import::thanos_limits;
 pub use load::{LONGEST_FILE, Loaded, load, load_and_look, parse};
@@ -47,10 +47,10 @@ pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin, kernel_needs, windows};
 pub use model::{
     Access, Acknowledge, Allowance, ApmAgents, Backoff, BlackholeSink, BulkAction, BulkCompression,
-    CertificateField, ClientAuth, Compression, Config, DefaultAt, Deltas, Durability, ElasticApmSource,
-    ElasticsearchSink, ElasticsearchSource, HttpFormat, HttpLogsSource, HttpMethod, HttpSink, Journal,
-    LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, Mapping, Naming, OtlpSink, OtlpSource,
-    OtlpTransport, Product, Protocol, RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Shown,
+    CertificateField, ClientAuth, Compression, Config, DefaultAt, Deltas, Durability, EffectiveTls,
+    ElasticApmSource, ElasticsearchSink, ElasticsearchSource, HttpFormat, HttpLogsSource, HttpMethod,
+    HttpSink, Journal, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, Mapping, Naming, OtlpSink,
+    OtlpSource, OtlpTransport, Product, Protocol, RemoteWriteSink, RemoteWriteSource, Retention, RumSource,
     Signal, Sink, SourceLimits, Sources, TenantOverride, Tenants, Tls, Translation, WhenFull,
 };
 pub use schema::schema;

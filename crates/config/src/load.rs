@@ -5,12 +5,12 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::checks::check;
-use crate::error::{Errors, Flaws};
+use crate::error::{ErrorCollector, Errors};
 use crate::files;
 use crate::model::{Config, default_sinks};
 use crate::reader::Reader;
 use crate::setting::{Section, Setting};
-use crate::substitute::{Outside, no_file, read_file};
+use crate::substitute::{Substitutions, no_file, read_file};
 use crate::yaml::{self, Value};
 
 /// The longest configuration file, in bytes.
@@ -24,7 +24,7 @@ pub fn parse(
     text: &str,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Config, Errors> {
-    let outside = Outside { environment, files: &no_file };
+    let outside = Substitutions { environment, files: &no_file };
     parse_with(source, text, outside, false).map(|loaded| loaded.config)
 }
 
@@ -38,9 +38,9 @@ pub struct Loaded {
 }
 
 /// `look` also checks that the files that the configuration names can be read.
-fn parse_with(source: &str, text: &str, outside: Outside<'_>, look: bool) -> Result<Loaded, Errors> {
+fn parse_with(source: &str, text: &str, outside: Substitutions<'_>, look: bool) -> Result<Loaded, Errors> {
     let text = bounded(source, text)?;
-    let mut flaws = Flaws::new(text);
+    let mut flaws = ErrorCollector::new(text);
     let config = interpret(text, outside, look, &mut flaws);
     let secrets = flaws.take_files();
     match (flaws.into_errors(source), config) {
@@ -89,10 +89,15 @@ fn load_with(path: &Path, look: bool) -> Result<Loaded, Errors> {
         Errors::of_file(&source, message, "save the file as UTF-8")
     })?;
     let environment = |name: &str| std::env::var(name).ok();
-    parse_with(&source, &text, Outside { environment: &environment, files: &read_file }, look)
+    parse_with(&source, &text, Substitutions { environment: &environment, files: &read_file }, look)
 }
 
-fn interpret(text: &str, outside: Outside<'_>, look: bool, flaws: &mut Flaws<'_>) -> Option<Config> {
+fn interpret(
+    text: &str,
+    outside: Substitutions<'_>,
+    look: bool,
+    flaws: &mut ErrorCollector<'_>,
+) -> Option<Config> {
     let root = yaml::read(text, outside, flaws)?;
     let mut config = Config::read(&root, &mut Reader::new(flaws, Config::fields))?;
     if config.sinks.is_empty() {

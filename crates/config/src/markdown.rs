@@ -2,7 +2,7 @@
 
 use crate::example::example;
 use crate::model::Config;
-use crate::setting::{Field, Plain, ScalarShape, Section, Shape};
+use crate::setting::{Field, PlainValue, ScalarShape, Section, Shape};
 
 const INTRODUCTION: &str = include_str!("markdown/introduction.md");
 
@@ -92,9 +92,9 @@ fn words(scalar: &ScalarShape) -> String {
 fn default(field: &Field) -> String {
     match &field.default {
         None => "**required**".to_owned(),
-        Some(Plain::Text(text)) => format!("`{text}`"),
-        Some(Plain::List(items)) => format!("`[{}]`", items.join(", ")),
-        Some(Plain::Unset | Plain::Map(_)) => String::new(),
+        Some(PlainValue::Text(text)) => format!("`{text}`"),
+        Some(PlainValue::List(items)) => format!("`[{}]`", items.join(", ")),
+        Some(PlainValue::Unset | PlainValue::Map(_)) => String::new(),
     }
 }
 

@@ -12,7 +12,7 @@ mod sources;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub use access::{Access, BulkAction, ClientAuth, ListenTls, ListenerTls, Shown};
+pub use access::{Access, BulkAction, ClientAuth, EffectiveTls, ListenTls, ListenerTls};
 pub use allowance::{Allowance, CertificateField, DefaultAt, SourceLimits, TenantOverride, Tenants};
 pub use journal::{Durability, Journal, WhenFull};
 pub use limits::Limits;

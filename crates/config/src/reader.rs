@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use crate::error::{Flaws, Invalid, any_of, quote};
+use crate::error::{ErrorCollector, Invalid, any_of, quote};
 use crate::setting::{Field, Setting, Shape};
 use crate::suggest::nearest;
 use crate::yaml::{Entry, Node, Value};
 
 pub(crate) struct Reader<'f, 'a> {
-    flaws: &'f mut Flaws<'a>,
+    flaws: &'f mut ErrorCollector<'a>,
     path: Vec<(String, Range<usize>)>,
     /// All settings of the top, to say where a misplaced one belongs.
     top: fn() -> Vec<Field>,
@@ -22,7 +22,7 @@ pub(crate) struct Entries<'t> {
 }
 
 impl<'f, 'a> Reader<'f, 'a> {
-    pub(crate) fn new(flaws: &'f mut Flaws<'a>, top: fn() -> Vec<Field>) -> Reader<'f, 'a> {
+    pub(crate) fn new(flaws: &'f mut ErrorCollector<'a>, top: fn() -> Vec<Field>) -> Reader<'f, 'a> {
         Reader { flaws, path: Vec::new(), top }
     }
 

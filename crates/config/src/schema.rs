@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use crate::model::Config;
-use crate::setting::{Field, MOST_ENTRIES, Plain, ScalarShape, Section, Shape};
+use crate::setting::{Field, MOST_ENTRIES, PlainValue, ScalarShape, Section, Shape};
 
 /// The JSON Schema (2020-12) of a configuration file. Whatever is not in it is refused by [`crate::parse`]
 /// too; what depends on two settings at once is only checked there.
@@ -63,7 +63,7 @@ fn property(field: &Field) -> Json {
         number["maximum"] = json!(high);
     }
     match &field.default {
-        None | Some(Plain::Unset) => {}
+        None | Some(PlainValue::Unset) => {}
         Some(default) => {
             object.insert("default".to_owned(), value(default, &field.shape));
         }
@@ -107,17 +107,17 @@ fn scalar(scalar: &ScalarShape) -> Json {
 }
 
 /// A default as JSON: numbers as numbers.
-fn value(plain: &Plain, shape: &Shape) -> Json {
+fn value(plain: &PlainValue, shape: &Shape) -> Json {
     match (plain, shape) {
-        (Plain::Text(text), Shape::Scalar(scalar)) if scalar.schema["type"] == json!("integer") => {
+        (PlainValue::Text(text), Shape::Scalar(scalar)) if scalar.schema["type"] == json!("integer") => {
             text.parse::<u64>().map_or_else(|_| json!(text), |number| json!(number))
         }
-        (Plain::Text(text), Shape::Scalar(scalar)) if scalar.schema["type"] == json!("boolean") => {
+        (PlainValue::Text(text), Shape::Scalar(scalar)) if scalar.schema["type"] == json!("boolean") => {
             json!(text == "true")
         }
-        (Plain::Text(text), _) => json!(text),
-        (Plain::List(items), _) => json!(items),
-        (Plain::Map(entries), _) => {
+        (PlainValue::Text(text), _) => json!(text),
+        (PlainValue::List(items), _) => json!(items),
+        (PlainValue::Map(entries), _) => {
             let inner = |key: &str| match shape {
                 Shape::Section(fields) => {
                     fields.iter().find(|field| field.name == key).map(|field| &field.shape)
@@ -125,13 +125,13 @@ fn value(plain: &Plain, shape: &Shape) -> Json {
                 Shape::Map { value, .. } => Some(&**value),
                 _ => None,
             };
-            let unset = |value: &Plain| matches!(value, Plain::Unset);
+            let unset = |value: &PlainValue| matches!(value, PlainValue::Unset);
             let members = entries.iter().filter(|(_, value)| !unset(value));
             members
                 .map(|(key, value)| (key.clone(), self::value(value, inner(key).unwrap_or(shape))))
                 .collect()
         }
-        (Plain::Unset, _) => Json::Null,
+        (PlainValue::Unset, _) => Json::Null,
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) trait Setting: Sized {
     /// The valid values: for the reference, the schema and the messages.
     fn shape() -> Shape;
     /// The value as one would write it.
-    fn plain(&self) -> Plain;
+    fn plain(&self) -> PlainValue;
     /// Whether it is secret, or holds secrets and nothing else.
     const IS_SECRET: bool = false;
 }
@@ -57,7 +57,7 @@ pub(crate) trait Scalar: Sized {
 pub(crate) trait Section: Sized {
     fn fields() -> Vec<Field>;
     fn read_entries(entries: &Entries<'_>, reader: &mut Reader<'_, '_>) -> Option<Self>;
-    fn plain_entries(&self) -> Vec<(String, Plain)>;
+    fn plain_entries(&self) -> Vec<(String, PlainValue)>;
 }
 
 /// A setting that a range can be declared for.
@@ -93,7 +93,7 @@ pub(crate) struct Field {
     pub(crate) doc: String,
     pub(crate) shape: Shape,
     /// None when the setting must be given.
-    pub(crate) default: Option<Plain>,
+    pub(crate) default: Option<PlainValue>,
     /// The lowest and the highest value, as they are written.
     pub(crate) range: Option<(String, String)>,
 }
@@ -106,11 +106,11 @@ pub(crate) struct Kind {
 
 /// A value as it is written, without its type.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Plain {
+pub(crate) enum PlainValue {
     Unset,
     Text(String),
     List(Vec<String>),
-    Map(Vec<(String, Plain)>),
+    Map(Vec<(String, PlainValue)>),
 }
 
 /// A doc comment as text: what rustdoc makes of its lines.
@@ -173,8 +173,8 @@ impl<T: Scalar> Setting for T {
         Shape::Scalar(scalar_shape::<T>())
     }
 
-    fn plain(&self) -> Plain {
-        Plain::Text(self.shown())
+    fn plain(&self) -> PlainValue {
+        PlainValue::Text(self.shown())
     }
 }
 
@@ -189,8 +189,8 @@ impl<T: Setting> Setting for Option<T> {
         T::shape()
     }
 
-    fn plain(&self) -> Plain {
-        self.as_ref().map_or(Plain::Unset, Setting::plain)
+    fn plain(&self) -> PlainValue {
+        self.as_ref().map_or(PlainValue::Unset, Setting::plain)
     }
 }
 
@@ -225,8 +225,8 @@ impl<T: Scalar + PartialEq> Setting for Vec<T> {
         Shape::List(scalar_shape::<T>())
     }
 
-    fn plain(&self) -> Plain {
-        Plain::List(self.iter().map(Scalar::shown).collect())
+    fn plain(&self) -> PlainValue {
+        PlainValue::List(self.iter().map(Scalar::shown).collect())
     }
 }
 
@@ -267,8 +267,8 @@ impl<K: Scalar + Ord, V: Setting> Setting for BTreeMap<K, V> {
         Shape::Map { key: scalar_shape::<K>(), value: Box::new(V::shape()) }
     }
 
-    fn plain(&self) -> Plain {
-        Plain::Map(self.iter().map(|(key, value)| (key.text(), value.plain())).collect())
+    fn plain(&self) -> PlainValue {
+        PlainValue::Map(self.iter().map(|(key, value)| (key.text(), value.plain())).collect())
     }
 }
 

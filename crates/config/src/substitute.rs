@@ -10,17 +10,17 @@ use crate::error::quote;
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Reads a file's content by its path.
-pub(crate) type Files<'a> = &'a dyn Fn(&str) -> Result<String, Unreadable>;
+pub(crate) type Files<'a> = &'a dyn Fn(&str) -> Result<String, FileError>;
 
 /// The sources of substituted values.
 #[derive(Clone, Copy)]
-pub(crate) struct Outside<'a> {
+pub(crate) struct Substitutions<'a> {
     pub(crate) environment: Environment<'a>,
     pub(crate) files: Files<'a>,
 }
 
 /// Why a file cannot be read, in words that do not quote its content.
-pub(crate) struct Unreadable(String);
+pub(crate) struct FileError(String);
 
 /// The prefix of a reference to a file.
 const FILE: &str = "file:";
@@ -30,7 +30,7 @@ pub(crate) const LONGEST_VALUE: usize = 64 << 10;
 
 /// Why a value cannot be substituted.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unsubstituted {
+pub(crate) struct SubstitutionError {
     pub(crate) message: String,
     pub(crate) help: String,
     /// The reference at fault, as bytes of the value.
@@ -38,11 +38,11 @@ pub(crate) struct Unsubstituted {
 }
 
 /// A file's content without trailing line ends: editors add one, and no secret has one.
-pub(crate) fn read_file(path: &str) -> Result<String, Unreadable> {
-    let unreadable = |error: io::Error| Unreadable(error.to_string());
+pub(crate) fn read_file(path: &str) -> Result<String, FileError> {
+    let unreadable = |error: io::Error| FileError(error.to_string());
     // Reading a pipe could block.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(Unreadable("it is not a file".to_owned()));
+        return Err(FileError("it is not a file".to_owned()));
     }
     let mut bytes = Vec::new();
     #[expect(clippy::disallowed_methods, reason = "`take` is the bound")]
@@ -50,24 +50,24 @@ pub(crate) fn read_file(path: &str) -> Result<String, Unreadable> {
         .and_then(|file| file.take(LONGEST_VALUE as u64 + 1).read_to_end(&mut bytes))
         .map_err(unreadable)?;
     if bytes.len() > LONGEST_VALUE {
-        return Err(Unreadable(format!("it is longer than {LONGEST_VALUE} bytes")));
+        return Err(FileError(format!("it is longer than {LONGEST_VALUE} bytes")));
     }
-    let text = String::from_utf8(bytes).map_err(|_| Unreadable("it is not UTF-8".to_owned()))?;
+    let text = String::from_utf8(bytes).map_err(|_| FileError("it is not UTF-8".to_owned()))?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// Reads no file: for texts that are not the configuration of this machine.
-pub(crate) fn no_file(_path: &str) -> Result<String, Unreadable> {
-    Err(Unreadable("files are not read here".to_owned()))
+pub(crate) fn no_file(_path: &str) -> Result<String, FileError> {
+    Err(FileError("files are not read here".to_owned()))
 }
 
 /// The value with every reference replaced; appends the paths of the files in it to `files`. The value of a variable and
 /// the content of a file are inserted as they are: neither searched for further references nor read as YAML.
 pub(crate) fn substitute(
     value: &str,
-    outside: Outside<'_>,
+    outside: Substitutions<'_>,
     files: &mut Vec<String>,
-) -> Result<String, Unsubstituted> {
+) -> Result<String, SubstitutionError> {
     let mut out = String::new();
     let mut rest = value;
     while let Some(dollar) = rest.find('$') {
@@ -107,7 +107,7 @@ fn resolve(
     at: Range<usize>,
     environment: Environment<'_>,
     out: &mut String,
-) -> Result<(), Unsubstituted> {
+) -> Result<(), SubstitutionError> {
     let (name, default) = match reference.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (reference, None),
@@ -116,7 +116,7 @@ fn resolve(
         let message = "this is not a valid reference to an environment variable".to_owned();
         let help = "write `${NAME}` or `${NAME:-default}`, with letters, digits and `_` in the name, \
                     `${file:PATH}` for the contents of a file, or `$$` for a dollar sign";
-        return Err(Unsubstituted { message, help: help.to_owned(), at });
+        return Err(SubstitutionError { message, help: help.to_owned(), at });
     }
     match (environment(name), default) {
         (Some(held), None) => out.push_str(&held),
@@ -126,15 +126,15 @@ fn resolve(
         (None, None) => {
             let message = format!("the environment variable `{name}` is not set");
             let help = format!("set it, or give a default: `${{{name}:-default}}`");
-            return Err(Unsubstituted { message, help, at });
+            return Err(SubstitutionError { message, help, at });
         }
     }
     Ok(())
 }
 
-fn unread(path: &str, reason: &Unreadable, at: Range<usize>) -> Unsubstituted {
+fn unread(path: &str, reason: &FileError, at: Range<usize>) -> SubstitutionError {
     let message = format!("the file {} cannot be read: {}", quote(path), reason.0);
-    Unsubstituted { message, help: "check the path and its permissions".to_owned(), at }
+    SubstitutionError { message, help: "check the path and its permissions".to_owned(), at }
 }
 
 fn is_name(name: &str) -> bool {
@@ -143,14 +143,14 @@ fn is_name(name: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-fn unclosed(at: Range<usize>) -> Unsubstituted {
+fn unclosed(at: Range<usize>) -> SubstitutionError {
     let message = "`${` has no closing `}`".to_owned();
-    Unsubstituted { message, help: "close it, or write `$$` for a dollar sign".to_owned(), at }
+    SubstitutionError { message, help: "close it, or write `$$` for a dollar sign".to_owned(), at }
 }
 
-fn too_long(at: Range<usize>) -> Unsubstituted {
+fn too_long(at: Range<usize>) -> SubstitutionError {
     let message = format!("the value is longer than {LONGEST_VALUE} bytes after substitution");
-    Unsubstituted { message, help: "set the variable to a shorter value".to_owned(), at }
+    SubstitutionError { message, help: "set the variable to a shorter value".to_owned(), at }
 }
 
 #[cfg(test)]
@@ -166,15 +166,15 @@ mod tests {
         }
     }
 
-    fn files(path: &str) -> Result<String, Unreadable> {
+    fn files(path: &str) -> Result<String, FileError> {
         match path {
             "/run/token" => Ok("s3cret".to_owned()),
-            _ => Err(Unreadable("there is none".to_owned())),
+            _ => Err(FileError("there is none".to_owned())),
         }
     }
 
-    fn substitute(value: &str, environment: Environment<'_>) -> Result<String, Unsubstituted> {
-        super::substitute(value, Outside { environment, files: &files }, &mut Vec::new())
+    fn substitute(value: &str, environment: Environment<'_>) -> Result<String, SubstitutionError> {
+        super::substitute(value, Substitutions { environment, files: &files }, &mut Vec::new())
     }
 
     #[test]
@@ -221,7 +221,7 @@ mod tests {
         let read = |content: &[u8]| {
             let path = folder.path().join("secret");
             std::fs::write(&path, content).unwrap();
-            read_file(path.to_str().unwrap()).map_err(|Unreadable(reason)| reason)
+            read_file(path.to_str().unwrap()).map_err(|FileError(reason)| reason)
         };
         assert_eq!(read(b"hunter2\n").as_deref(), Ok("hunter2"));
         assert_eq!(read(b"hunter2\r\n").as_deref(), Ok("hunter2"));

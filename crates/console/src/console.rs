@@ -1,17 +1,17 @@
 //! The service behind the admin port: which path leads where, and the answers.
 
-use crate::form::Form;
 use crate::page::Page;
-use crate::sheet::{FIRST, Failure, Sheet};
+use crate::page_buffer::{FIRST, PageBuffer, PageError};
 use crate::status::Status;
-use crate::{html, tapped, text};
+use crate::status_format::StatusFormat;
+use crate::{html, tap_response, text};
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, PAGE, Reservation, Share, Window};
 use tidegate_http1::{Admitted, Body, Head, Refusal, RefusalContext, Reply, Service, Settings};
-use tidegate_tap::{Look, Tap};
+use tidegate_tap::{Tap, TapFilter};
 
 /// The gateway that answers requests.
 pub trait Gateway: Send + Sync + 'static {
@@ -42,13 +42,13 @@ pub trait Gateway: Send + Sync + 'static {
     /// Forgets the cursor of a sink that is not configured any more; how many items it had not sent.
     ///
     /// # Errors
-    /// [`Unforgotten`].
-    fn forget(&self, sink: &str) -> Result<u64, Unforgotten>;
+    /// [`ForgetError`].
+    fn forget(&self, sink: &str) -> Result<u64, ForgetError>;
 }
 
 /// Why a cursor was not forgotten, in a sentence each.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unforgotten {
+pub enum ForgetError {
     /// There is none of that name.
     Unknown(String),
     /// A sink uses it.
@@ -157,25 +157,25 @@ impl Console {
         }
     }
 
-    fn status(&self, form: Form) -> Reply {
+    fn status(&self, form: StatusFormat) -> Reply {
         let made = self.make(|mut sheet| {
             let status = self.gateway.status();
             match form {
-                Form::Json => {
+                StatusFormat::Json => {
                     let written = status.write_json(&mut sheet);
                     sheet.whole(written)
                 }
-                Form::Html => {
+                StatusFormat::Html => {
                     let written = html::write(&Page::of(&status), &mut sheet);
                     sheet.cut(written, html::CUT)
                 }
-                Form::Text => {
+                StatusFormat::Text => {
                     let written = text::write(&Page::of(&status), &mut sheet);
                     sheet.cut(written, text::CUT)
                 }
             }
         });
-        let headers: &[_] = if form == Form::Html { &PAGE_HEADERS } else { &DATA_HEADERS };
+        let headers: &[_] = if form == StatusFormat::Html { &PAGE_HEADERS } else { &DATA_HEADERS };
         match made {
             Ok(window) => Reply::new(200).content_type(form.content_type()).headers(headers).content(window),
             Err(failure) => failed(failure, TOO_LONG),
@@ -216,24 +216,24 @@ impl Console {
     }
 
     /// A look goes on between its records: other answers are made meanwhile.
-    async fn tap(&self, look: Look) -> Reply {
+    async fn tap(&self, look: TapFilter) -> Reply {
         let sinks = self.gateway.sink_names();
-        tapped::answer(self.gateway.tap(), &sinks, &self.arena, look).await
+        tap_response::answer(self.gateway.tap(), &sinks, &self.arena, look).await
     }
 
     fn forget(&self, sink: &str) -> Reply {
         let reply = |status| Reply::new(status).headers(&DATA_HEADERS);
         match self.gateway.forget(sink) {
             Ok(items) => reply(200).content(format!("{items}\n")),
-            Err(Unforgotten::Unknown(words)) => reply(404).content(format!("{words}\n")),
-            Err(Unforgotten::InUse(words)) => reply(409).content(format!("{words}\n")),
-            Err(Unforgotten::Later(words)) => reply(503).retry_after(1).content(format!("{words}\n")),
+            Err(ForgetError::Unknown(words)) => reply(404).content(format!("{words}\n")),
+            Err(ForgetError::InUse(words)) => reply(409).content(format!("{words}\n")),
+            Err(ForgetError::Later(words)) => reply(503).retry_after(1).content(format!("{words}\n")),
         }
     }
 
-    fn make(&self, make: impl FnOnce(Sheet) -> Result<Window, Failure>) -> Result<Window, Failure> {
+    fn make(&self, make: impl FnOnce(PageBuffer) -> Result<Window, PageError>) -> Result<Window, PageError> {
         let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        make(Sheet::take(&self.arena)?)
+        make(PageBuffer::take(&self.arena)?)
     }
 }
 
@@ -243,11 +243,11 @@ pub struct Ticket(Route);
 
 #[derive(Debug, Clone)]
 enum Route {
-    Status(Form),
+    Status(StatusFormat),
     Metrics,
     Health,
     Ready,
-    Tap(Box<Look>),
+    Tap(Box<TapFilter>),
     /// A look is over.
     Untap(String),
     /// A sink's cursor goes.
@@ -259,12 +259,12 @@ impl Service for Console {
 
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<Ticket>, Reply> {
         let route = match head.path() {
-            "/status" => Form::wanted(head).map(Route::Status).ok_or_else(unknown_format),
-            "/status.json" => Ok(Route::Status(Form::Json)),
+            "/status" => StatusFormat::wanted(head).map(Route::Status).ok_or_else(unknown_format),
+            "/status.json" => Ok(Route::Status(StatusFormat::Json)),
             "/metrics" => Ok(Route::Metrics),
             "/health" => Ok(Route::Health),
             "/ready" => Ok(Route::Ready),
-            "/tap" => match Look::from_query(head.query().unwrap_or_default()) {
+            "/tap" => match TapFilter::from_query(head.query().unwrap_or_default()) {
                 Ok(look) if head.method() == "DELETE" => Ok(Route::Untap(look.id)),
                 Ok(look) => Ok(Route::Tap(Box::new(look.seen_by(head.peer())))),
                 Err(bad) => Err(Reply::new(400).content(format!("{bad}\n"))),
@@ -345,12 +345,12 @@ fn unknown_format() -> Reply {
     Reply::new(400).text("the format is one of html, json and text, as in /status?format=json\n")
 }
 
-pub(crate) fn failed(failure: Failure, too_long: &'static str) -> Reply {
+pub(crate) fn failed(failure: PageError, too_long: &'static str) -> Reply {
     match failure {
-        Failure::TooLong => Reply::new(500).text(too_long),
-        Failure::Busy => Reply::new(503)
+        PageError::TooLong => Reply::new(500).text(too_long),
+        PageError::Busy => Reply::new(503)
             .retry_after(1)
             .text("as many answers as the console has memory for are on their way; try again\n"),
-        Failure::Broken => Reply::new(500).text("the answer could not be written; please report this\n"),
+        PageError::Broken => Reply::new(500).text("the answer could not be written; please report this\n"),
     }
 }

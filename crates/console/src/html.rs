@@ -1,6 +1,6 @@
 //! The page as HTML: one file, no script, readable on a phone and in the dark.
 
-use crate::page::{Align, Block, Cell, Gauge, Page, Section, Table, Tone};
+use crate::page::{Align, Block, Gauge, Page, Section, Table, TableCell, Tone};
 use crate::state::State;
 use std::fmt::{self, Write};
 
@@ -97,7 +97,7 @@ fn section(section: &Section, out: &mut dyn Write) -> fmt::Result {
     writeln!(out, "</section>")
 }
 
-fn facts(facts: &[(&'static str, Cell)], out: &mut dyn Write) -> fmt::Result {
+fn facts(facts: &[(&'static str, TableCell)], out: &mut dyn Write) -> fmt::Result {
     writeln!(out, "<dl>")?;
     for (name, cell) in facts {
         writeln!(out, "<dt>{name}</dt><dd class=\"{}\">{}</dd>", class(cell.tone), Escaped(&cell.text))?;

@@ -4,9 +4,9 @@ use std::fmt;
 use std::time::{Duration, SystemTime};
 
 /// A length of time in its two largest units: `3 h 5 min`, `42 s`, `1.8 ms`.
-pub(crate) struct Span(pub(crate) Duration);
+pub(crate) struct HumanDuration(pub(crate) Duration);
 
-impl fmt::Display for Span {
+impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, whole) = (self.0.as_secs_f64(), self.0.as_secs());
         match whole {
@@ -30,7 +30,7 @@ fn two(f: &mut fmt::Formatter<'_>, large: u64, unit: &str, small: u64, small_uni
 
 /// A moment, seen from `now`: `3 min ago`, `in 12 s`.
 pub(crate) fn moment(at: SystemTime, now: SystemTime) -> String {
-    let short = |span: Duration| Span(Duration::from_secs(coarse(span.as_secs())));
+    let short = |span: Duration| HumanDuration(Duration::from_secs(coarse(span.as_secs())));
     match now.duration_since(at) {
         Ok(span) if span.as_secs() == 0 => "just now".to_owned(),
         Ok(span) => format!("{} ago", short(span)),
@@ -45,9 +45,9 @@ fn coarse(seconds: u64) -> u64 {
 }
 
 /// A count with its thousands set apart: `1,234,567`.
-pub(crate) struct Count(pub(crate) u64);
+pub(crate) struct HumanCount(pub(crate) u64);
 
-impl fmt::Display for Count {
+impl fmt::Display for HumanCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.0.to_string();
         for (index, digit) in digits.chars().enumerate() {
@@ -61,11 +61,11 @@ impl fmt::Display for Count {
 }
 
 /// So many of something: `1 record`, `1,234 records`.
-pub(crate) struct Of(pub(crate) u64, pub(crate) &'static str);
+pub(crate) struct Plural(pub(crate) u64, pub(crate) &'static str);
 
-impl fmt::Display for Of {
+impl fmt::Display for Plural {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}{}", Count(self.0), self.1, if self.0 == 1 { "" } else { "s" })
+        write!(f, "{} {}{}", HumanCount(self.0), self.1, if self.0 == 1 { "" } else { "s" })
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn spans_read_as_people_say_them() {
-        let shown = |seconds: f64| Span(Duration::from_secs_f64(seconds)).to_string();
+        let shown = |seconds: f64| HumanDuration(Duration::from_secs_f64(seconds)).to_string();
         assert_eq!(shown(0.0), "0 s");
         assert_eq!(shown(0.00045), "450 µs");
         assert_eq!(shown(0.0018), "1.8 ms");
@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn thousands_are_set_apart() {
-        let shown = [0, 12, 123, 1234, 123_456, 1_234_567].map(|n| Count(n).to_string());
+        let shown = [0, 12, 123, 1234, 123_456, 1_234_567].map(|n| HumanCount(n).to_string());
         assert_eq!(shown, ["0", "12", "123", "1,234", "123,456", "1,234,567"]);
-        assert_eq!(Count(u64::MAX).to_string(), "18,446,744,073,709,551,615");
+        assert_eq!(HumanCount(u64::MAX).to_string(), "18,446,744,073,709,551,615");
     }
 }

@@ -16,24 +16,24 @@
 //! arithmetic (`ledger`), counting (`meters`), the connections (`http1`).
 
 mod console;
-mod form;
 mod html;
 mod human;
 mod page;
+mod page_buffer;
 mod resident;
-mod sheet;
 mod state;
 mod status;
-mod tapped;
+mod status_format;
+mod tap_response;
 mod text;
 
 #[cfg(test)]
 mod tests;
 
-pub use console::{Console, Gateway, LONGEST_ANSWER, PATHS, Unforgotten};
+pub use console::{Console, ForgetError, Gateway, LONGEST_ANSWER, PATHS};
 pub use resident::Resident;
 pub use state::{State, Verdict};
 pub use status::{
-    Damage, DeclaredLine, Failed, Handshakes, Journal, Lag, LastError, LeftBehind, MOST_WAITING, Memory,
-    Payload, ShareLine, Sink, Status, Syncs, Tenant, Tenants, Waiting,
+    BlockedIndex, Damage, DeclaredLine, Failed, Handshakes, Journal, Lag, LastError, LeftBehind,
+    MOST_WAITING, Memory, Payload, ShareLine, Sink, Status, Syncs, Tenant, Tenants,
 };

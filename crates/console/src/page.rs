@@ -8,7 +8,7 @@ mod memory;
 mod sinks;
 mod tenants;
 
-use crate::human::Span;
+use crate::human::HumanDuration;
 use crate::state::Verdict;
 use crate::status::Status;
 use jiff::Timestamp;
@@ -29,13 +29,13 @@ pub(crate) struct Gauge {
     /// The numbers, in words.
     pub(crate) words: String,
     /// Parts of the whole, in percent, one behind the other.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<GaugePart>,
     /// Marks on the same scale, in percent.
     pub(crate) marks: Vec<(&'static str, f64)>,
 }
 
 /// A part of a gauge.
-pub(crate) struct Part {
+pub(crate) struct GaugePart {
     pub(crate) name: String,
     pub(crate) percent: f64,
     pub(crate) bytes: u64,
@@ -50,11 +50,11 @@ pub(crate) struct Section {
 /// A building block of a section.
 pub(crate) enum Block {
     /// A sentence.
-    Say(Cell),
+    Say(TableCell),
     /// The heading of the next blocks.
     About(String),
     /// Names and values.
-    Facts(Vec<(&'static str, Cell)>),
+    Facts(Vec<(&'static str, TableCell)>),
     /// Rows under columns.
     Rows(Table),
 }
@@ -62,7 +62,7 @@ pub(crate) enum Block {
 /// Rows under columns.
 pub(crate) struct Table {
     pub(crate) columns: &'static [(&'static str, Align)],
-    pub(crate) rows: Vec<Vec<Cell>>,
+    pub(crate) rows: Vec<Vec<TableCell>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub(crate) enum Align {
 }
 
 /// A text, and how it is meant.
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     pub(crate) text: String,
     pub(crate) tone: Tone,
 }
@@ -97,7 +97,7 @@ impl Page {
                 "tidegate {}{}, up {}, {at}",
                 status.version,
                 status.commit.as_ref().map(|commit| format!(" ({commit})")).unwrap_or_default(),
-                Span(status.uptime)
+                HumanDuration(status.uptime)
             ),
             gauges: vec![memory::gauge(&status.memory), journal::gauge(&status.journal)],
             sections: [
@@ -116,37 +116,37 @@ impl Page {
     }
 }
 
-impl Cell {
-    pub(crate) fn new(text: impl Into<String>) -> Cell {
-        Cell { text: text.into(), tone: Tone::Plain }
+impl TableCell {
+    pub(crate) fn new(text: impl Into<String>) -> TableCell {
+        TableCell { text: text.into(), tone: Tone::Plain }
     }
 
-    pub(crate) fn bytes(bytes: u64) -> Cell {
-        Cell::new(Bytes(bytes).to_string())
+    pub(crate) fn bytes(bytes: u64) -> TableCell {
+        TableCell::new(Bytes(bytes).to_string())
     }
 
-    pub(crate) fn count(count: u64) -> Cell {
-        Cell::new(crate::human::Count(count).to_string())
+    pub(crate) fn count(count: u64) -> TableCell {
+        TableCell::new(crate::human::HumanCount(count).to_string())
     }
 
     /// The placeholder for an unknown or missing value.
-    pub(crate) fn none() -> Cell {
-        Cell { text: "–".to_owned(), tone: Tone::Dim }
+    pub(crate) fn none() -> TableCell {
+        TableCell { text: "–".to_owned(), tone: Tone::Dim }
     }
 
-    pub(crate) fn maybe_bytes(bytes: Option<u64>) -> Cell {
-        bytes.map_or_else(Cell::none, Cell::bytes)
+    pub(crate) fn maybe_bytes(bytes: Option<u64>) -> TableCell {
+        bytes.map_or_else(TableCell::none, TableCell::bytes)
     }
 
     #[must_use]
-    pub(crate) fn tone(mut self, tone: Tone) -> Cell {
+    pub(crate) fn tone(mut self, tone: Tone) -> TableCell {
         self.tone = tone;
         self
     }
 
     /// Bad when `bad`.
     #[must_use]
-    pub(crate) fn bad_if(self, bad: bool) -> Cell {
+    pub(crate) fn bad_if(self, bad: bool) -> TableCell {
         if bad { self.tone(Tone::Bad) } else { self }
     }
 }

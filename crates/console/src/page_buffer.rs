@@ -11,14 +11,14 @@ const NOTE: usize = 1 << 10;
 pub(crate) const FIRST: usize = 32 << 10;
 
 /// An answer being written. What does not fit is not written, and everything after it neither.
-pub(crate) struct Sheet {
+pub(crate) struct PageBuffer {
     window: Window,
-    failure: Option<Failure>,
+    failure: Option<PageError>,
 }
 
 /// Why an answer is not complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum PageError {
     /// It would be longer than answers may be.
     TooLong,
     /// Others hold the memory of answers now.
@@ -27,10 +27,10 @@ pub(crate) enum Failure {
     Broken,
 }
 
-impl Sheet {
-    pub(crate) fn take(arena: &Arena) -> Result<Sheet, Failure> {
-        let window = arena.try_window(Share::Egress, FIRST).map_err(|_| Failure::Busy)?;
-        Ok(Sheet { window, failure: None })
+impl PageBuffer {
+    pub(crate) fn take(arena: &Arena) -> Result<PageBuffer, PageError> {
+        let window = arena.try_window(Share::Egress, FIRST).map_err(|_| PageError::Busy)?;
+        Ok(PageBuffer { window, failure: None })
     }
 
     /// Writes a whole line, or nothing of it: then there is no room for it.
@@ -44,19 +44,19 @@ impl Sheet {
     }
 
     /// The answer, with a last line, for which room was kept.
-    pub(crate) fn ending(mut self, line: &str) -> Result<Window, Failure> {
-        self.window.append(line.as_bytes()).map_err(|_| Failure::Busy)?;
+    pub(crate) fn ending(mut self, line: &str) -> Result<Window, PageError> {
+        self.window.append(line.as_bytes()).map_err(|_| PageError::Busy)?;
         Ok(self.window)
     }
 
-    fn push(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    fn push(&mut self, bytes: &[u8]) -> Result<(), PageError> {
         let failure = match self.failure {
             Some(failure) => failure,
-            None if self.window.len() + bytes.len() > LONGEST_ANSWER - NOTE => Failure::TooLong,
+            None if self.window.len() + bytes.len() > LONGEST_ANSWER - NOTE => PageError::TooLong,
             None => match self.window.append(bytes) {
                 Ok(()) => return Ok(()),
-                Err(ChargeError::Never { .. }) => Failure::TooLong,
-                Err(ChargeError::Short | ChargeError::Crowded) => Failure::Busy,
+                Err(ChargeError::Never { .. }) => PageError::TooLong,
+                Err(ChargeError::Short | ChargeError::Crowded) => PageError::Busy,
             },
         };
         self.failure = Some(failure);
@@ -64,33 +64,33 @@ impl Sheet {
     }
 
     /// The answer, if `written` whole.
-    pub(crate) fn whole<E>(self, written: Result<(), E>) -> Result<Window, Failure> {
+    pub(crate) fn whole<E>(self, written: Result<(), E>) -> Result<Window, PageError> {
         match (self.failure, written) {
             (Some(failure), _) => Err(failure),
-            (None, Err(_)) => Err(Failure::Broken),
+            (None, Err(_)) => Err(PageError::Broken),
             (None, Ok(())) => Ok(self.window),
         }
     }
 
     /// The answer; if it was too long, its whole lines and then `note`.
-    pub(crate) fn cut<E>(mut self, written: Result<(), E>, note: &str) -> Result<Window, Failure> {
-        if self.failure != Some(Failure::TooLong) {
+    pub(crate) fn cut<E>(mut self, written: Result<(), E>, note: &str) -> Result<Window, PageError> {
+        if self.failure != Some(PageError::TooLong) {
             return self.whole(written);
         }
         let whole = self.window.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         self.window.truncate(whole);
-        self.window.append(note.as_bytes()).map_err(|_| Failure::Busy)?;
+        self.window.append(note.as_bytes()).map_err(|_| PageError::Busy)?;
         Ok(self.window)
     }
 }
 
-impl fmt::Write for Sheet {
+impl fmt::Write for PageBuffer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.push(text.as_bytes()).map_err(|_| fmt::Error)
     }
 }
 
-impl io::Write for Sheet {
+impl io::Write for PageBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let full = |_| io::Error::from(io::ErrorKind::StorageFull);
         self.push(bytes).map(|()| bytes.len()).map_err(full)

@@ -1,6 +1,6 @@
 //! How the data flows, in one word and one sentence, judged from the numbers alone.
 
-use crate::human::{Count, Span};
+use crate::human::{HumanCount, HumanDuration};
 use crate::status::{Sink, Status};
 use serde::Serialize;
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl State {
 impl Verdict {
     /// The verdict on `status`. The worst true condition gives the word; all true conditions give the reason.
     pub fn of(status: &Status) -> Verdict {
-        let late = Late::of(status);
+        let late = LateSinks::of(status);
         let pushing = pushing_back(status);
         let state = if status.stopping {
             State::Stopping
@@ -84,7 +84,7 @@ fn pushing_back(status: &Status) -> Vec<String> {
         clauses.push(format!("the journal takes nothing: {trouble}"));
         let holds = status.left_behind.iter().filter(|left| left.items > 0);
         if let Some(left) = holds.max_by_key(|left| left.bytes) {
-            let (name, items, command) = (&left.name, Count(left.items), &left.command);
+            let (name, items, command) = (&left.name, HumanCount(left.items), &left.command);
             clauses.push(format!(
                 "`{name}`, which is not configured any more, holds back {items} items: `{command}` lets them go"
             ));
@@ -96,13 +96,13 @@ fn pushing_back(status: &Status) -> Vec<String> {
         let waiting = if share.waiting == 1 {
             "1 request waits".to_owned()
         } else {
-            format!("{} requests wait", Count(share.waiting))
+            format!("{} requests wait", HumanCount(share.waiting))
         };
         clauses.push(format!("{waiting} for memory of the share `{}`", share.name));
     }
     let (open, limit) = (status.memory.connections_open, status.memory.connections_limit);
     if open >= limit && limit > 0 {
-        clauses.push(format!("all {} connections are in use", Count(limit)));
+        clauses.push(format!("all {} connections are in use", HumanCount(limit)));
     }
     if clauses.is_empty() && !status.refused_lately.is_empty() {
         clauses.push(format!("requests are refused: {}", status.refused_lately.join(", ")));
@@ -111,21 +111,21 @@ fn pushing_back(status: &Status) -> Vec<String> {
 }
 
 /// The sinks that are late, and the one that is latest.
-struct Late<'a> {
+struct LateSinks<'a> {
     worst: Option<(&'a Sink, Duration)>,
     count: usize,
     /// The recent rate of received items, per second.
     arriving: Option<f64>,
 }
 
-impl<'a> Late<'a> {
-    fn of(status: &'a Status) -> Late<'a> {
+impl<'a> LateSinks<'a> {
+    fn of(status: &'a Status) -> LateSinks<'a> {
         // One that failed is late at once.
         let age = |sink: &Sink| sink.late().or(sink.broken.then(|| sink.lag.age.unwrap_or_default()));
         let late = || status.sinks.iter().filter_map(|sink| Some((sink, age(sink)?)));
         // One that fails comes before one that only has much to do.
         let worst = late().max_by_key(|(sink, age)| (sink.broken, sink.retry_at.is_some(), *age));
-        Late { worst, count: late().count(), arriving: status.journal.items_per_second }
+        LateSinks { worst, count: late().count(), arriving: status.journal.items_per_second }
     }
 
     fn state(&self) -> State {
@@ -157,7 +157,7 @@ impl<'a> Late<'a> {
             1 => "; 1 more sink is late".to_owned(),
             more => format!("; {more} more sinks are late"),
         };
-        Some(format!("sink `{}` is {} behind: {why}{others}", sink.name, Span(age)))
+        Some(format!("sink `{}` is {} behind: {why}{others}", sink.name, HumanDuration(age)))
     }
 
     fn catching_up(&self, sink: &Sink) -> String {
@@ -166,7 +166,7 @@ impl<'a> Late<'a> {
         };
         match Duration::try_from_secs_f64((sink.lag.items as f64 / (out - arriving)).ceil()) {
             Ok(left) if left < Duration::from_secs(7 * 86_400) => {
-                format!("it is catching up, in about {}", Span(left))
+                format!("it is catching up, in about {}", HumanDuration(left))
             }
             _ => "it is catching up".to_owned(),
         }

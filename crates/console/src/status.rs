@@ -14,7 +14,7 @@ pub use handshakes::{Failed, Handshakes};
 pub use journal::{Damage, Journal, Syncs};
 pub use left_behind::LeftBehind;
 pub use memory::{DeclaredLine, Memory, Payload, ShareLine};
-pub use sink::{Lag, LastError, MOST_WAITING, Sink, Waiting};
+pub use sink::{BlockedIndex, Lag, LastError, MOST_WAITING, Sink};
 pub use tenants::{Tenant, Tenants};
 
 use crate::state::Verdict;

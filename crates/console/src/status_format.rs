@@ -4,7 +4,7 @@ use tidegate_http1::Head;
 
 /// A form of `/status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Form {
+pub(crate) enum StatusFormat {
     /// A page, for browsers.
     Html,
     /// JSON, for programs.
@@ -13,38 +13,38 @@ pub(crate) enum Form {
     Text,
 }
 
-impl Form {
+impl StatusFormat {
     pub(crate) const fn content_type(self) -> &'static str {
         match self {
-            Form::Html => "text/html; charset=utf-8",
-            Form::Json => "application/json",
-            Form::Text => "text/plain; charset=utf-8",
+            StatusFormat::Html => "text/html; charset=utf-8",
+            StatusFormat::Json => "application/json",
+            StatusFormat::Text => "text/plain; charset=utf-8",
         }
     }
 
     /// The format that `head` requests: `?format=` takes precedence over `Accept`. `None` for an unknown format.
-    pub(crate) fn wanted(head: &Head<'_>) -> Option<Form> {
+    pub(crate) fn wanted(head: &Head<'_>) -> Option<StatusFormat> {
         let format = head.query().into_iter().flat_map(|query| query.split('&'));
         match format.filter_map(|pair| pair.strip_prefix("format=")).next_back() {
-            Some("html") => Some(Form::Html),
-            Some("json") => Some(Form::Json),
-            Some("text") => Some(Form::Text),
+            Some("html") => Some(StatusFormat::Html),
+            Some("json") => Some(StatusFormat::Json),
+            Some("text") => Some(StatusFormat::Text),
             Some(_) => None,
-            None => Some(Form::accepted(head.values("accept"))),
+            None => Some(StatusFormat::accepted(head.values("accept"))),
         }
     }
 
     /// The form that the values of `Accept` like best. Who says nothing, or `*/*` as curl does, gets text;
     /// so does who accepts none of them, which is kinder than 406.
-    pub(crate) fn accepted<'a>(values: impl Iterator<Item = &'a [u8]>) -> Form {
-        let mut best = (0, Form::Text);
+    pub(crate) fn accepted<'a>(values: impl Iterator<Item = &'a [u8]>) -> StatusFormat {
+        let mut best = (0, StatusFormat::Text);
         let ranges = values.filter_map(|value| str::from_utf8(value).ok()).flat_map(|value| value.split(','));
         for range in ranges {
             let mut parts = range.split(';').map(str::trim);
             let form = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
-                "text/html" | "application/xhtml+xml" => Form::Html,
-                "application/json" | "application/*" => Form::Json,
-                "text/plain" | "text/*" | "*/*" => Form::Text,
+                "text/html" | "application/xhtml+xml" => StatusFormat::Html,
+                "application/json" | "application/*" => StatusFormat::Json,
+                "text/plain" | "text/*" | "*/*" => StatusFormat::Text,
                 _ => continue,
             };
             let quality = parts.find_map(quality).unwrap_or(1000);
@@ -58,9 +58,9 @@ impl Form {
     /// Which of two forms that are liked equally is given: the one that has to be asked for by name.
     const fn rank(self) -> u8 {
         match self {
-            Form::Html => 2,
-            Form::Json => 1,
-            Form::Text => 0,
+            StatusFormat::Html => 2,
+            StatusFormat::Json => 1,
+            StatusFormat::Text => 0,
         }
     }
 }
@@ -76,8 +76,8 @@ fn quality(parameter: &str) -> Option<u16> {
 mod tests {
     use super::*;
 
-    fn accepted(value: &str) -> Form {
-        Form::accepted([value.as_bytes()].into_iter())
+    fn accepted(value: &str) -> StatusFormat {
+        StatusFormat::accepted([value.as_bytes()].into_iter())
     }
 
     /// Browsers get the page, programs what they ask for, terminals text.
@@ -85,23 +85,23 @@ mod tests {
     fn everyone_gets_what_they_like_best() {
         let firefox = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8";
         let table = [
-            ("*/*", Form::Text),
-            ("", Form::Text),
-            (firefox, Form::Html),
-            ("text/html", Form::Html),
-            ("TEXT/HTML", Form::Html),
-            ("application/json", Form::Json),
-            ("application/json, text/plain, */*", Form::Json),
-            ("application/json;q=0.5, text/html", Form::Html),
-            ("text/html;q=0.4, application/json;q=0.6", Form::Json),
-            ("text/html;q=0, */*", Form::Text),
-            ("text/html; q=0", Form::Text),
-            ("text/plain", Form::Text),
-            ("text/plain, text/html;q=0.9", Form::Text),
-            ("image/png", Form::Text),
-            ("application/json;q=nonsense", Form::Json),
-            ("application/json;q=7", Form::Json),
-            (";;;,,,=q;", Form::Text),
+            ("*/*", StatusFormat::Text),
+            ("", StatusFormat::Text),
+            (firefox, StatusFormat::Html),
+            ("text/html", StatusFormat::Html),
+            ("TEXT/HTML", StatusFormat::Html),
+            ("application/json", StatusFormat::Json),
+            ("application/json, text/plain, */*", StatusFormat::Json),
+            ("application/json;q=0.5, text/html", StatusFormat::Html),
+            ("text/html;q=0.4, application/json;q=0.6", StatusFormat::Json),
+            ("text/html;q=0, */*", StatusFormat::Text),
+            ("text/html; q=0", StatusFormat::Text),
+            ("text/plain", StatusFormat::Text),
+            ("text/plain, text/html;q=0.9", StatusFormat::Text),
+            ("image/png", StatusFormat::Text),
+            ("application/json;q=nonsense", StatusFormat::Json),
+            ("application/json;q=7", StatusFormat::Json),
+            (";;;,,,=q;", StatusFormat::Text),
         ];
         for (value, form) in table {
             assert_eq!(accepted(value), form, "Accept: {value}");
@@ -111,6 +111,6 @@ mod tests {
     #[test]
     fn several_headers_count_as_one() {
         let values = [b"text/plain;q=0.2".as_slice(), b"\xff\xfe", b"application/json;q=0.3"];
-        assert_eq!(Form::accepted(values.into_iter()), Form::Json);
+        assert_eq!(StatusFormat::accepted(values.into_iter()), StatusFormat::Json);
     }
 }

@@ -1,21 +1,21 @@
 //! `/tap`: a look at what passes, answered with what was caught since the last answer.
 
 use crate::console::{DATA_HEADERS, failed};
-use crate::sheet::Sheet;
+use crate::page_buffer::PageBuffer;
 use std::time::Duration;
 use tidegate_arena::Arena;
 use tidegate_http1::Reply;
-use tidegate_tap::{Look, OPEN_FOR, Reading, Refused, Tap, Written};
+use tidegate_tap::{OPEN_FOR, ReadResult, RecordReader, Tap, TapError, TapFilter};
 
 /// How often it is looked whether something was caught; so also the least time between two answers that wait.
-const GLANCE: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// No record is begun when there is less room, in bytes: most fit whole then.
 const ROOM: usize = 128 << 10;
 /// No record is begun after so many bytes were looked through: it is work that others on this thread wait for.
 const WORK: usize = 4 << 20;
 
 /// Opens `tap`, or goes on; waits for as long as `look` says, and writes what was caught.
-pub(crate) async fn answer(tap: &Tap, sinks: &[String], arena: &Arena, look: Look) -> Reply {
+pub(crate) async fn answer(tap: &Tap, sinks: &[String], arena: &Arena, look: TapFilter) -> Reply {
     if let Some(unknown) = look.sink.as_ref().filter(|sink| *sink != "*" && !sinks.contains(sink)) {
         let known = if sinks.is_empty() { "none".to_owned() } else { sinks.join(", ") };
         let words = format!("there is no sink `{}`; there are: {known}\n", unknown.escape_debug());
@@ -27,21 +27,21 @@ pub(crate) async fn answer(tap: &Tap, sinks: &[String], arena: &Arena, look: Loo
         Err(refused) => return turned_away(refused),
     };
     while !left.is_zero() && !reading.is_over() {
-        let glance = left.min(GLANCE);
+        let glance = left.min(POLL_INTERVAL);
         tokio::time::sleep(glance).await;
         left = if reading.waiting() > 0 { Duration::ZERO } else { left - glance };
     }
-    match Sheet::take(arena) {
+    match PageBuffer::take(arena) {
         Ok(sheet) => written(&reading, sheet).await,
         Err(failure) => failed(failure, ""),
     }
 }
 
-async fn written(reading: &Reading, mut sheet: Sheet) -> Reply {
+async fn written(reading: &RecordReader, mut sheet: PageBuffer) -> Reply {
     let mut no_room = 0;
     let mut work = 0;
     while sheet.room() >= ROOM && work < WORK {
-        let Some(Written { no_room: more, bytes, .. }) = reading.write_next(&mut |line| sheet.line(line))
+        let Some(ReadResult { no_room: more, bytes, .. }) = reading.write_next(&mut |line| sheet.line(line))
         else {
             break;
         };
@@ -61,11 +61,11 @@ async fn written(reading: &Reading, mut sheet: Sheet) -> Reply {
     }
 }
 
-fn turned_away(refused: Refused) -> Reply {
+fn turned_away(refused: TapError) -> Reply {
     let reply = match refused {
-        Refused::Taken | Refused::Reading => Reply::new(409).retry_after(1),
-        Refused::Memory => Reply::new(503).retry_after(1),
-        Refused::Small => Reply::new(507),
+        TapError::Taken | TapError::Reading => Reply::new(409).retry_after(1),
+        TapError::Memory => Reply::new(503).retry_after(1),
+        TapError::Small => Reply::new(507),
     };
     reply.content(format!("{refused}\n"))
 }

@@ -1,6 +1,6 @@
 //! The page as aligned text, for terminals.
 
-use crate::page::{Align, Block, Cell, Gauge, Page, Section, Table, Tone};
+use crate::page::{Align, Block, Gauge, Page, Section, Table, TableCell, Tone};
 use std::fmt::{self, Write};
 
 /// Replaces the part that did not fit.
@@ -45,7 +45,7 @@ fn section(section: &Section, out: &mut dyn Write) -> fmt::Result {
     Ok(())
 }
 
-fn facts(facts: &[(&'static str, Cell)], out: &mut dyn Write) -> fmt::Result {
+fn facts(facts: &[(&'static str, TableCell)], out: &mut dyn Write) -> fmt::Result {
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, cell) in facts {
         writeln!(out, "    {name:<width$}  {}{}", flag(cell), Plain(&cell.text))?;
@@ -58,7 +58,7 @@ fn rows(table: &Table, out: &mut dyn Write) -> fmt::Result {
         return writeln!(out, "    none");
     }
     let titles: Vec<String> = table.columns.iter().map(|(title, _)| (*title).to_owned()).collect();
-    let shown = |cell: &Cell| format!("{}{}", flag(cell), Plain(&cell.text));
+    let shown = |cell: &TableCell| format!("{}{}", flag(cell), Plain(&cell.text));
     let mut lines = vec![titles];
     lines.extend(table.rows.iter().map(|row| row.iter().map(shown).collect()));
     let widths: Vec<usize> = (0..table.columns.len())
@@ -79,7 +79,7 @@ fn rows(table: &Table, out: &mut dyn Write) -> fmt::Result {
 }
 
 /// There are no colours here, so what somebody should look at is marked.
-fn flag(cell: &Cell) -> &'static str {
+fn flag(cell: &TableCell) -> &'static str {
     if cell.tone == Tone::Bad { "! " } else { "" }
 }
 

@@ -1,15 +1,15 @@
 //! HTTP/1.1, the client's side, over blocking sockets and fixed buffers.
 
 mod connection;
-mod names;
 mod request;
+mod resolver;
 mod response;
 #[cfg(feature = "tls")]
 mod tls;
 
-pub(crate) use connection::{Connection, Failure, Patience};
-pub(crate) use names::{Known, Names};
+pub(crate) use connection::{Connection, Deadline, Failure};
 pub(crate) use request::{Body, Buffers};
+pub(crate) use resolver::{Known, Resolver};
 pub(crate) use response::{Response, read_response};
 #[cfg(feature = "tls")]
 pub(crate) use tls::{Tls, TlsClient, TlsFiles};

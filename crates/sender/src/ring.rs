@@ -28,7 +28,7 @@ mod slots;
 mod tests;
 mod word;
 
-pub(crate) use bytes::{Counted, Out, Payload};
+pub(crate) use bytes::{Counted, EventOutput, Payload};
 pub(crate) use drain::Batch;
 
 use crate::class::Kind;
@@ -37,7 +37,7 @@ use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 use block::Block;
 use slots::Slots;
 use std::sync::{PoisonError, TryLockError};
-use word::Word;
+use word::BlockWord;
 
 /// Number of blocks of every ring: what is evicted at once is a 256th of the memory.
 #[cfg(not(loom))]
@@ -87,7 +87,7 @@ impl Ring {
         let block_bytes = (bytes / BLOCKS).max(64);
         let words = BLOCKS.div_ceil(64);
         Ring {
-            words: (0..BLOCKS).map(|_| AtomicU64::new(Word::FREE.pack())).collect(),
+            words: (0..BLOCKS).map(|_| AtomicU64::new(BlockWord::FREE.pack())).collect(),
             blocks: (0..BLOCKS).map(|_| Shared::new(block_bytes)).collect(),
             free: (0..words).map(|word| AtomicU64::new(all_of(word))).collect(),
             slots: Slots::new(stripes),
@@ -136,16 +136,16 @@ impl Ring {
         sum
     }
 
-    fn word(&self, index: usize) -> Word {
-        Word::unpack(self.words[index].load(Ordering::Acquire))
+    fn word(&self, index: usize) -> BlockWord {
+        BlockWord::unpack(self.words[index].load(Ordering::Acquire))
     }
 
-    fn set_word(&self, index: usize, word: Word) {
+    fn set_word(&self, index: usize, word: BlockWord) {
         self.words[index].store(word.pack(), Ordering::Release);
     }
 
     /// Takes a block from `seen` over to this thread, if it still is as seen.
-    fn claim(&self, index: usize, seen: Word, held: Word) -> bool {
+    fn claim(&self, index: usize, seen: BlockWord, held: BlockWord) -> bool {
         self.words[index]
             .compare_exchange(seen.pack(), held.pack(), Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
@@ -190,7 +190,7 @@ impl Ring {
             let shared = &self.blocks[index];
             next = self.own(index).clear();
             shared.filled.store(0, Ordering::Relaxed);
-            self.set_word(index, Word::FREE);
+            self.set_word(index, BlockWord::FREE);
             self.free[index / 64].fetch_or(1 << (index % 64), Ordering::Release);
         }
         Filled { events: filled >> 32, bytes: filled & u64::from(u32::MAX) }
@@ -199,7 +199,7 @@ impl Ring {
     /// Hands a block that this thread owns to the sending thread.
     fn seal(&self, index: usize, kind: Kind, age: u64) {
         self.sealed.fetch_add(1, Ordering::Relaxed);
-        self.set_word(index, Word::sealed(kind, age));
+        self.set_word(index, BlockWord::sealed(kind, age));
     }
 
     /// Forgets everything: for a process that was forked off, whose parent will send what is in here.
@@ -215,12 +215,12 @@ impl Ring {
                 Err(TryLockError::Poisoned(poisoned)) => drop(poisoned.into_inner().clear()),
                 // Held by a thread that was not forked with us, and so for ever.
                 Err(TryLockError::WouldBlock) => {
-                    self.set_word(index, Word::LOST);
+                    self.set_word(index, BlockWord::LOST);
                     self.free[index / 64].fetch_and(!(1 << (index % 64)), Ordering::Relaxed);
                     continue;
                 }
             }
-            self.set_word(index, Word::FREE);
+            self.set_word(index, BlockWord::FREE);
             self.free[index / 64].fetch_or(1 << (index % 64), Ordering::Release);
         }
         self.sealed.store(0, Ordering::Relaxed);

@@ -25,7 +25,7 @@ use std::time::Duration;
 pub struct Sender {
     shared: Arc<Shared>,
     /// Drops with the last handle, which the sending thread has none of.
-    _last: Arc<Last>,
+    _last: Arc<ShutdownOnDrop>,
 }
 
 /// An event was not taken. It is counted under the same class and reason.
@@ -105,7 +105,7 @@ impl Sender {
 
     pub(crate) fn start(builder: &Builder) -> Result<Sender, ConfigError> {
         let shared = Shared::start(builder)?;
-        Ok(Sender { _last: Arc::new(Last(Arc::clone(&shared))), shared })
+        Ok(Sender { _last: Arc::new(ShutdownOnDrop(Arc::clone(&shared))), shared })
     }
 
     /// Takes a span that ended. In intake v2, its events are sent as logs, and exceptions as errors.
@@ -251,9 +251,9 @@ fn span_kind(span: &Span<'_>) -> Kind {
 }
 
 /// Tells the sending thread that no handle is left.
-struct Last(Arc<Shared>);
+struct ShutdownOnDrop(Arc<Shared>);
 
-impl Drop for Last {
+impl Drop for ShutdownOnDrop {
     fn drop(&mut self) {
         self.0.stop();
     }

@@ -5,11 +5,11 @@ mod backoff;
 mod peer;
 mod request;
 
-pub(crate) use peer::Peer;
+pub(crate) use peer::OtlpEndpoint;
 
 use crate::class::{Class, Reason, Signal};
 use crate::config::Protocol;
-use crate::http::{Buffers, Connection, Names, Response};
+use crate::http::{Buffers, Connection, Resolver, Response};
 use crate::ring::{Batch, Ring};
 use crate::sender::{SCOPES, Shared};
 use answer::Answer;
@@ -29,7 +29,7 @@ pub(crate) fn on_sending_thread() -> bool {
     SENDING.get()
 }
 
-pub(crate) fn buffers_memory(peer: &Peer) -> usize {
+pub(crate) fn buffers_memory(peer: &OtlpEndpoint) -> usize {
     Buffers::memory(peer.gzip()) + Response::MEMORY
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Worker {
     batch: Batch,
     /// To the peer of each signal, or one for all.
     connections: [Option<Connection>; 3],
-    names: Names,
+    names: Resolver,
     #[cfg(feature = "tls")]
     tls: Option<crate::http::TlsClient>,
     /// The prefix of each body: resource, or metadata.
@@ -66,7 +66,7 @@ impl Worker {
             response: Response::new(),
             batch: Batch::new(&shared.ring, shared.work.batch_bytes),
             connections: [None, None, None],
-            names: Names::new(Arc::clone(&shared.known_addresses), forked),
+            names: Resolver::new(Arc::clone(&shared.known_addresses), forked),
             #[cfg(feature = "tls")]
             tls: peer.tls.as_ref().map(crate::http::Tls::client),
             preamble: peer.preamble(shared.protocol, None),

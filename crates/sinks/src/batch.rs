@@ -21,9 +21,9 @@ pub(crate) struct BatchLimits {
 
 /// Records that go out together.
 pub(crate) struct Batch<K> {
-    /// What they have in common beside what is known of the first.
+    /// The shared properties beyond those of the first record.
     pub(crate) key: K,
-    /// What is known of the first.
+    /// The metadata of the first record.
     pub(crate) meta: Meta,
     pub(crate) sequences: Vec<u64>,
     pub(crate) items: u64,

@@ -7,20 +7,20 @@ use tokio::time::Instant;
 
 /// How many steps an endpoint gets at first.
 const FIRST: f64 = 2.0;
-/// What is left of the limit when answers take longer.
+/// The factor on the limit when answers become slower.
 const SLOWER: f64 = 0.8;
-/// What is left of it when a request fails.
+/// The factor on the limit when a request fails.
 const FAILED: f64 = 0.5;
 /// How many times the lowest latency is still as usual.
 const USUAL: u32 = 2;
-/// What is never taken for slowness.
+/// A latency that never counts as slow.
 const NOISE: Duration = Duration::from_millis(20);
 /// The slowest way that a body's length excuses, in bytes per millisecond.
 const PACE: usize = 16 << 10;
 /// The lowest latency is that of the last one or two of these.
 const WINDOW: Duration = Duration::from_secs(15);
 
-/// What a limit counts, in units.
+/// The unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AdaptationRule {
     /// Requests, of which there are at most so many.

@@ -33,9 +33,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Batches that are filled at a time.
 const MAX_OPEN_BATCHES: usize = 4;
 
-/// What the engine leaves to a protocol.
+/// The part of a delivery that depends on the protocol.
 pub(crate) trait SinkProtocol: Send + Sized + 'static {
-    /// What the records of a batch have in common.
+    /// The shared properties of a batch's records.
     type Key: Copy + PartialEq + Send + Sync + 'static;
     /// The connections to one endpoint.
     type Peer: Peer + Send + Sync + 'static;
@@ -45,7 +45,7 @@ pub(crate) trait SinkProtocol: Send + Sized + 'static {
     type Request: Send;
     /// Work left of a request: what is to be prepared before it can be sent again, or the next part of it.
     type More: Send;
-    /// What the peer said.
+    /// The peer's answer.
     type Answer: Send;
     /// A record that is sent when nothing else is in flight.
     type Oversize: From<Record> + Send + Sync;
@@ -138,7 +138,7 @@ pub(crate) trait SinkProtocol: Send + Sized + 'static {
 pub(crate) enum RecordRoute<K> {
     /// Into the batch of this key.
     Batch {
-        /// What it shares with the others of the batch.
+        /// The key that it shares with the others of the batch.
         key: K,
         /// About how long it is as it goes out, before compression.
         out_len: usize,
@@ -155,7 +155,7 @@ pub(crate) enum RecordRoute<K> {
     Known,
 }
 
-/// What there is to be prepared.
+/// The work to prepare.
 #[expect(
     clippy::large_enum_variant,
     reason = "batches are the usual case, and a box for each is an allocation"
@@ -163,7 +163,7 @@ pub(crate) enum RecordRoute<K> {
 pub(crate) enum Preparation<P: SinkProtocol> {
     /// Records to make a request of.
     Batch(Batch<P::Key>),
-    /// What is left of a request.
+    /// The rest of a request.
     More(P::More),
 }
 
@@ -171,13 +171,13 @@ pub(crate) enum Preparation<P: SinkProtocol> {
 pub(crate) type Prepared<P> =
     (Result<<P as SinkProtocol>::Request, UnsentWork<P>>, Box<<P as SinkProtocol>::Tools>);
 
-/// What did not become a request.
+/// The work that did not become a request.
 pub(crate) struct UnsentWork<P: SinkProtocol> {
     pub(crate) work: Preparation<P>,
     pub(crate) why: DropReason,
 }
 
-/// What the engine wants to know of a request.
+/// A request's properties that the engine needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestStatus {
     /// Its length, as endpoints are charged for it.
@@ -198,7 +198,7 @@ pub(crate) enum RequestLane {
     Side,
 }
 
-/// What follows from an answer.
+/// The next step after an answer.
 pub(crate) enum NextStep<P: SinkProtocol> {
     /// Nothing: everything in the request is settled.
     Settled,
@@ -206,7 +206,7 @@ pub(crate) enum NextStep<P: SinkProtocol> {
     Again(P::Request),
     /// More of it is prepared first.
     Prepare(P::More),
-    /// What is unsettled is read again from the journal.
+    /// Unsettled records are read again from the journal.
     ReadAgain,
 }
 

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 /// How long to wait when there is memory, but no window or place in the queue for it.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// What a sink may hold, and the turn to borrow more. Clones are the same room.
+/// The memory that a sink may hold, and the turn to borrow more. Clones share it.
 #[derive(Clone)]
 pub struct EgressBudget(Arc<BudgetState>);
 
@@ -257,7 +257,7 @@ impl Drop for BudgetCharge {
 pub(crate) struct BorrowTurn(Option<(EgressBudget, Option<OwnedSemaphorePermit>)>);
 
 impl BorrowTurn {
-    /// What needs no turn.
+    /// The bytes available without the turn.
     pub(crate) const fn none() -> BorrowTurn {
         BorrowTurn(None)
     }

@@ -63,7 +63,7 @@ type Batch = JoinedBatch<Tenant>;
 /// The sink, attached to the journal and ready to run.
 pub struct Elasticsearch(Delivery<BulkProtocol>);
 
-/// What the delivery engine does not know of `_bulk`.
+/// The part of `_bulk` that the delivery engine does not know.
 struct BulkProtocol {
     settings: Arc<Settings>,
     origin: IdPrefix,
@@ -74,7 +74,7 @@ struct BulkProtocol {
     unavailable: UnavailableIndices,
     /// One past the last record that was handed out since everything was read again.
     reached: u64,
-    /// What a node said last that failed over a request, and until when that is thought to be known.
+    /// The last error of a node about a request, and when it expires.
     fault: Option<(String, Instant)>,
     /// Something was accepted, which until then says that the nodes work.
     alive_until: Option<Instant>,
@@ -83,8 +83,8 @@ struct BulkProtocol {
 }
 
 impl Elasticsearch {
-    /// What a sink with these settings takes beyond payload, in bytes: connections, coders, what is remembered of
-    /// documents under way.
+    /// The memory of a sink with these settings beyond payload, in bytes: connections, encoders, and the state of
+    /// documents in flight.
     pub fn bytes(settings: &Settings) -> usize {
         let each = Delivery::<BulkProtocol>::IN_FLIGHT_BYTES + size_of::<OutboundRequest>() + MAX_DOCUMENTS;
         Compressor::bytes(compression(settings))
@@ -96,7 +96,7 @@ impl Elasticsearch {
             + 2 * settings.max_in_flight * each
     }
 
-    /// What a record of this protocol and signal needs to be delivered, if the sink takes it.
+    /// The memory for delivering a record of this protocol and signal, if the sink accepts it.
     pub fn need(protocol: Protocol, signal: Signal) -> Option<Need> {
         documents::need(protocol, signal)
     }
@@ -223,7 +223,7 @@ impl SinkProtocol for BulkProtocol {
         // A request that was not prepared again is sent again uncompressed.
         let request = outbound.request.clone().unwrap_or_else(|| outbound.unpacked());
         outbound.not_before = None;
-        // What is left to be sent of it belongs to the connection once there is an answer.
+        // Once there is an answer, the rest of the request belongs to the connection.
         peer.send(&request).await
     }
 
@@ -286,7 +286,7 @@ impl SinkProtocol for BulkProtocol {
 }
 
 impl BulkProtocol {
-    /// What a record needs of the room when it is sent alone, in whole steps.
+    /// The budget for a record sent alone, in whole steps.
     fn needed(&self, record: &Record) -> usize {
         let out = outgoing_len(&record.meta, &self.settings);
         let raw = match record.meta.encoding {

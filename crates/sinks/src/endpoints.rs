@@ -15,7 +15,7 @@ use tokio::time::Instant;
 /// its memory is needed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Who is behind an endpoint.
+/// The peer of an endpoint.
 pub(crate) trait Peer {
     /// Where it is.
     fn uri(&self) -> &Uri;
@@ -31,7 +31,7 @@ pub(crate) trait Peer {
 pub(crate) struct Endpoints<P> {
     all: Vec<Endpoint<P>>,
     law: AdaptationRule,
-    /// Whose turn it is.
+    /// The index of the next endpoint.
     next: usize,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Reservation {
     sent: SentRequest,
 }
 
-/// What an attempt says of its endpoint.
+/// An attempt's verdict on its endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AttemptResult {
     /// It works.
@@ -109,7 +109,7 @@ impl<P: Peer> Endpoints<P> {
         Some((Reservation { endpoint: index, sent }, Arc::clone(&endpoint.peer)))
     }
 
-    /// What became of a request. True when the endpoint is left alone because of it, and was not before.
+    /// Records the result of a request. True if it makes the endpoint unavailable, and it was available before.
     pub(crate) fn give_back(
         &mut self,
         reservation: Reservation,

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 /// The most bytes of an error's text that are kept.
 const LONGEST_ERROR: usize = 512;
 
-/// What a sink is doing. Clones share it; the sink writes, the pages read.
+/// A sink's activity. Clones share it; the sink writes, the pages read.
 #[derive(Debug, Clone, Default)]
 pub struct Health(Arc<HealthState>);
 
@@ -26,7 +26,7 @@ struct HealthState {
     held_up: Mutex<Vec<BlockedDestination>>,
 }
 
-/// What is wrong with a sink.
+/// A sink's last error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LastError {
     /// The last error, whether it is over or not.
@@ -67,7 +67,7 @@ pub struct BlockedDestination {
     pub items: u64,
     /// Since when.
     pub since: SystemTime,
-    /// What the peer says.
+    /// The peer's message.
     pub reason: String,
 }
 
@@ -100,12 +100,12 @@ impl Health {
         (at > 0).then(|| SystemTime::UNIX_EPOCH + Duration::from_nanos(at))
     }
 
-    /// What is wrong, if anything.
+    /// The current error, if any.
     pub fn trouble(&self) -> LastError {
         self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What at the peer takes nothing now, and how much waits for it: a few by name.
+    /// Destinations at the peer that accept nothing now, and the size of their backlog: a few by name.
     pub fn waiting(&self) -> Vec<BlockedDestination> {
         self.0.held_up.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -20,13 +20,13 @@ pub struct Http(Otlp);
 const WORKING: usize = 2 * GROWTH_STEP;
 
 impl Http {
-    /// What a sink with these settings takes beyond payload, in bytes: connections, and the state of coders.
+    /// The memory of a sink with these settings beyond payload, in bytes: connections, and the state of encoders.
     pub fn bytes(settings: &Settings) -> usize {
         // A batch may be prepared, or a record be cut: never both.
         Otlp::bytes(settings) + ENCODER_BYTES
     }
 
-    /// What a sink needs to deliver a record of this protocol and signal; nothing when it does not take that.
+    /// The memory for delivering a record of this protocol and signal; `None` if the sink does not accept it.
     ///
     /// A piece is held in protobuf and as JSON, which a peer may get uncompressed. Where it was translated, its window may be
     /// twice as long as it is; and what was translated grows less by being written as JSON, since most of it is names.

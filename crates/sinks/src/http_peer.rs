@@ -27,7 +27,7 @@ pub(crate) struct HttpPeer {
     secrets: Secrets,
 }
 
-/// What the peer said.
+/// The peer's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HttpAnswer {
     pub(crate) status: StatusCode,

@@ -13,7 +13,7 @@ use tidegate_journal::{
     Protocol, ReadError, StartAt, WhenFull,
 };
 use tidegate_ledger::{Dropped, Ledger, Settlement, SinkAccount, SinkLedger, TooMany, UnknownVersion};
-use tidegate_tap::{At, Tap};
+use tidegate_tap::{Tap, TapPoint};
 
 /// How long to wait when the journal cannot be read for a passing reason (too many open files, say).
 pub(crate) const PASSING: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ const PASSED: u32 = 64;
 pub(crate) struct JournalConsumer {
     follower: TapState,
     page: SinkAccount,
-    /// What of those is in the books.
+    /// The part of them in the books.
     entered: CursorLosses,
     signals: Signals,
     /// A protocol that the sink does not speak although it takes its signal.
@@ -57,8 +57,8 @@ impl Deref for Record {
     }
 }
 
-/// What is passed over because the sink is not configured to take it. Such a record is settled with the one
-/// before it that was taken, or at once when nothing that was taken is open.
+/// Records skipped because the sink is not configured for them. Such a record is settled with the accepted one before
+/// it, or at once when no accepted one is open.
 #[derive(Debug, Default)]
 struct SkippedRecords {
     /// Items passed over, since the sink was attached.
@@ -94,7 +94,7 @@ pub enum AttachError {
     Page(#[from] TooMany),
 }
 
-/// What a sink is attached to, and what it may use.
+/// The services that a sink is attached to, and its limits.
 #[derive(Clone, Copy)]
 pub struct SinkContext<'a> {
     /// The sink's name.
@@ -103,11 +103,11 @@ pub struct SinkContext<'a> {
     pub journal: &'a Journal,
     /// Where it enters what became of what it read.
     pub ledger: &'a Ledger,
-    /// What happens to it when it holds up a full journal.
+    /// The treatment of the sink when it holds up a full journal.
     pub when_full: WhenFull,
     /// Where it says how it is doing.
     pub health: &'a Health,
-    /// What it takes; everything else passes it by.
+    /// The signals that it receives; the sink skips everything else.
     pub signals: Signals,
     /// Where it keeps what its peer rejects.
     pub dead_letters: &'a DeadLetters,
@@ -242,7 +242,7 @@ impl JournalConsumer {
         let passed = over.settle(&last);
         follower.commit_through(&last, |completed| {
             let gone = CursorLosses { quota: completed.dropped, damaged: completed.damaged };
-            // What the quota took meanwhile is not in `items`, so there may be less to lose than was lost.
+            // Records dropped by the quota meanwhile are not in `items`, so fewer may remain to be lost.
             let passed = passed.min(completed.items);
             let (losses, delivered) = losses.within(completed.items - passed);
             let losses = losses.and(entered.catch_up(gone));
@@ -355,7 +355,7 @@ impl TapState {
 
     fn show(&self, meta: &journal::Meta, body: Option<&[u8]>) {
         if let Some(tap) = &self.tap {
-            tap.offer(At::Sink(self.follower.name()), meta, body);
+            tap.offer(TapPoint::Sink(self.follower.name()), meta, body);
         }
     }
 }
@@ -375,7 +375,7 @@ impl DerefMut for TapState {
 }
 
 impl CursorLosses {
-    /// What was passed since the last time.
+    /// The records skipped since the last time.
     fn catch_up(&mut self, now: CursorLosses) -> Losses {
         let before = std::mem::replace(self, now);
         let quota = Losses::of(Dropped::Quota, now.quota.saturating_sub(before.quota));
@@ -384,7 +384,7 @@ impl CursorLosses {
 }
 
 impl SkippedRecords {
-    /// What can be settled with `last`: itself, or what was passed over behind it.
+    /// The record that can be settled with `last`: itself, or the last one skipped after it.
     fn through(&self, last: Record) -> Record {
         let behind = self.behind.filter(|_| self.taken == Some(last.sequence));
         behind.unwrap_or(last)

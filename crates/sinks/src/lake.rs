@@ -29,7 +29,7 @@ use tokio::runtime::Handle;
 
 /// How long the thread waits for a record before it looks at the clock and at the order to stop.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// What it takes beside a body and an item: windows come in whole steps, and a decoder has its state.
+/// The memory besides a body and an item: windows come in whole steps, and a decoder has its state.
 const WORKING: usize = 3 * GROWTH_STEP + zstd::Decoder::BYTES;
 /// How often it is logged that items are too large; all of them are counted.
 const WARN_EVERY: Duration = Duration::from_secs(10);
@@ -41,14 +41,14 @@ pub struct Lake {
     consumer: JournalConsumer,
     writer: Writer,
     room: EgressBudget,
-    /// What the writer may allocate.
+    /// The writer's memory.
     _slice: Charge,
     health: Health,
     stop: StopSignal,
     /// Where waiting for memory is done.
     runtime: Handle,
     symbols: Symbols,
-    /// What was taken since the last commit.
+    /// The records taken since the last commit.
     taken: PendingRecords,
     ticked: Instant,
     /// When items were said to be too large.
@@ -60,7 +60,7 @@ pub struct Lake {
 struct PendingRecords {
     /// The last of them.
     last: Option<Record>,
-    /// What the lake could not take of them.
+    /// Their items that the lake could not store.
     losses: Losses,
     /// Whether any of them is in the lake's unfinished files; so whether there will be a commit.
     pushed: bool,
@@ -93,7 +93,7 @@ enum WriteFailure {
     Stopped,
 }
 
-/// What the lake has tables for.
+/// The signals that the lake has tables for.
 #[derive(Clone, Copy)]
 enum DecodedBatch {
     RemoteWrite(Version),
@@ -118,7 +118,7 @@ impl DecodedBatch {
 }
 
 impl Lake {
-    /// What a lake needs to take a record of this protocol and signal; nothing when it has no table for that.
+    /// The memory for a record of this protocol and signal; `None` if the lake has no table for it.
     ///
     /// Beside the body there is what is said of the largest item in OTLP, where it did not come so. What becomes rows is
     /// in the writer's slice.
@@ -363,7 +363,7 @@ impl Lake {
         pushed.map(|pushed| (pushed, others))
     }
 
-    /// What `future` gives, unless the order to stop comes first.
+    /// The result of `future`, unless the sink is stopped first.
     fn wait<F: Future>(&self, future: F) -> Result<F::Output, WriteFailure> {
         wait(&self.runtime, &self.stop, future)
     }
@@ -416,7 +416,7 @@ impl Lake {
     }
 }
 
-/// What `future` gives, unless the order to stop comes first.
+/// The result of `future`, unless the sink is stopped first.
 fn wait<F: Future>(runtime: &Handle, stop: &StopSignal, future: F) -> Result<F::Output, WriteFailure> {
     runtime.block_on(stop.or(future)).ok_or(WriteFailure::Stopped)
 }

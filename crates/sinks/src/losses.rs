@@ -1,4 +1,4 @@
-//! What a sink did not deliver.
+//! Accounts for undelivered items.
 
 use tidegate_ledger::Dropped;
 

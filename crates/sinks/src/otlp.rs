@@ -54,7 +54,7 @@ type Batch = JoinedBatch<Key>;
 /// The sink, attached to the journal and ready to run.
 pub struct Otlp(Delivery<OtlpProtocol>);
 
-/// What the delivery engine does not know of OTLP.
+/// The part of OTLP that the delivery engine does not know.
 struct OtlpProtocol {
     settings: Settings,
     /// The progress of the record that goes out in pieces.
@@ -66,14 +66,14 @@ struct OtlpProtocol {
 }
 
 impl Otlp {
-    /// What a sink with these settings takes beyond payload, in bytes: connections, and the state of coders.
+    /// The memory of a sink with these settings beyond payload, in bytes: connections, and the state of encoders.
     pub fn bytes(settings: &Settings) -> usize {
         Compressor::bytes(settings.compression)
             + peer::bytes(settings)
             + settings.max_in_flight * Delivery::<OtlpProtocol>::IN_FLIGHT_BYTES
     }
 
-    /// What a sink needs to deliver a record of this protocol and signal; nothing when it does not take that.
+    /// The memory for delivering a record of this protocol and signal; `None` if the sink does not accept it.
     ///
     /// A body is held as it came, decoded, and then decoded beside one piece of what goes out. The largest item (with
     /// what encloses it) is such a piece alone, and goes uncompressed where there is no room to compress it.

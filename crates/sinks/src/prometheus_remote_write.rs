@@ -59,7 +59,7 @@ pub struct RemoteWrite {
     singly: usize,
 }
 
-/// What a batch came to.
+/// The result of a batch.
 enum Sent {
     /// Every record of it is done, but for these.
     Done(Losses),
@@ -83,7 +83,7 @@ impl RemoteWrite {
         Deltas::bytes_for(series)
     }
 
-    /// What it needs to deliver a record of this protocol and signal; nothing when it does not take that.
+    /// The memory for delivering a record of this protocol and signal; `None` if the sink does not accept it.
     ///
     /// A series is cut between its samples where it is too large for one request, so what counts is a series' labels
     /// with one of its items: as it is, with symbols of its own, without histograms, without exemplars that stand alone,

@@ -1,4 +1,4 @@
-//! What is not to be read in logs, in `/status` and in dead letters: keys in headers and in the query of a URL.
+//! Masks secrets in logs, in `/status` and in dead letters: keys in headers and in the query of a URL.
 //!
 //! A peer may repeat what it was sent, in the text of an error or in a redirection. So what it says is searched for them.
 
@@ -9,7 +9,7 @@ use std::fmt;
 
 /// Shorter values are words like `true`, and replacing them would garble messages.
 const SHORTEST: usize = 4;
-/// What stands for a secret.
+/// The mask for a secret.
 const MASK: &str = "***";
 
 /// The secrets that go to one peer, longest first.

@@ -1,4 +1,4 @@
-//! What keeps a sink running: an end that nobody ordered is a failure, and the sink is started again.
+//! Keeps a sink running: an unexpected end is a failure, and the sink is restarted.
 //!
 //! A sink that panics gives back what it holds as it unwinds: its memory, its turn to borrow, and its place at
 //! the cursor. What it had not settled is in the journal, so the next start goes on there, and costs what was
@@ -128,7 +128,7 @@ async fn unwound(future: impl Future<Output = ()>) -> Result<(), String> {
     .await
 }
 
-/// What was said in a panic.
+/// The panic's message.
 fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 /// The most certificates that a file may hold: there are about 150 authorities that everybody trusts.
 const MOST: usize = 1024;
 
-/// What TLS trusts and shows.
+/// The TLS settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tls {
     /// The certificates of the authorities that are trusted, in PEM; those of the system where there is none.
@@ -23,7 +23,7 @@ pub struct Tls {
     pub server_name: Option<String>,
 }
 
-/// What the files of TLS settings look like from outside: it changes when they are written or replaced.
+/// The identity of the TLS files: it changes when they are written or replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stamps(Vec<Option<(SystemTime, u64, u64)>>);
 
@@ -38,9 +38,9 @@ pub enum TlsError {
     File {
         /// Which one.
         file: PathBuf,
-        /// What it should hold.
+        /// The expected contents.
         what: &'static str,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
     /// The server's name.
@@ -52,7 +52,7 @@ pub enum TlsError {
 }
 
 impl Tls {
-    /// What its files look like now; nothing where it has none.
+    /// The current identity of its files; `None` if it has none.
     pub(crate) fn stamps(&self) -> Option<Stamps> {
         let pair = self.certificate.iter().flat_map(|(certificate, key)| [certificate, key]);
         let stamp = |file: &PathBuf| {

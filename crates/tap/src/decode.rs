@@ -14,16 +14,16 @@ pub(crate) const BYTES: usize = LONGEST + SLACK + zstd::Decoder::BYTES;
 
 /// Why a body is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotShown {
+pub(crate) enum DecodeError {
     TooLong,
     Damaged,
 }
 
 /// The body of a record with this `meta`, decompressed.
-pub(crate) fn decode<'a>(meta: &Meta, body: &'a [u8]) -> Result<Cow<'a, [u8]>, NotShown> {
+pub(crate) fn decode<'a>(meta: &Meta, body: &'a [u8]) -> Result<Cow<'a, [u8]>, DecodeError> {
     let length = usize::try_from(meta.raw_len).unwrap_or(usize::MAX);
     if length > LONGEST {
-        return Err(NotShown::TooLong);
+        return Err(DecodeError::TooLong);
     }
     if meta.encoding == Encoding::Identity {
         return Ok(Cow::Borrowed(body));
@@ -37,7 +37,7 @@ pub(crate) fn decode<'a>(meta: &Meta, body: &'a [u8]) -> Result<Cow<'a, [u8]>, N
         // Checked when it was received; this decoder does not need the window that a frame names.
         Encoding::Zstd => steps(&mut zstd::Decoder::new(u64::MAX), body, &mut raw),
     };
-    raw.truncate(written.ok_or(NotShown::Damaged)?);
+    raw.truncate(written.ok_or(DecodeError::Damaged)?);
     Ok(Cow::Owned(raw))
 }
 

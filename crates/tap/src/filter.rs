@@ -1,6 +1,6 @@
 //! The filter of a tap, parsed from a request's query.
 
-use crate::watch::At;
+use crate::watch::TapPoint;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tidegate_journal::{Meta, Protocol, Signal};
@@ -19,7 +19,7 @@ const PROTOCOLS: [Protocol; 3] = [Protocol::Otlp, Protocol::RemoteWrite1, Protoc
 
 /// The filter of a tap.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Look {
+pub struct TapFilter {
     /// The tap's id: readings of the same tap have the same one.
     pub id: String,
     /// Records of this source or protocol; `*` for all. Of all too when neither source nor sink is said.
@@ -55,7 +55,7 @@ pub(crate) struct Points {
 
 /// A request for a look cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadLook {
+pub enum FilterError {
     /// No such parameter.
     #[error(
         "a look has no parameter `{0}`; there are source, sink, signal, service, name, contains, every, wait, id, bound"
@@ -76,9 +76,9 @@ pub enum BadLook {
     Text(String),
 }
 
-impl Default for Look {
-    fn default() -> Look {
-        Look {
+impl Default for TapFilter {
+    fn default() -> TapFilter {
+        TapFilter {
             id: String::new(),
             source: None,
             sink: None,
@@ -94,16 +94,16 @@ impl Default for Look {
     }
 }
 
-impl Look {
+impl TapFilter {
     /// The look that a query says: `source=otlp&service=shop&wait=1s`.
     ///
     /// # Errors
-    /// [`BadLook`], in a sentence.
-    pub fn from_query(query: &str) -> Result<Look, BadLook> {
-        let mut look = Look::default();
+    /// [`FilterError`], in a sentence.
+    pub fn from_query(query: &str) -> Result<TapFilter, FilterError> {
+        let mut look = TapFilter::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = decoded(value).ok_or_else(|| BadLook::Text(shown(name)))?;
+            let value = decoded(value).ok_or_else(|| FilterError::Text(shown(name)))?;
             match name {
                 "id" => look.id = value,
                 "source" => look.source = Some(source(value)?),
@@ -115,7 +115,7 @@ impl Look {
                 "every" => look.every = every(value)?,
                 "wait" => look.wait = wait(value)?,
                 "bound" => look.bound = true,
-                other => return Err(BadLook::Parameter(shown(other))),
+                other => return Err(FilterError::Parameter(shown(other))),
             }
         }
         Ok(look)
@@ -142,8 +142,8 @@ impl Look {
 
     /// As it is asked for on the connection from `peer`.
     #[must_use]
-    pub fn seen_by(self, peer: SocketAddr) -> Look {
-        Look { peer: self.bound.then_some(peer), ..self }
+    pub fn seen_by(self, peer: SocketAddr) -> TapFilter {
+        TapFilter { peer: self.bound.then_some(peer), ..self }
     }
 
     pub(crate) fn points(&self) -> Points {
@@ -158,45 +158,45 @@ impl Look {
 
 impl Points {
     /// Whether a record that passes here is one of those to be looked at.
-    pub(crate) fn take(&self, at: At<'_>, meta: &Meta) -> bool {
+    pub(crate) fn take(&self, at: TapPoint<'_>, meta: &Meta) -> bool {
         let here = match (at, &self.source, &self.sink) {
-            (At::Source(_), None, sink) => sink.is_none(),
+            (TapPoint::Source(_), None, sink) => sink.is_none(),
             // A protocol's name that is also a source's means that source: several journal the same protocol.
-            (At::Source(name), Some(source), _) => {
+            (TapPoint::Source(name), Some(source), _) => {
                 let source = source.as_str();
                 [ANY, name].contains(&source)
                     || (source == meta.protocol.name() && !SOURCES.contains(&source))
             }
-            (At::Sink(name), _, Some(sink)) => [ANY, name].contains(&sink.as_str()),
-            (At::Sink(_), _, None) => false,
+            (TapPoint::Sink(name), _, Some(sink)) => [ANY, name].contains(&sink.as_str()),
+            (TapPoint::Sink(_), _, None) => false,
         };
         let may_have = |signal| signal == meta.signal || (meta.is_mixed() && Meta::MIXED.contains(&signal));
         here && self.signal.is_none_or(may_have)
     }
 }
 
-fn source(value: String) -> Result<String, BadLook> {
+fn source(value: String) -> Result<String, FilterError> {
     let known = value == ANY
         || SOURCES.contains(&value.as_str())
         || PROTOCOLS.iter().any(|protocol| protocol.name() == value);
     let help = "the sources are elastic_apm, elasticsearch, http, otlp, prometheus_remote_write (remote_write_1, \
         remote_write_2), and * for all";
-    if known { Ok(value) } else { Err(BadLook::Value { name: "source", value, help }) }
+    if known { Ok(value) } else { Err(FilterError::Value { name: "source", value, help }) }
 }
 
-fn signal(value: String) -> Result<Signal, BadLook> {
+fn signal(value: String) -> Result<Signal, FilterError> {
     let help = "the signals are metrics, logs, traces and profiles";
     let found = SIGNALS.iter().find(|signal| signal.name() == value).copied();
-    found.ok_or(BadLook::Value { name: "signal", value, help })
+    found.ok_or(FilterError::Value { name: "signal", value, help })
 }
 
-fn every(value: String) -> Result<u32, BadLook> {
+fn every(value: String) -> Result<u32, FilterError> {
     let help = "one record of so many: a number from 1 on";
     let number = value.parse().ok().filter(|every| *every > 0);
-    number.ok_or(BadLook::Value { name: "every", value, help })
+    number.ok_or(FilterError::Value { name: "every", value, help })
 }
 
-fn wait(value: String) -> Result<Duration, BadLook> {
+fn wait(value: String) -> Result<Duration, FilterError> {
     let help = "how long to wait for something to be caught, up to 10s: 500ms, 2s";
     let (digits, millis) = match value.strip_suffix("ms") {
         Some(digits) => (digits, 1),
@@ -204,7 +204,7 @@ fn wait(value: String) -> Result<Duration, BadLook> {
     };
     let wait = digits.parse::<u32>().ok().map(|number| Duration::from_millis(u64::from(number) * millis));
     let wait = wait.filter(|wait| *wait <= LONGEST_WAIT);
-    wait.ok_or(BadLook::Value { name: "wait", value, help })
+    wait.ok_or(FilterError::Value { name: "wait", value, help })
 }
 
 /// The meaning of a value in a query.

@@ -5,9 +5,9 @@ mod intake;
 mod otlp;
 mod remote_write;
 
+use crate::filter::TapFilter;
 use crate::line::Line;
-use crate::look::Look;
-use crate::watch::{Caught, CaughtBody};
+use crate::watch::{CaughtBody, CaughtRecord};
 use tidegate_journal::{Meta, Protocol};
 use tidegate_wire::remote_write::Version;
 
@@ -18,21 +18,21 @@ const LOOKED_AT: u64 = 4096;
 
 /// Why items of a record are not shown, though they might be wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct RemainingItems {
     why: Option<&'static str>,
 }
 
-impl Left {
-    pub(crate) const NOTHING: Left = Left { why: None };
+impl RemainingItems {
+    pub(crate) const NOTHING: RemainingItems = RemainingItems { why: None };
 
-    pub(crate) fn all(why: &'static str) -> Left {
-        Left { why: Some(why) }
+    pub(crate) fn all(why: &'static str) -> RemainingItems {
+        RemainingItems { why: Some(why) }
     }
 }
 
 /// The lines of a record.
 pub(crate) struct Items<'a> {
-    look: &'a Look,
+    look: &'a TapFilter,
     start: &'a str,
     line: Line,
     out: &'a mut dyn FnMut(&str) -> bool,
@@ -42,8 +42,12 @@ pub(crate) struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    /// Lines that begin with `start`, of items that `look` wants.
-    pub(crate) fn new(look: &'a Look, start: &'a str, out: &'a mut dyn FnMut(&str) -> bool) -> Items<'a> {
+    /// Lines that begin with `start`, of items that `filter` wants.
+    pub(crate) fn new(
+        look: &'a TapFilter,
+        start: &'a str,
+        out: &'a mut dyn FnMut(&str) -> bool,
+    ) -> Items<'a> {
         Items { look, start, line: Line::default(), out, looked_at: 0, written: 0, no_room: 0 }
     }
 
@@ -53,14 +57,14 @@ impl<'a> Items<'a> {
     }
 
     /// Writes the items of a decompressed body, and says what was left out.
-    pub(crate) fn walk(&mut self, meta: &Meta, raw: &[u8]) -> Left {
+    pub(crate) fn walk(&mut self, meta: &Meta, raw: &[u8]) -> RemainingItems {
         match meta.protocol {
             Protocol::Otlp => otlp::walk(self, meta.signal, raw),
             Protocol::RemoteWrite1 => remote_write::walk(self, Version::V1, raw),
             Protocol::RemoteWrite2 => remote_write::walk(self, Version::V2, raw),
             Protocol::Intake => intake::walk(self, meta, raw),
             Protocol::Bulk => bulk::walk(self, meta, raw),
-            _ => Left::all("this kind of record cannot be shown"),
+            _ => RemainingItems::all("this kind of record cannot be shown"),
         }
     }
 
@@ -89,7 +93,7 @@ impl<'a> Items<'a> {
     }
 
     /// Says of a record what it was, when not all of its items were looked at.
-    pub(crate) fn say(&mut self, caught: &Caught, left: Left) {
+    pub(crate) fn say(&mut self, caught: &CaughtRecord, left: RemainingItems) {
         let Some(why) = left.why else { return };
         let meta = &caught.meta;
         self.line.begin(self.start);
@@ -115,9 +119,9 @@ impl<'a> Items<'a> {
 }
 
 /// The note after the largest number of items.
-fn enough(walked: Option<()>) -> Left {
+fn enough(walked: Option<()>) -> RemainingItems {
     match walked {
-        Some(()) => Left::NOTHING,
-        None => Left::all("of a record 200 items are shown, and 4,096 are looked at"),
+        Some(()) => RemainingItems::NOTHING,
+        None => RemainingItems::all("of a record 200 items are shown, and 4,096 are looked at"),
     }
 }

@@ -1,7 +1,7 @@
 //! A live, bounded look at what passes a source or a sink.
 //!
 //! Sources and sinks [`offer`](Tap::offer) each record to the [`Tap`]. While nobody looks that is one relaxed
-//! load. Somebody who looks [`open`](Tap::open)s it for a [`Look`], and gets a [`Reading`] that shows what was
+//! load. Somebody who looks [`open`](Tap::open)s it for a [`TapFilter`], and gets a [`RecordReader`] that shows what was
 //! caught, an item a line, in JSON. It ends when they say so, when the connection that it
 //! is bound to is gone, or a few seconds after the last reading ended.
 //!
@@ -13,18 +13,18 @@
 //! `design/tap.md` has the argument.
 
 mod decode;
+mod filter;
 mod items;
 mod line;
-mod look;
-mod reading;
+mod record_reader;
 mod tap;
 mod watch;
 
 #[cfg(test)]
 mod tests;
 
+pub use filter::{FilterError, LONGEST_WAIT, SOURCES, TapFilter};
 pub use line::LONGEST_LINE;
-pub use look::{BadLook, LONGEST_WAIT, Look, SOURCES};
-pub use reading::{Reading, Written};
-pub use tap::{LOOK_BYTES, LOOKS, OPEN_FOR, Refused, Tap};
-pub use watch::{At, LONGEST_BODY};
+pub use record_reader::{ReadResult, RecordReader};
+pub use tap::{LOOK_BYTES, LOOKS, OPEN_FOR, Tap, TapError};
+pub use watch::{LONGEST_BODY, TapPoint};

@@ -1,10 +1,10 @@
 //! Reading what was caught: records to lines.
 
-use crate::decode::{self, NotShown, decode};
-use crate::items::{Items, Left};
+use crate::decode::{self, DecodeError, decode};
+use crate::filter::TapFilter;
+use crate::items::{Items, RemainingItems};
 use crate::line::{LONGEST_LINE, Line};
-use crate::look::Look;
-use crate::watch::{Caught, CaughtBody, LONGEST_BODY, Watch};
+use crate::watch::{CaughtBody, CaughtRecord, LONGEST_BODY, Watch};
 use std::sync::Arc;
 
 /// The most memory that symbols of a request of Remote-Write 2.0 may take to be shown.
@@ -14,14 +14,14 @@ pub(crate) const SYMBOLS: usize = 256 << 10;
 pub(crate) const BYTES: usize = (LONGEST_BODY + decode::BYTES + SYMBOLS + 4 * LONGEST_LINE) / 4 * 5;
 
 /// Shows what a look has caught. The tap stays open while there is one.
-pub struct Reading {
+pub struct RecordReader {
     watch: Arc<Watch>,
-    look: Look,
+    look: TapFilter,
 }
 
 /// The result for a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Written {
+pub struct ReadResult {
     /// Lines that were written.
     pub lines: u64,
     /// Lines for which there was no room.
@@ -30,10 +30,10 @@ pub struct Written {
     pub bytes: usize,
 }
 
-impl Reading {
+impl RecordReader {
     /// The reading that was claimed.
-    pub(crate) fn new(watch: Arc<Watch>, look: Look) -> Reading {
-        Reading { watch, look }
+    pub(crate) fn new(watch: Arc<Watch>, look: TapFilter) -> RecordReader {
+        RecordReader { watch, look }
     }
 
     /// How many records wait to be shown.
@@ -60,37 +60,39 @@ impl Reading {
     /// Takes the next record and gives its lines to `out`, which says whether it had room. Nothing when none
     /// waits. A record takes some milliseconds at most: who shares a thread with others lets them go first now
     /// and then.
-    pub fn write_next(&self, out: &mut dyn FnMut(&str) -> bool) -> Option<Written> {
+    pub fn write_next(&self, out: &mut dyn FnMut(&str) -> bool) -> Option<ReadResult> {
         let caught = self.watch.next()?;
         let start = start(&caught);
         let mut items = Items::new(&self.look, &start, out);
         let mut bytes = 0;
         let left = match &caught.body {
-            CaughtBody::NotRead => Left::all("the sink does not read bodies"),
-            CaughtBody::TooLong(_) => Left::all("the body is longer than 256 KiB"),
+            CaughtBody::NotRead => RemainingItems::all("the sink does not read bodies"),
+            CaughtBody::TooLong(_) => RemainingItems::all("the body is longer than 256 KiB"),
             CaughtBody::Whole(body) => match decode(&caught.meta, body) {
                 Ok(raw) => {
                     bytes = raw.len();
                     items.walk(&caught.meta, &raw)
                 }
-                Err(NotShown::TooLong) => Left::all("the body is longer than 1 MiB once decompressed"),
-                Err(NotShown::Damaged) => Left::all("the body cannot be decompressed"),
+                Err(DecodeError::TooLong) => {
+                    RemainingItems::all("the body is longer than 1 MiB once decompressed")
+                }
+                Err(DecodeError::Damaged) => RemainingItems::all("the body cannot be decompressed"),
             },
         };
         items.say(&caught, left);
         let (lines, no_room) = items.counts();
-        Some(Written { lines, no_room, bytes })
+        Some(ReadResult { lines, no_room, bytes })
     }
 }
 
-impl Drop for Reading {
+impl Drop for RecordReader {
     fn drop(&mut self) {
         self.watch.release();
     }
 }
 
 /// The prefix of all lines of a record: an open object.
-fn start(caught: &Caught) -> String {
+fn start(caught: &CaughtRecord) -> String {
     let meta = &caught.meta;
     let mut line = Line::default();
     line.begin("{\"at\":");

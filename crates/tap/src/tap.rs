@@ -1,8 +1,8 @@
 //! The tap: closed, or open for some who look.
 
-use crate::look::Look;
-use crate::reading::{self, Reading};
-use crate::watch::{self, At, Watch};
+use crate::filter::TapFilter;
+use crate::record_reader::{self, RecordReader};
+use crate::watch::{self, TapPoint, Watch};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
@@ -13,7 +13,7 @@ use tidegate_journal::Meta;
 /// So many ticks, of a second each, a look goes on after a reading of it has ended.
 pub const OPEN_FOR: u32 = 5;
 /// Most bytes that a tap holds: caught records, and the memory for showing them.
-pub const LOOK_BYTES: u64 = (watch::BYTES + reading::BYTES) as u64;
+pub const LOOK_BYTES: u64 = (watch::BYTES + record_reader::BYTES) as u64;
 /// How long opening waits for that memory: as long as requests do.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -34,7 +34,7 @@ struct Inner {
 
 /// Why nobody can look now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum TapError {
     /// As many look as can.
     #[error(
         "{LOOKS} others are looking, and there is no room for more; try again when one of them has ended"
@@ -67,38 +67,40 @@ impl Tap {
     /// Shows a record to whoever looks: `body` is as it is kept, and left out where it was not read. Never waits:
     /// what cannot be caught at once is counted.
     #[inline]
-    pub fn offer(&self, at: At<'_>, meta: &Meta, body: Option<&[u8]>) {
+    pub fn offer(&self, at: TapPoint<'_>, meta: &Meta, body: Option<&[u8]>) {
         if self.is_open() {
             self.offer_open(at, meta, body);
         }
     }
 
     #[cold]
-    fn offer_open(&self, at: At<'_>, meta: &Meta, body: Option<&[u8]>) {
+    fn offer_open(&self, at: TapPoint<'_>, meta: &Meta, body: Option<&[u8]>) {
         // Sources that cannot be read offer between two polls.
         let Ok(watches) = self.0.watches.try_read() else { return };
         watches.iter().for_each(|watch| watch.offer(at, meta, body));
     }
 
-    /// Opens the tap for `look`, or goes on with the look of the same id, and reads what it has caught. The look
+    /// Opens the tap for `filter`, or goes on with the look of the same id, and reads what it has caught. The look
     /// goes on for [`OPEN_FOR`] ticks after the reading is dropped.
     ///
     /// # Errors
     /// [`ChargeError`].
-    pub async fn open(&self, look: Look) -> Result<Reading, Refused> {
+    pub async fn open(&self, look: TapFilter) -> Result<RecordReader, TapError> {
         let Some(watch) = self.going_on(&look)? else {
             return self.begin(look).await;
         };
-        Ok(Reading::new(watch, look))
+        Ok(RecordReader::new(watch, look))
     }
 
-    /// The watch of a look that goes on; nothing when `look` is a new one. Its reading is claimed.
-    fn going_on(&self, look: &Look) -> Result<Option<Arc<Watch>>, Refused> {
+    /// The watch of a look that goes on; nothing when `filter` is a new one. Its reading is claimed.
+    fn going_on(&self, look: &TapFilter) -> Result<Option<Arc<Watch>>, TapError> {
         let mut watches = self.watches();
         let Some(at) = watches.iter().position(|watch| watch.id() == look.id) else {
-            return if watches.len() < LOOKS { Ok(None) } else { Err(Refused::Taken) };
+            return if watches.len() < LOOKS { Ok(None) } else { Err(TapError::Taken) };
         };
-        let Some(watch) = watches.get(at).filter(|watch| watch.claim()) else { return Err(Refused::Reading) };
+        let Some(watch) = watches.get(at).filter(|watch| watch.claim()) else {
+            return Err(TapError::Reading);
+        };
         if watch.points() == &look.points() {
             watch.read_by(look.peer);
             return Ok(Some(Arc::clone(watch)));
@@ -108,25 +110,25 @@ impl Tap {
         Ok(None)
     }
 
-    async fn begin(&self, look: Look) -> Result<Reading, Refused> {
+    async fn begin(&self, look: TapFilter) -> Result<RecordReader, TapError> {
         let charging = self.0.arena.charge(Share::Ingest, LOOK_BYTES);
         let charge = match tokio::time::timeout(PATIENCE, charging).await {
             Ok(Ok(charge)) => charge,
-            Ok(Err(tidegate_arena::ChargeError::Never { .. })) => return Err(Refused::Small),
-            Ok(Err(_)) | Err(_) => return Err(Refused::Memory),
+            Ok(Err(tidegate_arena::ChargeError::Never { .. })) => return Err(TapError::Small),
+            Ok(Err(_)) | Err(_) => return Err(TapError::Memory),
         };
         let mut watches = self.watches();
         if watches.len() >= LOOKS {
-            return Err(Refused::Taken);
+            return Err(TapError::Taken);
         }
         if watches.iter().any(|watch| watch.id() == look.id) {
-            return Err(Refused::Reading);
+            return Err(TapError::Reading);
         }
         let watch = Arc::new(Watch::claimed(look.id.clone(), look.points(), charge));
         watch.read_by(look.peer);
         watches.push(Arc::clone(&watch));
         self.0.open.store(true, Relaxed);
-        Ok(Reading::new(watch, look))
+        Ok(RecordReader::new(watch, look))
     }
 
     /// Ends the look of this id at once.

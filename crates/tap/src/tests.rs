@@ -5,7 +5,7 @@ mod hostile;
 mod lines;
 mod words;
 
-use crate::{LOOK_BYTES, Look, Reading, Refused, Tap};
+use crate::{LOOK_BYTES, RecordReader, Tap, TapError, TapFilter};
 use serde_json::Value;
 use tidegate_arena::{Arena, Floors};
 use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
@@ -21,11 +21,11 @@ fn arena_for(looks: usize) -> Arena {
     Arena::new(LOOK_BYTES * looks as u64, Floors::NONE, 64 << 10, 4, 16).unwrap()
 }
 
-fn open(tap: &Tap, query: &str) -> Result<Reading, Refused> {
-    open_look(tap, Look::from_query(query).unwrap())
+fn open(tap: &Tap, query: &str) -> Result<RecordReader, TapError> {
+    open_look(tap, TapFilter::from_query(query).unwrap())
 }
 
-fn open_look(tap: &Tap, look: Look) -> Result<Reading, Refused> {
+fn open_look(tap: &Tap, look: TapFilter) -> Result<RecordReader, TapError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(tap.open(look))
 }
@@ -49,7 +49,7 @@ fn request(signal: otlp::Signal, items: u64) -> Vec<u8> {
 }
 
 /// All lines that wait, each JSON.
-fn lines(reading: &Reading) -> Vec<Value> {
+fn lines(reading: &RecordReader) -> Vec<Value> {
     let mut lines = Vec::new();
     let mut out = |line: &str| {
         assert!(line.len() <= crate::LONGEST_LINE, "{} bytes", line.len());

@@ -1,6 +1,6 @@
 //! The records caught by an open tap: cheap filters, and a bounded queue.
 
-use crate::look::Points;
+use crate::filter::Points;
 use crate::tap::OPEN_FOR;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -17,13 +17,13 @@ pub(crate) const RECORDS: usize = 64;
 pub(crate) const BODIES: usize = 1 << 20;
 /// Most bytes that a watch holds, without the bodies: their descriptions, with a quarter for the allocator's
 /// rounding, and as much for the sinks' names.
-pub(crate) const BYTES: usize = BODIES / 4 * 5 + RECORDS * 2 * size_of::<Caught>() + (4 << 10);
+pub(crate) const BYTES: usize = BODIES / 4 * 5 + RECORDS * 2 * size_of::<CaughtRecord>() + (4 << 10);
 /// How often a queue that somebody else is at is tried, before the record counts as missed: about a microsecond.
 const TRIES: usize = 64;
 
 /// Where a record passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum At<'a> {
+pub enum TapPoint<'a> {
     /// The source of this name has received it and handed it to the journal.
     Source(&'a str),
     /// The sink of this name has taken it from the journal.
@@ -31,7 +31,7 @@ pub enum At<'a> {
 }
 
 /// A record that was caught.
-pub(crate) struct Caught {
+pub(crate) struct CaughtRecord {
     /// `source` or `sink`, and its name.
     pub(crate) at: (&'static str, Box<str>),
     pub(crate) meta: Meta,
@@ -67,7 +67,7 @@ pub(crate) struct Watch {
 
 /// Invariant: at most [`RECORDS`], whose bodies are `bytes` long together, at most [`BODIES`].
 struct Queue {
-    records: VecDeque<Caught>,
+    records: VecDeque<CaughtRecord>,
     bytes: usize,
 }
 
@@ -136,7 +136,7 @@ impl Watch {
     }
 
     /// Copies the record if the filter wants it and there is room now.
-    pub(crate) fn offer(&self, at: At<'_>, meta: &Meta, body: Option<&[u8]>) {
+    pub(crate) fn offer(&self, at: TapPoint<'_>, meta: &Meta, body: Option<&[u8]>) {
         if !self.points.take(at, meta) {
             return;
         }
@@ -151,7 +151,7 @@ impl Watch {
     }
 
     /// The record that was caught first.
-    pub(crate) fn next(&self) -> Option<Caught> {
+    pub(crate) fn next(&self) -> Option<CaughtRecord> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let caught = queue.records.pop_front()?;
         queue.bytes -= caught.body.len();
@@ -186,7 +186,7 @@ impl Watch {
 }
 
 impl Queue {
-    fn push(&mut self, at: At<'_>, meta: &Meta, body: Option<&[u8]>) -> bool {
+    fn push(&mut self, at: TapPoint<'_>, meta: &Meta, body: Option<&[u8]>) -> bool {
         let copied = body.map_or(0, <[u8]>::len);
         let copied = if copied > LONGEST_BODY { 0 } else { copied };
         if self.records.len() >= RECORDS || self.bytes + copied > BODIES {
@@ -198,11 +198,11 @@ impl Queue {
             Some(body) => CaughtBody::Whole(body.into()),
         };
         let at = match at {
-            At::Source(name) => ("source", name.into()),
-            At::Sink(name) => ("sink", name.into()),
+            TapPoint::Source(name) => ("source", name.into()),
+            TapPoint::Sink(name) => ("sink", name.into()),
         };
         self.bytes += copied;
-        self.records.push_back(Caught { at, meta: *meta, body });
+        self.records.push_back(CaughtRecord { at, meta: *meta, body });
         true
     }
 }

@@ -4,41 +4,43 @@
 //! the sinks, and last the doors. On the way out the doors are closed first, and the journal last.
 
 pub(crate) mod acceptor;
+mod admin_access;
 mod backlog;
 mod data_folder;
 mod destination;
-mod files;
+mod file_budget;
 mod idle_connections;
 mod ingest;
-mod keys;
 pub(crate) mod listeners;
 mod metrics;
 pub(crate) mod plan;
 mod rates;
 mod refusals;
+mod reloaded_files;
 mod rules;
 pub(crate) mod sinks;
 pub(crate) mod sources;
 mod state_log;
 mod status;
+mod task_watch;
 mod unix_socket;
 mod upkeep;
-mod visitors;
-mod watch;
 pub(crate) mod workers;
 
 use crate::Failure;
-use acceptor::Doorkeeper;
+use acceptor::ConnectionLimiter;
+use admin_access::AdminAccess;
 use destination::Destination;
 use ingest::Guarded;
-use keys::Keys;
 use listeners::{Acceptor, Services};
-use plan::Planned;
+use plan::GatewayPlan;
+use reloaded_files::ReloadedFiles;
 pub(crate) use rules::CHANGES;
-use sinks::Running;
-use status::View;
+use sinks::RunningSink;
+use status::StatusView;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use task_watch::{PeriodicThread, TaskWatch};
 use tidegate_admission::{Gate, GateRules};
 use tidegate_arena::{Arena, Bytes, Share};
 use tidegate_config::{Access, Config, Durability, Limits, Tenants};
@@ -50,28 +52,26 @@ use tidegate_meters::{Buckets, Registry};
 use tidegate_pool::Pool;
 use tidegate_sources::{ConnectionSlots, Http};
 use tidegate_tap::Tap;
-use visitors::Visitors;
-use watch::{Rounds, Watch};
 use workers::Workers;
 
 /// A running gateway.
 pub(crate) struct Gateway {
     config: Arc<Mutex<Config>>,
-    planned: Planned,
+    planned: GatewayPlan,
     workers: Arc<Workers>,
     pool: Pool,
-    door: Arc<Doorkeeper>,
+    door: Arc<ConnectionLimiter>,
     gate: Gate,
     journal: Journal,
-    sinks: Arc<Mutex<Vec<Running>>>,
-    attach: sinks::Attach,
+    sinks: Arc<Mutex<Vec<RunningSink>>>,
+    attach: sinks::SinkServices,
     destination: Option<Destination>,
-    view: Arc<View>,
+    view: Arc<StatusView>,
     shutdowns: Vec<Shutdown>,
     acceptors: Vec<Acceptor>,
     /// Looks after the memory, and whether all the others are there.
-    upkeep: Rounds,
-    keys: Keys,
+    upkeep: PeriodicThread,
+    keys: ReloadedFiles,
 }
 
 /// Whether the files of certificates and credentials that `config` names can be used.
@@ -79,7 +79,7 @@ pub(crate) struct Gateway {
 /// # Errors
 /// Which one cannot, and why.
 pub(crate) fn look_at_files(config: &Config) -> Result<(), Failure> {
-    Keys::read(config).map(drop)
+    ReloadedFiles::read(config).map(drop)
 }
 
 impl Gateway {
@@ -88,7 +88,7 @@ impl Gateway {
     /// # Errors
     /// In words: what was being started, what is wrong, what to do. Nothing is left running then.
     pub(crate) fn start(config: Config) -> Result<Gateway, Failure> {
-        Gateway::start_watched(config, watch::leave)
+        Gateway::start_watched(config, task_watch::leave)
     }
 
     /// As [`start`](Self::start); `leave` is told what has ended that must not.
@@ -99,7 +99,7 @@ impl Gateway {
         let planned = plan::of(&config);
         plan::check(&config, &planned)?;
         tell_of_bodies(&planned);
-        let keys = Keys::read(&config)?;
+        let keys = ReloadedFiles::read(&config)?;
         let bound = listeners::bind(&config.listen)?;
         let files = planned.files;
         files.check()?;
@@ -125,7 +125,7 @@ impl Gateway {
         let workers = Arc::new(Workers::start(planned.workers)?);
         let pool = Pool::start(planned.pool, plan::POOL_PLACES)?;
         let tap = Tap::new(arena.clone());
-        let attach = sinks::Attach::new(&config, &planned, &arena, &journal, &ledger, &workers, &tap)?;
+        let attach = sinks::SinkServices::new(&config, &planned, &arena, &journal, &ledger, &workers, &tap)?;
         let running = Arc::new(Mutex::new(attach.start_all(&config.sinks)?));
 
         let destination = Destination::start(&config, &planned, &arena, &workers, &registry)?;
@@ -149,12 +149,12 @@ impl Gateway {
         let settings = http_settings(&config);
         let shutdowns: Vec<Shutdown> = (0..planned.workers).map(|_| Shutdown::new()).collect();
         let places = ConnectionSlots::new(planned.connections as usize);
-        let door = Doorkeeper::new(places.clone()).within(files.connections, files.leaving);
+        let door = ConnectionLimiter::new(places.clone()).within(files.connections, files.leaving);
         let door = Arc::new(door.with_peers(config.limits.connections_per_peer));
 
         let acceptors = keys.acceptors(&config, &arena);
         let running_config = Arc::new(Mutex::new(config.clone()));
-        let view = Arc::new(View {
+        let view = Arc::new(StatusView {
             started: Instant::now(),
             memory: origin(&planned.budget.to_string()),
             plan: Mutex::new(planned.plan.clone()),
@@ -177,10 +177,11 @@ impl Gateway {
         let console_arena = Console::reserve()?;
         let console =
             Console::new(Arc::clone(&view) as Arc<dyn tidegate_console::Gateway>, console_arena.clone());
-        let console = Guarded::new(console, keys.admins.clone(), Visitors::of(&config.listen));
+        let console = Guarded::new(console, keys.admins.clone(), AdminAccess::of(&config.listen));
         let console = Server::new(console, Console::settings(), console_arena.clone(), shutdowns[0].clone());
-        let admin_door =
-            Arc::new(Doorkeeper::new(ConnectionSlots::new(files.admin)).within(files.admin, files.leaving));
+        let admin_door = Arc::new(
+            ConnectionLimiter::new(ConnectionSlots::new(files.admin)).within(files.admin, files.leaving),
+        );
 
         let services = Services {
             workers: &workers,
@@ -224,7 +225,7 @@ impl Gateway {
     }
 
     /// The inputs of its plan.
-    pub(crate) fn planned(&self) -> &Planned {
+    pub(crate) fn planned(&self) -> &GatewayPlan {
         &self.planned
     }
 
@@ -320,9 +321,9 @@ fn watch(
     journal: &Journal,
     workers: &Arc<Workers>,
     pool: &Pool,
-    sinks: &Arc<Mutex<Vec<Running>>>,
-) -> Watch {
-    let mut watch = Watch::default();
+    sinks: &Arc<Mutex<Vec<RunningSink>>>,
+) -> TaskWatch {
+    let mut watch = TaskWatch::default();
     acceptors.iter().for_each(|acceptor| watch.over(acceptor.watched()));
     let (journal, workers, sinks) = (journal.clone(), Arc::clone(workers), Arc::clone(sinks));
     let pool = pool.clone();
@@ -342,7 +343,7 @@ fn origin(budget: &str) -> String {
     budget.split_once(": ").map_or(budget, |(_, origin)| origin).to_owned()
 }
 
-fn arena(planned: &Planned) -> Result<Arena, Failure> {
+fn arena(planned: &GatewayPlan) -> Result<Arena, Failure> {
     let total = planned.plan.payload();
     let window = planned.window;
     let arena = Arena::new(total, planned.plan.floors(), window, planned.windows, plan::WAITERS);
@@ -383,7 +384,7 @@ fn http_settings(config: &Config) -> tidegate_http1::Settings {
 }
 
 /// Says by name which `max_body` is not reached.
-fn tell_of_bodies(planned: &Planned) {
+fn tell_of_bodies(planned: &GatewayPlan) {
     for announced in planned.announced.iter().filter(|announced| announced.is_short()) {
         tracing::info!(setting = announced.source.max_body_setting, "{}", announced.shortfall());
     }

@@ -1,7 +1,7 @@
 //! Addresses, certificates and credentials that do not go together.
 
 use super::{Clash, path};
-use crate::model::{BulkAction, ClientAuth, Config, Listener, ListenerTls, Shown};
+use crate::model::{BulkAction, ClientAuth, Config, EffectiveTls, Listener, ListenerTls};
 
 pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
     certificates(config, clashes);
@@ -30,11 +30,11 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
             help: "set `access.credentials_file`".to_owned(),
         });
     }
-    let asks = |shown: &Shown<'_>| shown.client_auth != ClientAuth::None;
+    let asks = |shown: &EffectiveTls<'_>| shown.client_auth != ClientAuth::None;
     let tls = &config.listen.tls;
     if tenants.certificate.is_some()
         && tls.client_auth == ClientAuth::None
-        && !tls.all_shown().iter().any(asks)
+        && !tls.all_effective().iter().any(asks)
     {
         clashes.push(Clash {
             about: vec![path(["tenants", "certificate"])],
@@ -188,7 +188,7 @@ fn own(config: &Config, clashes: &mut Vec<Clash>) {
             );
             continue;
         }
-        let Some(shown) = tls.shown(listener) else {
+        let Some(shown) = tls.effective(listener) else {
             clash(
                 first,
                 format!(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Component, PathBuf};
 
-use super::{Clash, addresses_of, in_the_clear, path};
+use super::{Clash, addresses_of, cleartext, path};
 use crate::model::{Backoff, Config, Outbound, Tls};
 use crate::values::{HeaderName, Name, Secret, Url};
 
@@ -78,7 +78,7 @@ fn folders(config: &Config, clashes: &mut Vec<Clash>) {
 fn sending(config: &Config, name: &Name, outbound: &Outbound<'_>, clashes: &mut Vec<Clash>) {
     let Outbound { setting, urls, credentials, headers, tenant_header, backoff, tls, insecure } = outbound;
     loops(config, name, setting, urls, clashes);
-    in_the_clear::check(name, setting, *urls, credentials, headers, *insecure, clashes);
+    cleartext::check(name, setting, *urls, credentials, headers, *insecure, clashes);
     waits(name, backoff, clashes);
     if let Some(tls) = tls {
         keys(name, tls, clashes);

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::render::harmless;
-use crate::known::is_setting;
+use crate::setting_names::is_setting;
 use crate::values::without_url_secrets;
 
 /// The mask for a word.

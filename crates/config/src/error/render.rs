@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::excerpt::{Excerpt, excerpt};
-use super::{Errors, Place, Problem};
+use super::{Errors, Problem, SourcePosition};
 
 /// The longest excerpt in characters.
 const WIDEST: usize = 100;
@@ -45,7 +45,7 @@ impl Rendering<'_> {
         writeln!(f, "{error}error{reset}{bold}: {}{reset}", problem.message)?;
         let gutter = problem.place.as_ref().map_or(1, |place| place.line.to_string().len());
         if let Some(place) = &problem.place {
-            let Place { line, column, excerpt, indent, width } = place;
+            let SourcePosition { line, column, excerpt, indent, width } = place;
             writeln!(f, "{:gutter$}{frame}-->{reset} {}:{line}:{column}", "", self.errors.source)?;
             writeln!(f, "{:gutter$} {frame}|{reset}", "")?;
             writeln!(f, "{frame}{line} |{reset} {excerpt}")?;
@@ -58,10 +58,10 @@ impl Rendering<'_> {
     }
 }
 
-impl Place {
+impl SourcePosition {
     /// The place of a byte range; of one that spans lines, its part on the first. What stands there is shown only where
     /// `is_shown`.
-    pub(super) fn of(text: &str, at: &Range<usize>, is_shown: bool) -> Place {
+    pub(super) fn of(text: &str, at: &Range<usize>, is_shown: bool) -> SourcePosition {
         let start = floor_boundary(text, at.start);
         let end = floor_boundary(text, at.end).max(start);
         let (before, after) = text.split_at(start);
@@ -85,7 +85,7 @@ impl Place {
             indent += 1;
         }
         let width = width.clamp(1, WIDEST.saturating_sub(indent).max(1));
-        Place { line, column: column + 1, excerpt, indent, width }
+        SourcePosition { line, column: column + 1, excerpt, indent, width }
     }
 }
 

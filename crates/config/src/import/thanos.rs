@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 use crate::declare::settings;
-use crate::error::{Errors, Flaws};
+use crate::error::{ErrorCollector, Errors};
 use crate::load::bounded;
 use crate::model::Allowance;
 use crate::reader::Reader;
-use crate::setting::{Plain, Section, Setting, Shape};
-use crate::substitute::{Outside, no_file};
+use crate::setting::{PlainValue, Section, Setting, Shape};
+use crate::substitute::{Substitutions, no_file};
 use crate::values::{Bytes, TenantName};
 use crate::yaml::{self, Node};
 
@@ -84,8 +84,8 @@ impl Setting for Anything {
         Shape::Section(Vec::new())
     }
 
-    fn plain(&self) -> Plain {
-        Plain::Unset
+    fn plain(&self) -> PlainValue {
+        PlainValue::Unset
     }
 }
 
@@ -96,8 +96,8 @@ impl Setting for Anything {
 /// Every mistake in it, with its place.
 pub fn thanos_limits(source: &str, text: &str) -> Result<String, Errors> {
     let text = bounded(source, text)?;
-    let mut flaws = Flaws::new(text);
-    let root = yaml::read(text, Outside { environment: &|_| None, files: &no_file }, &mut flaws);
+    let mut flaws = ErrorCollector::new(text);
+    let root = yaml::read(text, Substitutions { environment: &|_| None, files: &no_file }, &mut flaws);
     let file = root.and_then(|root| File::read(&root, &mut Reader::new(&mut flaws, File::fields)));
     match (flaws.into_errors(source), file) {
         (Some(errors), _) => Err(errors),

@@ -91,7 +91,7 @@ choices! {
 
 /// The effective TLS settings of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shown<'a> {
+pub struct EffectiveTls<'a> {
     /// The certificate.
     pub cert_file: &'a Path,
     /// Its key.
@@ -109,7 +109,7 @@ impl ListenTls {
     }
 
     /// The effective settings of this address, if it uses TLS.
-    pub fn shown(&self, listener: Listener) -> Option<Shown<'_>> {
+    pub fn effective(&self, listener: Listener) -> Option<EffectiveTls<'_>> {
         let own = self.own(listener);
         let common = || (&self.cert_file, &self.key_file);
         let files = match (&own.cert_file, &own.key_file) {
@@ -120,12 +120,17 @@ impl ListenTls {
         let client_auth = own.client_auth.unwrap_or(self.client_auth);
         let client_ca_file = own.client_ca_file.as_ref().or(self.client_ca_file.as_ref());
         let client_ca_file = client_ca_file.filter(|_| client_auth != ClientAuth::None);
-        Some(Shown { cert_file, key_file, client_ca_file: client_ca_file.map(PathBuf::as_path), client_auth })
+        Some(EffectiveTls {
+            cert_file,
+            key_file,
+            client_ca_file: client_ca_file.map(PathBuf::as_path),
+            client_auth,
+        })
     }
 
     /// Whether this address uses TLS.
     pub fn is_on(&self, listener: Listener) -> bool {
-        self.shown(listener).is_some()
+        self.effective(listener).is_some()
     }
 
     /// Whether any address uses TLS.
@@ -134,9 +139,9 @@ impl ListenTls {
     }
 
     /// The distinct TLS settings of all addresses.
-    pub fn all_shown(&self) -> Vec<Shown<'_>> {
+    pub fn all_effective(&self) -> Vec<EffectiveTls<'_>> {
         let mut all = Vec::new();
-        for shown in Listener::ALL.into_iter().filter_map(|listener| self.shown(listener)) {
+        for shown in Listener::ALL.into_iter().filter_map(|listener| self.effective(listener)) {
             if !all.contains(&shown) {
                 all.push(shown);
             }

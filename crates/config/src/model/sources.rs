@@ -56,7 +56,7 @@ settings! {
         version: String = "8.19.0".to_owned(),
         /// Largest request, both as sent and decompressed. A larger one is answered 413.
         max_body: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(64),
-        /// What acknowledges a `_bulk`.
+        /// When a `_bulk` request is acknowledged.
         acknowledge: Acknowledge = Acknowledge::Journal,
         /// With `acknowledge: destination`, the sink of type `elasticsearch` whose cluster answers. Default: the only sink of
         /// that type.
@@ -65,7 +65,7 @@ settings! {
 }
 
 choices! {
-    /// What acknowledges a `_bulk`.
+    /// When a `_bulk` request is acknowledged.
     pub enum Acknowledge is "a way to acknowledge" {
         /// The journal: the gateway answers when it has the items. Every sink gets them.
         Journal = "journal",

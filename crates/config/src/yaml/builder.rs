@@ -7,9 +7,9 @@ use std::rc::Rc;
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
 use super::{Entry, Node, Value};
-use crate::error::{Flaws, quote};
-use crate::known::is_setting;
-use crate::substitute::{Outside, substitute};
+use crate::error::{ErrorCollector, quote};
+use crate::setting_names::is_setting;
+use crate::substitute::{Substitutions, substitute};
 
 /// The deepest nesting; the settings need six levels. What is dropped recursively is no deeper.
 const DEEPEST: usize = 32;
@@ -20,7 +20,11 @@ const MOST_SUBSTITUTED: usize = 4 << 20;
 
 /// Reads the whole text. None when it is not YAML at all; what is merely wrong with parts of it (a key
 /// set twice, a variable that is not set) is noted, and the tree is still good for finding more.
-pub(crate) fn read(text: &str, outside: Outside<'_>, flaws: &mut Flaws<'_>) -> Option<Rc<Node>> {
+pub(crate) fn read(
+    text: &str,
+    outside: Substitutions<'_>,
+    flaws: &mut ErrorCollector<'_>,
+) -> Option<Rc<Node>> {
     let options = granit_parser::options! {
         disallow_directives: true,
         emit_comments: false,
@@ -50,8 +54,8 @@ pub(crate) fn read(text: &str, outside: Outside<'_>, flaws: &mut Flaws<'_>) -> O
 }
 
 struct Builder<'b, 'a> {
-    outside: Outside<'b>,
-    flaws: &'b mut Flaws<'a>,
+    outside: Substitutions<'b>,
+    flaws: &'b mut ErrorCollector<'a>,
     stack: Vec<Frame>,
     anchors: HashMap<usize, Rc<Node>>,
     root: Option<Rc<Node>>,

@@ -1,7 +1,7 @@
 //! The balance sheet.
 
-use super::{Align, Block, Cell, Section, Table, Tone};
-use crate::human::Count;
+use super::{Align, Block, Section, Table, TableCell, Tone};
+use crate::human::HumanCount;
 use tidegate_ledger::{Balance, SinkBalance, SourceBalance};
 
 pub(super) fn section(books: &Balance) -> Section {
@@ -30,10 +30,10 @@ pub(super) fn section(books: &Balance) -> Section {
                 ("difference", Align::Right),
             ],
             rows: vec![vec![
-                Cell::new("journal"),
-                Cell::count(journal.accepted),
-                Cell::count(journal.appended),
-                Cell::count(journal.handed_over),
+                TableCell::new("journal"),
+                TableCell::count(journal.accepted),
+                TableCell::count(journal.appended),
+                TableCell::count(journal.handed_over),
                 difference(journal.difference),
             ]],
         }),
@@ -58,62 +58,62 @@ pub(super) fn section(books: &Balance) -> Section {
     Section { title: "Books", blocks }
 }
 
-fn verdict(books: &Balance) -> Cell {
+fn verdict(books: &Balance) -> TableCell {
     match books.difference() {
-        0 => Cell::new("The books close.").tone(Tone::Good),
+        0 => TableCell::new("The books close.").tone(Tone::Good),
         off => {
             let text = format!(
                 "THE BOOKS DO NOT CLOSE: {} unexplained. This is a mistake in the program, please report it.",
-                Count(off)
+                HumanCount(off)
             );
-            Cell::new(text).tone(Tone::Bad)
+            TableCell::new(text).tone(Tone::Bad)
         }
     }
 }
 
-fn source(source: &SourceBalance) -> Vec<Cell> {
+fn source(source: &SourceBalance) -> Vec<TableCell> {
     vec![
-        Cell::new(&*source.name),
-        Cell::count(source.received),
-        Cell::count(source.accepted),
+        TableCell::new(&*source.name),
+        TableCell::count(source.received),
+        TableCell::count(source.accepted),
         by_reason(source.refused.iter().map(|(reason, count)| (reason.name(), *count))),
-        Cell::count(source.open),
+        TableCell::count(source.open),
         difference(source.difference),
     ]
 }
 
-fn sink(sink: &SinkBalance) -> Vec<Cell> {
+fn sink(sink: &SinkBalance) -> Vec<TableCell> {
     vec![
-        Cell::new(&*sink.name),
-        Cell::count(sink.accepted),
-        Cell::count(sink.replayed),
-        Cell::count(sink.delivered),
-        Cell::count(sink.passed),
-        Cell::count(sink.queued),
+        TableCell::new(&*sink.name),
+        TableCell::count(sink.accepted),
+        TableCell::count(sink.replayed),
+        TableCell::count(sink.delivered),
+        TableCell::count(sink.passed),
+        TableCell::count(sink.queued),
         by_reason(sink.dropped.iter().map(|(reason, count)| (reason.name(), *count))),
         difference(sink.difference),
     ]
 }
 
 /// `7 (memory 3, timeout 4)`
-pub(super) fn by_reason<'a>(parts: impl Iterator<Item = (&'a str, u64)>) -> Cell {
+pub(super) fn by_reason<'a>(parts: impl Iterator<Item = (&'a str, u64)>) -> TableCell {
     let mut sum = 0_u64;
     let mut reasons = Vec::new();
     for (reason, count) in parts {
         sum = sum.saturating_add(count);
-        reasons.push(format!("{reason} {}", Count(count)));
+        reasons.push(format!("{reason} {}", HumanCount(count)));
     }
     if reasons.is_empty() {
-        return Cell::count(0);
+        return TableCell::count(0);
     }
-    Cell::new(format!("{} ({})", Count(sum), reasons.join(", ")))
+    TableCell::new(format!("{} ({})", HumanCount(sum), reasons.join(", ")))
 }
 
-fn difference(difference: i64) -> Cell {
+fn difference(difference: i64) -> TableCell {
     let sign = match difference {
-        0 => return Cell::count(0).tone(Tone::Good),
+        0 => return TableCell::count(0).tone(Tone::Good),
         1.. => '+',
         _ => '-',
     };
-    Cell::new(format!("{sign}{}", Count(difference.unsigned_abs()))).tone(Tone::Bad)
+    TableCell::new(format!("{sign}{}", HumanCount(difference.unsigned_abs()))).tone(Tone::Bad)
 }

@@ -1,14 +1,17 @@
 //! Failed TLS handshakes.
 
-use super::{Align, Block, Cell, Section, Table};
-use crate::human::Count;
+use super::{Align, Block, Section, Table, TableCell};
+use crate::human::HumanCount;
 use crate::status::{Failed, Handshakes};
 
 pub(super) fn section(handshakes: &Handshakes) -> Section {
     let failed = handshakes.failed.iter().fold(0_u64, |sum, failed| sum.saturating_add(failed.count));
-    let words =
-        format!("{} handshakes became connections, {} did not", Count(handshakes.done), Count(failed));
-    let mut blocks = vec![Block::Say(Cell::new(words))];
+    let words = format!(
+        "{} handshakes became connections, {} did not",
+        HumanCount(handshakes.done),
+        HumanCount(failed)
+    );
+    let mut blocks = vec![Block::Say(TableCell::new(words))];
     if failed > 0 {
         blocks.push(Block::Rows(Table {
             columns: &[("reason", Align::Left), ("failed", Align::Right), ("what to do", Align::Left)],
@@ -18,6 +21,6 @@ pub(super) fn section(handshakes: &Handshakes) -> Section {
     Section { title: "TLS", blocks }
 }
 
-fn row(failed: &Failed) -> Vec<Cell> {
-    vec![Cell::new(failed.reason), Cell::count(failed.count), Cell::new(failed.advice)]
+fn row(failed: &Failed) -> Vec<TableCell> {
+    vec![TableCell::new(failed.reason), TableCell::count(failed.count), TableCell::new(failed.advice)]
 }

@@ -1,7 +1,7 @@
 //! Cursors of sinks that are not configured any more.
 
-use super::{Align, Block, Cell, Section, Table, Tone};
-use crate::human::{Count, Span};
+use super::{Align, Block, Section, Table, TableCell, Tone};
+use crate::human::{HumanCount, HumanDuration};
 use crate::status::LeftBehind;
 use tidegate_arena::Bytes;
 
@@ -20,11 +20,11 @@ pub(super) fn section(left: &[LeftBehind]) -> Option<Section> {
     }
     let row = |left: &LeftBehind| {
         vec![
-            Cell::new(&*left.name).bad_if(left.items > 0),
-            Cell::new(Count(left.items).to_string()),
-            Cell::new(Bytes(left.bytes).to_string()),
-            left.age.map_or_else(Cell::none, |age| Cell::new(Span(age).to_string())),
-            Cell::new(&*left.command),
+            TableCell::new(&*left.name).bad_if(left.items > 0),
+            TableCell::new(HumanCount(left.items).to_string()),
+            TableCell::new(Bytes(left.bytes).to_string()),
+            left.age.map_or_else(TableCell::none, |age| TableCell::new(HumanDuration(age).to_string())),
+            TableCell::new(&*left.command),
         ]
     };
     let say = "These are not configured any more, and the journal keeps what they have not sent, in case they were \
@@ -32,7 +32,7 @@ pub(super) fn section(left: &[LeftBehind]) -> Option<Section> {
     Some(Section {
         title: "Left behind",
         blocks: vec![
-            Block::Say(Cell::new(say).tone(Tone::Plain)),
+            Block::Say(TableCell::new(say).tone(Tone::Plain)),
             Block::Rows(Table { columns: COLUMNS, rows: left.iter().map(row).collect() }),
         ],
     })

@@ -1,13 +1,13 @@
 //! Memory: reservations and use.
 
-use super::{Align, Block, Cell, Gauge, Part, Section, Table};
-use crate::human::{Count, percent};
+use super::{Align, Block, Gauge, GaugePart, Section, Table, TableCell};
+use crate::human::{HumanCount, percent};
 use crate::status::{DeclaredLine, Memory, ShareLine};
 use tidegate_arena::Bytes;
 
 pub(super) fn gauge(memory: &Memory) -> Gauge {
     let limit = memory.limit;
-    let part = |name: &str, bytes| Part { name: name.to_owned(), percent: percent(bytes, limit), bytes };
+    let part = |name: &str, bytes| GaugePart { name: name.to_owned(), percent: percent(bytes, limit), bytes };
     // Reservations for everything but payload, then the holders of payload; the rest is free.
     let mut parts = vec![part("declared overhead", memory.overhead())];
     parts.extend(memory.payload.shares.iter().map(|share| part(&share.name, share.used)));
@@ -29,9 +29,9 @@ pub(super) fn gauge(memory: &Memory) -> Gauge {
 }
 
 pub(super) fn section(memory: &Memory) -> Section {
-    let mut rows: Vec<Vec<Cell>> = memory.declared.iter().map(declared).collect();
+    let mut rows: Vec<Vec<TableCell>> = memory.declared.iter().map(declared).collect();
     rows.push(total("all overhead", memory.overhead()));
-    let mut shares: Vec<Vec<Cell>> = memory.payload.shares.iter().map(share).collect();
+    let mut shares: Vec<Vec<TableCell>> = memory.payload.shares.iter().map(share).collect();
     shares.push(all_shares(memory));
     let blocks = vec![
         Block::Facts(facts(memory)),
@@ -64,8 +64,8 @@ pub(super) fn section(memory: &Memory) -> Section {
     Section { title: "Memory", blocks }
 }
 
-fn facts(memory: &Memory) -> Vec<(&'static str, Cell)> {
-    let mut facts = vec![("limit", Cell::new(format!("{}, {}", Bytes(memory.limit), memory.origin)))];
+fn facts(memory: &Memory) -> Vec<(&'static str, TableCell)> {
+    let mut facts = vec![("limit", TableCell::new(format!("{}, {}", Bytes(memory.limit), memory.origin)))];
     if let Some(resident) = &memory.resident {
         let text = format!(
             "{}: {} private, {} of files",
@@ -73,57 +73,59 @@ fn facts(memory: &Memory) -> Vec<(&'static str, Cell)> {
             Bytes(resident.anonymous),
             Bytes(resident.file)
         );
-        facts.push(("resident", Cell::new(text).bad_if(resident.now > memory.limit)));
-        facts.push(("resident at most", Cell::bytes(resident.peak).bad_if(resident.peak > memory.limit)));
+        facts.push(("resident", TableCell::new(text).bad_if(resident.now > memory.limit)));
+        facts
+            .push(("resident at most", TableCell::bytes(resident.peak).bad_if(resident.peak > memory.limit)));
     }
     let (open, limit) = (memory.connections_open, memory.connections_limit);
-    facts.push(("heap", Cell::bytes(memory.heap_live)));
+    facts.push(("heap", TableCell::bytes(memory.heap_live)));
     facts.push((
         "connections",
-        Cell::new(format!("{} of {}", Count(open), Count(limit))).bad_if(open >= limit && limit > 0),
+        TableCell::new(format!("{} of {}", HumanCount(open), HumanCount(limit)))
+            .bad_if(open >= limit && limit > 0),
     ));
     facts
 }
 
-fn declared(line: &DeclaredLine) -> Vec<Cell> {
+fn declared(line: &DeclaredLine) -> Vec<TableCell> {
     let over = |used: Option<u64>| used.is_some_and(|used| used > line.declared);
     vec![
-        Cell::new(&*line.owner),
-        Cell::count(line.count),
-        Cell::bytes(line.each),
-        Cell::bytes(line.declared),
-        Cell::maybe_bytes(line.used).bad_if(over(line.used)),
-        Cell::maybe_bytes(line.peak).bad_if(over(line.peak)),
-        Cell::new(&*line.what),
+        TableCell::new(&*line.owner),
+        TableCell::count(line.count),
+        TableCell::bytes(line.each),
+        TableCell::bytes(line.declared),
+        TableCell::maybe_bytes(line.used).bad_if(over(line.used)),
+        TableCell::maybe_bytes(line.peak).bad_if(over(line.peak)),
+        TableCell::new(&*line.what),
     ]
 }
 
-fn total(name: &str, bytes: u64) -> Vec<Cell> {
-    let nothing = || Cell::new("");
-    vec![Cell::new(name), nothing(), nothing(), Cell::bytes(bytes), nothing(), nothing(), nothing()]
+fn total(name: &str, bytes: u64) -> Vec<TableCell> {
+    let nothing = || TableCell::new("");
+    vec![TableCell::new(name), nothing(), nothing(), TableCell::bytes(bytes), nothing(), nothing(), nothing()]
 }
 
-fn share(share: &ShareLine) -> Vec<Cell> {
+fn share(share: &ShareLine) -> Vec<TableCell> {
     vec![
-        Cell::new(&*share.name),
-        Cell::bytes(share.floor),
-        Cell::bytes(share.at_most),
-        Cell::bytes(share.used),
-        Cell::bytes(share.peak),
-        Cell::count(share.waiting).bad_if(share.waiting > 0),
+        TableCell::new(&*share.name),
+        TableCell::bytes(share.floor),
+        TableCell::bytes(share.at_most),
+        TableCell::bytes(share.used),
+        TableCell::bytes(share.peak),
+        TableCell::count(share.waiting).bad_if(share.waiting > 0),
     ]
 }
 
 /// The peaks of shares are of different moments, so they have no sum.
-fn all_shares(memory: &Memory) -> Vec<Cell> {
+fn all_shares(memory: &Memory) -> Vec<TableCell> {
     let payload = &memory.payload;
     let used = format!("{} + {} hot", Bytes(payload.used()), Bytes(payload.idle));
     vec![
-        Cell::new("all payload"),
-        Cell::new(""),
-        Cell::bytes(payload.total),
-        Cell::new(used),
-        Cell::new(""),
-        Cell::new(""),
+        TableCell::new("all payload"),
+        TableCell::new(""),
+        TableCell::bytes(payload.total),
+        TableCell::new(used),
+        TableCell::new(""),
+        TableCell::new(""),
     ]
 }

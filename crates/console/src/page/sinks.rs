@@ -1,8 +1,8 @@
 //! The sinks, one after the other.
 
 use super::books::by_reason;
-use super::{Block, Cell, Section, Tone};
-use crate::human::{Count, Of, Span, moment};
+use super::{Block, Section, TableCell, Tone};
+use crate::human::{HumanCount, HumanDuration, Plural, moment};
 use crate::status::Sink;
 use std::time::SystemTime;
 use tidegate_arena::Bytes;
@@ -10,7 +10,7 @@ use tidegate_arena::Bytes;
 pub(super) fn section(sinks: &[Sink], now: SystemTime) -> Section {
     let mut blocks = Vec::new();
     if sinks.is_empty() {
-        blocks.push(Block::Say(Cell::new("No sink is configured.").tone(Tone::Dim)));
+        blocks.push(Block::Say(TableCell::new("No sink is configured.").tone(Tone::Dim)));
     }
     for sink in sinks {
         blocks.push(Block::About(format!("{} ({})", sink.name, sink.kind)));
@@ -19,9 +19,9 @@ pub(super) fn section(sinks: &[Sink], now: SystemTime) -> Section {
     Section { title: "Sinks", blocks }
 }
 
-fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, Cell)> {
+fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, TableCell)> {
     let mut facts = vec![
-        ("target", Cell::new(&*sink.target)),
+        ("target", TableCell::new(&*sink.target)),
         ("lag", lag(sink)),
         ("delivered", delivered(sink)),
         (
@@ -30,8 +30,11 @@ fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, Cell)> {
                 .bad_if(!sink.dropped.is_empty()),
         ),
         ("requests", requests(sink)),
-        ("last success", sink.last_success.map_or_else(Cell::none, |at| Cell::new(moment(at, now)))),
-        ("cursor", Cell::count(sink.cursor)),
+        (
+            "last success",
+            sink.last_success.map_or_else(TableCell::none, |at| TableCell::new(moment(at, now))),
+        ),
+        ("cursor", TableCell::count(sink.cursor)),
     ];
     if sink.broken || sink.restarts > 0 {
         facts.insert(0, state(sink));
@@ -40,52 +43,53 @@ fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, Cell)> {
         let text = format!("{}: {}", moment(error.at, now), error.message);
         facts.push((
             "last error",
-            Cell::new(text).tone(if sink.retry_at.is_some() { Tone::Bad } else { Tone::Dim }),
+            TableCell::new(text).tone(if sink.retry_at.is_some() { Tone::Bad } else { Tone::Dim }),
         ));
     }
     for waiting in &sink.waiting {
-        let held = Of(waiting.documents, "document");
-        let records = Of(waiting.records, "record");
+        let held = Plural(waiting.documents, "document");
+        let records = Plural(waiting.records, "record");
         let since = moment(waiting.since, now);
         let text = format!("{}: {held} of {records}, since {since}: {}", waiting.index, waiting.reason);
-        facts.push(("index that takes nothing", Cell::new(text).tone(Tone::Bad)));
+        facts.push(("index that takes nothing", TableCell::new(text).tone(Tone::Bad)));
     }
     if let Some(at) = sink.retry_at {
-        facts.push(("next attempt", Cell::new(moment(at, now))));
+        facts.push(("next attempt", TableCell::new(moment(at, now))));
     }
     facts
 }
 
-fn state(sink: &Sink) -> (&'static str, Cell) {
-    let times = Of(sink.restarts, "time");
+fn state(sink: &Sink) -> (&'static str, TableCell) {
+    let times = Plural(sink.restarts, "time");
     let now = if sink.broken { "failed, and is started again" } else { "running" };
     let text = format!("{now}; it has failed {times} since the start of the process");
-    ("state", Cell::new(text).bad_if(sink.broken))
+    ("state", TableCell::new(text).bad_if(sink.broken))
 }
 
-fn lag(sink: &Sink) -> Cell {
-    let Some(age) = sink.lag.age else { return Cell::new("none").tone(Tone::Good) };
-    let text = format!("{}: {}, {}", Span(age), Of(sink.lag.items, "item"), Bytes(sink.lag.bytes));
-    Cell::new(text).bad_if(sink.late().is_some())
+fn lag(sink: &Sink) -> TableCell {
+    let Some(age) = sink.lag.age else { return TableCell::new("none").tone(Tone::Good) };
+    let text =
+        format!("{}: {}, {}", HumanDuration(age), Plural(sink.lag.items, "item"), Bytes(sink.lag.bytes));
+    TableCell::new(text).bad_if(sink.late().is_some())
 }
 
-fn delivered(sink: &Sink) -> Cell {
-    let mut text = Of(sink.delivered, "item").to_string();
+fn delivered(sink: &Sink) -> TableCell {
+    let mut text = Plural(sink.delivered, "item").to_string();
     if sink.resent > 0 {
-        text.push_str(&format!(", {} of them perhaps twice", Count(sink.resent)));
+        text.push_str(&format!(", {} of them perhaps twice", HumanCount(sink.resent)));
     }
     if let Some(rate) = sink.items_per_second {
-        text.push_str(&format!(", lately {} a second", Count(rate.round() as u64)));
+        text.push_str(&format!(", lately {} a second", HumanCount(rate.round() as u64)));
     }
-    Cell::new(text)
+    TableCell::new(text)
 }
 
-fn requests(sink: &Sink) -> Cell {
-    Cell::new(format!(
+fn requests(sink: &Sink) -> TableCell {
+    TableCell::new(format!(
         "{} done with {}, {} failed, {} under way",
-        Count(sink.requests),
+        HumanCount(sink.requests),
         Bytes(sink.bytes),
-        Count(sink.failures),
-        Count(sink.in_flight)
+        HumanCount(sink.failures),
+        HumanCount(sink.in_flight)
     ))
 }

@@ -1,15 +1,16 @@
 //! The tenants and their traffic.
 
-use super::{Align, Block, Cell, Section, Table};
-use crate::human::Count;
+use super::{Align, Block, Section, Table, TableCell};
+use crate::human::HumanCount;
 use crate::status::{Tenant, Tenants};
 
 pub(super) fn section(tenants: &Tenants) -> Section {
-    let known = format!("{} of at most {} are told apart", Count(tenants.known), Count(tenants.most));
+    let known =
+        format!("{} of at most {} are told apart", HumanCount(tenants.known), HumanCount(tenants.most));
     let full = tenants.known >= tenants.most;
     let known = if full { format!("{known}; later ones share the entry `other`") } else { known };
     let blocks = vec![
-        Block::Say(Cell::new(known).bad_if(full)),
+        Block::Say(TableCell::new(known).bad_if(full)),
         Block::Rows(Table {
             columns: &[
                 ("tenant", Align::Left),
@@ -27,19 +28,19 @@ pub(super) fn section(tenants: &Tenants) -> Section {
     Section { title: "Tenants", blocks }
 }
 
-fn row(tenant: &Tenant) -> Vec<Cell> {
+fn row(tenant: &Tenant) -> Vec<TableCell> {
     let refused = match tenant.mostly {
-        Some(reason) => Cell::new(format!("{} (mostly {reason})", Count(tenant.refused))),
-        None => Cell::count(tenant.refused),
+        Some(reason) => TableCell::new(format!("{} (mostly {reason})", HumanCount(tenant.refused))),
+        None => TableCell::count(tenant.refused),
     };
     vec![
-        Cell::new(&*tenant.name),
-        Cell::count(tenant.received),
-        Cell::count(tenant.accepted),
+        TableCell::new(&*tenant.name),
+        TableCell::count(tenant.received),
+        TableCell::count(tenant.accepted),
         refused,
-        Cell::count(tenant.open),
-        Cell::count(tenant.items),
-        Cell::bytes(tenant.bytes),
-        Cell::bytes(tenant.held),
+        TableCell::count(tenant.open),
+        TableCell::count(tenant.items),
+        TableCell::bytes(tenant.bytes),
+        TableCell::bytes(tenant.held),
     ]
 }

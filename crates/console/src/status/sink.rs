@@ -45,7 +45,7 @@ pub struct Sink {
     pub last_error: Option<LastError>,
     /// Destinations at the peer that accept nothing while the sink goes on, and the size of their backlog: a few by
     /// name.
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<BlockedIndex>,
     /// When the next attempt is made, while one is waited for: it is failing now.
     #[serde(serialize_with = "raw::maybe_moment")]
     pub retry_at: Option<SystemTime>,
@@ -68,12 +68,12 @@ pub struct Lag {
     pub age: Option<Duration>,
 }
 
-/// The most [`Waiting`] that a status has, over all sinks: what is beyond is left to the log.
+/// The most [`BlockedIndex`] that a status has, over all sinks: what is beyond is left to the log.
 pub const MOST_WAITING: usize = 4;
 
 /// An index of the peer that takes nothing now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Waiting {
+pub struct BlockedIndex {
     /// Its name; or that it is several.
     pub index: String,
     /// Records that wait for it alone, and documents of them.

@@ -3,7 +3,8 @@
 use super::sample::troubled;
 use crate::page::Page;
 use crate::{
-    Console, Failed, Handshakes, LONGEST_ANSWER, MOST_WAITING, Status, Tenant, Tenants, Waiting, html, text,
+    BlockedIndex, Console, Failed, Handshakes, LONGEST_ANSWER, MOST_WAITING, Status, Tenant, Tenants, html,
+    text,
 };
 use tidegate_arena::Share;
 use tidegate_ledger::{Dropped, MAX_SINKS, MAX_SOURCES, Refusal};
@@ -22,7 +23,7 @@ fn crowded() -> Status {
     if let Some(error) = &mut sink.last_error {
         error.message = "e".repeat(512);
     }
-    let waiting = Waiting {
+    let waiting = BlockedIndex {
         index: "i".repeat(255),
         records: 1024,
         documents: u64::MAX / 16,
@@ -70,7 +71,7 @@ type Show<'a> = &'a dyn Fn(&Status);
 fn a_snapshot_fits_its_declaration() {
     let arena = Console::reserve().unwrap();
     let [_, _, snapshot] = Console::declared();
-    let sheet = || crate::sheet::Sheet::take(&arena).unwrap();
+    let sheet = || crate::page_buffer::PageBuffer::take(&arena).unwrap();
     let shows: [(&str, Show<'_>); 3] = [
         ("html", &|status| html::write(&Page::of(status), &mut sheet()).unwrap()),
         ("text", &|status| text::write(&Page::of(status), &mut sheet()).unwrap()),

@@ -1,7 +1,7 @@
 //! The console over real sockets.
 
 use super::sample::{healthy, troubled};
-use crate::{Console, Gateway, LONGEST_ANSWER, Status, Unforgotten};
+use crate::{Console, ForgetError, Gateway, LONGEST_ANSWER, Status};
 use std::fmt;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -45,12 +45,12 @@ impl Gateway for Said {
         self.status.sinks.iter().map(|sink| sink.name.clone()).collect()
     }
 
-    fn forget(&self, sink: &str) -> Result<u64, Unforgotten> {
+    fn forget(&self, sink: &str) -> Result<u64, ForgetError> {
         match sink {
             "old" => Ok(42),
-            "lake" => Err(Unforgotten::InUse("`lake` is configured".to_owned())),
-            "busy" => Err(Unforgotten::Later("try again".to_owned())),
-            _ => Err(Unforgotten::Unknown("there is no such cursor".to_owned())),
+            "lake" => Err(ForgetError::InUse("`lake` is configured".to_owned())),
+            "busy" => Err(ForgetError::Later("try again".to_owned())),
+            _ => Err(ForgetError::Unknown("there is no such cursor".to_owned())),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::served::{Answer, Served, said};
 use crate::LONGEST_ANSWER;
 use serde_json::Value;
 use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
-use tidegate_tap::{At, Tap};
+use tidegate_tap::{Tap, TapPoint};
 
 /// A gateway that nobody sends anything to, and its tap.
 fn served() -> (Served, Tap) {
@@ -60,7 +60,7 @@ fn a_look_opens_the_tap_and_shows_what_was_caught() {
     assert!(!tap.is_open(), "nobody looks");
     assert_eq!(lines(&served.ask("GET /tap")).0, 0);
     let (meta, body) = logs(3);
-    tap.offer(At::Source("otlp"), &meta, Some(&body));
+    tap.offer(TapPoint::Source("otlp"), &meta, Some(&body));
     let (items, last) = lines(&served.ask("GET /tap?wait=10s"));
     assert_eq!((items, &last["missed_records"]), (3, &Value::from(0)));
     assert_eq!(lines(&served.ask("GET /tap")).0, 0, "each is shown once");
@@ -72,7 +72,7 @@ fn answers_are_bounded_and_go_on() {
     let (served, tap) = served();
     lines(&served.ask("GET /tap"));
     let (meta, body) = logs(150);
-    (0..6).for_each(|_| tap.offer(At::Source("otlp"), &meta, Some(&body)));
+    (0..6).for_each(|_| tap.offer(TapPoint::Source("otlp"), &meta, Some(&body)));
     let (first, last) = lines(&served.ask("GET /tap"));
     assert!((300..900).contains(&first), "{first}");
     assert_eq!((&last["lines_without_room"], &last["missed_records"]), (&Value::from(0), &Value::from(0)));
@@ -80,7 +80,7 @@ fn answers_are_bounded_and_go_on() {
     assert_eq!(usize::try_from(waiting).unwrap() * 150 + first, 900);
     assert_eq!(lines(&served.ask("GET /tap")).0, 900 - first);
     // More than is caught is counted.
-    (0..100).for_each(|_| tap.offer(At::Source("otlp"), &meta, Some(&body)));
+    (0..100).for_each(|_| tap.offer(TapPoint::Source("otlp"), &meta, Some(&body)));
     assert!(lines(&served.ask("GET /tap")).1["missed_records"].as_u64().unwrap() >= 36);
 }
 

@@ -40,7 +40,7 @@ macro_rules! line {
                 self.len
             }
 
-            fn write<O: crate::ring::Out>(&self, out: &mut O) {
+            fn write<O: crate::ring::EventOutput>(&self, out: &mut O) {
                 $write(out, self);
             }
         }

@@ -16,7 +16,7 @@ pub(crate) use log::LogRecord;
 pub(crate) use metric::MetricPoints;
 pub(crate) use span::EndedSpan;
 
-use crate::ring::{Counted, Out};
+use crate::ring::{Counted, EventOutput};
 use proto::{bytes_field_len, message_head};
 
 /// A message as field 2 of its scope, its length counted once.
@@ -35,7 +35,7 @@ impl Framed {
         bytes_field_len(2, self.body)
     }
 
-    fn head<O: Out>(&self, out: &mut O) {
+    fn head<O: EventOutput>(&self, out: &mut O) {
         message_head(out, 2, self.body);
     }
 }

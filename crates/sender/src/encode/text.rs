@@ -1,6 +1,6 @@
 //! Numbers and `Display` as text, without a heap.
 
-use crate::ring::{Counted, Out};
+use crate::ring::{Counted, EventOutput};
 use std::fmt::{self, Write};
 
 /// How long `value` is when it is shown.
@@ -12,7 +12,7 @@ pub(super) fn shown_len(value: &dyn fmt::Display) -> usize {
 }
 
 /// Shows `value` in exactly `len` bytes: cut, or filled up with spaces.
-pub(super) fn show<O: Out>(out: &mut O, value: &dyn fmt::Display, len: usize) {
+pub(super) fn show<O: EventOutput>(out: &mut O, value: &dyn fmt::Display, len: usize) {
     let mut exact = Exact { out, left: len };
     let _ = write!(exact, "{value}");
     let left = exact.left;
@@ -26,7 +26,7 @@ struct Exact<'a, O> {
     left: usize,
 }
 
-impl<O: Out> fmt::Write for Exact<'_, O> {
+impl<O: EventOutput> fmt::Write for Exact<'_, O> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut end = text.len().min(self.left);
         while !text.is_char_boundary(end) {
@@ -40,7 +40,7 @@ impl<O: Out> fmt::Write for Exact<'_, O> {
 }
 
 /// A whole number in decimals.
-pub(super) fn decimal<O: Out>(out: &mut O, mut value: u64) {
+pub(super) fn decimal<O: EventOutput>(out: &mut O, mut value: u64) {
     let mut digits = [0_u8; 20];
     let mut at = digits.len();
     loop {

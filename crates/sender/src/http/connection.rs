@@ -1,6 +1,6 @@
 //! A connection to a peer, and how long its calls may take.
 
-use super::Names;
+use super::Resolver;
 use crate::config::{Address, Endpoint};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -24,12 +24,12 @@ pub(crate) enum Failure {
 
 /// How long one request may take, and who may call it off.
 #[derive(Clone, Copy)]
-pub(crate) struct Patience<'a> {
+pub(crate) struct Deadline<'a> {
     pub(crate) until: Instant,
     pub(crate) called_off: &'a AtomicBool,
 }
 
-impl Patience<'_> {
+impl Deadline<'_> {
     pub(super) fn left(&self) -> Result<Duration, Failure> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() || self.called_off.load(Ordering::Relaxed) { Err(Failure::Late) } else { Ok(left) }
@@ -62,9 +62,9 @@ enum Stream {
 impl Connection {
     pub(crate) fn open(
         endpoint: &Endpoint,
-        names: &mut Names,
+        names: &mut Resolver,
         #[cfg(feature = "tls")] tls: Option<&super::TlsClient>,
-        patience: Patience<'_>,
+        patience: Deadline<'_>,
     ) -> Result<Connection, Failure> {
         let (stream, guard) = match &endpoint.address {
             Address::Tcp { host, port } => {
@@ -97,7 +97,7 @@ impl Connection {
         Connection { _not_inherited: None, stream: Stream::Unix(stream), used: false }
     }
 
-    pub(crate) fn write_all(&mut self, mut bytes: &[u8], patience: Patience<'_>) -> Result<(), Failure> {
+    pub(crate) fn write_all(&mut self, mut bytes: &[u8], patience: Deadline<'_>) -> Result<(), Failure> {
         while !bytes.is_empty() {
             match self.stream.as_write().write(bytes) {
                 Ok(0) => return Err(Failure::Broken),
@@ -116,7 +116,7 @@ impl Connection {
     }
 
     /// Reads something; 0 is the end.
-    pub(crate) fn read(&mut self, room: &mut [u8], patience: Patience<'_>) -> Result<usize, Failure> {
+    pub(crate) fn read(&mut self, room: &mut [u8], patience: Deadline<'_>) -> Result<usize, Failure> {
         loop {
             match self.stream.as_read().read(room) {
                 Ok(read) => return Ok(read),
@@ -151,7 +151,7 @@ impl Stream {
 }
 
 /// Tries the addresses of a name one after the other.
-fn tcp(addresses: impl Iterator<Item = SocketAddr>, patience: Patience<'_>) -> Result<TcpStream, Failure> {
+fn tcp(addresses: impl Iterator<Item = SocketAddr>, patience: Deadline<'_>) -> Result<TcpStream, Failure> {
     for address in addresses {
         let Ok(stream) = TcpStream::connect_timeout(&address, patience.left()?) else { continue };
         let set = stream

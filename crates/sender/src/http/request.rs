@@ -3,7 +3,7 @@
 //! The head, the chunk's size (always four digits), the chunk and the end lie behind each other in the buffer
 //! before it is written, so a small request is one call to the kernel.
 
-use super::connection::{Connection, Failure, Patience};
+use super::connection::{Connection, Deadline, Failure};
 use crate::gzip::Gzip;
 
 /// The unit of writing.
@@ -32,7 +32,7 @@ impl Buffers {
 /// A body under way.
 pub(crate) struct Body<'a> {
     connection: &'a mut Connection,
-    patience: Patience<'a>,
+    patience: Deadline<'a>,
     buffers: &'a mut Buffers,
     gzip: bool,
     /// Where the size of the chunk stands in the buffer.
@@ -47,7 +47,7 @@ impl<'a> Body<'a> {
     /// Begins a request with its head, all of it up to the empty line.
     pub(crate) fn begin(
         connection: &'a mut Connection,
-        patience: Patience<'a>,
+        patience: Deadline<'a>,
         buffers: &'a mut Buffers,
         head: &[u8],
         gzip: bool,

@@ -10,7 +10,7 @@ mod stub;
 
 pub(crate) use known::Known;
 
-use super::Patience;
+use super::Deadline;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -23,22 +23,22 @@ const MOST: usize = 16;
 /// How often the wait for the system looks whether it was called off.
 const SLICE: Duration = Duration::from_millis(100);
 
-pub(crate) struct Names {
+pub(crate) struct Resolver {
     known: Arc<Known>,
     /// This process is a child of the one that started the sender.
     forked: bool,
     /// Questions to the system that have no answer yet; some never get one.
-    asked: Vec<Question>,
+    asked: Vec<ResolverRequest>,
 }
 
-struct Question {
+struct ResolverRequest {
     host: String,
     answer: Receiver<Vec<IpAddr>>,
 }
 
-impl Names {
-    pub(crate) fn new(known: Arc<Known>, forked: bool) -> Names {
-        Names { known, forked, asked: Vec::new() }
+impl Resolver {
+    pub(crate) fn new(known: Arc<Known>, forked: bool) -> Resolver {
+        Resolver { known, forked, asked: Vec::new() }
     }
 
     /// The addresses to try, in this order. None at all when nobody knows.
@@ -46,13 +46,13 @@ impl Names {
         &mut self,
         host: &str,
         port: u16,
-        patience: Patience<'_>,
+        patience: Deadline<'_>,
     ) -> impl Iterator<Item = SocketAddr> + use<> {
         let found = literally(host).unwrap_or_else(|| self.look_up(host, patience));
         found.into_iter().take(MOST).map(move |address| SocketAddr::new(address, port))
     }
 
-    fn look_up(&mut self, host: &str, patience: Patience<'_>) -> Vec<IpAddr> {
+    fn look_up(&mut self, host: &str, patience: Deadline<'_>) -> Vec<IpAddr> {
         // The peer has the rest of the time.
         let mut found = self.forked.then(|| stub::look_up(host, half(patience))).flatten();
         if found.is_none() {
@@ -72,10 +72,10 @@ impl Names {
     }
 
     /// Nothing if the system knows nothing, or has no answer in time.
-    fn system(&mut self, host: &str, patience: Patience<'_>) -> Option<Vec<IpAddr>> {
+    fn system(&mut self, host: &str, patience: Deadline<'_>) -> Option<Vec<IpAddr>> {
         let question = match self.asked.iter().position(|question| question.host == host) {
             Some(asked) => self.asked.swap_remove(asked),
-            None => Question::put(host)?,
+            None => ResolverRequest::put(host)?,
         };
         loop {
             let left = match patience.left() {
@@ -94,8 +94,8 @@ impl Names {
     }
 }
 
-impl Question {
-    fn put(host: &str) -> Option<Question> {
+impl ResolverRequest {
+    fn put(host: &str) -> Option<ResolverRequest> {
         let (give, answer) = sync_channel(1);
         let name = host.to_owned();
         let ask = move || {
@@ -105,7 +105,7 @@ impl Question {
             let _ = give.send(found.unwrap_or_default());
         };
         tidegate_sender_fork::spawn(c"tidegate-names", STACK, ask).ok()?;
-        Some(Question { host: host.to_owned(), answer })
+        Some(ResolverRequest { host: host.to_owned(), answer })
     }
 }
 
@@ -121,9 +121,9 @@ fn literally(host: &str) -> Option<Vec<IpAddr>> {
 }
 
 /// Half of the time that is left.
-fn half(patience: Patience<'_>) -> Patience<'_> {
+fn half(patience: Deadline<'_>) -> Deadline<'_> {
     let left = patience.left().unwrap_or_default();
-    Patience { until: patience.until.checked_sub(left / 2).unwrap_or(patience.until), ..patience }
+    Deadline { until: patience.until.checked_sub(left / 2).unwrap_or(patience.until), ..patience }
 }
 
 #[cfg(test)]
@@ -134,13 +134,13 @@ mod tests {
 
     static GO_ON: AtomicBool = AtomicBool::new(false);
 
-    fn patience(time: Duration) -> Patience<'static> {
-        Patience { until: Instant::now() + time, called_off: &GO_ON }
+    fn patience(time: Duration) -> Deadline<'static> {
+        Deadline { until: Instant::now() + time, called_off: &GO_ON }
     }
 
     #[test]
     fn addresses_and_this_machine_are_not_looked_up() {
-        let mut names = Names::new(Arc::new(Known::default()), false);
+        let mut names = Resolver::new(Arc::new(Known::default()), false);
         let mut of = |host: &str| -> Vec<String> {
             // No time to ask anybody.
             let found = names.addresses(host, 80, patience(Duration::ZERO));
@@ -159,9 +159,9 @@ mod tests {
         // With an empty label, for which no name server is asked: one might know every name.
         let known = Arc::new(Known::default());
         known.remember("stuck..invalid", &[Ipv4Addr::new(192, 0, 2, 1).into()]);
-        let mut names = Names::new(known, false);
+        let mut names = Resolver::new(known, false);
         let (_never, answer) = sync_channel(1);
-        names.asked.push(Question { host: "stuck..invalid".to_owned(), answer });
+        names.asked.push(ResolverRequest { host: "stuck..invalid".to_owned(), answer });
         for _ in 0..3 {
             let found: Vec<_> =
                 names.addresses("stuck..invalid", 1, patience(Duration::from_millis(20))).collect();
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn an_answer_that_came_late_is_taken_the_next_time() {
-        let mut names = Names::new(Arc::new(Known::default()), false);
+        let mut names = Resolver::new(Arc::new(Known::default()), false);
         let (give, answer) = sync_channel(1);
-        names.asked.push(Question { host: "late.invalid".to_owned(), answer });
+        names.asked.push(ResolverRequest { host: "late.invalid".to_owned(), answer });
         give.send(vec![Ipv4Addr::new(192, 0, 2, 2).into()]).unwrap();
         let found: Vec<_> = names.addresses("late.invalid", 1, patience(Duration::from_secs(9))).collect();
         assert_eq!(found, ["192.0.2.2:1".parse().unwrap()]);

@@ -1,6 +1,6 @@
 //! The answer: its status, what it says about trying again, and the beginning of its body.
 
-use super::connection::{Connection, Failure, Patience};
+use super::connection::{Connection, Deadline, Failure};
 use std::time::{Duration, SystemTime};
 
 /// A head and, after it, what is kept of the body.
@@ -54,7 +54,7 @@ impl Response {
 pub(crate) fn read_response(
     connection: &mut Connection,
     response: &mut Response,
-    patience: Patience<'_>,
+    patience: Deadline<'_>,
 ) -> Result<(), Failure> {
     let mut filled = 0;
     for _ in 0..INTERIM {
@@ -132,7 +132,7 @@ fn read_body(
     head: usize,
     mut filled: usize,
     length: Length,
-    patience: Patience<'_>,
+    patience: Deadline<'_>,
 ) -> Result<(), Failure> {
     let mut decoder = Decoder::new(length);
     // The body moves to the front, decoded; the space behind it receives. When no space is left, what comes

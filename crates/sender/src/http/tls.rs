@@ -42,7 +42,7 @@ impl Tls {
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError(format!("setting up TLS: {error}")))?;
         let builder = if files.unverified {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAnyCertificate(provider)))
         } else {
             builder.with_root_certificates(roots(files.authorities.as_deref())?)
         };
@@ -111,9 +111,9 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 
 /// Believes any certificate, for `ELASTIC_APM_VERIFY_SERVER_CERT=false`.
 #[derive(Debug)]
-struct Anybody(Arc<rustls::crypto::CryptoProvider>);
+struct AcceptAnyCertificate(Arc<rustls::crypto::CryptoProvider>);
 
-impl rustls::client::danger::ServerCertVerifier for Anybody {
+impl rustls::client::danger::ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

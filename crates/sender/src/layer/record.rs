@@ -51,7 +51,7 @@ impl Store {
 
     fn show(&mut self, entry: Entry, key: &str, value: &dyn fmt::Debug) -> bool {
         self.write(entry, key, |room| {
-            let mut into = Into { room, len: 0 };
+            let mut into = BoundedWriter { room, len: 0 };
             write!(into, "{value:?}").ok()?;
             Some(into.len)
         })
@@ -91,12 +91,12 @@ impl Store {
 }
 
 /// Shows into what room there is, and fails beyond.
-struct Into<'a> {
+struct BoundedWriter<'a> {
     room: &'a mut [u8],
     len: usize,
 }
 
-impl fmt::Write for Into<'_> {
+impl fmt::Write for BoundedWriter<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = self.room.get_mut(self.len..self.len + text.len()).ok_or(fmt::Error)?;
         room.copy_from_slice(text.as_bytes());
@@ -311,7 +311,7 @@ impl Visit for Recorder<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         // A field that is understood may come as `%value`, which is `Debug` here: short, so shown aside.
         let mut short = [0; 128];
-        let mut into = Into { room: &mut short, len: 0 };
+        let mut into = BoundedWriter { room: &mut short, len: 0 };
         if field.name().starts_with("otel.") || field.name() == "traceparent" {
             let shown = write!(into, "{value:?}").is_ok();
             let len = into.len;

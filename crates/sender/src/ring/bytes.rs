@@ -3,11 +3,11 @@
 use std::fmt;
 
 /// Takes the bytes of one event, in order.
-pub(crate) trait Out {
+pub(crate) trait EventOutput {
     fn put(&mut self, bytes: &[u8]);
 }
 
-impl Out for &mut dyn Out {
+impl EventOutput for &mut dyn EventOutput {
     fn put(&mut self, bytes: &[u8]) {
         (**self).put(bytes);
     }
@@ -16,7 +16,7 @@ impl Out for &mut dyn Out {
 /// An event that knows its length before it writes itself. It is asked to write at most once.
 pub(crate) trait Payload {
     fn len(&self) -> usize;
-    fn write<O: Out>(&self, out: &mut O);
+    fn write<O: EventOutput>(&self, out: &mut O);
 }
 
 /// Bytes that were encoded before.
@@ -25,7 +25,7 @@ impl Payload for [u8] {
         <[u8]>::len(self)
     }
 
-    fn write<O: Out>(&self, out: &mut O) {
+    fn write<O: EventOutput>(&self, out: &mut O) {
         out.put(self);
     }
 }
@@ -34,7 +34,7 @@ impl Payload for [u8] {
 #[derive(Default)]
 pub(crate) struct Counted(pub(crate) usize);
 
-impl Out for Counted {
+impl EventOutput for Counted {
     fn put(&mut self, bytes: &[u8]) {
         self.0 += bytes.len();
     }
@@ -59,7 +59,7 @@ impl<'a> Slice<'a> {
     }
 }
 
-impl Out for Slice<'_> {
+impl EventOutput for Slice<'_> {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
         let end = self.wanted + bytes.len();

@@ -1,7 +1,7 @@
 //! The sending thread's way: take sealed blocks, oldest first, and hold them until the peer has answered.
 
 use super::block::events;
-use super::word::{Held, Word};
+use super::word::{BlockOwner, BlockWord};
 use super::{Filled, Ring};
 use crate::class::{Class, Kind, Signal};
 use crate::sync::Ordering;
@@ -9,7 +9,7 @@ use crate::sync::Ordering;
 /// The blocks of one request, in the hands of the sending thread. One is made at the start and used again.
 pub(crate) struct Batch {
     /// Age, index and word of each.
-    blocks: Vec<(u64, usize, Word)>,
+    blocks: Vec<(u64, usize, BlockWord)>,
     /// Blocks at most; halved when the peer says that a request was too large.
     blocks_at_most: usize,
 }
@@ -24,7 +24,7 @@ impl Batch {
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.blocks.capacity() * size_of::<(u64, usize, Word)>()
+        self.blocks.capacity() * size_of::<(u64, usize, BlockWord)>()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -65,7 +65,7 @@ impl Ring {
     pub(crate) fn gather(&self, signal: Option<Signal>, batch: &mut Batch) {
         debug_assert!(batch.is_empty());
         batch.blocks.clear();
-        let wanted = |word: Word| signal.is_none_or(|signal| signal == word.kind.signal());
+        let wanted = |word: BlockWord| signal.is_none_or(|signal| signal == word.kind.signal());
         for (index, word) in self.sealed().filter(|(_, word)| wanted(*word)) {
             batch.blocks.push((word.age, index, word));
         }
@@ -73,7 +73,7 @@ impl Ring {
         let mut left = batch.blocks_at_most * self.block_bytes;
         batch.blocks.retain(|&(_, index, word)| {
             // At least one, however large its event.
-            let ours = left > 0 && self.claim(index, word, Word::taken(word.kind, word.age));
+            let ours = left > 0 && self.claim(index, word, BlockWord::taken(word.kind, word.age));
             if ours {
                 self.sealed.fetch_sub(1, Ordering::Relaxed);
                 let bytes = self.blocks[index].filled.load(Ordering::Relaxed) & u64::from(u32::MAX);
@@ -139,9 +139,9 @@ impl Ring {
         }
     }
 
-    fn sealed(&self) -> impl Iterator<Item = (usize, Word)> {
+    fn sealed(&self) -> impl Iterator<Item = (usize, BlockWord)> {
         (0..self.blocks.len())
             .map(|index| (index, self.word(index)))
-            .filter(|(_, word)| word.held == Held::Sealed)
+            .filter(|(_, word)| word.held == BlockOwner::Sealed)
     }
 }

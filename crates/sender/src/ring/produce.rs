@@ -1,9 +1,9 @@
 //! A producer's way: take the open block of this thread's stripe, write the event behind the others, park it.
 
 use super::block::{Block, HEAD, head};
-use super::bytes::{Out, Payload, Slice};
+use super::bytes::{EventOutput, Payload, Slice};
 use super::slots;
-use super::word::{Held, Word};
+use super::word::{BlockOwner, BlockWord};
 use super::{Filled, Ring};
 use crate::class::{Class, Kind, Reason};
 use crate::sync::{MutexGuard, Ordering};
@@ -17,7 +17,7 @@ const ATTEMPTS: usize = 64;
 struct Holding<'a> {
     ring: &'a Ring,
     index: usize,
-    word: Word,
+    word: BlockWord,
     /// The stripe of the thread.
     stripe: usize,
     /// The slot that it was taken out of, which its word goes on naming meanwhile: an evictor that believes
@@ -69,7 +69,7 @@ impl Ring {
             Some(held) if self.own(held.index).room_len() >= HEAD + len => held,
             // Dropping what is too full seals it.
             Some(mut full) => {
-                full.word.held = Held::Sealed;
+                full.word.held = BlockOwner::Sealed;
                 drop(full);
                 self.fresh(stripe, kind)?
             }
@@ -104,7 +104,7 @@ impl Ring {
         let mut first = self.fresh(stripe, kind)?;
         for _ in 1..blocks {
             let Ok(more) = self.fresh(stripe, kind) else {
-                first.word.held = Held::Free;
+                first.word.held = BlockOwner::Free;
                 return Err(Reason::Full);
             };
             // Chained in front of the others, so that giving back the first gives back all.
@@ -116,7 +116,7 @@ impl Ring {
         }
         let mut out = Chain { ring: self, block: Some(self.own(first.index)), wanted: 0 };
         // If writing panics, half an event must not stay.
-        first.word.held = Held::Free;
+        first.word.held = BlockOwner::Free;
         out.put(&head(len, scope));
         event.write(&mut out);
         if out.wanted != HEAD + len {
@@ -124,7 +124,7 @@ impl Ring {
         }
         drop(out);
         self.blocks[first.index].filled.store((1 << 32) + len as u64, Ordering::Relaxed);
-        first.word.held = Held::Sealed;
+        first.word.held = BlockOwner::Sealed;
         Ok(())
     }
 
@@ -141,11 +141,11 @@ impl Ring {
             None => self.evict(stripe, kind)?,
         };
         let age = self.next.fetch_add(1, Ordering::Relaxed);
-        self.set_word(index, Word::taken(kind, age));
+        self.set_word(index, BlockWord::taken(kind, age));
         Ok(Holding {
             ring: self,
             index,
-            word: Word::open(u8::try_from(stripe).unwrap_or_default(), kind, age),
+            word: BlockWord::open(u8::try_from(stripe).unwrap_or_default(), kind, age),
             stripe,
             from: None,
         })
@@ -156,11 +156,11 @@ impl Ring {
         for _ in 0..ATTEMPTS {
             let Some((index, seen)) = self.least_valuable(kind, after) else { break };
             let ours = match seen.held {
-                Held::Sealed if self.claim(index, seen, Word::taken(seen.kind, seen.age)) => {
+                BlockOwner::Sealed if self.claim(index, seen, BlockWord::taken(seen.kind, seen.age)) => {
                     self.sealed.fetch_sub(1, Ordering::Relaxed);
                     true
                 }
-                Held::Open => self.slots.take_exactly(index, seen),
+                BlockOwner::Open => self.slots.take_exactly(index, seen),
                 _ => false,
             };
             if ours {
@@ -178,13 +178,13 @@ impl Ring {
     }
 
     /// The oldest block of the lowest class, among those that rank behind `after`.
-    fn least_valuable(&self, kind: Kind, after: Option<(Class, u64)>) -> Option<(usize, Word)> {
+    fn least_valuable(&self, kind: Kind, after: Option<(Class, u64)>) -> Option<(usize, BlockWord)> {
         (0..self.blocks.len())
             .map(|index| (index, self.word(index)))
             .filter(|(_, word)| word.kind.class() <= kind.class())
             .filter(|(index, word)| match word.held {
-                Held::Sealed => true,
-                Held::Open => self.slots.holds(*index, *word),
+                BlockOwner::Sealed => true,
+                BlockOwner::Open => self.slots.holds(*index, *word),
                 _ => false,
             })
             .filter(|(_, word)| after.is_none_or(|after| (word.kind.class(), word.age) > after))
@@ -202,13 +202,13 @@ impl Holding<'_> {
 
 impl Drop for Holding<'_> {
     fn drop(&mut self) {
-        let Word { held, kind, age, .. } = self.word;
+        let BlockWord { held, kind, age, .. } = self.word;
         match held {
-            Held::Open => {
+            BlockOwner::Open => {
                 for slot in self.ring.slots.of(self.stripe) {
                     let name = u8::try_from(slot).unwrap_or_default();
                     if self.from != Some(name) {
-                        self.ring.set_word(self.index, Word::open(name, kind, age));
+                        self.ring.set_word(self.index, BlockWord::open(name, kind, age));
                         self.from = None;
                     }
                     if self.ring.slots.park(slot, kind, self.index) {
@@ -217,7 +217,7 @@ impl Drop for Holding<'_> {
                 }
                 self.ring.seal(self.index, kind, age);
             }
-            Held::Sealed => self.ring.seal(self.index, kind, age),
+            BlockOwner::Sealed => self.ring.seal(self.index, kind, age),
             _ => {
                 self.ring.release(self.index);
             }
@@ -232,7 +232,7 @@ struct Chain<'a> {
     wanted: usize,
 }
 
-impl Out for Chain<'_> {
+impl EventOutput for Chain<'_> {
     fn put(&mut self, mut bytes: &[u8]) {
         self.wanted += bytes.len();
         while let Some(block) = &mut self.block {

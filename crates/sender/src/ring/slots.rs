@@ -2,7 +2,7 @@
 //! share a stripe, or an event logs another while it is written. Threads keep to their own stripe, so that blocks
 //! do not wander from core to core.
 
-use super::word::Word;
+use super::word::BlockWord;
 use crate::class::Kind;
 use crate::sync::{AtomicU32, Ordering};
 
@@ -55,13 +55,13 @@ impl Slots {
     }
 
     /// When this block is where its word says, and not in the hands of a producer.
-    pub(super) fn holds(&self, index: usize, word: Word) -> bool {
+    pub(super) fn holds(&self, index: usize, word: BlockWord) -> bool {
         let stripe = self.stripes.get(word.slot as usize);
         stripe.is_some_and(|stripe| stripe.open[word.kind as usize].load(Ordering::Relaxed) == parked(index))
     }
 
     /// Takes exactly this block out, if it still is where its word says.
-    pub(super) fn take_exactly(&self, index: usize, word: Word) -> bool {
+    pub(super) fn take_exactly(&self, index: usize, word: BlockWord) -> bool {
         let Some(stripe) = self.stripes.get(word.slot as usize) else { return false };
         stripe.open[word.kind as usize]
             .compare_exchange(parked(index), 0, Ordering::AcqRel, Ordering::Relaxed)

@@ -3,8 +3,8 @@
 use crate::class::Kind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Word {
-    pub(super) held: Held,
+pub(super) struct BlockWord {
+    pub(super) held: BlockOwner,
     /// Slot that an open block is parked in.
     pub(super) slot: u8,
     pub(super) kind: Kind,
@@ -13,7 +13,7 @@ pub(super) struct Word {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum BlockOwner {
     Free,
     /// in the hands of a producer that opens it, or of the sending thread, or behind the head of a chain
     Taken,
@@ -25,37 +25,39 @@ pub(super) enum Held {
     Lost,
 }
 
-impl Word {
-    pub(super) const FREE: Word = Word { held: Held::Free, slot: 0, kind: Kind::Metric, age: 0 };
-    pub(super) const LOST: Word = Word { held: Held::Lost, slot: 0, kind: Kind::Metric, age: 0 };
+impl BlockWord {
+    pub(super) const FREE: BlockWord =
+        BlockWord { held: BlockOwner::Free, slot: 0, kind: Kind::Metric, age: 0 };
+    pub(super) const LOST: BlockWord =
+        BlockWord { held: BlockOwner::Lost, slot: 0, kind: Kind::Metric, age: 0 };
 
-    pub(super) const fn taken(kind: Kind, age: u64) -> Word {
-        Word { held: Held::Taken, slot: 0, kind, age }
+    pub(super) const fn taken(kind: Kind, age: u64) -> BlockWord {
+        BlockWord { held: BlockOwner::Taken, slot: 0, kind, age }
     }
 
-    pub(super) const fn open(slot: u8, kind: Kind, age: u64) -> Word {
-        Word { held: Held::Open, slot, kind, age }
+    pub(super) const fn open(slot: u8, kind: Kind, age: u64) -> BlockWord {
+        BlockWord { held: BlockOwner::Open, slot, kind, age }
     }
 
-    pub(super) const fn sealed(kind: Kind, age: u64) -> Word {
-        Word { held: Held::Sealed, slot: 0, kind, age }
+    pub(super) const fn sealed(kind: Kind, age: u64) -> BlockWord {
+        BlockWord { held: BlockOwner::Sealed, slot: 0, kind, age }
     }
 
     pub(super) const fn is_in_use(self) -> bool {
-        !matches!(self.held, Held::Free | Held::Lost)
+        !matches!(self.held, BlockOwner::Free | BlockOwner::Lost)
     }
 
     pub(super) const fn pack(self) -> u64 {
         self.age << 16 | (self.slot as u64) << 8 | (self.kind as u64) << 4 | self.held as u64
     }
 
-    pub(super) const fn unpack(bits: u64) -> Word {
+    pub(super) const fn unpack(bits: u64) -> BlockWord {
         let held = match bits & 0xf {
-            0 => Held::Free,
-            1 => Held::Taken,
-            2 => Held::Open,
-            3 => Held::Sealed,
-            _ => Held::Lost,
+            0 => BlockOwner::Free,
+            1 => BlockOwner::Taken,
+            2 => BlockOwner::Open,
+            3 => BlockOwner::Sealed,
+            _ => BlockOwner::Lost,
         };
         let kind = match bits >> 4 & 0xf {
             0 => Kind::Metric,
@@ -65,6 +67,6 @@ impl Word {
             4 => Kind::ErrorSpan,
             _ => Kind::ErrorLog,
         };
-        Word { held, slot: (bits >> 8) as u8, kind, age: bits >> 16 }
+        BlockWord { held, slot: (bits >> 8) as u8, kind, age: bits >> 16 }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::encode::otlp;
 use crate::record::Scope;
-use crate::ring::Out;
+use crate::ring::EventOutput;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -59,7 +59,7 @@ impl Scopes {
 /// For what is encoded once, before the first event.
 pub(crate) struct Growing(pub(crate) Vec<u8>);
 
-impl Out for Growing {
+impl EventOutput for Growing {
     fn put(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }

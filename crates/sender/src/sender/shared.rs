@@ -8,7 +8,7 @@ use crate::counters::Stats;
 use crate::http::Known;
 use crate::record::{Attributes, Scope};
 use crate::ring::{Payload, Ring};
-use crate::worker::{self, Peer, Worker};
+use crate::worker::{self, OtlpEndpoint, Worker};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     pub(crate) ring: Ring,
     pub(crate) scopes: Scopes,
     pub(crate) protocol: Protocol,
-    pub(crate) peer: Peer,
+    pub(crate) peer: OtlpEndpoint,
     pub(crate) work: Work,
     pub(crate) memory: Memory,
     /// Where the peer was found, by this process or the one that it was forked off from.
@@ -78,7 +78,7 @@ impl Shared {
         tidegate_sender_fork::watch();
         let mut mistakes = Vec::new();
         builder.check(&mut mistakes);
-        let peer = Peer::new(builder, &mut mistakes);
+        let peer = OtlpEndpoint::new(builder, &mut mistakes);
         let (Some(peer), true) = (peer, mistakes.is_empty()) else {
             return Err(ConfigError { mistakes });
         };

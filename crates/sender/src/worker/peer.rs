@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Bytes of a head at most; the buffer has room for it and a chunk.
 const LONGEST_HEAD: usize = 8 << 10;
 
-pub(crate) struct Peer {
+pub(crate) struct OtlpEndpoint {
     routes: [Route; 3],
     resource: Vec<(String, String)>,
     #[cfg(feature = "tls")]
@@ -29,9 +29,9 @@ pub(super) struct Route {
     pub(super) connection: usize,
 }
 
-impl Peer {
+impl OtlpEndpoint {
     /// Nothing when there are mistakes.
-    pub(crate) fn new(builder: &Builder, mistakes: &mut Vec<String>) -> Option<Peer> {
+    pub(crate) fn new(builder: &Builder, mistakes: &mut Vec<String>) -> Option<OtlpEndpoint> {
         let endpoints = builder.endpoints(mistakes);
         let shared = |index: usize| {
             let address =
@@ -82,7 +82,7 @@ impl Peer {
                 }
             }
         }
-        Some(Peer {
+        Some(OtlpEndpoint {
             routes,
             resource,
             #[cfg(feature = "tls")]

@@ -6,8 +6,8 @@ use super::peer::Route;
 use crate::class::Signal;
 use crate::config::Protocol;
 use crate::encode::otlp;
-use crate::http::{Body, Connection, Failure, Patience, read_response};
-use crate::ring::{Batch, Counted, Out, Ring};
+use crate::http::{Body, Connection, Deadline, Failure, read_response};
+use crate::ring::{Batch, Counted, EventOutput, Ring};
 use crate::sender::Scopes;
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ impl Worker {
     pub(super) fn request(&mut self, signal: Signal) -> Answer {
         let shared = std::sync::Arc::clone(&self.shared);
         let patience =
-            Patience { until: Instant::now() + shared.peer.timeout, called_off: &shared.work.called_off };
+            Deadline { until: Instant::now() + shared.peer.timeout, called_off: &shared.work.called_off };
         let route = shared.peer.route(signal);
         loop {
             let slot = self.connections.get_mut(route.connection);
@@ -36,7 +36,7 @@ impl Worker {
         &mut self,
         route: &Route,
         reused: Option<Connection>,
-        patience: Patience<'_>,
+        patience: Deadline<'_>,
     ) -> Result<(), Failure> {
         let mut connection = match reused {
             Some(connection) => connection,
@@ -78,7 +78,7 @@ impl Worker {
         &mut self,
         route: &Route,
         connection: &mut Connection,
-        patience: Patience<'_>,
+        patience: Deadline<'_>,
     ) -> Result<(), Failure> {
         let (ring, batch) = (&self.shared.ring, &self.batch);
         let preamble = self.shared.adopted().unwrap_or(&self.preamble);
@@ -134,7 +134,7 @@ struct Fallible<'a, 'b> {
     result: Result<(), Failure>,
 }
 
-impl Out for Fallible<'_, '_> {
+impl EventOutput for Fallible<'_, '_> {
     fn put(&mut self, bytes: &[u8]) {
         self.result = self.result.and_then(|()| self.body.put(bytes));
     }

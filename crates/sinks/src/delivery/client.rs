@@ -24,13 +24,13 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// What a connection over HTTP/2 lets the peer send before it is read: responses are short.
+/// The receive window of an HTTP/2 connection: responses are short.
 const H2_WINDOW: u32 = 65_535;
 /// The longest list of headers that is accepted.
 pub(crate) const MAX_HEADER_LIST: u32 = 16 << 10;
-/// What of a body a connection over HTTP/2 counts as being sent. The bytes stay where they are.
+/// The send buffer of an HTTP/2 connection. The bytes are not copied into it.
 const H2_SEND_BUFFER: usize = 256 << 10;
-/// What a connection over HTTP/2 keeps beside its window: frames being written, tables of headers, streams.
+/// The memory of an HTTP/2 connection besides its window: frames being written, header tables, streams.
 const H2_CONNECTION_BYTES: usize = 96 << 10;
 /// A TLS session with its buffers.
 const TLS_SESSION_BYTES: usize = 64 << 10;
@@ -63,7 +63,7 @@ pub(crate) struct ClientSettings<'a> {
 }
 
 impl ClientSettings<'_> {
-    /// What the connections of a sink to these endpoints take, in bytes: with their buffers and TLS sessions.
+    /// The memory of a sink's connections to these endpoints, in bytes: with their buffers and TLS sessions.
     pub(crate) fn bytes(&self, endpoints: &[Uri]) -> usize {
         let (connections, each) = match self.version {
             // One for each endpoint, and one that is being given up.
@@ -274,7 +274,7 @@ impl Dialer {
         Ok(dialer)
     }
 
-    /// What makes connections with these TLS settings.
+    /// The connector for these TLS settings.
     fn connector_with(&self, tls: &Tls, secure: bool) -> Result<Connector, TlsError> {
         let tcp = tcp(self.timeout);
         if !secure {

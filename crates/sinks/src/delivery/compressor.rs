@@ -37,7 +37,7 @@ pub enum BadLevel {
 }
 
 impl Compressor {
-    /// What all of it takes on the heap, in bytes.
+    /// Its heap memory, in bytes.
     pub(crate) fn bytes(compression: Compression) -> usize {
         let encoder = match compression {
             Compression::None => 0,

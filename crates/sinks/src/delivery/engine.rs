@@ -22,7 +22,7 @@ pub(crate) struct Delivery<P: SinkProtocol> {
     stop: StopSignal,
 }
 
-/// What the engine waits for.
+/// The events that the engine waits for.
 enum EngineEvent<P: SinkProtocol> {
     Answered(AnsweredRequest<P>),
     Prepared(Prepared<P>),
@@ -31,7 +31,7 @@ enum EngineEvent<P: SinkProtocol> {
 }
 
 impl<P: SinkProtocol> Delivery<P> {
-    /// What a request in flight takes beside its payload, in bytes.
+    /// The memory of a request in flight besides its payload, in bytes.
     pub(crate) const IN_FLIGHT_BYTES: usize = size_of::<AnsweredRequest<P>>();
 
     /// A delivery of the records that `consumer` reads.
@@ -234,7 +234,7 @@ impl<P: SinkProtocol> Pipeline<P> {
         matches!(self.reading, ReadMode::Next)
             && self.drain.is_none()
             && self.work.is_empty()
-            // What may be at fault itself holds up nothing else.
+            // A record that may be the cause does not hold up others.
             && self.ready.len() < self.limits.max_in_flight
             && self.ready.iter().all(|request| P::stand(request).is_suspect)
     }
@@ -268,7 +268,7 @@ impl<P: SinkProtocol> Pipeline<P> {
             SideLane::Ready(request) => Some(request),
             SideLane::Free | SideLane::InFlight => None,
         };
-        // What is to wait longer than an endpoint is left alone tries none: its own time comes.
+        // A request that waits longer than the endpoint's backoff tries no endpoint: it has its own time.
         let is_due = |request: &P::Request| P::stand(request).not_before.is_none_or(|at| at <= now);
         let main = self.in_flight() < self.limits.max_in_flight && self.ready.iter().any(is_due);
         let trial = if main || side.is_some_and(is_due) { self.endpoints.next_trial() } else { None };

@@ -14,7 +14,7 @@ use tidegate_ledger::Dropped;
 pub(crate) enum OversizeOutcome {
     /// Everything in it is settled.
     Settled,
-    /// What is left of it is sent later.
+    /// The rest of it is sent later.
     Later,
     /// The journal cannot be read now.
     Unreadable,
@@ -35,7 +35,7 @@ impl<P: SinkProtocol> Delivery<P> {
         let known = *P::record(&oversize);
         let outcome = match pipeline.consumer.recall(known.sequence) {
             Ok(Some(record)) => Box::pin(protocol.send_alone(pipeline, &oversize, &record)).await,
-            // What the quota dropped was counted there, and is not counted again.
+            // Records dropped by the quota were counted there, and are not counted again.
             Ok(None) => OversizeOutcome::Lost(Dropped::Damaged),
             Err(error) => {
                 pipeline.consumer.unreadable(&error);

@@ -1,4 +1,4 @@
-//! What a delivery holds between the journal and the books. Protocols see it, the engine moves it.
+//! The state of a delivery between the journal and the books. Protocols read it, the engine changes it.
 
 use super::state::{DrainAction, MemoryState, ReadMode, RequestSize, SideLane, Suspects};
 use super::{
@@ -31,7 +31,7 @@ pub(crate) struct PipelineLimits {
     pub(crate) timeout: Duration,
 }
 
-/// What a delivery holds.
+/// The state of a delivery.
 pub(crate) struct Pipeline<P: SinkProtocol> {
     pub(crate) consumer: JournalConsumer,
     pub(crate) room: EgressBudget,

@@ -10,7 +10,7 @@ const SIZE_PROBE_INTERVAL: Duration = Duration::from_secs(600);
 /// shorter than this.
 pub(crate) const MIN_REQUEST_SIZE: usize = 64 << 10;
 
-/// What the engine reads from the journal next.
+/// The next records that the engine reads from the journal.
 #[derive(Debug)]
 pub(super) enum ReadMode {
     /// The next record.
@@ -21,7 +21,7 @@ pub(super) enum ReadMode {
     Ended,
 }
 
-/// What happens once nothing is in flight. Until then nothing is read.
+/// The action once nothing is in flight. Until then nothing is read.
 pub(super) enum DrainAction<O> {
     /// Nothing: reading goes on.
     None,
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(treatments, [Treatment::Single, Treatment::Alone, Treatment::Single, Treatment::Joined]);
     }
 
-    /// What a peer says of a short request says nothing of longer ones, and is not believed for ever.
+    /// A peer's verdict on a short request does not apply to longer ones, and expires.
     #[tokio::test(start_paused = true)]
     async fn requests_are_halved_for_ten_minutes_but_never_below_the_smallest() {
         let mut size = RequestSize::new(1 << 20);

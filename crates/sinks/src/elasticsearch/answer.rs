@@ -1,4 +1,4 @@
-//! What an answer means for a request as a whole.
+//! The meaning of an answer for a request as a whole.
 
 use super::bulk_response::BulkResponse;
 use crate::secrets::Secrets;
@@ -6,7 +6,7 @@ use hyper::StatusCode;
 use std::fmt;
 use std::time::Duration;
 
-/// What the node said to a request.
+/// The node's answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum BulkAnswer {
     /// It looked at each item.
@@ -30,8 +30,8 @@ pub(super) struct RejectionReason {
 }
 
 impl BulkAnswer {
-    /// What a status other than success means. Whoever is not let in (401, 403), or is at the wrong door (404, 405,
-    /// 3xx), can be helped by a person, and the documents are as good as before: they wait.
+    /// The meaning of an error status. Missing rights (401, 403) or a wrong URL (404, 405, 3xx) can be fixed by the
+    /// operator, and the documents are intact: they wait.
     pub(super) fn of(status: StatusCode, words: String, after: Option<Duration>) -> BulkAnswer {
         let reason = RejectionReason { status: Some(status), words };
         match status.as_u16() {

@@ -8,7 +8,7 @@ const MAX_TOKEN_BYTES: usize = 512;
 /// The most kinds of errors that are told apart; others count with the last.
 const MAX_ERROR_KINDS: usize = 16;
 
-/// What became of one item.
+/// The outcome of one item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemOutcome {
     /// It is there.
@@ -25,10 +25,10 @@ pub(super) enum ItemOutcome {
     Refused(u8),
 }
 
-/// What an answer says.
+/// The contents of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct BulkResponse {
-    /// What `errors` said, if it came.
+    /// The value of `errors`, if present.
     pub(super) errors: Option<bool>,
     /// A code for each item so far, from the first that is not done.
     fates: Vec<u8>,
@@ -50,7 +50,7 @@ const UNAVAILABLE: u8 = 3;
 const FAULT: u8 = 4;
 const REFUSED: u8 = 5;
 
-/// What an error of a document says beyond its own fate.
+/// The meaning of a document's error beyond its own outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemError {
     /// The node has more to do than it can.
@@ -85,7 +85,7 @@ impl ItemError {
 }
 
 impl BulkResponse {
-    /// What became of the item of this number. What the answer does not say is not done.
+    /// The outcome of the item of this number. An item missing from the answer is not done.
     pub(super) fn fate(&self, item: usize) -> ItemOutcome {
         if self.errors == Some(false) {
             return ItemOutcome::Done;
@@ -218,7 +218,7 @@ impl ResponseReader {
 
     /// Reads on.
     pub(super) fn read(&mut self, bytes: &[u8]) {
-        // What comes behind that has nothing of interest.
+        // The bytes after that are irrelevant.
         if self.reply.errors == Some(false) || self.broken {
             return;
         }
@@ -227,7 +227,7 @@ impl ResponseReader {
         }
     }
 
-    /// What it said; nothing when it is not an answer to a `_bulk`.
+    /// The parsed answer; `None` if it is not an answer to a `_bulk`.
     pub(super) fn finish(self) -> Option<BulkResponse> {
         let said = self.reply.errors == Some(false) || (self.depth == 0 && !self.broken);
         (said && (self.reply.errors.is_some() || self.reply.seen > 0)).then_some(self.reply)

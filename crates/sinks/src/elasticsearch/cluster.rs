@@ -36,7 +36,7 @@ impl Cluster {
         Ok(Cluster(Arc::new(Mutex::new(ClusterState { nodes, warned: None, is_lost: false }))))
     }
 
-    /// What the connections take, in bytes: with their buffers and TLS sessions.
+    /// The memory of the connections, in bytes: with their buffers and TLS sessions.
     pub fn bytes(settings: &Settings, max_in_flight: usize) -> usize {
         super::peer::bytes(&Settings { max_in_flight, ..settings.clone() })
     }
@@ -156,7 +156,7 @@ impl Drop for Attempt<'_> {
     }
 }
 
-/// What a response says of its node. One that has no room works: the engine waits before it sends the rest again.
+/// A response's verdict on its node. An overloaded node works: the engine waits before it sends the rest again.
 fn verdict(answered: &Answered) -> AttemptResult {
     match answered.status {
         429 | 503 => AttemptResult::Pressed,

@@ -97,7 +97,7 @@ impl From<FillError> for DropReason {
 }
 
 impl<'a> DocumentSource<'a> {
-    /// What one takes on the heap beside the room, in bytes.
+    /// Heap bytes of one, besides the budget.
     pub(super) const BYTES: usize = size_of::<RemoteWritePieces<'_>>();
 
     /// Documents of the decoded body `raw`; of remote write, `request` is the view of it.

@@ -1,4 +1,4 @@
-//! From bodies to documents: the lines of a `_bulk`.
+//! Converts bodies to documents: the lines of a `_bulk`.
 
 use super::Batch;
 use super::document_source::{DocumentSource, FillError};
@@ -17,7 +17,7 @@ use tidegate_wire::bulk::Item;
 use tidegate_wire::otlp as wire;
 use tidegate_wire::remote_write::{Symbols, Version, view};
 
-/// What an `_id` takes in an action, at most: its name, the journal, the record, the item.
+/// Most bytes of an `_id` in an action: its name, the journal, the record, the item.
 pub(super) const MAX_ID_BYTES: usize = 64;
 /// By how much documents grow when their room is used up, at least.
 const GROWTH: usize = 64 << 10;
@@ -34,7 +34,7 @@ pub(super) struct MadeDocuments {
     pub(super) runs: OutcomeRuns,
 }
 
-/// What `_id`s begin with that are made for the documents of one journal.
+/// The prefix of the `_id`s of one journal's documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct IdPrefix(String);
 
@@ -62,8 +62,8 @@ pub(super) fn is_spoken(meta: &Meta) -> bool {
     need(meta.protocol, meta.signal).is_some()
 }
 
-/// What a record of this protocol and signal needs beside its own bytes, to be delivered document by document. The
-/// factors are held by `tests/elasticsearch/need.rs`.
+/// The memory for delivering a record of this protocol and signal document by document, besides its own bytes.
+/// `tests/elasticsearch/need.rs` proves the factors.
 pub(super) fn need(protocol: Protocol, signal: Signal) -> Option<Need> {
     let factor = match (protocol, signal) {
         // Copied, with an `_id`.

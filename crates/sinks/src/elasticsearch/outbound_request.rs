@@ -1,4 +1,4 @@
-//! From a batch to requests: its documents, of which a piece at a time is on its way.
+//! Converts a batch to requests: of its documents, one part at a time is in flight.
 
 use super::bulk_response::{BulkResponse, ItemOutcome};
 use super::documents::{IdPrefix, MadeDocuments, made};
@@ -22,12 +22,12 @@ pub(super) const MAX_DOCUMENTS: usize = 1 << 14;
 
 /// Documents of some records, which are settled when all of them are done.
 pub(super) struct OutboundRequest {
-    /// What is known of the first record.
+    /// The metadata of the first record.
     pub(super) meta: Meta,
     pub(super) shares: Vec<RecordShare>,
     /// The same before the answer to a piece of which some documents have to be sent again; empty otherwise.
     pub(super) shares_before: Vec<RecordShare>,
-    /// Whose the documents are from the beginning of the piece to the end.
+    /// The owners of the documents from the beginning of the part to the end.
     pub(super) runs: OutcomeRuns,
     /// The lines of the documents, some of them done.
     pub(super) raw: Bytes,
@@ -53,7 +53,7 @@ pub(super) struct OutboundRequest {
     pub(super) request: Option<BulkRequest>,
 }
 
-/// What is to be prepared beside batches.
+/// Work to prepare, besides batches.
 pub(super) enum PendingWork {
     /// The rest of a request.
     Of(RemainingWork),
@@ -61,15 +61,15 @@ pub(super) enum PendingWork {
     Follow(Box<Batch>, ItemChoice, Arc<str>),
 }
 
-/// What is left of an outbound request.
+/// The rest of an outbound request.
 pub(super) enum RemainingWork {
     /// The next piece.
     Piece(Box<OutboundRequest>),
-    /// What was not done of a piece, and then the next.
+    /// The unfinished documents of a part, and then the next part.
     Rest(Box<OutboundRequest>, BulkResponse),
 }
 
-/// What is needed to prepare requests, beside memory.
+/// The tools for preparing requests, besides memory.
 pub(super) struct PreparationTools {
     pub(super) compressor: Compressor,
     pub(super) origin: IdPrefix,
@@ -152,7 +152,7 @@ pub(super) async fn go_on(
     packed(outbound, most, compressor, room).await
 }
 
-/// What of a piece is to be sent again.
+/// The documents of a part to send again.
 fn later<'p>(
     outbound: &'p OutboundRequest,
     reply: &'p BulkResponse,
@@ -163,7 +163,7 @@ fn later<'p>(
     later.map(|(_, (item, place))| (item.bytes, place))
 }
 
-/// Whose documents are left of a outbound when what is done of its piece is taken out.
+/// The owners of the documents that remain after removing the finished ones of the part.
 pub(super) fn runs_left(outbound: &OutboundRequest, reply: &BulkResponse) -> OutcomeRuns {
     let mut runs = OutcomeRuns::default();
     later(outbound, reply).for_each(|(_, (share, number))| runs.push(share, number, 1));
@@ -171,7 +171,7 @@ pub(super) fn runs_left(outbound: &OutboundRequest, reply: &BulkResponse) -> Out
     runs
 }
 
-/// What is left of a outbound when what is done of its piece is taken out, and whose documents that are.
+/// The rest of an outbound request without the finished documents of its part, and their owners.
 async fn rest(
     outbound: &OutboundRequest,
     reply: &BulkResponse,
@@ -198,7 +198,7 @@ async fn packed(
     let gzip = compressor.encoding() == Encoding::Gzip && !outbound.plain;
     let body = if gzip {
         let packed = async {
-            // What documents usually shrink to; what does not grows.
+            // The usual compression ratio of documents; the buffer grows if it is exceeded.
             let mut out = room.window(body.len() / 6).await?;
             compressor.encode(&body, &mut out).await?;
             Ok(Bytes::from_owner(out))

@@ -82,7 +82,7 @@ impl From<Dropped> for UnsentReason {
     }
 }
 
-/// What sends a record: the protocol and the pipeline.
+/// The context for sending a record: the protocol and the pipeline.
 struct OversizeSender<'a> {
     protocol: &'a mut BulkProtocol,
     pipeline: &'a mut Pipeline<BulkProtocol>,
@@ -125,7 +125,7 @@ impl OversizeSender<'_> {
         let mut kept = room.window(record.body_len as usize).await.map_err(lost)?;
         match self.pipeline.consumer.read_recalled(&mut kept) {
             Ok(()) => {}
-            // What the quota dropped was counted there, and is not counted again.
+            // Records dropped by the quota were counted there, and are not counted again.
             Err(ReadError::NoRecord | ReadError::Damaged) => return Err(Dropped::Damaged.into()),
             Err(ReadError::Memory(_)) => return Err(UnsentReason::Unreadable),
         }
@@ -257,7 +257,7 @@ impl OversizeSender<'_> {
                 Ok(outbound) => outbound,
                 Err(outbound) => {
                     let mut rest = outbound.runs.clone();
-                    // What was behind this piece and is left from the last time.
+                    // The documents after this part, left from the last time.
                     if number < end {
                         rest.extend(&left.from(number));
                     }

@@ -29,11 +29,11 @@ const MAX_EXCERPT: usize = 512;
 /// How many times a request's time there is in that which a node may wait for an index that takes nothing: its own
 /// minute would have every request with one such document end without an answer.
 const MAX_WAIT_FACTOR: u32 = 4;
-/// What of an answer is asked for: what is read of it.
+/// The requested fields of an answer: those that are read.
 const QUERY: &str = "filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason";
 const AGENT: &str = concat!("tidegate/", env!("CARGO_PKG_VERSION"));
 
-/// What the connections of a sink take, in bytes: with their buffers and TLS sessions.
+/// The memory of a sink's connections, in bytes: with their buffers and TLS sessions.
 pub(super) fn bytes(settings: &Settings) -> usize {
     client_settings(settings).bytes(&settings.endpoints)
 }
@@ -51,7 +51,7 @@ fn client_settings(settings: &Settings) -> ClientSettings<'_> {
 /// A request as it goes out. Clones are the same bytes.
 #[derive(Debug, Clone)]
 pub(super) struct BulkRequest {
-    /// Whose data it is.
+    /// The tenant.
     pub(super) tenant: Tenant,
     pub(super) gzip: bool,
     /// Holds the memory that it lives in.
@@ -141,7 +141,7 @@ impl Node {
     /// Puts `body` at `path`, which stands in the place of `/_bulk`.
     ///
     /// # Errors
-    /// What the node said to it, or that it said nothing.
+    /// The node's answer to it, or that there was none.
     pub(super) async fn put(&self, path: &str, body: &'static str) -> Result<(), RejectionReason> {
         let unusable = |words: String| RejectionReason { status: None, words };
         let mut parts = self.uri.clone().into_parts();

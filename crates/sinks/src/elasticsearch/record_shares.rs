@@ -12,7 +12,7 @@ use tidegate_ledger::Dropped;
 /// index are sent again.
 const MOST_RANGES: usize = 8;
 
-/// What is known of one record's documents.
+/// The state of one record's documents.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RecordShare {
     pub(super) sequence: u64,
@@ -63,7 +63,7 @@ pub(super) struct OutcomeRun {
 pub(super) struct OutcomeRuns(Vec<OutcomeRun>);
 
 impl RecordShare {
-    /// What of the record is lost once everything else is done.
+    /// The items lost once everything else is done.
     pub(super) fn losses(&self) -> Losses {
         let items = self.items.saturating_sub(self.passed);
         let left_out = self.left_out.unwrap_or_else(|| items.saturating_sub(self.said));
@@ -104,7 +104,7 @@ impl RecordShare {
         self.waits = vec![IndexWait { index: Arc::from(""), documents, ranges: None }];
     }
 
-    /// What waits for an index, which is taken from what waits.
+    /// The documents that wait for an index, removed from the waiting ones.
     pub(super) fn take_wait(&mut self, index: &str) -> Option<IndexWait> {
         let at = self.waits.iter().position(|wait| *wait.index == *index)?;
         Some(self.waits.swap_remove(at))
@@ -116,7 +116,7 @@ impl RecordShare {
 }
 
 impl IndexWait {
-    /// What one takes at most, in bytes.
+    /// Most bytes of one.
     pub(super) const BYTES: usize = size_of::<IndexWait>() + MOST_RANGES * size_of::<ItemRange>();
 
     /// Whether the document of this number waits, which is for the index `index`.

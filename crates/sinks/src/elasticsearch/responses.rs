@@ -1,4 +1,4 @@
-//! What follows from answers: what is settled, retried, or looked at document by document.
+//! Acts on answers: settles, retries, or examines document by document.
 
 use super::BulkProtocol;
 use super::answer::{BulkAnswer, RejectionReason};
@@ -28,19 +28,19 @@ const FAULT_KNOWN_FOR: Duration = Duration::from_secs(600);
 /// About how many bytes of documents share a dead letter.
 pub(super) const LETTER: usize = 64 << 10;
 
-/// What comes after an answer.
+/// The step after an answer.
 pub(super) enum ResponseAction {
     /// All of the request is done.
     Done(Box<OutboundRequest>),
     /// The next piece.
     Piece(Box<OutboundRequest>),
-    /// What was not done of the piece.
+    /// The unfinished documents of the part.
     Rest(Box<OutboundRequest>, BulkResponse),
     /// The same again.
     Again(Box<OutboundRequest>),
 }
 
-/// What became of the documents of a piece.
+/// The outcomes of a part's documents.
 #[derive(Debug, Default)]
 struct OutcomeCounts {
     /// Those that the node is done with, one way or the other.
@@ -54,7 +54,7 @@ struct OutcomeCounts {
 }
 
 impl BulkProtocol {
-    /// What could not be prepared goes out with less memory, or waits.
+    /// Work that could not be prepared is retried with less memory, or waits.
     pub(super) fn give_up_preparing(
         &mut self,
         pipeline: &mut Pipeline<BulkProtocol>,
@@ -62,7 +62,7 @@ impl BulkProtocol {
         why: DropReason,
     ) {
         match more {
-            // What is in flight has its memory already.
+            // Requests in flight have their memory already.
             PendingWork::Of(RemainingWork::Piece(mut outbound)) => {
                 outbound.plain = true;
                 pipeline.prepare_next(PendingWork::Of(RemainingWork::Piece(outbound)));
@@ -87,7 +87,7 @@ impl BulkProtocol {
         }
     }
 
-    /// What follows from the answer to a request, with others in flight.
+    /// The step after the answer to a request, with others in flight.
     pub(super) fn heard(
         &mut self,
         pipeline: &mut Pipeline<BulkProtocol>,
@@ -209,7 +209,7 @@ impl BulkProtocol {
         let items = || checked(&raw).map_while(Result::ok).enumerate();
         let said = &reply;
         let of_fate = |wanted: ItemOutcome| items().filter(move |(number, _)| said.fate(*number) == wanted);
-        // What was made here, or sent before, is there because it was sent before.
+        // A document made by tidegate or sent before exists because it was sent before.
         let again = again || outbound.follows.is_some();
         let again = again || outbound.shares.first().is_some_and(|first| first.sequence < self.inherited);
         let is_foreign = |item: &Item<'_>, origin: &IdPrefix| {
@@ -272,8 +272,8 @@ impl BulkProtocol {
         }
     }
 
-    /// What follows from what became of the documents of a piece. An answer with anything done is that of a node that
-    /// works; and only what it has no room for says that it has too much to do.
+    /// The step after the outcomes of a part's documents. If anything was done, the node works; only rejections for
+    /// lack of resources mean that it is overloaded.
     fn after_documents(
         &mut self,
         pipeline: &mut Pipeline<BulkProtocol>,

@@ -11,13 +11,13 @@ use tidegate_elastic::documents::{IndexTemplate, Mapping, Product};
 pub struct Settings {
     /// Its nodes: one, or several that take turns. A path, if any, comes before `/_bulk`.
     pub endpoints: Vec<Uri>,
-    /// What the nodes are.
+    /// The product of the nodes.
     pub flavour: Product,
     /// Headers that go with every request, those that say who sends it among them.
     pub headers: HeaderMap,
     /// The header that says whose data a request carries, where that is to be said.
     pub tenant_header: Option<HeaderName>,
-    /// What TLS trusts and shows, for `https` endpoints.
+    /// The TLS settings for `https` endpoints.
     pub tls: Tls,
     /// The level of gzip, 1 (fast) to 9 (small), with which requests are compressed, if they are.
     pub gzip: Option<i32>,

@@ -22,7 +22,7 @@ pub enum SetupError {
         name: &'static str,
         /// Where.
         uri: Uri,
-        /// What it said.
+        /// The node's answer.
         said: String,
     },
     /// There is nowhere to put them.

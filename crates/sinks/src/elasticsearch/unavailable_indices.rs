@@ -59,7 +59,7 @@ struct Index {
 }
 
 impl UnavailableIndices {
-    /// What is remembered at most, in bytes.
+    /// Most bytes remembered.
     pub(super) const BYTES: usize =
         MAX_IN_FLIGHT * 2 * size_of::<RecordShare>() + MOST_WAITS * IndexWait::BYTES;
 
@@ -187,7 +187,7 @@ impl UnavailableIndices {
         waiting.map(|index| index.next).min()
     }
 
-    /// What of a record waits for an index.
+    /// The items of a record that wait for an index.
     pub(super) fn wait_of(&self, sequence: u64, name: &str) -> Option<IndexWait> {
         self.waiting.get(&sequence)?.waits_for(name).cloned()
     }
@@ -288,7 +288,7 @@ impl BulkProtocol {
                 self.unavailable.is_tried = true;
                 pipeline.prepare(PendingWork::Follow(Box::new(batch), ItemChoice::Only(waits.into()), name));
             }
-            // What waits was not handed out again yet, or is gone.
+            // Waiting records are not handed out again yet, or are gone.
             None => self.postpone(&name, CROWDED),
         }
     }
@@ -318,7 +318,7 @@ impl BulkProtocol {
         match pipeline.consumer.recall(sequence) {
             Ok(Some(record)) => Some(record),
             Ok(None) => {
-                // What the quota took was counted there, and is not counted again.
+                // Records dropped by the quota were counted there, and are not counted again.
                 self.lose(pipeline, sequence, Dropped::Damaged);
                 None
             }

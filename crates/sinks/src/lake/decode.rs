@@ -17,7 +17,7 @@ pub(super) fn slack(encoding: Encoding) -> usize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Damaged;
 
-/// What a decoder takes on the heap while it works: it lives for one body, so that nothing is held between.
+/// The heap memory of a decoder: it lives for one body, so that nothing is held between bodies.
 pub(super) fn state_bytes(encoding: Encoding) -> usize {
     match encoding {
         Encoding::Identity | Encoding::Snappy => 0,

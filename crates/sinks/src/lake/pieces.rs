@@ -24,8 +24,8 @@ impl Lake {
         let Lake { writer, room, runtime, stop, .. } = self;
         let mut batch = writer.batch(position, now_ns()).map_err(WriteFailure::Lake)?;
         let (mut turn, mut is_pushed, mut booked, mut too_large) = (BorrowTurn::none(), false, 0, 0);
-        // What pieces are written to, one after the other; and how much the next item takes at least, where it had no
-        // room before.
+        // The buffer for parts, one after the other; and the smallest size of the next item, if it did not fit
+        // before.
         let (mut window, mut at_least) = (None, 0);
         while let Some(wanted) = pieces.wanted(PIECE) {
             let wanted = wanted.max(at_least);
@@ -52,7 +52,7 @@ impl Lake {
                         batch.push_otlp(signal, &space).map_err(WriteFailure::Lake)?;
                         is_pushed = true;
                     }
-                    // What one large item needed is given back.
+                    // Memory for one large item is returned.
                     window = (at_least == 0).then_some(space);
                     at_least = 0;
                 }

@@ -1,5 +1,4 @@
-//! What an answer means: taken, to be sent again, or not wanted. OTLP 1.x, "OTLP/gRPC Response" and
-//! "OTLP/HTTP Response".
+//! Classifies answers: accepted, retryable, or rejected. OTLP 1.x, "OTLP/gRPC Response" and "OTLP/HTTP Response".
 
 use crate::secrets::Secrets;
 use hyper::StatusCode;
@@ -7,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 use tidegate_ledger::Dropped;
 
-/// What the peer said to a request.
+/// The peer's answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OtlpAnswer {
     /// It took the request, but for these items, and may say something about it.
@@ -18,7 +17,7 @@ pub(super) enum OtlpAnswer {
     Refused { reason: RejectionReason, fault: RejectionCause },
 }
 
-/// What a request is refused for.
+/// The cause of a rejection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RejectionCause {
     /// It is too large.
@@ -45,7 +44,7 @@ pub(super) enum Status {
     None,
 }
 
-/// What an answer over HTTP says besides its status.
+/// The parts of an HTTP answer besides its status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ErrorDetails {
     pub(super) words: String,
@@ -77,7 +76,7 @@ impl RejectionCause {
 }
 
 impl OtlpAnswer {
-    /// What a status of HTTP means.
+    /// The meaning of an HTTP status.
     pub(super) fn of_http(status: StatusCode, said: ErrorDetails) -> OtlpAnswer {
         let ErrorDetails { words, retry: after, rejected } = said;
         let reason = |words| RejectionReason { status: Status::Http(status), words };
@@ -91,7 +90,7 @@ impl OtlpAnswer {
         }
     }
 
-    /// What a status of HTTP means where no specification says it: what is the server's fault may pass.
+    /// The meaning of an HTTP status that no specification covers: server errors may be temporary.
     pub(super) fn of_any_http(status: StatusCode, said: ErrorDetails) -> OtlpAnswer {
         match status.as_u16() {
             408 | 500..=599 => {
@@ -102,7 +101,7 @@ impl OtlpAnswer {
         }
     }
 
-    /// What a code of gRPC means.
+    /// The meaning of a gRPC code.
     pub(super) fn of_grpc(code: u16, said: ErrorDetails) -> OtlpAnswer {
         let ErrorDetails { words, retry: after, rejected } = said;
         let reason = |words| RejectionReason { status: Status::Grpc(code), words };
@@ -116,7 +115,7 @@ impl OtlpAnswer {
         }
     }
 
-    /// What a status of HTTP means where gRPC was expected: somebody on the way has answered.
+    /// The meaning of an HTTP status instead of gRPC: a proxy has answered.
     pub(super) fn of_foreign(status: StatusCode, said: ErrorDetails) -> OtlpAnswer {
         match (status.as_u16(), OtlpAnswer::of_http(status, said)) {
             // Nothing of the peer's: it did not say whether it took the request.

@@ -13,7 +13,7 @@ use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
 use tidegate_wire::otlp as wire;
 use tidegate_wire::remote_write::Version;
 
-/// What records that go out together have in common.
+/// The shared properties of a batch's records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) signal: Signal,
@@ -94,14 +94,14 @@ impl OtlpProtocol {
         self.settings.layout().map(|_| self.growth.longer(meta.signal, outgoing_len(meta)))
     }
 
-    /// What `raw` bytes of OTLP become, where they go out as JSON, of which there may be `most` bytes.
+    /// The size of `raw` bytes of OTLP as JSON, at most `most` bytes.
     pub(super) fn form(&self, signal: Signal, raw: usize, most: usize) -> Option<Form> {
         let expected = self.growth.longer(signal, raw).min(most);
         self.settings.layout().map(|layout| Form { layout, expected, most })
     }
 }
 
-/// What a record needs of the room when it is sent alone, in whole steps.
+/// The budget for a record sent alone, in whole steps.
 fn needed(record: &Record, way: BodyTreatment) -> usize {
     let kept = rounded(PREFIX + record.body_len as usize);
     let raw = record.meta.raw_len as usize;

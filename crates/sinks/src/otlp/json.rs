@@ -8,7 +8,7 @@ use tidegate_arena::GROWTH_STEP;
 use tidegate_journal::Signal;
 use tidegate_wire::otlp::json::{Encoder, Layout, Next};
 
-/// What a request is to say in JSON.
+/// The JSON layout of a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
     pub(super) layout: Layout,
@@ -87,7 +87,7 @@ impl Growth {
     pub(super) fn learn(&mut self, signal: Signal, raw: usize, written: usize) {
         let seen = (written.saturating_mul(ONE) / raw.max(1)).saturating_add(1);
         if let Some(growth) = self.0.get_mut(at(signal)) {
-            // What was longer counts at once: requests that are too long are made again.
+            // A longer one counts at once: requests that are too long are made again.
             *growth = seen.max(*growth - growth.saturating_sub(seen).div_ceil(FORGOTTEN));
         }
     }

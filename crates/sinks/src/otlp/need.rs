@@ -1,4 +1,4 @@
-//! What it takes to deliver a record, item by item.
+//! The memory for delivering a record, item by item.
 //!
 //! The factors are those of the worst item that there can be, as tests beside the translations prove: JSON of empty names
 //! that are said with the longest prefix, buckets that take ten bytes where they came in one.

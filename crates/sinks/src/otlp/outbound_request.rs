@@ -1,4 +1,4 @@
-//! From a batch to a request: decoded and compressed where that is needed, framed, and ready to be sent.
+//! Converts a batch to a request: decoded and compressed where needed, framed, and ready to be sent.
 
 use super::Batch;
 use super::batching::{BodyTreatment, Key, spoken};
@@ -20,7 +20,7 @@ pub(super) type Frame = Charged<Window>;
 
 /// A request with the records that are in it.
 pub(super) struct OutboundRequest {
-    /// What is known of the first; the others are alike.
+    /// The metadata of the first record; the others are alike.
     pub(super) meta: Meta,
     pub(super) sequences: Vec<u64>,
     pub(super) items: u64,
@@ -80,7 +80,7 @@ pub(super) async fn pack(
     }
 }
 
-/// What was made of a batch.
+/// A batch prepared for sending.
 #[derive(Default)]
 struct PreparedRequest {
     /// Nothing where that is its own window.
@@ -89,11 +89,11 @@ struct PreparedRequest {
     json: Option<AsJson>,
 }
 
-/// What is known of a request that was written as JSON.
+/// The metadata of a request that was written as JSON.
 struct AsJson {
     /// How long it is before compression.
     len: usize,
-    /// What it was made of; nothing where that is the batch's own window.
+    /// Its source; `None` if that is the batch's own window.
     original: Option<Frame>,
 }
 
@@ -173,7 +173,7 @@ async fn compressed(
     room: &EgressBudget,
 ) -> Result<Frame, DropReason> {
     let message = raw.get(PREFIX..).unwrap_or_default();
-    // What telemetry usually shrinks to; what does not grows.
+    // The usual compression ratio of telemetry; the buffer grows if it is exceeded.
     let mut out = room.window(PREFIX + message.len() / 4).await?;
     out.skip(PREFIX);
     compressor.encode(message, &mut out).await?;
@@ -224,7 +224,7 @@ fn outbound(batch: Batch, made: PreparedRequest, encoding: Encoding) -> Outbound
     OutboundRequest { meta, sequences, items, raw_len, untranslatable, original, request }
 }
 
-/// What gRPC puts before a message: whether it is compressed, and its length.
+/// The gRPC message prefix: whether it is compressed, and its length.
 fn write_prefix(frame: &mut [u8], encoding: Encoding) {
     // A body's length is a `u32` in the journal, and those that are joined are far shorter.
     let len = u32::try_from(frame.len().saturating_sub(PREFIX)).unwrap_or(u32::MAX);

@@ -50,7 +50,7 @@ struct OversizeRecord {
     meta: Meta,
 }
 
-/// What a piece says: in JSON, with the protobuf that it was made of, or in that.
+/// The contents of a part: JSON with the protobuf that it was made from, or protobuf.
 struct Body {
     frame: Frame,
     original: Option<Frame>,
@@ -68,7 +68,7 @@ impl SplitRequest {
     }
 }
 
-/// What sends a record: the protocol and the pipeline.
+/// The context for sending a record: the protocol and the pipeline.
 struct OversizeSender<'a> {
     protocol: &'a mut OtlpProtocol,
     pipeline: &'a mut Pipeline<OtlpProtocol>,
@@ -253,7 +253,7 @@ impl OversizeSender<'_> {
                     keep(self.pipeline, &request, &reason);
                     // An event that ends in a later piece has lost something, too.
                     cut.losses.add(fault.reason(), portion.booked.max(1));
-                    // What is behind an item that was too long alone need not be as short.
+                    // Items after one that was too long alone need not be as short.
                     cut.most = if fault == RejectionCause::Size { self.pipeline.most() } else { cut.most };
                 }
             }
@@ -305,7 +305,7 @@ impl OversizeSender<'_> {
         }
     }
 
-    /// What a piece says, in the form in which it goes out.
+    /// The contents of a part, in its format for sending.
     async fn body(&mut self, frame: Frame, signal: Signal, items: u64) -> Result<Body, DropReason> {
         let message = frame.get(PREFIX..).unwrap_or_default();
         let most = if items > 1 { self.pipeline.most() } else { usize::MAX };

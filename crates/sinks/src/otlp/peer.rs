@@ -46,7 +46,7 @@ pub(super) fn is_spoken(signal: Signal) -> bool {
     SIGNALS.iter().any(|(known, ..)| *known == signal)
 }
 
-/// What the connections of a sink take, in bytes: with their buffers, TLS sessions and what is kept of responses.
+/// The memory of a sink's connections, in bytes: with their buffers, TLS sessions and the kept parts of responses.
 pub(super) fn bytes(settings: &Settings) -> usize {
     let response = read::KEPT + client::MAX_HEADER_LIST as usize;
     client_settings(settings).bytes(&settings.endpoints)
@@ -71,7 +71,7 @@ fn client_settings(settings: &Settings) -> ClientSettings<'_> {
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) signal: Signal,
-    /// Whose data it is.
+    /// The tenant.
     pub(super) tenant: Tenant,
     pub(super) encoding: Encoding,
     /// [`PREFIX`] bytes that say how long it is, and the body; holds the memory they live in.

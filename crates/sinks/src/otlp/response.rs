@@ -1,4 +1,4 @@
-//! What a peer says of a request that it took: `Export…ServiceResponse`, read as it comes and never kept.
+//! Parses the response to an accepted request, `Export…ServiceResponse`, as it arrives and without storing it.
 //!
 //! The four responses are alike: field 1 is `partial_success`, whose field 1 counts what was rejected and whose
 //! field 2 says why. A response may be 4 MiB long; of one, a counter and the beginning of a text are kept.
@@ -55,7 +55,7 @@ impl Response {
         self.rejected
     }
 
-    /// What it says about it.
+    /// The peer's message about it.
     pub(super) fn words(&self) -> String {
         String::from_utf8_lossy(&self.words).trim().to_owned()
     }

@@ -1,4 +1,4 @@
-//! What follows from answers: what is settled, retried, or looked at record by record.
+//! Acts on answers: settles, retries, or examines record by record.
 
 use super::OtlpProtocol;
 use super::answer::{OtlpAnswer, RejectionCause, RejectionReason};
@@ -53,7 +53,7 @@ pub(super) fn heard(
     }
 }
 
-/// What follows from the answer to a request of whole records.
+/// The step after the answer to a request of whole records.
 pub(super) fn answered(
     pipeline: &mut Pipeline<OtlpProtocol>,
     outbound: OutboundRequest,

@@ -23,7 +23,7 @@ pub struct Settings {
     pub headers: HeaderMap,
     /// The header that says whose data a request carries, where that is to be said.
     pub tenant_header: Option<HeaderName>,
-    /// What TLS trusts and shows, for `https` endpoints.
+    /// The TLS settings for `https` endpoints.
     pub tls: Tls,
     /// Records are joined up to so many bytes before compression, and larger ones are split where that is
     /// possible.
@@ -52,8 +52,8 @@ pub enum Transport {
 /// How requests of JSON are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Json {
-    /// What they say. [`Layout::Request`] goes to `/v1/…` as over [`Transport::Http`], all else to the URL of the
-    /// endpoint.
+    /// The contents of requests. [`Layout::Request`] goes to `/v1/…` as over [`Transport::Http`], everything else to
+    /// the endpoint's URL.
     pub layout: Layout,
     /// Whether their method is `PUT`, and not `POST`.
     pub put: bool,
@@ -71,7 +71,7 @@ pub enum Compression {
 }
 
 impl Settings {
-    /// What requests say in JSON, where they do.
+    /// The JSON layout of requests, if they are JSON.
     pub(super) fn layout(&self) -> Option<Layout> {
         match self.transport {
             Transport::Json(json) => Some(json.layout),

@@ -1,4 +1,4 @@
-//! What a peer says of a request that it did not take: `google.rpc.Status`, and `RetryInfo` in its details.
+//! Parses the response to a rejected request: `google.rpc.Status`, and `RetryInfo` in its details.
 
 use std::time::Duration;
 use tidegate_wire::percent;
@@ -9,7 +9,7 @@ const RETRY_INFO: &[u8] = b"google.rpc.RetryInfo";
 /// The longest wait that is believed.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// What could be understood of a `google.rpc.Status`.
+/// The understood parts of a `google.rpc.Status`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Status {
     /// The peer's words.

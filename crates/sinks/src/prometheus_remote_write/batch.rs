@@ -20,7 +20,7 @@ pub(super) enum BatchMode {
     Pass,
     /// Decoded and encoded again.
     Recode {
-        /// What they came in.
+        /// The format of the records.
         from: BodyFormat,
         /// The version they go out in.
         to: Version,
@@ -29,7 +29,7 @@ pub(super) enum BatchMode {
     Alien,
 }
 
-/// What records came in.
+/// The format of received records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyFormat {
     /// Remote write of this version.
@@ -249,7 +249,7 @@ impl Batch {
         self.mode
     }
 
-    /// What is known of the first record; the others are alike.
+    /// The metadata of the first record; the others are alike.
     pub(super) fn meta(&self) -> &Meta {
         &self.first.meta
     }
@@ -331,7 +331,7 @@ pub(super) const fn piece_of(part: usize) -> usize {
     if piece < GROWTH_STEP { piece / PAGE * PAGE } else { piece / GROWTH_STEP * GROWTH_STEP }
 }
 
-/// What a record is in, when that can be said in this protocol.
+/// The format of a record, if this protocol can express it.
 pub(super) fn form_of(record: &Record) -> Option<BodyFormat> {
     match (record.meta.protocol, record.meta.signal) {
         (Protocol::RemoteWrite1, _) => Some(BodyFormat::RemoteWrite(Version::V1)),

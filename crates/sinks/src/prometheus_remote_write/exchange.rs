@@ -23,7 +23,7 @@ const WRITTEN: [&str; 3] = [
     "x-prometheus-remote-write-histograms-written",
     "x-prometheus-remote-write-exemplars-written",
 ];
-/// What Prometheus says where native histograms are not enabled since 2.40, with status 500.
+/// Prometheus's message, with status 500, if native histograms are not enabled; since 2.40.
 const NO_HISTOGRAMS: &str = "native histograms are disabled";
 /// How often a rejection is logged; all of them are counted and kept.
 const LOG_EVERY: Duration = Duration::from_secs(10);
@@ -98,7 +98,7 @@ impl Request {
     }
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Debug, Clone)]
 pub(super) enum RequestVerdict {
     Delivered,
@@ -124,7 +124,7 @@ pub(super) struct Rejection {
     settled: bool,
 }
 
-/// What the verdicts on several requests come to.
+/// The combined verdict on several requests.
 pub(super) enum Sum {
     /// Nothing of it is to be sent again; whether something was rejected whole.
     Final { rejected: bool },
@@ -409,7 +409,7 @@ impl Exchange {
     }
 }
 
-/// What the peer says that it wrote.
+/// The numbers that the peer reports as written.
 fn written(headers: &HeaderMap) -> [Option<u64>; 3] {
     WRITTEN.map(|name| headers.get(name)?.to_str().ok()?.parse().ok())
 }

@@ -33,14 +33,14 @@ pub(super) struct Recoder {
     points: u64,
 }
 
-/// What [`Recoder::points`] is at first.
+/// The initial value of [`Recoder::points`].
 const POINTS: u64 = 1_000;
 /// How many times a piece is held on its way out at most: in both versions, with tables, without histograms, with its
 /// exemplars where they belong, spread over lanes, and compressed.
 const COPIES: usize = 8;
 /// The most bytes of a piece when memory is short.
 const SMALLEST: usize = 16 << 10;
-/// What the decoders of OTLP's bodies take.
+/// The memory of the decoders for OTLP bodies.
 const DECODERS: usize = gzip::Decoder::BYTES + zstd::Decoder::BYTES;
 
 /// How large a request may be.
@@ -57,14 +57,14 @@ pub(super) struct RecodeProgress {
     from: BodyFormat,
     to: To,
     source: Option<Source>,
-    /// What is still to be sent, the next at the end. At most one for each record and each halving.
+    /// The parts still to be sent, the next at the end. At most one for each record and each halving.
     left: Vec<RequestPart>,
-    /// What was given out last.
+    /// The part given out last.
     sent: Option<RequestPart>,
     begun: bool,
 }
 
-/// What comes next of a batch.
+/// The next step of a batch.
 pub(super) enum RecodeStep {
     /// Requests that may be sent at the same time.
     Requests {
@@ -125,12 +125,12 @@ impl Recoder {
         Recoder { encoder, room, limits, points: POINTS.min(limits.items).max(1) }
     }
 
-    /// What comes next is of `tenant`, whose deltas are added up on their own.
+    /// Sets the tenant of the next parts, whose deltas are accumulated separately.
     pub(super) fn turn_to(&mut self, tenant: &Tenant) {
         self.encoder.turn_to(tenant);
     }
 
-    /// What came of the requests that were given out last is final.
+    /// Makes the results of the last given requests final.
     pub(super) fn keep(&mut self) {
         self.encoder.keep();
     }
@@ -175,7 +175,7 @@ impl Recoder {
         }
     }
 
-    /// What comes of `piece`; nothing when it is left in halves.
+    /// Encodes `piece`; `None` if it is split into halves.
     async fn step(
         &mut self,
         source: &Source,
@@ -203,7 +203,7 @@ impl Recoder {
                         work.left.extend([second, first]);
                         return None;
                     }
-                    // What cannot be cut goes as it is: whether that is too large is for the peer to say.
+                    // A part that cannot be split is sent as it is: the peer decides whether it is too large.
                     None if most.bytes != Most::ALL => most.bytes = Most::ALL,
                     None => return Some(RecodeStep::Lost(Dropped::TooLarge, source.items(&piece))),
                 },

@@ -13,7 +13,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// The endpoints, at least one.
 pub(super) struct Rotation<P = HttpPeer> {
     all: Vec<Endpoint<P>>,
-    /// Whose turn it is.
+    /// The index of the next endpoint.
     next: usize,
 }
 

@@ -11,7 +11,7 @@ pub use tidegate_wire::otlp::prometheus::Naming;
 pub struct Settings {
     /// Where it is: one endpoint, or several that take turns.
     pub endpoints: Vec<Uri>,
-    /// What TLS trusts and shows, for `https` endpoints.
+    /// The TLS settings for `https` endpoints.
     pub tls: Tls,
     /// Headers that go with every request.
     pub headers: HeaderMap,

@@ -19,7 +19,7 @@ pub(super) const PREAMBLE: usize = 5;
 /// last bytes of what is there, which are put back over the preamble: then nothing has to be moved.
 ///
 /// # Errors
-/// What `read` says; then the window is as it was.
+/// Returns the result of `read`; then the window is unchanged.
 pub(super) fn append<E>(
     window: &mut Window,
     raw_len: usize,

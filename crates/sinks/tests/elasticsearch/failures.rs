@@ -73,7 +73,7 @@ async fn a_document_that_spoils_the_request_is_found() {
     assert_eq!(rig.letters().len(), 1);
 }
 
-/// What a node finds too large is sent in smaller requests, and later requests are smaller from the start.
+/// After a node answers that a request is too large, it is split, and later requests are smaller from the start.
 #[tokio::test]
 async fn what_a_node_finds_too_large_is_split() {
     let (mut rig, node) = (Rig::new(PART), Node::new([]).always(Answer::AtMost(100 << 10)));

@@ -1,5 +1,5 @@
-//! What the sink says that it needs suffices for the worst items: the largest document of one, and what is held on the
-//! way to it, stay within the factor.
+//! The declared memory suffices for the worst items: the largest document of one, and its intermediate forms, stay
+//! within the factor.
 
 use crate::oversize::{attribute, request};
 use tidegate_elastic::documents::{
@@ -13,7 +13,7 @@ use tidegate_wire::output::Full;
 
 /// About how long each item is.
 const LEN: usize = 8 << 10;
-/// What a document has beside what it says.
+/// The parts of a document besides its item's.
 const FRAME: usize = 2 << 10;
 /// The points that share a document, beside the last.
 const SHARED: usize = 130 << 10;

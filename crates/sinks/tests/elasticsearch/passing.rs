@@ -60,7 +60,7 @@ async fn requests_have_the_headers_that_are_configured() {
     assert_eq!(headers["content-encoding"], "gzip");
 }
 
-/// What no document can be made of is counted, and holds up nothing.
+/// Items that cannot become documents are counted, and hold up nothing.
 #[tokio::test]
 async fn what_cannot_be_said_is_counted() {
     let (mut rig, node) = (Rig::new(PART), Node::new([]));

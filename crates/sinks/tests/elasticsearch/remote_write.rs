@@ -44,7 +44,7 @@ async fn series_become_documents() {
     }
 }
 
-/// What has no name, and what is no value, is counted.
+/// Samples without a name or a value are counted.
 #[tokio::test]
 async fn what_is_no_value_is_counted() {
     let (rig, node) = (Rig::new(PART), Node::new([]));

@@ -30,9 +30,9 @@ pub(crate) struct Rig {
     pub(crate) health: Health,
     part: usize,
     memory: u64,
-    /// What the sink takes.
+    /// The sink's signals.
     pub(crate) signals: Signals,
-    /// Whose data is put in.
+    /// The tenant of the input.
     pub(crate) tenant: Tenant,
     /// The number of the next document.
     next: u64,
@@ -146,14 +146,14 @@ impl Rig {
         assert_eq!(self.health.activity().in_flight, 0);
     }
 
-    /// What the books say of the sink, after a look whether they close.
+    /// The sink's entry in the books, after checking that they balance.
     pub(crate) fn page(&self) -> SinkBalance {
         let balance = self.ledger.balance();
         assert_eq!(balance.difference(), 0, "{balance:?}");
         balance.sinks.into_iter().find(|sink| sink.name == NAME).unwrap()
     }
 
-    /// What the books say was dropped.
+    /// The dropped items in the books.
     pub(crate) fn dropped(&self) -> Vec<(Dropped, u64)> {
         self.page().dropped
     }
@@ -170,7 +170,7 @@ impl Rig {
     }
 }
 
-/// What a sink does to `node` when nothing else is said.
+/// The default settings of a sink for `node`.
 pub(crate) fn settings(node: &Node) -> ElasticsearchSettings {
     ElasticsearchSettings {
         endpoints: vec![format!("http://{}/es", node.address).parse().unwrap()],

@@ -13,7 +13,7 @@ const HEADER: HeaderName = HeaderName::from_static("x-scope-orgid");
 #[tokio::test]
 async fn each_request_is_of_one_tenant() {
     let mut rig = Rig::new(PART);
-    // What was not taken at first is sent again under the same name.
+    // A document rejected at first is sent again with the same `_id`.
     let node = Node::new([Answer::Status(503, "busy")]);
     let mut put: BTreeMap<String, u64> = BTreeMap::new();
     for round in 0..60_u64 {

@@ -132,7 +132,7 @@ async fn broken_connections_are_sent_again() {
     }
 }
 
-/// What is rejected of a request that was taken is counted, said, and not sent again.
+/// Items rejected by a partial success are counted, reported, and not sent again.
 #[tokio::test]
 async fn partial_success_is_never_sent_again() {
     let mut response = vec![0x0a, 12, 0x08, 3, 0x12, 8];
@@ -230,7 +230,7 @@ async fn of_a_joined_request_only_the_bad_record_is_dropped() {
     }
 }
 
-/// What is kept can be sent again as it is.
+/// A dead letter can be resent unchanged.
 #[tokio::test]
 async fn a_letter_says_how_its_body_is_compressed() {
     let mut rig = Rig::new(PART);

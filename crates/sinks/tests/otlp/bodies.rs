@@ -59,7 +59,7 @@ pub(crate) fn numbers(signal: Signal, raw: &[u8]) -> Vec<u64> {
     for resource in nested(raw, 1) {
         for scope in nested(resource, 2) {
             for item in nested(scope, 2) {
-                // What was not made here has no number, and none that was.
+                // Records from elsewhere have no number, and none of ours.
                 let text = nested(item, u32::from(field_of_number(signal))).next().unwrap_or_default();
                 found.push(str::from_utf8(text).unwrap().parse().unwrap_or(u64::MAX));
             }
@@ -100,7 +100,7 @@ pub(crate) fn encoded(encoding: Encoding, raw: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What a server that reads any number of members and frames makes of it.
+/// The result of a server that reads any number of members and frames.
 pub(crate) fn decoded(encoding: Encoding, body: &[u8]) -> Vec<u8> {
     let mut out = Growing(Vec::new(), 0);
     match encoding {

@@ -40,7 +40,7 @@ async fn endpoints_take_turns() {
     }
 }
 
-/// What a dead endpoint gets goes to another at once, although it is left alone for long.
+/// Requests to a dead endpoint go to another at once, although the dead one has a long backoff.
 #[tokio::test]
 async fn a_dead_endpoint_costs_the_others_nothing() {
     for transport in BOTH {
@@ -104,7 +104,7 @@ async fn a_slow_endpoint_gets_fewer_requests_at_a_time() {
         peer.always(Reply::Slow(Duration::from_millis(60)));
         fill(&mut rig, 12).await;
         peer.requests(72).await;
-        // From four at a time it took these to learn it.
+        // With four in flight, the sink needed these to learn it.
         peer.always(Reply::Stall);
         fill(&mut rig, 4).await;
         peer.stalled(1).await;

@@ -10,10 +10,10 @@ use tidegate_load::otlp::OtlpSink;
 use tidegate_load::remote_write::{RequestExtras, SampleBatch, Version, compress, decode};
 use tidegate_load::{Behaviour, SeriesModel, Timeline};
 use tidegate_sinks::{Compression, Otlp, OtlpSettings, Transport};
-use tidegate_tap::Look;
+use tidegate_tap::TapFilter;
 
 const COMPRESSIONS: [Compression; 2] = [Compression::None, Compression::Gzip(1)];
-/// What the sink can hold with its turn.
+/// The most that the sink can hold with its turn.
 const MOST: usize = 4 << 20;
 
 /// A request of one resource with an attribute of `envelope` bytes, and these items.
@@ -186,7 +186,7 @@ async fn the_tap_sees_a_large_record_once() {
                     Transport::Grpc => Reply::Grpc(14, "later", None),
                 };
                 peer.script([later(), later(), later()]);
-                let reading = rig.tap.open(Look::from_query("sink=*").unwrap()).await.unwrap();
+                let reading = rig.tap.open(TapFilter::from_query("sink=*").unwrap()).await.unwrap();
                 rig.put_padded(Signal::Logs, Encoding::Identity, 100, 10 << 10).await;
                 let settings = OtlpSettings { compression, max_request_bytes, ..settings(&peer, transport) };
                 rig.drain(settings).await;

@@ -34,7 +34,7 @@ async fn bodies_of_any_encoding_are_joined_for_any_compression() {
                 assert_eq!(rig.dropped(), []);
                 let arrived = peer.arrived();
                 assert!(arrived.iter().all(|request| request.encoding == encoding_of(compression)));
-                // What passes as it came is kept apart from what does not.
+                // Passed-through bodies are kept apart from converted ones.
                 assert!(arrived.len() <= 2, "{compression:?}, {join_members}: {} requests", arrived.len());
                 let mut numbers: Vec<u64> =
                     arrived.iter().flat_map(|request| request.numbers.clone()).collect();
@@ -82,7 +82,7 @@ async fn a_request_is_no_longer_than_allowed() {
     assert!(arrived.len() <= 20, "{} requests for 40 records of 12 KiB", arrived.len());
 }
 
-/// What has waited for as long as it may is sent although there is little of it.
+/// An incomplete batch is sent after the linger time.
 #[tokio::test]
 async fn a_batch_does_not_wait_for_ever() {
     let mut rig = Rig::new(PART);
@@ -138,7 +138,7 @@ async fn headers_go_with_every_request() {
     }
 }
 
-/// What OTLP cannot say is counted, and does not hold up what it can.
+/// Items that OTLP cannot express are counted, and do not hold up the others.
 #[tokio::test]
 async fn records_of_other_protocols_are_counted_as_untranslatable() {
     let mut rig = Rig::new(PART);
@@ -150,6 +150,6 @@ async fn records_of_other_protocols_are_counted_as_untranslatable() {
     rig.drain(settings(&peer, Transport::Http)).await;
     rig.assert_exact(&[&peer]);
     assert_eq!(rig.dropped(), [(Dropped::Untranslatable, 4)]);
-    // What came before the record that is looked at, and what came after it.
+    // The records before the suspect one, and those after it.
     assert!(peer.arrived().len() <= 2);
 }

@@ -172,7 +172,8 @@ async fn requests_are_as_long_as_configured() {
     }
 }
 
-/// What is too long for the receiver is halved, down to one item; that is kept, and what is beside it arrives.
+/// A request too large for the receiver is halved, down to one item; that one becomes a dead letter, and the others
+/// arrive.
 #[tokio::test]
 async fn requests_that_are_too_long_are_halved_down_to_one_item() {
     for layout in LAYOUTS {
@@ -229,7 +230,7 @@ async fn answers_mean_what_servers_mean_by_them() {
     }
 }
 
-/// What any server says with 2xx is not taken for a count; what a receiver of OTLP/JSON says is.
+/// A 2xx body of an arbitrary server is not read as a count; that of an OTLP/JSON receiver is.
 #[tokio::test]
 async fn partial_success_is_told_by_receivers_of_otlp_alone() {
     let words = br#"{"partialSuccess":{"rejectedLogRecords":"2","errorMessage":"too \"old\""}}"#;
@@ -350,7 +351,7 @@ async fn what_is_accepted_is_delivered() {
     }
 }
 
-/// What was answered is not sent again after a restart, and all else is.
+/// Answered records are not sent again after a restart, and all others are.
 #[tokio::test]
 async fn a_restart_sends_what_was_not_answered() {
     let mut rig = Rig::new(PART);

@@ -36,7 +36,7 @@ async fn a_record_that_is_too_large_is_cut() {
     }
 }
 
-/// What the peer finds too large is cut smaller, and what comes after is not sent as large again.
+/// A request that is too large for the peer is split, and later ones are smaller.
 #[tokio::test]
 async fn a_peer_that_takes_less_gets_less() {
     for transport in BOTH {
@@ -57,7 +57,7 @@ async fn a_peer_that_takes_less_gets_less() {
     }
 }
 
-/// What is too large by itself is dropped and kept; what came with it is not.
+/// An item that is too large alone is dropped and becomes a dead letter; its neighbours arrive.
 #[tokio::test]
 async fn only_the_item_that_is_too_large_is_dropped() {
     for transport in BOTH {
@@ -97,7 +97,7 @@ async fn pieces_that_were_taken_are_not_sent_again() {
     }
 }
 
-/// What is rejected of a piece is counted with the record.
+/// Items rejected in a part are counted with the record.
 #[tokio::test]
 async fn partial_success_of_pieces_adds_up() {
     let mut rig = Rig::new(PART);

@@ -102,7 +102,7 @@ async fn a_record_that_waits_behind_a_damaged_one_is_sent() {
     let body = &whole[..whole.len() - 20];
     rig.append(Signal::Logs, Protocol::Otlp, Encoding::Gzip, body, raw.len(), 20).await;
     rig.next = 20;
-    // What is left of the part is less than this, and all of the part is more than it takes alone.
+    // The rest of the share is smaller than this, and the whole share is more than it needs alone.
     rig.put_padded(Signal::Logs, Encoding::Identity, 14, 105_000).await;
     let settings = settings(&peer, BOTH[0]);
     rig.drain(OtlpSettings { compression: Compression::Gzip(1), ..settings }).await;

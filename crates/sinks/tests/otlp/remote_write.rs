@@ -53,7 +53,7 @@ async fn remote_write_arrives_as_otlp() {
     }
 }
 
-/// What is too large as OTLP is cut, and what has no room in the sink's part borrows.
+/// A record that is too large as OTLP is split, and one that exceeds the sink's share borrows.
 #[tokio::test]
 async fn large_records_are_cut_and_borrow() {
     for version in [Version::V1, Version::V2] {

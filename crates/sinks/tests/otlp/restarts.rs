@@ -40,7 +40,7 @@ async fn what_was_answered_out_of_order_is_not_sent_again() {
     futures_util::future::join_all(each).await;
 }
 
-/// What is answered soon after the order to stop need not be sent again.
+/// A request answered soon after the stop order is not sent again.
 #[tokio::test]
 async fn a_stop_waits_for_answers_that_come_soon() {
     for transport in BOTH {

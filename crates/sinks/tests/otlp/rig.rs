@@ -35,13 +35,13 @@ pub(crate) struct Rig {
     letters: DeadLetters,
     pub(crate) turn: Arc<Semaphore>,
     pub(crate) health: Health,
-    /// What passes the sink is shown here.
+    /// The tap of the sink.
     pub(crate) tap: Tap,
     part: usize,
     total: u64,
-    /// What the sink takes.
+    /// The sink's signals.
     pub(crate) signals: Signals,
-    /// Whose data is put in.
+    /// The tenant of the input.
     pub(crate) tenant: Tenant,
     /// The number of the next item.
     pub(crate) next: u64,
@@ -166,14 +166,14 @@ impl Rig {
         assert_eq!(self.health.activity().in_flight, 0);
     }
 
-    /// What the books say of the sink, after a look whether they close.
+    /// The sink's entry in the books, after checking that they balance.
     pub(crate) fn page(&self) -> SinkBalance {
         let balance = self.ledger.balance();
         assert_eq!(balance.difference(), 0, "{balance:?}");
         balance.sinks.into_iter().find(|sink| sink.name == NAME).unwrap()
     }
 
-    /// What the books say was dropped.
+    /// The dropped items in the books.
     pub(crate) fn dropped(&self) -> Vec<(Dropped, u64)> {
         self.page().dropped
     }
@@ -211,7 +211,7 @@ impl Rig {
     }
 }
 
-/// What a sink does to `peer` when nothing else is said.
+/// The default settings of a sink for `peer`.
 pub(crate) fn settings(peer: &Peer, transport: Transport) -> OtlpSettings {
     OtlpSettings { endpoints: vec![peer.url()], ..settings_for(([127, 0, 0, 1], 0).into(), transport) }
 }

@@ -13,7 +13,7 @@ const NAMES: [&str; 6] = ["", "a", "b", "Team 1", "c", "d"];
 const SIGNALS: [Signal; 3] = [Signal::Traces, Signal::Metrics, Signal::Logs];
 const ENCODINGS: [Encoding; 2] = [Encoding::Identity, Encoding::Gzip];
 
-/// What the peer does first: it is busy, breaks off, finds a request too large, or does not like one item.
+/// The peer's first answers: overloaded, broken off, request too large, or one item rejected.
 fn reply(which: usize) -> Reply {
     match which {
         0 => Reply::Reset,
@@ -64,7 +64,7 @@ proptest! {
         faults in proptest::collection::vec(0..4_usize, 0..3),
     ) {
         let transport = BOTH[usize::from(!http)];
-        // What is said over HTTP alone is not said over gRPC.
+        // Headers for HTTP alone are not sent over gRPC.
         let faults: Vec<usize> = faults.into_iter().filter(|fault| http || *fault != 3).collect();
         let compression = if gzip { Compression::Gzip(1) } else { Compression::None };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

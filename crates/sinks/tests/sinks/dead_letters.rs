@@ -62,7 +62,7 @@ async fn of_a_joined_request_only_the_bad_record_is_dropped() {
     }
 }
 
-/// What passes as it came is kept as it came.
+/// Passed-through bodies become dead letters unchanged.
 #[tokio::test]
 async fn a_letter_holds_the_body_that_was_rejected() {
     let rig = Rig::new(1, 1 << 20);

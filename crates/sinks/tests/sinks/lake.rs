@@ -201,7 +201,7 @@ async fn a_lake_that_cannot_be_written_waits_and_goes_on() {
     assert_eq!(rig.assert_closed(0).dropped, []);
 }
 
-/// What cannot become rows is counted, and does not hold up the cursor although no commit comes.
+/// Items that cannot become rows are counted, and do not hold up the cursor although no commit follows.
 #[tokio::test]
 async fn unusable_records_go_to_the_books_and_not_in_the_way() {
     let mut rig = Rig::new(10, 256 << 10);

@@ -115,7 +115,7 @@ async fn a_series_larger_than_the_sinks_part_allows_is_sent_all_the_same() {
     }
 }
 
-/// What is larger than the sink can ever hold does not stop what is behind it.
+/// A record larger than the sink's budget does not stop the following ones.
 #[tokio::test]
 async fn a_record_that_never_fits_into_memory_is_dropped_instead_of_stalling() {
     let mut rig = Rig::new(1000, 256 << 10);
@@ -129,7 +129,7 @@ async fn a_record_that_never_fits_into_memory_is_dropped_instead_of_stalling() {
     assert_eq!(rig.dropped(), [(Dropped::TooLarge, 77)]);
 }
 
-/// What is not of this protocol is counted as such.
+/// Records of another protocol are counted as such.
 #[tokio::test]
 async fn what_is_of_another_protocol_is_dropped_with_the_reason() {
     let mut rig = Rig::new(10, 256 << 10);

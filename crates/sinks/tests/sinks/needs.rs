@@ -163,7 +163,7 @@ async fn a_point_of_otlp_is_delivered() {
     }
 }
 
-/// What is not this sink's has no need.
+/// Records that the sink does not accept need no memory.
 #[test]
 fn needs_nothing_for_what_it_does_not_take() {
     assert_eq!(RemoteWrite::need(Protocol::Otlp, Signal::Logs), None);

@@ -24,7 +24,7 @@ pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const NAME: &str = "upstream";
 const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 15_000 };
 
-/// What is kept for requests.
+/// The recorded requests.
 const INGEST: usize = 4 << 20;
 
 /// Everything on the near side of the peer.
@@ -36,7 +36,7 @@ pub(crate) struct Rig {
     pub(crate) letters: DeadLetters,
     pub(crate) turn: Arc<Semaphore>,
     pub(crate) health: Health,
-    /// What the sink takes.
+    /// The sink's signals.
     pub(crate) signals: Signals,
     pub(crate) part: usize,
     when_full: WhenFull,
@@ -218,7 +218,7 @@ impl Rig {
         (RemoteWrite::start(self.context(name), room, settings, stop).unwrap(), stopper)
     }
 
-    /// What the sink `name` is attached to.
+    /// The environment of the sink `name`.
     pub(crate) fn context<'a>(&'a self, name: &'a str) -> SinkContext<'a> {
         SinkContext {
             name,
@@ -250,14 +250,14 @@ impl Rig {
         sink
     }
 
-    /// What the books say of the sink, after a look whether they close.
+    /// The sink's entry in the books, after checking that they balance.
     pub(crate) fn page(&self) -> SinkBalance {
         let balance = self.ledger.balance();
         assert_eq!(balance.difference(), 0, "{balance:?}");
         balance.sinks.into_iter().find(|sink| sink.name == NAME).unwrap()
     }
 
-    /// What the books say was dropped.
+    /// The dropped items in the books.
     pub(crate) fn dropped(&self) -> Vec<(Dropped, u64)> {
         self.assert_closed(0).dropped
     }
@@ -274,7 +274,7 @@ impl Rig {
         usage.shares.iter().find(|known| known.share == Share::Egress).unwrap().peak
     }
 
-    /// What was put in, held against what arrived.
+    /// Compares the input with the received items.
     pub(crate) fn compare(&self, arrived: &Arrivals) -> Comparison {
         assert_eq!(arrived.malformed, 0, "{:?}", arrived.faults);
         compare(&self.model, &self.acked, arrived)
@@ -293,7 +293,7 @@ pub(crate) fn peer(behaviour: tidegate_load::Behaviour) -> Arc<VerifyingReceiver
     Arc::new(VerifyingReceiver::start(behaviour, Check::Timed(TIMELINE)).unwrap())
 }
 
-/// What a sink does to `peer` when nothing else is said.
+/// The default settings of a sink for `peer`.
 pub(crate) fn settings(peer: &VerifyingReceiver) -> RemoteWriteSettings {
     RemoteWriteSettings {
         endpoints: vec![peer.target().to_string().parse().unwrap()],

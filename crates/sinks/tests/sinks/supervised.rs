@@ -135,7 +135,7 @@ async fn a_lake_that_panics_is_started_again() {
     stopper.stop();
     assert_eq!(tokio::time::timeout(20 * SECOND, thread).await.unwrap().unwrap(), 2);
     assert!(rig.arena.usage().shares.iter().all(|share| share.used == 0), "what it held is free");
-    // What it had not taken by then is in the journal.
+    // Records not taken by then are in the journal.
     let queued = rig.page().queued;
     assert_eq!(rig.assert_closed(queued).delivered + queued, 100);
 }

@@ -11,7 +11,7 @@ use tidegate_sinks::{Prefer, RemoteWriteSettings, Translation};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// What came: the version of each request, and what was in it.
+/// The received requests: the version of each, and its contents.
 pub(crate) type Came = Arc<Mutex<Vec<(load::Version, RequestTotals)>>>;
 
 /// A peer that answers 204, having written what `writes` makes of what came.

@@ -158,8 +158,8 @@ async fn told_to_go(address: std::net::SocketAddr) -> TcpStream {
     stream
 }
 
-/// What a client sends before it hears that its idle connection is to end is read and not answered by a reset, which
-/// might overtake the goodbye.
+/// Bytes that a client sends before it learns that its idle connection ends are read and not answered by a reset,
+/// which might overtake the GOAWAY.
 #[tokio::test]
 async fn after_the_goodbye_a_connection_is_read_on() {
     let brief = Duration::from_millis(100);

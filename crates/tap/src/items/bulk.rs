@@ -1,6 +1,6 @@
 //! Items of `_bulk` bodies: documents, and what else is to be done, as they were sent.
 
-use super::{Items, Left, enough};
+use super::{Items, RemainingItems, enough};
 use tidegate_journal::Meta;
 use tidegate_wire::bulk::{self, Item};
 use tidegate_wire::intake::Value;
@@ -10,7 +10,7 @@ const LONGEST: usize = 8 << 10;
 /// The longest name of an index, and the longest id.
 const LONGEST_NAME: usize = 1 << 10;
 
-pub(super) fn walk(items: &mut Items<'_>, meta: &Meta, raw: &[u8]) -> Left {
+pub(super) fn walk(items: &mut Items<'_>, meta: &Meta, raw: &[u8]) -> RemainingItems {
     enough(bulk::items(raw).map_while(Result::ok).try_for_each(|item| self::item(items, meta, &item)))
 }
 

@@ -1,6 +1,6 @@
 //! Items of Elastic APM's intake: events, as their agents wrote them.
 
-use super::{Items, LOOKED_AT, Left, enough};
+use super::{Items, LOOKED_AT, RemainingItems, enough};
 use tidegate_journal::{Meta, Signal};
 use tidegate_wire::intake::{Event, Kind, Object, Text, Value, events};
 use tidegate_wire::otlp;
@@ -8,7 +8,7 @@ use tidegate_wire::otlp;
 /// The longest event that is shown in its own JSON; of longer ones the beginning is shown, as a text.
 const LONGEST: usize = 8 << 10;
 
-pub(super) fn walk(items: &mut Items<'_>, meta: &Meta, raw: &[u8]) -> Left {
+pub(super) fn walk(items: &mut Items<'_>, meta: &Meta, raw: &[u8]) -> RemainingItems {
     let mut events = events(raw);
     let metadata = events.next().filter(|event| event.kind == Kind::Metadata);
     let mut service = Vec::new();

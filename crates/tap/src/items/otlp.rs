@@ -1,6 +1,6 @@
 //! Items of OTLP: spans, log records, points.
 
-use super::{Items, Left, enough};
+use super::{Items, RemainingItems, enough};
 use crate::line::Line;
 use tidegate_journal::Signal;
 use tidegate_wire::otlp::{
@@ -16,7 +16,7 @@ struct Origin<'a> {
     resource: Resource<'a>,
 }
 
-pub(super) fn walk(items: &mut Items<'_>, signal: Signal, raw: &[u8]) -> Left {
+pub(super) fn walk(items: &mut Items<'_>, signal: Signal, raw: &[u8]) -> RemainingItems {
     match signal {
         Signal::Traces => {
             enough(each(&TracesRequest::new(raw), |origin, span| self::span(items, origin, &span)))
@@ -25,7 +25,7 @@ pub(super) fn walk(items: &mut Items<'_>, signal: Signal, raw: &[u8]) -> Left {
         Signal::Metrics => {
             enough(each(&MetricsRequest::new(raw), |origin, metric| self::metric(items, origin, &metric)))
         }
-        Signal::Profiles | Signal::Events => Left::all("this kind of record cannot be shown"),
+        Signal::Profiles | Signal::Events => RemainingItems::all("this kind of record cannot be shown"),
     }
 }
 

@@ -1,17 +1,17 @@
 //! Items of Remote-Write: samples and native histograms of each series, and what is said of families in 1.0.
 
-use super::{Items, Left, enough};
+use super::{Items, RemainingItems, enough};
 use crate::line::Line;
-use crate::reading::SYMBOLS;
+use crate::record_reader::SYMBOLS;
 use tidegate_wire::remote_write::{Count, Request, Series, Symbols, Version, view};
 
-pub(super) fn walk(items: &mut Items<'_>, version: Version, raw: &[u8]) -> Left {
+pub(super) fn walk(items: &mut Items<'_>, version: Version, raw: &[u8]) -> RemainingItems {
     if version == Version::V2 && Symbols::bytes_for(raw) > SYMBOLS {
-        return Left::all("the request has more than 65,536 symbols");
+        return RemainingItems::all("the request has more than 65,536 symbols");
     }
     let mut symbols = Symbols::new();
     let Ok(request) = view(version, raw, &mut symbols) else {
-        return Left::all("the body is damaged");
+        return RemainingItems::all("the body is damaged");
     };
     enough(
         request

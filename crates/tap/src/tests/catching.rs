@@ -3,7 +3,7 @@
 
 use super::{arena, arena_for, lines, meta, open, open_look, request};
 use crate::watch::RECORDS;
-use crate::{At, LONGEST_BODY, LOOK_BYTES, LOOKS, Look, OPEN_FOR, Reading, Refused, Tap};
+use crate::{LONGEST_BODY, LOOK_BYTES, LOOKS, OPEN_FOR, RecordReader, Tap, TapError, TapFilter, TapPoint};
 use tidegate_journal::Signal;
 use tidegate_load::otlp;
 
@@ -14,8 +14,8 @@ fn a_closed_tap_allocates_nothing() {
     let meta = meta(Signal::Traces, 10, &body);
     let counted = allocation_counter::measure(|| {
         for _ in 0..1_000 {
-            tap.offer(At::Source("otlp"), &meta, Some(&body));
-            tap.offer(At::Sink("out"), &meta, Some(&body));
+            tap.offer(TapPoint::Source("otlp"), &meta, Some(&body));
+            tap.offer(TapPoint::Sink("out"), &meta, Some(&body));
         }
     });
     assert_eq!(counted.count_total, 0);
@@ -29,12 +29,12 @@ fn what_is_not_wanted_is_not_copied() {
     let body = request(otlp::Signal::Traces, 10);
     let (traces, logs) = (meta(Signal::Traces, 10, &body), meta(Signal::Logs, 10, &body));
     let counted = allocation_counter::measure(|| {
-        tap.offer(At::Source("otlp"), &logs, Some(&body));
-        tap.offer(At::Sink("other"), &logs, Some(&body));
-        tap.offer(At::Sink("out"), &traces, Some(&body));
+        tap.offer(TapPoint::Source("otlp"), &logs, Some(&body));
+        tap.offer(TapPoint::Sink("other"), &logs, Some(&body));
+        tap.offer(TapPoint::Sink("out"), &traces, Some(&body));
     });
     assert_eq!((counted.count_total, reading.waiting()), (0, 0));
-    tap.offer(At::Sink("out"), &logs, Some(&body));
+    tap.offer(TapPoint::Sink("out"), &logs, Some(&body));
     assert_eq!((reading.waiting(), reading.missed()), (1, 0));
 }
 
@@ -47,9 +47,9 @@ fn a_source_is_known_by_its_name() {
     {
         let tap = Tap::new(arena());
         let reading = open(&tap, look).unwrap();
-        tap.offer(At::Source("otlp"), &logs, Some(&body));
+        tap.offer(TapPoint::Source("otlp"), &logs, Some(&body));
         assert_eq!(reading.waiting(), of_otlp, "{look}");
-        tap.offer(At::Source("http"), &logs, Some(&body));
+        tap.offer(TapPoint::Source("http"), &logs, Some(&body));
         assert_eq!(reading.waiting(), of_both, "{look}");
         let said = lines(&reading);
         let of_http = said.iter().filter(|line| line["at"] == "source:http").count();
@@ -64,15 +64,15 @@ fn a_full_queue_takes_nothing_more_and_counts_it() {
     let reading = open(&tap, "").unwrap();
     let body = vec![0; 1_000];
     let small = meta(Signal::Traces, 10, &body);
-    (0..1_000).for_each(|_| tap.offer(At::Source("otlp"), &small, Some(&body)));
+    (0..1_000).for_each(|_| tap.offer(TapPoint::Source("otlp"), &small, Some(&body)));
     assert_eq!((reading.waiting(), reading.missed(), reading.missed()), (RECORDS, 1_000 - RECORDS as u64, 0));
     lines(&reading);
     let body = vec![0; LONGEST_BODY];
     let large = meta(Signal::Traces, 10, &body);
-    (0..10).for_each(|_| tap.offer(At::Source("otlp"), &large, Some(&body)));
+    (0..10).for_each(|_| tap.offer(TapPoint::Source("otlp"), &large, Some(&body)));
     assert_eq!((reading.waiting(), reading.missed()), (4, 6));
     lines(&reading);
-    tap.offer(At::Source("otlp"), &large, Some(&body));
+    tap.offer(TapPoint::Source("otlp"), &large, Some(&body));
     assert_eq!((reading.waiting(), reading.missed()), (1, 0), "there is room again");
 }
 
@@ -89,7 +89,7 @@ fn what_is_charged_is_enough() {
     assert!(body.len() > 64 << 10 && body.len() <= LONGEST_BODY && raw.len() <= 1 << 20, "{}", body.len());
     let counted = allocation_counter::measure(|| {
         let reading = open(&tap, "").unwrap();
-        (0..100).for_each(|_| tap.offer(At::Source("otlp"), &gzip, Some(&body)));
+        (0..100).for_each(|_| tap.offer(TapPoint::Source("otlp"), &gzip, Some(&body)));
         assert!(reading.missed() > 0);
         while reading.write_next(&mut |_| true).is_some() {}
         drop(reading);
@@ -106,7 +106,7 @@ fn nobody_waits_for_the_queue() {
     let tap = Tap::new(arena());
     let reading = open(&tap, "").unwrap();
     let meta = meta(Signal::Traces, 1, &[]);
-    reading.holding(|| tap.offer(At::Source("otlp"), &meta, Some(&[])));
+    reading.holding(|| tap.offer(TapPoint::Source("otlp"), &meta, Some(&[])));
     assert_eq!((reading.waiting(), reading.missed()), (0, 1));
 }
 
@@ -124,14 +124,14 @@ fn a_tap_closes_by_itself() {
     assert_eq!(used(), LOOK_BYTES);
     drop(reading);
     (1..OPEN_FOR).for_each(|_| tap.tick());
-    tap.offer(At::Source("otlp"), &meta, Some(&body));
+    tap.offer(TapPoint::Source("otlp"), &meta, Some(&body));
     let reading = open(&tap, "").unwrap();
     assert_eq!(reading.waiting(), 1, "what passes between two readings is kept");
     drop(reading);
     (0..OPEN_FOR).for_each(|_| tap.tick());
     assert!(!tap.is_open());
     assert_eq!(used(), 0);
-    tap.offer(At::Source("otlp"), &meta, Some(&body));
+    tap.offer(TapPoint::Source("otlp"), &meta, Some(&body));
     assert_eq!(open(&tap, "").unwrap().waiting(), 0);
 }
 
@@ -142,20 +142,20 @@ fn several_look_at_a_time() {
     let refused = |query| open(&tap, query).err();
     let mut readings: Vec<_> =
         ["id=a", "id=b&signal=logs", "id=c&every=2", "id=d"].map(|query| open(&tap, query).unwrap()).into();
-    assert_eq!(refused("id=e"), Some(Refused::Taken));
-    assert_eq!(refused("id=a"), Some(Refused::Reading));
+    assert_eq!(refused("id=e"), Some(TapError::Taken));
+    assert_eq!(refused("id=a"), Some(TapError::Reading));
     let body = vec![0; 1_000];
-    (0..4).for_each(|_| tap.offer(At::Source("otlp"), &meta(Signal::Traces, 10, &body), Some(&body)));
-    assert_eq!(readings.iter().map(Reading::waiting).collect::<Vec<_>>(), [4, 0, 2, 4]);
+    (0..4).for_each(|_| tap.offer(TapPoint::Source("otlp"), &meta(Signal::Traces, 10, &body), Some(&body)));
+    assert_eq!(readings.iter().map(RecordReader::waiting).collect::<Vec<_>>(), [4, 0, 2, 4]);
     let first = readings.remove(0);
     drop(readings);
-    assert_eq!(refused("id=e"), Some(Refused::Taken), "they may go on");
+    assert_eq!(refused("id=e"), Some(TapError::Taken), "they may go on");
     (0..OPEN_FOR).for_each(|_| tap.tick());
     assert_eq!(refused("id=e"), None, "three are forgotten");
     lines(&first);
     drop(first);
     let body = vec![0; 1_000];
-    tap.offer(At::Source("otlp"), &meta(Signal::Traces, 10, &body), Some(&body));
+    tap.offer(TapPoint::Source("otlp"), &meta(Signal::Traces, 10, &body), Some(&body));
     assert_eq!(open(&tap, "id=a&service=x").unwrap().waiting(), 1, "items are chosen when they are shown");
     assert_eq!(open(&tap, "id=a&signal=logs").unwrap().waiting(), 0);
 }
@@ -174,7 +174,7 @@ fn a_look_ends_when_it_is_to() {
     assert_eq!((tap.is_open(), used()), (false, 0));
 
     let (peer, other) = ("127.0.0.1:1000".parse().unwrap(), "127.0.0.1:1001".parse().unwrap());
-    let bound = open_look(&tap, Look::from_query("id=a&bound").unwrap().seen_by(peer)).unwrap();
+    let bound = open_look(&tap, TapFilter::from_query("id=a&bound").unwrap().seen_by(peer)).unwrap();
     tap.gone(other);
     assert!(tap.is_open() && !bound.is_over());
     tap.gone(peer);
@@ -182,7 +182,7 @@ fn a_look_ends_when_it_is_to() {
     drop(bound);
     assert_eq!(used(), 0);
     // One that is not bound outlives its connection: it may go on with the next.
-    drop(open_look(&tap, Look::from_query("id=a").unwrap().seen_by(peer)).unwrap());
+    drop(open_look(&tap, TapFilter::from_query("id=a").unwrap().seen_by(peer)).unwrap());
     tap.gone(peer);
     assert!(tap.is_open());
 }
@@ -193,9 +193,9 @@ fn a_look_without_memory_is_refused() {
     let full = arena();
     let charge = full.try_charge(tidegate_arena::Share::Ingest, LOOK_BYTES).unwrap();
     let tap = Tap::new(full);
-    assert_eq!(open(&tap, "").err(), Some(Refused::Memory));
+    assert_eq!(open(&tap, "").err(), Some(TapError::Memory));
     drop(charge);
     assert!(open(&tap, "").is_ok());
     let small = tidegate_arena::Arena::new(1 << 20, tidegate_arena::Floors::NONE, 64 << 10, 4, 16).unwrap();
-    assert_eq!(open(&Tap::new(small), "").err(), Some(Refused::Small));
+    assert_eq!(open(&Tap::new(small), "").err(), Some(TapError::Small));
 }

@@ -1,7 +1,7 @@
 //! Promise: every line is JSON, on one line and with an end, whatever is in the record.
 
 use super::{arena, lines, meta, open, request};
-use crate::{At, Tap};
+use crate::{Tap, TapPoint};
 use proptest::prelude::*;
 use tidegate_journal::{Encoding, Meta, Protocol, Signal};
 use tidegate_load::otlp;
@@ -16,7 +16,7 @@ const SIGNALS: [(Signal, otlp::Signal); 3] = [
 fn shown(meta: &Meta, body: &[u8]) -> Vec<serde_json::Value> {
     let tap = Tap::new(arena());
     let reading = open(&tap, "").unwrap();
-    tap.offer(At::Source("otlp"), meta, Some(body));
+    tap.offer(TapPoint::Source("otlp"), meta, Some(body));
     lines(&reading)
 }
 
@@ -76,7 +76,7 @@ fn texts_are_harmless() {
     let body = log(&text(nasty.as_bytes()));
     let tap = Tap::new(arena());
     let reading = open(&tap, "").unwrap();
-    tap.offer(At::Source("otlp"), &meta(Signal::Logs, 1, &body), Some(&body));
+    tap.offer(TapPoint::Source("otlp"), &meta(Signal::Logs, 1, &body), Some(&body));
     let mut seen = String::new();
     reading.write_next(&mut |line| {
         seen.push_str(line);

@@ -2,7 +2,7 @@
 //! is for.
 
 use super::{arena, lines, meta, open, request};
-use crate::{At, LONGEST_BODY, Tap};
+use crate::{LONGEST_BODY, Tap, TapPoint};
 use serde_json::{Value, json};
 use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
 use tidegate_load::remote_write::{SampleBatch, Version, compress};
@@ -12,7 +12,9 @@ use tidegate_load::{SeriesModel, Timeline, otlp};
 fn shown(query: &str, records: &[(Meta, Vec<u8>)]) -> Vec<Value> {
     let tap = Tap::new(arena());
     let reading = open(&tap, query).unwrap();
-    records.iter().for_each(|(meta, body)| tap.offer(At::Source(source_of(meta.protocol)), meta, Some(body)));
+    records
+        .iter()
+        .for_each(|(meta, body)| tap.offer(TapPoint::Source(source_of(meta.protocol)), meta, Some(body)));
     lines(&reading)
 }
 
@@ -221,8 +223,8 @@ fn what_is_not_shown_is_said() {
     let tap = Tap::new(arena());
     let reading = open(&tap, "sink=*").unwrap();
     let tenant = Tenant::new("team \"a\"").unwrap();
-    tap.offer(At::Source("otlp"), &whole, None);
-    tap.offer(At::Sink("out"), &Meta { tenant, ..whole }, None);
+    tap.offer(TapPoint::Source("otlp"), &whole, None);
+    tap.offer(TapPoint::Sink("out"), &Meta { tenant, ..whole }, None);
     let unread = lines(&reading);
     assert_eq!(unread.len(), 1);
     assert_eq!((&unread[0]["at"], &unread[0]["tenant"]), (&json!("sink:out"), &json!("team \"a\"")));
@@ -235,7 +237,7 @@ fn what_has_no_room_is_counted() {
     let tap = Tap::new(arena());
     let reading = open(&tap, "").unwrap();
     let (meta, body) = otlp(otlp::Signal::Logs, 100);
-    tap.offer(At::Source("otlp"), &meta, Some(&body));
+    tap.offer(TapPoint::Source("otlp"), &meta, Some(&body));
     let mut room = 30;
     let mut out = |_: &str| {
         room -= 1;

@@ -1,6 +1,6 @@
 //! Promise: what a look says in a query is what is meant, and mistakes are told in words.
 
-use crate::{LONGEST_WAIT, Look};
+use crate::{LONGEST_WAIT, TapFilter};
 use proptest::prelude::*;
 use std::time::Duration;
 use tidegate_journal::Signal;
@@ -21,7 +21,7 @@ proptest! {
     ) {
         let mut texts = texts.into_iter();
         let mut text = || texts.next().flatten();
-        let look = Look {
+        let look = TapFilter {
             id,
             source: source.map(str::to_owned),
             sink: text(),
@@ -30,14 +30,14 @@ proptest! {
             name: text(),
             contains: text(),
             every,
-            wait: Duration::from_millis(wait), bound: every.is_multiple_of(2), ..Look::default() };
-        prop_assert_eq!(Look::from_query(&look.to_query()), Ok(look));
+            wait: Duration::from_millis(wait), bound: every.is_multiple_of(2), ..TapFilter::default() };
+        prop_assert_eq!(TapFilter::from_query(&look.to_query()), Ok(look));
     }
 
     /// Whatever is asked for.
     #[test]
     fn no_query_panics(query in "\\PC{0,200}") {
-        let _ = Look::from_query(&query);
+        let _ = TapFilter::from_query(&query);
     }
 }
 
@@ -57,10 +57,10 @@ fn mistakes_are_told() {
         ("name=%f", "not UTF-8"),
     ];
     for (query, words) in table {
-        let error = Look::from_query(query).unwrap_err().to_string();
+        let error = TapFilter::from_query(query).unwrap_err().to_string();
         assert!(error.contains(words), "{query}: {error}");
     }
-    assert!(Look::from_query(&format!("name={}", "x".repeat(513))).is_err());
-    assert_eq!(Look::from_query("wait=10s&&").unwrap().wait, LONGEST_WAIT);
-    assert_eq!(Look::from_query("contains=a+b%2Bc").unwrap().contains.as_deref(), Some("a b+c"));
+    assert!(TapFilter::from_query(&format!("name={}", "x".repeat(513))).is_err());
+    assert_eq!(TapFilter::from_query("wait=10s&&").unwrap().wait, LONGEST_WAIT);
+    assert_eq!(TapFilter::from_query("contains=a+b%2Bc").unwrap().contains.as_deref(), Some("a b+c"));
 }

@@ -57,7 +57,7 @@ pub(crate) fn check(args: &CheckArgs) -> Outcome {
             report(file, errors.problems().iter().map(problem).collect(), &[])
         }
         (Ok(Loaded { config, warnings }), format) => {
-            let Looked { wrong, mut notes } = look(&config);
+            let CheckedFiles { wrong, mut notes } = look(&config);
             notes.extend(warnings);
             if format == CheckFormat::Json {
                 let errors = wrong.iter().map(|message| json!({"message": message})).collect();
@@ -77,7 +77,7 @@ pub(crate) fn check(args: &CheckArgs) -> Outcome {
 }
 
 /// Errors that depend on the whole configuration.
-struct Looked {
+struct CheckedFiles {
     /// The errors that prevent a start.
     wrong: Vec<String>,
     /// Warnings.
@@ -85,7 +85,7 @@ struct Looked {
 }
 
 /// Whether it fits, and whether the files that it names are what they should be.
-fn look(config: &Config) -> Looked {
+fn look(config: &Config) -> CheckedFiles {
     let planned = plan::of(config);
     let fits = plan::check(config, &planned).map_err(|Failure(message)| message);
     let usable = gateway::look_at_files(config).map_err(|Failure(message)| message);
@@ -94,7 +94,7 @@ fn look(config: &Config) -> Looked {
     let bodies =
         short.map(|announced| format!("{}: {}", announced.source.max_body_setting, announced.shortfall()));
     let files = planned.files.is_short().then(|| planned.files.to_string());
-    Looked {
+    CheckedFiles {
         wrong: [fits, usable, enough].into_iter().filter_map(Result::err).collect(),
         notes: bodies.chain(files).collect(),
     }

@@ -7,7 +7,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
-use tidegate_tap::Look;
+use tidegate_tap::TapFilter;
 
 /// How long the gateway waits for something to show before it answers that there was nothing.
 const WAIT: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ pub(crate) fn tap(args: &TapArgs) -> Outcome {
     let deadline = deadline(args)?;
     end_on_signal(&admin, &look)?;
     let mut left = args.count;
-    let mut missed = Missed::default();
+    let mut missed = SkippedItems::default();
     let mut out = io::stdout().lock();
     let outcome = loop {
         let time = deadline.map_or(WAIT, |deadline| deadline.saturating_duration_since(Instant::now()));
@@ -57,12 +57,12 @@ pub(crate) fn tap(args: &TapArgs) -> Outcome {
 
 /// Has the gateway end the look, so that its memory and its place are free at once. Should that fail, the end of the
 /// connection does it, or time.
-fn end(admin: &mut Admin, look: &Look) {
+fn end(admin: &mut Admin, look: &TapFilter) {
     let _free = admin.ask("DELETE", &format!("/tap?{}", look.to_query()), Duration::ZERO);
 }
 
 /// Ends the look when a signal ends the command.
-fn end_on_signal(admin: &Admin, look: &Look) -> Result<(), Failure> {
+fn end_on_signal(admin: &Admin, look: &TapFilter) -> Result<(), Failure> {
     let mut signals =
         Signals::new([SIGINT, SIGTERM]).map_err(|error| Failure(format!("listening to signals: {error}")))?;
     let (mut admin, look) = (admin.another(), look.clone());
@@ -78,7 +78,7 @@ fn end_on_signal(admin: &Admin, look: &Look) -> Result<(), Failure> {
 
 /// The number of skipped items, for standard error.
 #[derive(Default)]
-struct Missed {
+struct SkippedItems {
     records: u64,
     lines: u64,
     /// As far as it was said, and when.
@@ -86,7 +86,7 @@ struct Missed {
     last: Option<Instant>,
 }
 
-impl Missed {
+impl SkippedItems {
     /// Says what was missed since the last time: once in a while, and at the end.
     fn say(&mut self, end: bool) {
         let now = (self.records, self.lines);
@@ -114,7 +114,12 @@ enum Answer {
     No(String),
 }
 
-fn print(out: &mut impl Write, lines: &str, left: &mut Option<u64>, missed: &mut Missed) -> io::Result<()> {
+fn print(
+    out: &mut impl Write,
+    lines: &str,
+    left: &mut Option<u64>,
+    missed: &mut SkippedItems,
+) -> io::Result<()> {
     let is_terminal = io::stdout().is_terminal();
     for line in lines.lines() {
         if line.starts_with("{\"missed_records\":") {
@@ -134,10 +139,10 @@ fn print(out: &mut impl Write, lines: &str, left: &mut Option<u64>, missed: &mut
     Ok(())
 }
 
-fn look(args: &TapArgs) -> Result<Look, Failure> {
+fn look(args: &TapArgs) -> Result<TapFilter, Failure> {
     // Through the same words as in a request, so that mistakes are told before anything is asked.
     let id = format!("{}-{}", std::process::id(), jiff::Timestamp::now().as_millisecond());
-    let look = Look {
+    let look = TapFilter {
         id,
         source: args.source.clone(),
         sink: args.sink.clone(),
@@ -146,7 +151,7 @@ fn look(args: &TapArgs) -> Result<Look, Failure> {
         contains: args.contains.clone(),
         every: args.every,
         bound: true,
-        ..Look::default()
+        ..TapFilter::default()
     };
     let mut query = look.to_query();
     if let Some(signal) = &args.signal {
@@ -158,7 +163,7 @@ fn look(args: &TapArgs) -> Result<Look, Failure> {
         query.push_str("&signal=");
         query.push_str(signal);
     }
-    Ok(Look::from_query(&query)?)
+    Ok(TapFilter::from_query(&query)?)
 }
 
 fn deadline(args: &TapArgs) -> Result<Option<Instant>, Failure> {
@@ -170,7 +175,7 @@ fn deadline(args: &TapArgs) -> Result<Option<Instant>, Failure> {
 }
 
 /// One request.
-fn ask(admin: &mut Admin, look: &Look) -> io::Result<Answer> {
+fn ask(admin: &mut Admin, look: &TapFilter) -> io::Result<Answer> {
     let (status, body) = admin.ask("GET", &format!("/tap?{}", look.to_query()), look.wait)?;
     Ok(match status {
         200 => Answer::Lines(body),

@@ -1,6 +1,6 @@
 //! The acceptor: takes connections and gives each to the least loaded worker, up to a number.
 
-use super::workers::{Place, Workers};
+use super::workers::{WorkerSlot, Workers};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -74,7 +74,7 @@ pub(crate) trait Serve: Send + Sync + 'static {
 
 /// Connections by number: how many are open, and whether there is a place for one more.
 #[derive(Debug)]
-pub(crate) struct Doorkeeper {
+pub(crate) struct ConnectionLimiter {
     places: ConnectionSlots,
     /// How many each address may have open; nothing where that does not matter.
     peers: Option<ConnectionCounts>,
@@ -96,10 +96,10 @@ const SOON: Duration = Duration::from_secs(1);
 /// How long a connection usually takes to end when it is told to.
 const GIVES_WAY_WITHIN: Duration = Duration::from_millis(20);
 
-impl Doorkeeper {
-    pub(crate) fn new(places: ConnectionSlots) -> Doorkeeper {
+impl ConnectionLimiter {
+    pub(crate) fn new(places: ConnectionSlots) -> ConnectionLimiter {
         let most = places.most();
-        Doorkeeper {
+        ConnectionLimiter {
             places,
             peers: None,
             open: AtomicUsize::default(),
@@ -111,13 +111,13 @@ impl Doorkeeper {
     }
 
     /// The same, with no more than `most` open at a time, and no more than `leaving` being told that they are too many.
-    pub(crate) fn within(self, most: usize, leaving: usize) -> Doorkeeper {
-        Doorkeeper { most: most.min(self.most), most_leaving: leaving, ..self }
+    pub(crate) fn within(self, most: usize, leaving: usize) -> ConnectionLimiter {
+        ConnectionLimiter { most: most.min(self.most), most_leaving: leaving, ..self }
     }
 
     /// The same, with a bound for each address.
-    pub(crate) fn with_peers(self, most: Option<u32>) -> Doorkeeper {
-        Doorkeeper { peers: Some(ConnectionCounts::new(most)), ..self }
+    pub(crate) fn with_peers(self, most: Option<u32>) -> ConnectionLimiter {
+        ConnectionLimiter { peers: Some(ConnectionCounts::new(most)), ..self }
     }
 
     /// Has another bound for each address from now on, where there is one.
@@ -189,7 +189,7 @@ impl Doorkeeper {
 pub(crate) async fn accept<S: Serve>(
     listener: std::net::TcpListener,
     workers: Arc<Workers>,
-    door: Arc<Doorkeeper>,
+    door: Arc<ConnectionLimiter>,
     service: Arc<S>,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
@@ -212,7 +212,7 @@ pub(crate) async fn accept<S: Serve>(
 pub(crate) async fn accept_unix<S: Serve>(
     listener: std::os::unix::net::UnixListener,
     workers: Arc<Workers>,
-    door: Arc<Doorkeeper>,
+    door: Arc<ConnectionLimiter>,
     service: Arc<S>,
 ) -> io::Result<()> {
     let listener = UnixListener::from_std(listener)?;
@@ -246,10 +246,10 @@ async fn pause_after(error: &io::Error, said: &mut Option<Instant>) {
 }
 
 fn admit<S: Serve>(
-    door: &Arc<Doorkeeper>,
+    door: &Arc<ConnectionLimiter>,
     worker: usize,
     handle: &Handle,
-    place: Place,
+    place: WorkerSlot,
     stream: std::net::TcpStream,
     peer: Option<IpAddr>,
     service: Arc<S>,
@@ -261,7 +261,8 @@ fn admit<S: Serve>(
             let has_place = door.enter();
             // Until it has a place it is one of those that are too many, which it may come to be.
             if has_place || door.begins_leaving() {
-                let mut guest = Guest { door: Arc::clone(door), seat, has_place, _worker: place };
+                let mut guest =
+                    AcceptedConnection { door: Arc::clone(door), seat, has_place, _worker: place };
                 let turn = service.turn();
                 handle.spawn(async move {
                     let Ok(stream) = TcpStream::from_std(stream) else { return };
@@ -277,7 +278,7 @@ fn admit<S: Serve>(
             door.leave(seat);
         }
         Ok(seat) if door.enter() => {
-            let guest = Guest { door: Arc::clone(door), seat, has_place: true, _worker: place };
+            let guest = AcceptedConnection { door: Arc::clone(door), seat, has_place: true, _worker: place };
             handle.spawn(async move {
                 // Kept until the end where it is: bound anew it would be in the task twice.
                 let _ = &guest;
@@ -294,7 +295,8 @@ fn admit<S: Serve>(
     }
     service.count_turned_away();
     if door.begins_leaving() {
-        let guest = Guest { door: Arc::clone(door), seat: None, has_place: false, _worker: place };
+        let guest =
+            AcceptedConnection { door: Arc::clone(door), seat: None, has_place: false, _worker: place };
         handle.spawn(async move {
             let _ = &guest;
             if let Ok(stream) = TcpStream::from_std(stream) {
@@ -310,15 +312,15 @@ fn admit<S: Serve>(
 }
 
 /// A connection's count at the door; dropping it counts it out.
-struct Guest {
-    door: Arc<Doorkeeper>,
+struct AcceptedConnection {
+    door: Arc<ConnectionLimiter>,
     seat: Option<CountedConnection>,
     /// Not one that is turned away.
     has_place: bool,
-    _worker: Place,
+    _worker: WorkerSlot,
 }
 
-impl Guest {
+impl AcceptedConnection {
     /// Counts it in once there is a place for it, which should be soon; says whether there was one.
     async fn enters_soon<S: Serve>(&mut self, service: &S, turn: u64) -> bool {
         self.has_place = timeout(SOON, self.door.enter_in_turn(service, turn)).await.is_ok();
@@ -329,7 +331,7 @@ impl Guest {
     }
 }
 
-impl Drop for Guest {
+impl Drop for AcceptedConnection {
     fn drop(&mut self) {
         self.door.leave(self.seat.take());
         if self.has_place {

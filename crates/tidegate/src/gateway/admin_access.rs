@@ -11,7 +11,7 @@ use tidegate_config::{HostName, Listen};
 use tidegate_http1::{Head, Reply, Version};
 
 /// Access control of the admin address.
-pub(super) struct Visitors {
+pub(super) struct AdminAccess {
     /// The one that it listens on.
     address: IpAddr,
     /// Names besides.
@@ -21,9 +21,9 @@ pub(super) struct Visitors {
 /// Pages that change nothing, but start a watch: no other site may lead there, not even by a link.
 const TAP: &str = "/tap";
 
-impl Visitors {
-    pub(super) fn of(listen: &Listen) -> Visitors {
-        Visitors {
+impl AdminAccess {
+    pub(super) fn of(listen: &Listen) -> AdminAccess {
+        AdminAccess {
             address: listen.admin.ip().to_canonical(),
             names: listen.admin_hosts.clone().unwrap_or_default(),
         }

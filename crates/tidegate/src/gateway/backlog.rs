@@ -7,7 +7,7 @@
 //! headers do not tell how large the items are: a record of several items is delivered in pieces, and an item that no
 //! longer fits is dropped as `too_large`, with a line in the log.
 
-use super::plan::{self, Planned};
+use super::plan::{self, GatewayPlan};
 use crate::Failure;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -30,7 +30,7 @@ const HEADER: &str = "tidegate accepted 1";
 ///
 /// # Errors
 /// The largest record that does not fit, with the memory that it needs; or the file that cannot be read or written.
-pub(super) fn check(config: &Config, planned: &Planned) -> Result<(), Failure> {
+pub(super) fn check(config: &Config, planned: &GatewayPlan) -> Result<(), Failure> {
     let data = &config.data;
     let file = data.join(FILE);
     let journal = data.join("journal");
@@ -105,7 +105,7 @@ fn has_queued(backlog: &Inspection) -> bool {
 }
 
 /// Finds the queued record that exceeds its bound the most.
-fn find_misfit(backlog: &Inspection, config: &Config, planned: &Planned) -> Result<(), Failure> {
+fn find_misfit(backlog: &Inspection, config: &Config, planned: &GatewayPlan) -> Result<(), Failure> {
     let begin = begin(backlog);
     let mut worst: Option<(u64, RecordInfo, Meta)> = None;
     for segment in backlog.segments.iter().filter(|segment| segment.next.is_none_or(|next| next > begin)) {

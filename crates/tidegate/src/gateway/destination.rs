@@ -1,7 +1,7 @@
 //! The cluster that answers a `_bulk` with `sources.elasticsearch.acknowledge: destination`: the bulk engine, and its
 //! requests over the connections of a sink.
 
-use super::plan::Planned;
+use super::plan::GatewayPlan;
 use super::sinks::kinds;
 use super::workers::Workers;
 use crate::Failure;
@@ -109,7 +109,7 @@ impl Destination {
     /// When the sink's settings cannot be used.
     pub(super) fn start(
         config: &Config,
-        planned: &Planned,
+        planned: &GatewayPlan,
         arena: &Arena,
         workers: &Arc<Workers>,
         registry: &Registry,

@@ -27,7 +27,7 @@ const LEAST: u64 = 8;
 
 /// How many files may be open, and what for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Files {
+pub(crate) struct FileBudget {
     /// How many there may be in all.
     allowed: u64,
     /// How many are needed for everything to be as the configuration says.
@@ -50,20 +50,20 @@ pub(crate) struct Files {
     "the limit on open files is {allowed} (`ulimit -n`), and this configuration needs at least {least}: the journal, \
      the sinks and the admin port have {reserve} of them; raise the limit"
 )]
-pub(crate) struct TooFew {
+pub(crate) struct TooFewFiles {
     allowed: u64,
     least: u64,
     reserve: u64,
 }
 
-impl Files {
+impl FileBudget {
     /// How the files are shared out of which the process may have as many as its hard limit says.
-    pub(crate) fn of(config: &Config, workers: usize, connections: u32) -> Files {
+    pub(crate) fn of(config: &Config, workers: usize, connections: u32) -> FileBudget {
         let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
-        Files::out_of(limit, reserve(config, workers), connections)
+        FileBudget::out_of(limit, reserve(config, workers), connections)
     }
 
-    fn out_of(allowed: u64, reserve: u64, connections: u32) -> Files {
+    fn out_of(allowed: u64, reserve: u64, connections: u32) -> FileBudget {
         let (wanted, admin) = (u64::from(connections), ADMIN_CONNECTIONS as u64);
         let needed = reserve + admin + 2 * LEAVING + wanted;
         let free = allowed.saturating_sub(reserve);
@@ -72,7 +72,7 @@ impl Files {
         let leaving = (free / 32).clamp(1, LEAVING);
         let connections = wanted.min(free.saturating_sub(admin + 2 * leaving));
         let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        Files {
+        FileBudget {
             allowed,
             needed,
             wanted,
@@ -85,12 +85,12 @@ impl Files {
 
     /// # Errors
     /// When there are too few for anything.
-    pub(crate) fn check(&self) -> Result<(), TooFew> {
+    pub(crate) fn check(&self) -> Result<(), TooFewFiles> {
         if self.connections as u64 >= LEAST.min(self.wanted) {
             return Ok(());
         }
         let least = self.reserve + LEAST_ADMIN + 2 + LEAST;
-        Err(TooFew { allowed: self.allowed, least, reserve: self.reserve })
+        Err(TooFewFiles { allowed: self.allowed, least, reserve: self.reserve })
     }
 
     /// Whether there are fewer connections than `limits.connections` says.
@@ -112,7 +112,7 @@ impl Files {
 }
 
 /// In words, where the limit on files is lower than that on connections.
-impl fmt::Display for Files {
+impl fmt::Display for FileBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -138,7 +138,7 @@ mod tests {
     fn no_more_is_given_out_than_there_is() {
         for allowed in (0..2048).chain([4096, 65_536, 1 << 20, u64::MAX]) {
             for (reserve, wanted) in [(40, 1), (40, 10_000), (200, 1024), (48, 12_000)] {
-                let files = Files::out_of(allowed, reserve, wanted);
+                let files = FileBudget::out_of(allowed, reserve, wanted);
                 let given = files.connections + files.admin + 2 * files.leaving;
                 if files.check().is_ok() {
                     assert!(reserve + given as u64 <= allowed, "{allowed}: {files:?}");
@@ -149,7 +149,7 @@ mod tests {
                 }
             }
         }
-        let files = Files::out_of(65_536, 60, 12_000);
+        let files = FileBudget::out_of(65_536, 60, 12_000);
         assert!(!files.is_short());
         assert_eq!((files.connections, files.admin, files.leaving), (12_000, 64, 256));
     }
@@ -157,13 +157,13 @@ mod tests {
     /// The message names the available files, the resulting limit, and the required number.
     #[test]
     fn the_words_have_the_numbers() {
-        let files = Files::out_of(256, 46, 10_000);
+        let files = FileBudget::out_of(256, 46, 10_000);
         let words = files.to_string();
         assert!(
             words.contains("256") && words.contains("10000") && words.contains("limits.connections"),
             "{words}"
         );
-        let none = Files::out_of(50, 46, 10_000).check().unwrap_err().to_string();
+        let none = FileBudget::out_of(50, 46, 10_000).check().unwrap_err().to_string();
         assert!(none.contains("is 50") && none.contains("at least 60"), "{none}");
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct IdleConnections {
 /// The state of a connection.
 #[derive(Debug)]
 struct Activity {
-    state: State,
+    state: ConnectionState,
     since: u64,
     /// Its number.
     turn: u64,
@@ -37,7 +37,7 @@ struct Activity {
 
 /// In the order in which they have to give way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum State {
+enum ConnectionState {
     /// Its peer sends nothing.
     Idle,
     /// Its peer has begun something and does not go on.
@@ -73,7 +73,7 @@ impl IdleConnections {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = all.iter().filter_map(|activity| {
             let at = lock(activity);
-            let may_end = at.state != State::Busy && !at.is_evicted && at.turn < turn;
+            let may_end = at.state != ConnectionState::Busy && !at.is_evicted && at.turn < turn;
             may_end.then_some(((at.state, at.since), activity))
         });
         let Some((_, activity)) = waiting.min_by_key(|(order, _)| *order) else { return false };
@@ -101,7 +101,7 @@ impl Evictable {
     /// `turn` is its [number](IdleConnections::turn).
     pub(super) fn new(stream: TcpStream, connections: &Arc<IdleConnections>, turn: u64) -> Evictable {
         let since = connections.changes.fetch_add(1, Relaxed);
-        let activity = Activity { state: State::Idle, since, turn, waker: None, is_evicted: false };
+        let activity = Activity { state: ConnectionState::Idle, since, turn, waker: None, is_evicted: false };
         let activity = Arc::new(Mutex::new(activity));
         connections.all.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&activity));
         connections.waits.notify_waiters();
@@ -109,13 +109,13 @@ impl Evictable {
     }
 
     /// Notes what a poll has come to; where it waits, says whether that is over.
-    fn note<T>(&self, polled: &Poll<T>, state: State, context: &Context<'_>) -> bool {
+    fn note<T>(&self, polled: &Poll<T>, state: ConnectionState, context: &Context<'_>) -> bool {
         let mut at = lock(&self.activity);
-        let state = if polled.is_ready() { State::Busy } else { state };
+        let state = if polled.is_ready() { ConnectionState::Busy } else { state };
         if at.state != state {
             at.state = state;
             at.since = self.connections.changes.fetch_add(1, Relaxed);
-            if state != State::Busy {
+            if state != ConnectionState::Busy {
                 self.connections.waits.notify_waiters();
             }
         }
@@ -135,17 +135,17 @@ impl Stream for Evictable {
     fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = self.stream.poll_readable(context);
         // It will be read from, and that says that there is nothing more.
-        if self.note(&polled, State::Idle, context) { Poll::Ready(Ok(())) } else { polled }
+        if self.note(&polled, ConnectionState::Idle, context) { Poll::Ready(Ok(())) } else { polled }
     }
 
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let polled = self.stream.poll_read(context, buffer);
-        if self.note(&polled, State::Receiving, context) { Poll::Ready(Ok(0)) } else { polled }
+        if self.note(&polled, ConnectionState::Receiving, context) { Poll::Ready(Ok(0)) } else { polled }
     }
 
     fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = self.stream.poll_write(context, bytes);
-        let is_over = self.note(&polled, State::Sending, context);
+        let is_over = self.note(&polled, ConnectionState::Sending, context);
         if is_over { Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into())) } else { polled }
     }
 

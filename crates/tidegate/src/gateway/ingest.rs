@@ -1,8 +1,8 @@
 //! The services behind each listener: the sources on one, the console on the other.
 
 use super::acceptor::Serve;
+use super::admin_access::AdminAccess;
 use super::idle_connections::{Evictable, IdleConnections};
-use super::visitors::Visitors;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_admission::access::Access;
@@ -92,7 +92,7 @@ impl Serve for IngestTls {
 pub(crate) struct Guarded {
     console: Console,
     admins: Access,
-    visitors: Visitors,
+    visitors: AdminAccess,
 }
 
 impl Guarded {
@@ -101,7 +101,7 @@ impl Guarded {
     const FROM_AFAR: &str =
         "without `access.admin_credentials_file` this is done from the machine itself only\n";
 
-    pub(super) fn new(console: Console, admins: Access, visitors: Visitors) -> Guarded {
+    pub(super) fn new(console: Console, admins: Access, visitors: AdminAccess) -> Guarded {
         Guarded { console, admins, visitors }
     }
 }

@@ -1,8 +1,8 @@
 //! The kinds of listeners, a descriptor for each: the gateway walks over them to listen, to accept and to watch.
 
-use super::acceptor::{Doorkeeper, Serve, accept, accept_unix, listen};
+use super::acceptor::{ConnectionLimiter, Serve, accept, accept_unix, listen};
 use super::ingest::{Admin, Ingest, IngestTls};
-use super::keys::Doorways;
+use super::reloaded_files::TlsAcceptors;
 use super::unix_socket::{self, SocketFile};
 use super::workers::Workers;
 use crate::Failure;
@@ -186,11 +186,11 @@ pub(super) struct Services<'a> {
     /// One for each worker.
     pub(super) shutdowns: &'a [Shutdown],
     pub(super) places: ConnectionSlots,
-    pub(super) door: &'a Arc<Doorkeeper>,
+    pub(super) door: &'a Arc<ConnectionLimiter>,
     pub(super) tenants: &'a Tenants,
-    pub(super) acceptors: &'a Doorways,
+    pub(super) acceptors: &'a TlsAcceptors,
     pub(super) admin: Arc<Admin>,
-    pub(super) admin_door: Arc<Doorkeeper>,
+    pub(super) admin_door: Arc<ConnectionLimiter>,
 }
 
 impl Services<'_> {
@@ -223,7 +223,12 @@ impl Services<'_> {
         self.accept(socket, &self.admin_door, Arc::clone(&self.admin))
     }
 
-    fn accept<S: Serve>(&self, socket: Socket, door: &Arc<Doorkeeper>, service: Arc<S>) -> AbortHandle {
+    fn accept<S: Serve>(
+        &self,
+        socket: Socket,
+        door: &Arc<ConnectionLimiter>,
+        service: Arc<S>,
+    ) -> AbortHandle {
         let (first, workers, door) = (self.workers.worker(0), Arc::clone(self.workers), Arc::clone(door));
         match socket {
             Socket::Tcp(socket) => first.spawn(accept(socket, workers, door, service)).abort_handle(),

@@ -1,6 +1,6 @@
 //! The meters that are read from the parts when somebody asks: memory, journal, sinks, connections.
 
-use super::status::View;
+use super::status::StatusView;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -57,7 +57,7 @@ const RESTARTS: Name =
     Name::plain("sink_restarts", "Times that a sink ended unexpectedly and was started again");
 
 /// Publishes what `view` can see.
-pub(crate) fn publish(view: &Arc<View>) {
+pub(crate) fn publish(view: &Arc<StatusView>) {
     memory(view);
     gauge(view, CONNECTIONS, |view| view.door.open() as u64);
     if view.acceptor.is_some() {
@@ -101,7 +101,7 @@ pub(crate) fn publish(view: &Arc<View>) {
 }
 
 /// The program's version, and the data flow's state.
-fn state(view: &Arc<View>) {
+fn state(view: &Arc<StatusView>) {
     view.registry.computed(BUILD, Kind::Gauge, ["version", "commit"], 1, |emit| {
         emit([env!("CARGO_PKG_VERSION"), env!("TIDEGATE_COMMIT")], Value::Gauge(1));
     });
@@ -154,7 +154,7 @@ pub(super) fn of_the_process(started: Instant, out: &mut dyn fmt::Write) -> fmt:
     )
 }
 
-fn handshakes(view: &Arc<View>) {
+fn handshakes(view: &Arc<StatusView>) {
     counter(view, HANDSHAKES, |view| view.acceptor.as_ref().map_or(0, |acceptor| acceptor.tally().done()));
     let parts = Arc::downgrade(view);
     view.registry.computed(
@@ -171,7 +171,7 @@ fn handshakes(view: &Arc<View>) {
     );
 }
 
-fn memory(view: &Arc<View>) {
+fn memory(view: &Arc<StatusView>) {
     gauge(view, LIMIT, |view| view.plan().memory());
     gauge(view, RESIDENT, |_| Resident::read().unwrap_or_default().now);
     gauge(view, PEAK, |_| Resident::read().unwrap_or_default().peak);
@@ -192,7 +192,7 @@ fn memory(view: &Arc<View>) {
     }
 }
 
-fn gauge(view: &Arc<View>, name: Name, read: fn(&View) -> u64) {
+fn gauge(view: &Arc<StatusView>, name: Name, read: fn(&StatusView) -> u64) {
     let parts = Arc::downgrade(view);
     view.registry.computed(name, Kind::Gauge, [], 1, move |emit| {
         if let Some(view) = parts.upgrade() {
@@ -201,7 +201,7 @@ fn gauge(view: &Arc<View>, name: Name, read: fn(&View) -> u64) {
     });
 }
 
-fn counter(view: &Arc<View>, name: Name, read: fn(&View) -> u64) {
+fn counter(view: &Arc<StatusView>, name: Name, read: fn(&StatusView) -> u64) {
     let parts = Arc::downgrade(view);
     view.registry.computed(name, Kind::Counter, [], 1, move |emit| {
         if let Some(view) = parts.upgrade() {
@@ -210,7 +210,7 @@ fn counter(view: &Arc<View>, name: Name, read: fn(&View) -> u64) {
     });
 }
 
-fn of_sinks(view: &Arc<View>, name: Name, read: fn(Activity) -> u64) {
+fn of_sinks(view: &Arc<StatusView>, name: Name, read: fn(Activity) -> u64) {
     let parts = Arc::downgrade(view);
     view.registry.computed(name, Kind::Counter, ["sink"], MAX_SINKS, move |emit| {
         let Some(view) = parts.upgrade() else { return };

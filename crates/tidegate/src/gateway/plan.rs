@@ -4,10 +4,10 @@
 mod deliverable;
 
 use deliverable::announced;
-pub(crate) use deliverable::{Announced, check, sufficient};
+pub(crate) use deliverable::{AcceptedSizes, check, sufficient};
 
 use super::destination;
-use super::files::Files;
+use super::file_budget::FileBudget;
 use super::sinks::kinds;
 use super::sources;
 use super::upkeep;
@@ -43,14 +43,14 @@ pub(crate) const JOURNAL_QUEUE: usize = 1024;
 /// Charges that can wait for memory at a time.
 pub(crate) const WAITERS: usize = 4096;
 /// The least part of the payload with which a sink works.
-const LEAST_PART: u64 = MIB / 2;
+const MIN_SHARE: u64 = MIB / 2;
 /// How many times its own length an item may take when a sink has written it out.
-const WRITTEN_OUT: u64 = 10;
+const EXPANSION_FACTOR: u64 = 10;
 /// The largest lake writer's slice: beyond it files do not become better.
 const LARGEST_SLICE: u64 = 24 * MIB;
 
 /// A plan, and what follows from it for the parts.
-pub(crate) struct Planned {
+pub(crate) struct GatewayPlan {
     /// The bound on the process, and where it comes from.
     pub(crate) budget: MemoryBudget,
     pub(crate) plan: MemoryPlan,
@@ -59,7 +59,7 @@ pub(crate) struct Planned {
     pub(crate) pool: usize,
     pub(crate) connections: u32,
     /// How many files may be open, and what for.
-    pub(crate) files: Files,
+    pub(crate) files: FileBudget,
     /// The lake writer's slice, in bytes; zero without a lake.
     pub(crate) slice: u64,
     /// The lake's share of journal memory besides its slice, in bytes.
@@ -71,7 +71,7 @@ pub(crate) struct Planned {
     /// The largest record that every sink can deliver.
     pub(crate) deliverable: Deliverable,
     /// The largest requests of each source that follow from that.
-    pub(crate) announced: Vec<Announced>,
+    pub(crate) announced: Vec<AcceptedSizes>,
     /// The length of a window's address space, in bytes.
     pub(crate) window: usize,
     /// How many windows the arena has.
@@ -79,7 +79,7 @@ pub(crate) struct Planned {
 }
 
 /// The plan of `config`. Whether it fits is for its `check` to say.
-pub(crate) fn of(config: &Config) -> Planned {
+pub(crate) fn of(config: &Config) -> GatewayPlan {
     let budget = config.memory_budget();
     let memory = budget.bytes.get();
     let mut plan = MemoryPlan::new(memory);
@@ -94,7 +94,7 @@ pub(crate) fn of(config: &Config) -> Planned {
     let lakes = config.sinks.values().filter(is_lake).count() as u64;
     let others = config.sinks.len() as u64 - lakes;
     let payload = plan.payload();
-    let part = |of: u64| (payload / of).max(LEAST_PART);
+    let part = |of: u64| (payload / of).max(MIN_SHARE);
     let slice = (payload / 3).clamp(Writer::smallest_slice(), LARGEST_SLICE) & !(MIB / 4 - 1);
     let (lake_part, sink_part) = (part(24).min(4 * MIB), part(8 * others.max(1)).min(32 * MIB));
     plan.floor(Share::Lake, lakes * (slice + lake_part));
@@ -110,16 +110,16 @@ pub(crate) fn of(config: &Config) -> Planned {
     let received = sources::KINDS.iter().map(|kind| (kind.max_received)(&config.sources));
     // The largest body with its head; and what a sink makes of an item as large. Address space is free, but not
     // endless.
-    let longest = received.max().unwrap_or(0).saturating_mul(WRITTEN_OUT) + MIB;
+    let longest = received.max().unwrap_or(0).saturating_mul(EXPANSION_FACTOR) + MIB;
     let window = most_held.min(longest.max(sink_part)).max(MIB) + 64 * KIB;
-    let mut planned = Planned {
+    let mut planned = GatewayPlan {
         window: usize::try_from(window).unwrap_or(usize::MAX),
         budget,
         plan,
         workers,
         pool,
         connections,
-        files: Files::of(config, workers, connections),
+        files: FileBudget::of(config, workers, connections),
         slice: if lakes > 0 { slice } else { 0 },
         lake_part,
         sink_part,
@@ -133,7 +133,7 @@ pub(crate) fn of(config: &Config) -> Planned {
     planned
 }
 
-impl Planned {
+impl GatewayPlan {
     /// The most bytes that this sink can ever hold.
     pub(crate) fn most_of(&self, sink: &Sink) -> u64 {
         self.common + if kinds::of(sink).share() == Share::Lake { self.lake_part } else { self.sink_part }
@@ -181,7 +181,7 @@ fn declare(
             line("connections", "TLS of a parked connection", connections.into(), CONNECTION_BYTES as u64);
         plan.declare(limited("limits.connections", secrets));
         plan.declare(line("workers", "scratch for TLS", workers as u64, WORKER_BYTES as u64));
-        let different = config.listen.tls.all_shown().len() as u64;
+        let different = config.listen.tls.all_effective().len() as u64;
         plan.declare(line("tls", "certificates, and new ones beside them", different, 512 * KIB));
     }
     let files = [&config.access.credentials_file, &config.access.admin_credentials_file];
@@ -212,7 +212,7 @@ fn program_bytes() -> u64 {
     ProgramPages::measure().map_or(PROGRAM, |program| program.bytes().min(PROGRAM))
 }
 
-impl fmt::Display for Planned {
+impl fmt::Display for GatewayPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "memory {}\n", self.budget)?;
         writeln!(f, "{}", self.plan)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tidegate_journal::Stats;
 
 /// How far samples are apart.
-const APART: Duration = Duration::from_secs(5);
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
 /// How many there are: a lake, which finishes a file a minute, is seen twice.
 const SAMPLES: usize = 25;
 /// Less than this says nothing about a rate.
@@ -31,7 +31,7 @@ impl Rates {
     /// Notes the journal's numbers at `at`, a time since the start. To be called about once a second.
     pub(crate) fn note(&self, at: Duration, stats: &Stats) {
         let mut samples = self.samples();
-        if samples.back().is_some_and(|last| at.saturating_sub(last.at) < APART) {
+        if samples.back().is_some_and(|last| at.saturating_sub(last.at) < SAMPLE_INTERVAL) {
             return;
         }
         if samples.len() >= SAMPLES {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tidegate_ledger::{Refusal, SourceBalance};
 
 /// How long a refusal counts.
-pub(crate) const LASTS: Duration = Duration::from_secs(10);
+pub(crate) const REFUSAL_LIFETIME: Duration = Duration::from_secs(10);
 
 /// Refusals whose cause is the gateway.
 const OWN: [Refusal; 5] =
@@ -17,10 +17,10 @@ const OWN: [Refusal; 5] =
 
 /// When requests were last refused, by reason.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals(Mutex<BTreeMap<&'static str, Seen>>);
+pub(crate) struct Refusals(Mutex<BTreeMap<&'static str, LastRefusal>>);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct LastRefusal {
     /// Since the start.
     count: u64,
     at: Option<Duration>,
@@ -45,7 +45,7 @@ impl Refusals {
         for (&reason, &count) in refused {
             let seen = seen.entry(reason).or_default();
             if count > seen.count {
-                *seen = Seen { count, at: Some(now) };
+                *seen = LastRefusal { count, at: Some(now) };
             }
         }
         if barred {
@@ -56,11 +56,12 @@ impl Refusals {
     /// The reasons for which requests were refused shortly before `now`.
     pub(crate) fn lately(&self, now: Duration) -> Vec<&'static str> {
         let seen = self.seen();
-        let is_late = |seen: &Seen| seen.at.is_some_and(|at| now.saturating_sub(at) < LASTS);
+        let is_late =
+            |seen: &LastRefusal| seen.at.is_some_and(|at| now.saturating_sub(at) < REFUSAL_LIFETIME);
         seen.iter().filter(|(_, seen)| is_late(seen)).map(|(reason, _)| *reason).collect()
     }
 
-    fn seen(&self) -> MutexGuard<'_, BTreeMap<&'static str, Seen>> {
+    fn seen(&self) -> MutexGuard<'_, BTreeMap<&'static str, LastRefusal>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,12 +4,12 @@ use crate::Failure;
 use std::sync::Arc;
 use tidegate_admission::access::{Access, CredentialsError};
 use tidegate_arena::{Arena, Share};
-use tidegate_config::{ClientAuth, Config, Listener, Shown};
+use tidegate_config::{ClientAuth, Config, EffectiveTls, Listener};
 use tidegate_tls::{CertificateFiles, ServerIdentity, TlsAcceptor};
 
 /// Files that may change while the gateway runs.
 #[derive(Clone)]
-pub(crate) struct Keys {
+pub(crate) struct ReloadedFiles {
     /// Server certificates, each with its addresses; none if no address uses TLS.
     identities: Vec<(ServerIdentity, Vec<Listener>)>,
     /// Client credentials.
@@ -20,9 +20,9 @@ pub(crate) struct Keys {
 
 /// Where handshakes are done, for each address that speaks TLS.
 #[derive(Default)]
-pub(super) struct Doorways(Vec<(Arc<TlsAcceptor>, Vec<Listener>)>);
+pub(super) struct TlsAcceptors(Vec<(Arc<TlsAcceptor>, Vec<Listener>)>);
 
-impl Doorways {
+impl TlsAcceptors {
     /// That of this address, if it speaks TLS.
     pub(super) fn at(&self, listener: Listener) -> Option<&Arc<TlsAcceptor>> {
         self.0.iter().find(|(_, listeners)| listeners.contains(&listener)).map(|(acceptor, _)| acceptor)
@@ -34,15 +34,15 @@ impl Doorways {
     }
 }
 
-impl Keys {
+impl ReloadedFiles {
     /// Reads all files that `config` names.
     ///
     /// # Errors
     /// When one of them cannot be used.
-    pub(super) fn read(config: &Config) -> Result<Keys, Failure> {
+    pub(super) fn read(config: &Config) -> Result<ReloadedFiles, Failure> {
         let tls = &config.listen.tls;
-        let identities = tls.all_shown().into_iter().map(|shown| {
-            let is_shown = |listener: &Listener| tls.shown(*listener) == Some(shown);
+        let identities = tls.all_effective().into_iter().map(|shown| {
+            let is_shown = |listener: &Listener| tls.effective(*listener) == Some(shown);
             Ok((ServerIdentity::new(files(shown))?, Listener::ALL.into_iter().filter(is_shown).collect()))
         });
         let identities = identities.collect::<Result<_, Failure>>()?;
@@ -51,7 +51,7 @@ impl Keys {
         let of = |file: &Option<std::path::PathBuf>, header| -> Result<Access, CredentialsError> {
             file.as_ref().map_or(Ok(Access::open()), |file| Access::from_file(file, header))
         };
-        Ok(Keys {
+        Ok(ReloadedFiles {
             identities,
             senders: of(&access.credentials_file, header)?,
             admins: of(&access.admin_credentials_file, None)?,
@@ -59,7 +59,7 @@ impl Keys {
     }
 
     /// Where handshakes are done: all within the same bounds, whatever they are shown.
-    pub(super) fn acceptors(&self, config: &Config, arena: &Arena) -> Doorways {
+    pub(super) fn acceptors(&self, config: &Config, arena: &Arena) -> TlsAcceptors {
         let limit = config.limits.header_timeout.get();
         let mut acceptors: Vec<(Arc<TlsAcceptor>, Vec<Listener>)> = Vec::new();
         for (identity, listeners) in &self.identities {
@@ -69,7 +69,7 @@ impl Keys {
             };
             acceptors.push((Arc::new(acceptor), listeners.clone()));
         }
-        Doorways(acceptors)
+        TlsAcceptors(acceptors)
     }
 
     /// To be called once a second: takes over what has changed on disk.
@@ -92,7 +92,7 @@ impl Keys {
     }
 }
 
-fn files(shown: Shown<'_>) -> CertificateFiles {
+fn files(shown: EffectiveTls<'_>) -> CertificateFiles {
     CertificateFiles {
         certificate: shown.cert_file.to_owned(),
         key: shown.key_file.to_owned(),

@@ -3,10 +3,10 @@
 pub(crate) mod kinds;
 mod start;
 
-use super::plan::Planned;
+use super::plan::GatewayPlan;
 use super::workers::Workers;
 use crate::Failure;
-use start::{Task, Wiring};
+use start::{SinkEnvironment, Task};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -24,10 +24,10 @@ use tokio::sync::Semaphore;
 
 /// How long a change of the configuration waits for sinks to stop. What takes longer stops in its own time, and
 /// its successor waits for it.
-const STOP: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A sink that runs.
-pub(crate) struct Running {
+pub(crate) struct RunningSink {
     pub(crate) name: String,
     pub(crate) kind: &'static str,
     /// Where it sends, for people.
@@ -36,12 +36,12 @@ pub(crate) struct Running {
     /// How far behind it is when all is well: a lake finishes a file now and then.
     pub(crate) usual_lag: Duration,
     /// The memory that it was started with.
-    parts: Parts,
+    parts: SinkMemory,
     stopper: StopSender,
     task: Task,
 }
 
-impl Running {
+impl RunningSink {
     /// Whether it has ended. Nothing but the order to stop ends it: its supervisor starts it again.
     pub(crate) fn is_finished(&self) -> bool {
         self.task.is_finished()
@@ -56,7 +56,7 @@ impl Running {
 
 /// The memory of each sink, from the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Parts {
+struct SinkMemory {
     total: u64,
     floors: Floors,
     /// The lake writer's slice.
@@ -67,12 +67,12 @@ struct Parts {
     other: usize,
 }
 
-impl Parts {
-    fn of(planned: &Planned, sinks: &BTreeMap<Name, Sink>) -> Parts {
+impl SinkMemory {
+    fn of(planned: &GatewayPlan, sinks: &BTreeMap<Name, Sink>) -> SinkMemory {
         let others = sinks.values().filter(|sink| kinds::of(sink).share() != Share::Lake).count();
         let floors = planned.plan.floors();
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-        Parts {
+        SinkMemory {
             total: planned.plan.payload(),
             floors,
             slice: planned.slice,
@@ -88,11 +88,11 @@ impl Parts {
 }
 
 /// The services that sinks are attached to.
-pub(crate) struct Attach {
+pub(crate) struct SinkServices {
     data: PathBuf,
     journal_config: tidegate_config::Journal,
     /// As they are now.
-    parts: Mutex<Parts>,
+    parts: Mutex<SinkMemory>,
     arena: Arena,
     journal: Journal,
     ledger: Ledger,
@@ -103,28 +103,28 @@ pub(crate) struct Attach {
     next_worker: AtomicUsize,
     /// Those that were told to stop and did not in time. A name is among them once: its successor does not
     /// start before it is gone.
-    leaving: Mutex<Vec<Running>>,
+    leaving: Mutex<Vec<RunningSink>>,
     /// How long a change waits for sinks to stop.
     patience: Duration,
 }
 
-impl Attach {
+impl SinkServices {
     pub(crate) fn new(
         config: &Config,
-        planned: &Planned,
+        planned: &GatewayPlan,
         arena: &Arena,
         journal: &Journal,
         ledger: &Ledger,
         workers: &Arc<Workers>,
         tap: &Tap,
-    ) -> Result<Attach, Failure> {
+    ) -> Result<SinkServices, Failure> {
         let letters = config.data.join("dead-letters");
         let dead_letters = DeadLetters::open(&letters, dead_letters::DEFAULT_MAX)
             .map_err(|error| format!("opening the dead letters in {}: {error}", letters.display()))?;
-        Ok(Attach {
+        Ok(SinkServices {
             data: config.data.clone(),
             journal_config: config.journal.clone(),
-            parts: Mutex::new(Parts::of(planned, &config.sinks)),
+            parts: Mutex::new(SinkMemory::of(planned, &config.sinks)),
             arena: arena.clone(),
             journal: journal.clone(),
             ledger: ledger.clone(),
@@ -134,12 +134,12 @@ impl Attach {
             turn: Arc::new(Semaphore::new(1)),
             next_worker: AtomicUsize::new(0),
             leaving: Mutex::default(),
-            patience: STOP,
+            patience: STOP_TIMEOUT,
         })
     }
 
     /// Starts all of `sinks`.
-    pub(crate) fn start_all(&self, sinks: &BTreeMap<Name, Sink>) -> Result<Vec<Running>, Failure> {
+    pub(crate) fn start_all(&self, sinks: &BTreeMap<Name, Sink>) -> Result<Vec<RunningSink>, Failure> {
         self.tell_of_cursors(sinks);
         let mut running = Vec::new();
         self.start_missing(&mut running, sinks)?;
@@ -150,12 +150,12 @@ impl Attach {
     /// the others of `new`. When one of them cannot be started, everything is as it was before.
     pub(crate) fn change(
         &self,
-        running: &mut Vec<Running>,
+        running: &mut Vec<RunningSink>,
         old: &BTreeMap<Name, Sink>,
         new: &BTreeMap<Name, Sink>,
-        planned: &Planned,
+        planned: &GatewayPlan,
     ) -> Result<(), Failure> {
-        let (before, after) = (*self.parts(), Parts::of(planned, new));
+        let (before, after) = (*self.parts(), SinkMemory::of(planned, new));
         self.stop_others(running, |sink| {
             let configured = new.iter().find(|(name, _)| name.as_str() == sink.name);
             configured.is_some_and(|(name, sink)| old.get(name) == Some(sink)) && sink.parts == after
@@ -171,7 +171,11 @@ impl Attach {
     }
 
     /// Starts those of `sinks` that do not run.
-    fn start_missing(&self, running: &mut Vec<Running>, sinks: &BTreeMap<Name, Sink>) -> Result<(), Failure> {
+    fn start_missing(
+        &self,
+        running: &mut Vec<RunningSink>,
+        sinks: &BTreeMap<Name, Sink>,
+    ) -> Result<(), Failure> {
         for (name, sink) in sinks {
             if !running.iter().any(|sink| sink.name == name.as_str()) {
                 running.push(self.start(name.as_str(), sink)?);
@@ -183,7 +187,7 @@ impl Attach {
     }
 
     /// Stops the sinks that are not to stay, and closes their pages in the books.
-    fn stop_others(&self, running: &mut Vec<Running>, stays: impl Fn(&Running) -> bool) {
+    fn stop_others(&self, running: &mut Vec<RunningSink>, stays: impl Fn(&RunningSink) -> bool) {
         let (stay, go): (Vec<_>, Vec<_>) = running.drain(..).partition(stays);
         *running = stay;
         go.iter().for_each(|sink| self.ledger.detach(&sink.name));
@@ -192,7 +196,7 @@ impl Attach {
     }
 
     /// Gives the arena another plan, waiting a while for what is charged to fit it.
-    fn replan(&self, parts: Parts) -> Result<(), Failure> {
+    fn replan(&self, parts: SinkMemory) -> Result<(), Failure> {
         let deadline = Instant::now() + self.patience;
         while self.arena.replan(parts.total, parts.floors).is_err() {
             if Instant::now() > deadline {
@@ -204,17 +208,17 @@ impl Attach {
         Ok(())
     }
 
-    fn parts(&self) -> MutexGuard<'_, Parts> {
+    fn parts(&self) -> MutexGuard<'_, SinkMemory> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start(&self, name: &str, sink: &Sink) -> Result<Running, Failure> {
+    fn start(&self, name: &str, sink: &Sink) -> Result<RunningSink, Failure> {
         let parts = *self.parts();
         let health = Health::default();
         let (stopper, stop) = StopSender::new();
         let kind = kinds::of(sink);
         let share = kind.share();
-        let wiring = Wiring {
+        let wiring = SinkEnvironment {
             name: name.to_owned(),
             kind: sink.kind(),
             signals: sink.signals().iter().map(journal_signal).collect(),
@@ -237,7 +241,7 @@ impl Attach {
         let started = kind.starter().run(wiring, self.is_leaving(name));
         let task =
             started.map_err(|Failure(error)| Failure(format!("starting the sink `{name}`: {error}")))?;
-        Ok(Running {
+        Ok(RunningSink {
             name: name.to_owned(),
             kind: sink.kind(),
             target: kind.target(&self.data),
@@ -286,7 +290,7 @@ pub(crate) fn journal_signal(signal: &tidegate_config::Signal) -> Signal {
 }
 
 /// Stops `sinks` and waits until they have: until `deadline` at most. Returns those that have not.
-pub(crate) fn stop_all(mut sinks: Vec<Running>, deadline: Instant) -> Vec<Running> {
+pub(crate) fn stop_all(mut sinks: Vec<RunningSink>, deadline: Instant) -> Vec<RunningSink> {
     sinks.iter().for_each(|sink| sink.stopper.stop());
     for sink in &sinks {
         // Looked at from outside: waiting on a worker's runtime would need that worker's timer.

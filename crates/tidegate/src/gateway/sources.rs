@@ -9,7 +9,7 @@ mod otlp;
 mod prometheus_remote_write;
 
 use super::destination::Destination;
-use super::plan::Announced;
+use super::plan::AcceptedSizes;
 use crate::Failure;
 use tidegate_arena::Arena;
 use tidegate_config::{Allowance, Config, SourceLimits, Sources};
@@ -41,17 +41,17 @@ pub(crate) struct SourceKind {
     /// A label and the address to send to, for people.
     pub(crate) shown: fn(&Config) -> (&'static str, String),
     /// Has a service serve it besides.
-    start: fn(Http, &Parts<'_>) -> Result<Http, Failure>,
+    start: fn(Http, &SourceEnvironment<'_>) -> Result<Http, Failure>,
 }
 
 /// The environment of a source at its start.
-struct Parts<'a> {
+struct SourceEnvironment<'a> {
     config: &'a Config,
     books: Source,
     arena: Arena,
     pool: Pool,
     /// The largest requests that it accepts.
-    announced: &'a Announced,
+    announced: &'a AcceptedSizes,
     /// The cluster that answers a `_bulk`, where one does.
     destination: Option<&'a Destination>,
 }
@@ -63,7 +63,7 @@ struct Parts<'a> {
 pub(super) fn start_all(
     http: Http,
     config: &Config,
-    announced: &[Announced],
+    announced: &[AcceptedSizes],
     ledger: &Ledger,
     arena: &Arena,
     pool: &Pool,
@@ -72,6 +72,6 @@ pub(super) fn start_all(
     announced.iter().try_fold(http, |http, announced| {
         let kind = announced.source;
         let (books, arena, pool) = (ledger.source(kind.name)?, arena.clone(), pool.clone());
-        (kind.start)(http, &Parts { config, books, arena, pool, announced, destination })
+        (kind.start)(http, &SourceEnvironment { config, books, arena, pool, announced, destination })
     })
 }

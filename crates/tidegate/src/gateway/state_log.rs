@@ -4,8 +4,8 @@
 //! Invariant: a lasting change is logged once when it begins and once when it is over, whatever happens in between; a
 //! state that flaps costs at most a line every few seconds.
 
-use super::refusals::{LASTS, own};
-use super::status::View;
+use super::refusals::{REFUSAL_LIFETIME, own};
+use super::status::StatusView;
 use std::collections::BTreeMap;
 use std::sync::Weak;
 use std::time::Duration;
@@ -13,24 +13,24 @@ use tidegate_console::{State, Status, Verdict};
 use tidegate_ledger::Dropped;
 
 /// How often the log repeats that something is not well.
-const REMIND: Duration = Duration::from_secs(5 * 60);
+const REMINDER_INTERVAL: Duration = Duration::from_secs(5 * 60);
 /// How long a sink fails, or works again, before that is logged: most fail briefly now and then.
-const STUMBLES: Duration = Duration::from_secs(3);
+const MIN_FAILURE_TIME: Duration = Duration::from_secs(3);
 
 /// The gateway at one moment.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct GatewaySnapshot {
     pub(crate) verdict: Verdict,
     /// Requests were refused lately because of the gateway.
     pub(crate) refuses: bool,
     /// Requests refused since the start because of the gateway, by reason.
     pub(crate) refused: BTreeMap<&'static str, u64>,
-    pub(crate) sinks: Vec<SinkSeen>,
+    pub(crate) sinks: Vec<SinkSnapshot>,
 }
 
 /// A sink at one moment.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SinkSeen {
+pub(crate) struct SinkSnapshot {
     pub(crate) name: String,
     /// The error, while the sink fails.
     pub(crate) failing: Option<String>,
@@ -44,7 +44,7 @@ pub(crate) struct SinkSeen {
 
 /// A line to log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum LogLine {
     /// The gateway's state changed, or is `still` a bad one.
     State { state: &'static str, is_well: bool, still: bool, reason: String, refused: Counts, seconds: u64 },
     /// A sink fails, or `still` does.
@@ -61,14 +61,14 @@ type Counts = Vec<(&'static str, u64)>;
 /// Decides which lines are due.
 #[derive(Default)]
 pub(crate) struct StateLog {
-    told: Option<Told>,
+    told: Option<LoggedState>,
     /// A state other than the logged one, and since when.
     pending: Option<(State, Duration)>,
-    sinks: BTreeMap<String, SinkTold>,
+    sinks: BTreeMap<String, LoggedSinkState>,
 }
 
 /// The state that was logged last.
-struct Told {
+struct LoggedState {
     state: State,
     since: Duration,
     /// Requests were refused in it.
@@ -79,7 +79,7 @@ struct Told {
 }
 
 #[derive(Default)]
-struct SinkTold {
+struct LoggedSinkState {
     /// Since when the sink fails, and how many attempts had failed before.
     failing: Option<(Duration, u64)>,
     /// When that was logged, if it was, and how many attempts had failed by then.
@@ -94,17 +94,17 @@ struct SinkTold {
 impl StateLog {
     /// Compares what is seen at `now`, a time since the start, with what was logged, and passes the lines that are due to
     /// `tell`.
-    pub(crate) fn look(&mut self, now: Duration, seen: &Seen, tell: &mut dyn FnMut(Line)) {
+    pub(crate) fn look(&mut self, now: Duration, seen: &GatewaySnapshot, tell: &mut dyn FnMut(LogLine)) {
         self.state(now, seen, tell);
         self.sinks.retain(|name, _| seen.sinks.iter().any(|sink| sink.name == *name));
         for sink in &seen.sinks {
             // Earlier losses were logged by the process that had them.
-            let fresh = || SinkTold { dropped: sink.dropped.clone(), ..SinkTold::default() };
+            let fresh = || LoggedSinkState { dropped: sink.dropped.clone(), ..LoggedSinkState::default() };
             self.sinks.entry(sink.name.clone()).or_insert_with(fresh).look(now, sink, tell);
         }
     }
 
-    fn state(&mut self, now: Duration, seen: &Seen, tell: &mut dyn FnMut(Line)) {
+    fn state(&mut self, now: Duration, seen: &GatewaySnapshot, tell: &mut dyn FnMut(LogLine)) {
         if seen.verdict.state == State::Stopping {
             return;
         }
@@ -112,14 +112,14 @@ impl StateLog {
         let Some(told) = &mut self.told else {
             // That a gateway is well after its start is not worth a line.
             let (since, refused) = (now, seen.refused.clone());
-            self.told = Some(Told { state: State::Flowing, since, refuses: false, at: now, refused });
+            self.told = Some(LoggedState { state: State::Flowing, since, refuses: false, at: now, refused });
             return self.changed_state(now, seen, tell);
         };
         if state == told.state {
             self.pending = None;
             told.refuses |= seen.refuses;
             let is_well = matches!(state, State::Flowing | State::Draining);
-            if !is_well && now.saturating_sub(told.at) >= REMIND {
+            if !is_well && now.saturating_sub(told.at) >= REMINDER_INTERVAL {
                 let refused = since(&told.refused, &seen.refused);
                 let seconds = now.saturating_sub(told.since).as_secs();
                 (told.at, told.refused) = (now, seen.refused.clone());
@@ -131,7 +131,7 @@ impl StateLog {
     }
 
     /// Handles a state other than the logged one. Refusals are logged at once.
-    fn changed_state(&mut self, now: Duration, seen: &Seen, tell: &mut dyn FnMut(Line)) {
+    fn changed_state(&mut self, now: Duration, seen: &GatewaySnapshot, tell: &mut dyn FnMut(LogLine)) {
         let state = seen.verdict.state;
         let Some(told) = &mut self.told else { return };
         if state == told.state {
@@ -143,7 +143,7 @@ impl StateLog {
         };
         self.pending = Some((state, begun));
         // That the refusals are over was waited for already.
-        if !(seen.refuses || told.refuses) && now.saturating_sub(begun) < LASTS {
+        if !(seen.refuses || told.refuses) && now.saturating_sub(begun) < REFUSAL_LIFETIME {
             return;
         }
         let is_well = matches!(state, State::Flowing | State::Draining);
@@ -151,31 +151,32 @@ impl StateLog {
         // The line that trouble is over says how long it took.
         let seconds = if is_well { now.saturating_sub(told.since).as_secs() } else { 0 };
         let refused_now = seen.refused.clone();
-        self.told = Some(Told { state, since: begun, refuses: seen.refuses, at: now, refused: refused_now });
+        self.told =
+            Some(LoggedState { state, since: begun, refuses: seen.refuses, at: now, refused: refused_now });
         self.pending = None;
         tell(line((is_well, false), &seen.verdict, refused, seconds));
     }
 }
 
-fn line((is_well, still): (bool, bool), verdict: &Verdict, refused: Counts, seconds: u64) -> Line {
+fn line((is_well, still): (bool, bool), verdict: &Verdict, refused: Counts, seconds: u64) -> LogLine {
     let (state, reason) = (verdict.state.word(), verdict.reason.clone());
-    Line::State { state, is_well, still, reason, refused, seconds }
+    LogLine::State { state, is_well, still, reason, refused, seconds }
 }
 
-impl SinkTold {
-    fn look(&mut self, now: Duration, sink: &SinkSeen, tell: &mut dyn FnMut(Line)) {
+impl LoggedSinkState {
+    fn look(&mut self, now: Duration, sink: &SinkSnapshot, tell: &mut dyn FnMut(LogLine)) {
         self.losses(now, sink, tell);
         let Some(error) = &sink.failing else { return self.working(now, sink, tell) };
         self.works = None;
         let (since, before) = *self.failing.get_or_insert((now, sink.failures.saturating_sub(1)));
         let (still, from) = match self.told {
-            None if now.saturating_sub(since) < STUMBLES => return,
+            None if now.saturating_sub(since) < MIN_FAILURE_TIME => return,
             None => (false, before),
-            Some((at, _)) if now.saturating_sub(at) < REMIND => return,
+            Some((at, _)) if now.saturating_sub(at) < REMINDER_INTERVAL => return,
             Some((_, failures)) => (true, failures),
         };
         self.told = Some((now, sink.failures));
-        tell(Line::Failing {
+        tell(LogLine::Failing {
             sink: sink.name.clone(),
             still,
             error: error.clone(),
@@ -185,14 +186,14 @@ impl SinkTold {
         });
     }
 
-    fn working(&mut self, now: Duration, sink: &SinkSeen, tell: &mut dyn FnMut(Line)) {
+    fn working(&mut self, now: Duration, sink: &SinkSnapshot, tell: &mut dyn FnMut(LogLine)) {
         let Some((since, before)) = self.failing else { return };
         let works = *self.works.get_or_insert(now);
-        if self.told.is_some() && now.saturating_sub(works) < STUMBLES {
+        if self.told.is_some() && now.saturating_sub(works) < MIN_FAILURE_TIME {
             return;
         }
         if self.told.is_some() {
-            tell(Line::Works {
+            tell(LogLine::Works {
                 sink: sink.name.clone(),
                 failures: sink.failures.saturating_sub(before),
                 queued: sink.queued,
@@ -203,14 +204,14 @@ impl SinkTold {
     }
 
     /// Losses are logged at once, and then every few minutes.
-    fn losses(&mut self, now: Duration, sink: &SinkSeen, tell: &mut dyn FnMut(Line)) {
+    fn losses(&mut self, now: Duration, sink: &SinkSnapshot, tell: &mut dyn FnMut(LogLine)) {
         let dropped = since(&self.dropped, &sink.dropped);
-        let lately = self.dropped_at.is_some_and(|at| now.saturating_sub(at) < REMIND);
+        let lately = self.dropped_at.is_some_and(|at| now.saturating_sub(at) < REMINDER_INTERVAL);
         if dropped.is_empty() || lately {
             return;
         }
         (self.dropped, self.dropped_at) = (sink.dropped.clone(), Some(now));
-        tell(Line::Lost { sink: sink.name.clone(), dropped });
+        tell(LogLine::Lost { sink: sink.name.clone(), dropped });
     }
 }
 
@@ -222,16 +223,16 @@ fn since(before: &BTreeMap<&'static str, u64>, now: &BTreeMap<&'static str, u64>
     now.iter().map(more).filter(|(_, count)| *count > 0).collect()
 }
 
-impl Seen {
+impl GatewaySnapshot {
     /// The part of `status` that is logged.
-    pub(crate) fn of(status: &Status) -> Seen {
+    pub(crate) fn of(status: &Status) -> GatewaySnapshot {
         let dropped = |dropped: &[(Dropped, u64)]| {
             dropped.iter().map(|(reason, items)| (reason.name(), *items)).collect()
         };
         let sinks = status.sinks.iter().map(|sink| {
             let fails = sink.broken || sink.retry_at.is_some();
             let error = || sink.last_error.as_ref().map_or_else(String::new, |error| error.message.clone());
-            SinkSeen {
+            SinkSnapshot {
                 name: sink.name.clone(),
                 failing: fails.then(error),
                 failures: sink.failures + sink.restarts,
@@ -239,7 +240,7 @@ impl Seen {
                 dropped: dropped(&sink.dropped),
             }
         });
-        Seen {
+        GatewaySnapshot {
             verdict: Verdict::of(status),
             refuses: !status.refused_lately.is_empty(),
             refused: own(&status.books.sources),
@@ -249,7 +250,7 @@ impl Seen {
 }
 
 /// Logs what is due; to be called once a second.
-pub(crate) fn round(view: Weak<View>) -> impl FnMut() + Send + 'static {
+pub(crate) fn round(view: Weak<StatusView>) -> impl FnMut() + Send + 'static {
     let mut state_log = StateLog::default();
     move || {
         let Some(view) = view.upgrade() else { return };
@@ -257,20 +258,20 @@ pub(crate) fn round(view: Weak<View>) -> impl FnMut() + Send + 'static {
         view.rates.note(now, &view.journal.stats());
         view.refusals.note(now, view.journal.append_error().is_some(), &own(&view.ledger.balance().sources));
         let status = view.brief();
-        state_log.look(status.uptime, &Seen::of(&status), &mut |line| log(&line));
+        state_log.look(status.uptime, &GatewaySnapshot::of(&status), &mut |line| log(&line));
     }
 }
 
-fn log(line: &Line) {
+fn log(line: &LogLine) {
     match line {
-        Line::State { state, is_well: true, reason, refused, seconds, .. } => {
+        LogLine::State { state, is_well: true, reason, refused, seconds, .. } => {
             let refused = listed(refused);
             tracing::info!(state, reason, refused, after_seconds = seconds, "the gateway's state changed");
         }
-        Line::State { state, still: false, reason, refused, .. } => {
+        LogLine::State { state, still: false, reason, refused, .. } => {
             tracing::warn!(state, reason, refused = listed(refused), "the gateway's state changed");
         }
-        Line::State { state, reason, refused, seconds, .. } => {
+        LogLine::State { state, reason, refused, seconds, .. } => {
             let refused = listed(refused);
             tracing::warn!(
                 state,
@@ -280,16 +281,16 @@ fn log(line: &Line) {
                 "the gateway's state is still the same"
             );
         }
-        Line::Failing { sink, still: false, error, failures, queued, .. } => {
+        LogLine::Failing { sink, still: false, error, failures, queued, .. } => {
             tracing::warn!(sink, error, failures, queued, "the sink is failing");
         }
-        Line::Failing { sink, error, failures, queued, seconds, .. } => {
+        LogLine::Failing { sink, error, failures, queued, seconds, .. } => {
             tracing::warn!(sink, error, failures, queued, for_seconds = seconds, "the sink is still failing");
         }
-        Line::Works { sink, failures, queued, seconds } => {
+        LogLine::Works { sink, failures, queued, seconds } => {
             tracing::info!(sink, failures, queued, after_seconds = seconds, "the sink works again");
         }
-        Line::Lost { sink, dropped } => {
+        LogLine::Lost { sink, dropped } => {
             tracing::warn!(sink, items = listed(dropped), "items were dropped for this sink, for good");
         }
     }

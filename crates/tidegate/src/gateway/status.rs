@@ -1,9 +1,9 @@
 //! Collects the contents of the pages from all parts.
 
-use super::acceptor::Doorkeeper;
+use super::acceptor::ConnectionLimiter;
 use super::rates::Rates;
 use super::refusals::Refusals;
-use super::sinks::Running;
+use super::sinks::RunningSink;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
@@ -11,8 +11,9 @@ use tidegate_admission::Gate;
 use tidegate_arena::{Arena, MemoryPlan, heap};
 use tidegate_config::{Config, Durability};
 use tidegate_console::{
-    Damage, DeclaredLine, Failed, Gateway, Handshakes, Journal as JournalStatus, Lag, LastError, LeftBehind,
-    MOST_WAITING, Memory, Payload, Resident, Sink, Status, Syncs, Tenant, Tenants, Unforgotten, Waiting,
+    BlockedIndex, Damage, DeclaredLine, Failed, ForgetError, Gateway, Handshakes, Journal as JournalStatus,
+    Lag, LastError, LeftBehind, MOST_WAITING, Memory, Payload, Resident, Sink, Status, Syncs, Tenant,
+    Tenants,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
@@ -22,7 +23,7 @@ use tidegate_tap::Tap;
 use tidegate_tls::{HandshakeFailure, TlsAcceptor};
 
 /// The parts that know something.
-pub(crate) struct View {
+pub(crate) struct StatusView {
     pub(crate) started: Instant,
     /// The bound on memory, with where it comes from.
     pub(crate) memory: String,
@@ -33,8 +34,8 @@ pub(crate) struct View {
     pub(crate) journal_dir: String,
     pub(crate) durability: Durability,
     pub(crate) ledger: Ledger,
-    pub(crate) sinks: Arc<Mutex<Vec<Running>>>,
-    pub(crate) door: Arc<Doorkeeper>,
+    pub(crate) sinks: Arc<Mutex<Vec<RunningSink>>>,
+    pub(crate) door: Arc<ConnectionLimiter>,
     /// Counts handshakes, where any address speaks TLS.
     pub(crate) acceptor: Option<Arc<TlsAcceptor>>,
     pub(crate) gate: Gate,
@@ -46,7 +47,7 @@ pub(crate) struct View {
     pub(crate) refusals: Refusals,
 }
 
-impl Gateway for View {
+impl Gateway for StatusView {
     fn status(&self) -> Status {
         Status { tenants: self.tenants(), handshakes: self.handshakes(), ..self.brief() }
     }
@@ -79,23 +80,23 @@ impl Gateway for View {
         running.iter().map(|sink| sink.name.clone()).collect()
     }
 
-    fn forget(&self, sink: &str) -> Result<u64, Unforgotten> {
+    fn forget(&self, sink: &str) -> Result<u64, ForgetError> {
         let config = match self.config.try_lock() {
             Ok(config) => config,
             Err(TryLockError::Poisoned(config)) => config.into_inner(),
             Err(TryLockError::WouldBlock) => {
-                return Err(Unforgotten::Later("the configuration is being changed; try again".to_owned()));
+                return Err(ForgetError::Later("the configuration is being changed; try again".to_owned()));
             }
         };
         if config.sinks.keys().any(|name| name.as_str() == sink) {
-            return Err(Unforgotten::InUse(format!(
+            return Err(ForgetError::InUse(format!(
                 "the sink `{sink}` is configured: take it out of the configuration, and have that read again (SIGHUP)"
             )));
         }
         let cursors = self.journal.stats().sinks;
         let Some(cursor) = cursors.iter().find(|cursor| cursor.name == sink) else {
             let known: Vec<&str> = cursors.iter().map(|cursor| &*cursor.name).collect();
-            return Err(Unforgotten::Unknown(format!(
+            return Err(ForgetError::Unknown(format!(
                 "the journal has no cursor for `{sink}`; it has: {}",
                 known.join(", ")
             )));
@@ -106,10 +107,10 @@ impl Gateway for View {
                 tracing::warn!(sink, items, "forgot a sink that is not configured, and what it had not sent");
                 Ok(items)
             }
-            Ok(false) => Err(Unforgotten::Later(format!(
+            Ok(false) => Err(ForgetError::Later(format!(
                 "the sink `{sink}` has not stopped yet; try again in a moment"
             ))),
-            Err(error) => Err(Unforgotten::Later(format!("deleting the cursor of `{sink}`: {error}"))),
+            Err(error) => Err(ForgetError::Later(format!("deleting the cursor of `{sink}`: {error}"))),
         }
     }
 }
@@ -123,7 +124,7 @@ impl fmt::Write for Adapter<'_> {
     }
 }
 
-impl View {
+impl StatusView {
     pub(crate) fn plan(&self) -> MutexGuard<'_, MemoryPlan> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -262,7 +263,7 @@ impl View {
         sinks
     }
 
-    fn sink(&self, sink: &Running, stats: &Stats, books: &Balance) -> Sink {
+    fn sink(&self, sink: &RunningSink, stats: &Stats, books: &Balance) -> Sink {
         let cursor = cursor(stats, sink);
         let book = books.sinks.iter().find(|book| book.name == sink.name);
         let (activity, trouble) = (sink.health.activity(), sink.health.trouble());
@@ -300,17 +301,17 @@ impl View {
     }
 }
 
-fn waiting(held: BlockedDestination) -> Waiting {
+fn waiting(held: BlockedDestination) -> BlockedIndex {
     let BlockedDestination { what, records, items, since, reason } = held;
-    Waiting { index: what, records, documents: items, since, reason }
+    BlockedIndex { index: what, records, documents: items, since, reason }
 }
 
-fn cursor<'a>(stats: &'a Stats, sink: &Running) -> Option<&'a SinkStats> {
+fn cursor<'a>(stats: &'a Stats, sink: &RunningSink) -> Option<&'a SinkStats> {
     stats.sinks.iter().find(|cursor| cursor.name == sink.name)
 }
 
 /// Whether it failed, and either was not started again yet or has not shown that it works.
-fn is_broken(sink: &Running, cursor: Option<&SinkStats>) -> bool {
+fn is_broken(sink: &RunningSink, cursor: Option<&SinkStats>) -> bool {
     let trouble = sink.health.trouble();
     let waits = trouble.retry_at.is_some_and(|at| at > SystemTime::now());
     trouble.broken && (waits || cursor.is_some_and(|cursor| cursor.lag_records > 0))

@@ -14,9 +14,9 @@ use std::time::Duration;
 
 /// The watched tasks, each with a message for its end.
 #[derive(Default)]
-pub(crate) struct Watch(Vec<Box<dyn Fn() -> Option<String> + Send>>);
+pub(crate) struct TaskWatch(Vec<Box<dyn Fn() -> Option<String> + Send>>);
 
-impl Watch {
+impl TaskWatch {
     /// Has `gone` asked from now on: the words for what is gone, if it is.
     pub(crate) fn over(&mut self, gone: impl Fn() -> Option<String> + Send + 'static) {
         self.0.push(Box::new(gone));
@@ -29,12 +29,12 @@ impl Watch {
 }
 
 /// A thread that does something again and again until it is dropped.
-pub(crate) struct Rounds {
+pub(crate) struct PeriodicThread {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Rounds {
+impl PeriodicThread {
     /// Calls `round` once each `pause` on a thread with this name and stack. When it panics, or says what is
     /// gone, `leave` is told, once.
     ///
@@ -46,7 +46,7 @@ impl Rounds {
         pause: Duration,
         mut round: impl FnMut() -> Option<String> + Send + 'static,
         leave: impl FnOnce(&str) + Send + 'static,
-    ) -> io::Result<Rounds> {
+    ) -> io::Result<PeriodicThread> {
         let over = Arc::new(AtomicBool::new(false));
         let (ordered, owner) = (Arc::clone(&over), name.to_owned());
         let run = move || {
@@ -61,11 +61,11 @@ impl Rounds {
             }
         };
         let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(stack).spawn(run)?;
-        Ok(Rounds { over, thread: Some(thread) })
+        Ok(PeriodicThread { over, thread: Some(thread) })
     }
 }
 
-impl Drop for Rounds {
+impl Drop for PeriodicThread {
     fn drop(&mut self) {
         self.over.store(true, Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -98,17 +98,17 @@ mod tests {
 
     const PAUSE: Duration = Duration::from_millis(1);
 
-    fn rounds(round: impl FnMut() -> Option<String> + Send + 'static) -> (Rounds, Receiver<String>) {
+    fn rounds(round: impl FnMut() -> Option<String> + Send + 'static) -> (PeriodicThread, Receiver<String>) {
         let (tell, told) = sync_channel(1);
         let leave = move |gone: &str| tell.send(gone.to_owned()).unwrap();
-        (Rounds::start("looking", 64 << 10, PAUSE, round, leave).unwrap(), told)
+        (PeriodicThread::start("looking", 64 << 10, PAUSE, round, leave).unwrap(), told)
     }
 
     #[test]
     fn what_is_gone_is_told() {
         let (task, running) = sync_channel::<()>(0);
         let thread = std::thread::spawn(move || running.recv());
-        let mut watch = Watch::default();
+        let mut watch = TaskWatch::default();
         watch.over(|| None);
         watch.over(move || thread.is_finished().then(|| "the thread of the test".to_owned()));
         let (_rounds, told) = rounds(move || watch.gone());

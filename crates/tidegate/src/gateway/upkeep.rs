@@ -1,9 +1,9 @@
 //! Background maintenance: returns memory that was unused for a while, and watches tasks that must not end. On a
 //! separate thread, since a busy worker would be late.
 
-use super::keys::Keys;
 use super::plan::PROGRAM;
-use super::watch::{Rounds, Watch};
+use super::reloaded_files::ReloadedFiles;
+use super::task_watch::{PeriodicThread, TaskWatch};
 use std::io;
 use std::sync::Once;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use tidegate_arena::{Arena, ProgramPages};
 /// The thread's stack, in bytes: declared in the plan.
 pub(crate) const STACK: usize = 128 << 10;
 /// How often the program's pages are counted, and what must not end is looked at.
-const GLANCE: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// So many glances make a tick, of one second.
 const TICK: u32 = 10;
 /// Above this the program's pages are given back: the rest of what is declared for them is for those that
 /// return until the next glance.
 const TOO_MANY: u64 = PROGRAM / 5 * 4;
 
-/// Looks after the arenas, the gate's measurements, certificates and credentials that change on disk, the pages of the program, and what `watch` is over, until
+/// Looks after the arenas, the gate's measurements, certificates and credentials that change on disk, the pages of the program, and what `task_watch` is over, until
 /// it is dropped; calls `log_state` once a second. `leave` is told what has ended.
 ///
 /// # Errors
@@ -29,11 +29,11 @@ pub(crate) fn start(
     arena: Arena,
     console: Arena,
     gate: Gate,
-    keys: Keys,
+    keys: ReloadedFiles,
     mut log_state: impl FnMut() + Send + 'static,
-    watch: Watch,
+    watch: TaskWatch,
     leave: impl FnOnce(&str) + Send + 'static,
-) -> io::Result<Rounds> {
+) -> io::Result<PeriodicThread> {
     let program = ProgramPages::measure().unwrap_or_default();
     // Memory of the startup is not needed again.
     trim(&program);
@@ -53,7 +53,7 @@ pub(crate) fn start(
         }
         watch.gone()
     };
-    Rounds::start("upkeep", STACK, GLANCE, round, leave)
+    PeriodicThread::start("upkeep", STACK, CHECK_INTERVAL, round, leave)
 }
 
 /// Gives the program's pages back, as far as the kernel takes them.

@@ -23,11 +23,11 @@ struct Worker {
 }
 
 /// A connection's place on its worker; dropping it frees the place.
-pub(crate) struct Place {
+pub(crate) struct WorkerSlot {
     connections: Arc<AtomicUsize>,
 }
 
-impl Drop for Place {
+impl Drop for WorkerSlot {
     fn drop(&mut self) {
         self.connections.fetch_sub(1, Relaxed);
     }
@@ -54,7 +54,7 @@ impl Workers {
     }
 
     /// The worker with the fewest connections: its number, its runtime, and a place there.
-    pub(crate) fn least_loaded(&self) -> (usize, &Handle, Place) {
+    pub(crate) fn least_loaded(&self) -> (usize, &Handle, WorkerSlot) {
         let mut least = (0, &self.workers[0]);
         for (number, worker) in self.workers.iter().enumerate() {
             if worker.connections.load(Relaxed) < least.1.connections.load(Relaxed) {
@@ -63,7 +63,7 @@ impl Workers {
         }
         let (number, worker) = least;
         worker.connections.fetch_add(1, Relaxed);
-        (number, &worker.handle, Place { connections: Arc::clone(&worker.connections) })
+        (number, &worker.handle, WorkerSlot { connections: Arc::clone(&worker.connections) })
     }
 
     /// The words for a worker whose thread has ended, if there is one.

@@ -4,7 +4,7 @@ use super::json::Object;
 use super::log::message;
 use super::{counted, line};
 use crate::record::{Attributes, Log, Value};
-use crate::ring::Out;
+use crate::ring::EventOutput;
 
 pub(crate) struct ErrorLine<'a> {
     log: &'a Log<'a>,
@@ -22,7 +22,7 @@ impl<'a> ErrorLine<'a> {
 
 line!(ErrorLine, write);
 
-fn write<O: Out>(out: &mut O, line: &ErrorLine<'_>) {
+fn write<O: EventOutput>(out: &mut O, line: &ErrorLine<'_>) {
     let log = line.log;
     let mut outer = Object::open(out);
     let mut object = outer.object("error");
@@ -76,7 +76,7 @@ fn has(attributes: &dyn Attributes, wanted: &str) -> bool {
     has
 }
 
-fn member<O: Out>(object: &mut Object<'_, O>, name: &str, attributes: &dyn Attributes, wanted: &str) {
+fn member<O: EventOutput>(object: &mut Object<'_, O>, name: &str, attributes: &dyn Attributes, wanted: &str) {
     let mut first = true;
     attributes.each(&mut |key, value| {
         if key == wanted && std::mem::take(&mut first) {

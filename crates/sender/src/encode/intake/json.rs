@@ -2,7 +2,7 @@
 
 use crate::encode::text;
 use crate::record::{Attributes, Value};
-use crate::ring::Out;
+use crate::ring::EventOutput;
 use std::fmt::{self, Write};
 
 /// Characters of what the server calls a keyword, at most.
@@ -11,12 +11,12 @@ const KEYWORD: usize = 1024;
 const DEPTH: u32 = 8;
 
 /// The members of an object under way.
-pub(super) struct Object<'a, O: Out> {
+pub(super) struct Object<'a, O: EventOutput> {
     pub(super) out: &'a mut O,
     first: bool,
 }
 
-impl<'a, O: Out> Object<'a, O> {
+impl<'a, O: EventOutput> Object<'a, O> {
     pub(super) fn open(out: &'a mut O) -> Self {
         out.put(b"{");
         Object { out, first: true }
@@ -124,7 +124,7 @@ impl<'a, O: Out> Object<'a, O> {
     }
 }
 
-fn any<O: Out>(out: &mut O, value: Value<'_>, depth: u32) {
+fn any<O: EventOutput>(out: &mut O, value: Value<'_>, depth: u32) {
     match value {
         Value::Empty => out.put(b"null"),
         Value::Str(text) => string(out, text),
@@ -164,37 +164,37 @@ fn any<O: Out>(out: &mut O, value: Value<'_>, depth: u32) {
 }
 
 /// A list or map as text inside a string.
-fn quoted<O: Out>(out: &mut O, value: Value<'_>) {
+fn quoted<O: EventOutput>(out: &mut O, value: Value<'_>) {
     struct Quoting<'a, O>(&'a mut O);
-    impl<O: Out> Out for Quoting<'_, O> {
+    impl<O: EventOutput> EventOutput for Quoting<'_, O> {
         fn put(&mut self, bytes: &[u8]) {
             escape(self.0, bytes);
         }
     }
     out.put(b"\"");
     let mut quoting = Quoting(out);
-    let mut quoting: &mut dyn Out = &mut quoting;
+    let mut quoting: &mut dyn EventOutput = &mut quoting;
     any(&mut quoting, value, DEPTH);
     out.put(b"\"");
 }
 
-pub(super) fn string<O: Out>(out: &mut O, text: &str) {
+pub(super) fn string<O: EventOutput>(out: &mut O, text: &str) {
     out.put(b"\"");
     escape(out, text.as_bytes());
     out.put(b"\"");
 }
 
 /// The server refuses `.`, `*` and `"` in the names of labels.
-fn label_name<O: Out>(out: &mut O, name: &str) {
+fn label_name<O: EventOutput>(out: &mut O, name: &str) {
     name_without(out, name, &['.', '*', '"']);
 }
 
 /// The server refuses `*` and `"` in the names of samples.
-fn sample_name<O: Out>(out: &mut O, name: &str) {
+fn sample_name<O: EventOutput>(out: &mut O, name: &str) {
     name_without(out, name, &['*', '"']);
 }
 
-fn name_without<O: Out>(out: &mut O, name: &str, refused: &[char]) {
+fn name_without<O: EventOutput>(out: &mut O, name: &str, refused: &[char]) {
     out.put(b"\"");
     for part in name.split_inclusive(refused) {
         let kept = part.trim_end_matches(refused);
@@ -206,7 +206,7 @@ fn name_without<O: Out>(out: &mut O, name: &str, refused: &[char]) {
     out.put(b"\"");
 }
 
-fn escape<O: Out>(out: &mut O, bytes: &[u8]) {
+fn escape<O: EventOutput>(out: &mut O, bytes: &[u8]) {
     let mut rest = bytes;
     while let Some(at) = rest.iter().position(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\')) {
         let (plain, special) = rest.split_at(at);
@@ -230,14 +230,14 @@ fn escape<O: Out>(out: &mut O, bytes: &[u8]) {
 
 struct Escaped<'a, O>(&'a mut O);
 
-impl<O: Out> fmt::Write for Escaped<'_, O> {
+impl<O: EventOutput> fmt::Write for Escaped<'_, O> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         escape(self.0, text.as_bytes());
         Ok(())
     }
 }
 
-fn hex<O: Out>(out: &mut O, bytes: &[u8]) {
+fn hex<O: EventOutput>(out: &mut O, bytes: &[u8]) {
     const DIGITS: [u8; 16] = *b"0123456789abcdef";
     let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
     for byte in bytes {
@@ -245,14 +245,14 @@ fn hex<O: Out>(out: &mut O, bytes: &[u8]) {
     }
 }
 
-fn whole<O: Out>(out: &mut O, number: i64) {
+fn whole<O: EventOutput>(out: &mut O, number: i64) {
     if number < 0 {
         out.put(b"-");
     }
     text::decimal(out, number.unsigned_abs());
 }
 
-pub(super) fn double<O: Out>(out: &mut O, number: f64) {
+pub(super) fn double<O: EventOutput>(out: &mut O, number: f64) {
     if number.is_finite() {
         // `Debug`: large and small ones with an exponent instead of hundreds of digits.
         let _ = write!(Escaped(out), "{number:?}");
@@ -262,7 +262,7 @@ pub(super) fn double<O: Out>(out: &mut O, number: f64) {
 }
 
 /// Nanoseconds as milliseconds, exactly.
-pub(super) fn milliseconds<O: Out>(out: &mut O, nanos: u64) {
+pub(super) fn milliseconds<O: EventOutput>(out: &mut O, nanos: u64) {
     text::decimal(out, nanos / 1_000_000);
     let rest = nanos % 1_000_000;
     if rest > 0 {

@@ -3,7 +3,7 @@
 use super::json::Object;
 use super::{counted, line};
 use crate::record::{Log, Value};
-use crate::ring::Out;
+use crate::ring::EventOutput;
 
 pub(crate) struct LogLine<'a> {
     log: &'a Log<'a>,
@@ -20,7 +20,7 @@ impl<'a> LogLine<'a> {
 
 line!(LogLine, write);
 
-fn write<O: Out>(out: &mut O, line: &LogLine<'_>) {
+fn write<O: EventOutput>(out: &mut O, line: &LogLine<'_>) {
     let log = line.log;
     let mut outer = Object::open(out);
     let mut object = outer.object("log");
@@ -39,7 +39,7 @@ fn write<O: Out>(out: &mut O, line: &LogLine<'_>) {
     out.put(b"\n");
 }
 
-pub(super) fn message<O: Out>(object: &mut Object<'_, O>, log: &Log<'_>) {
+pub(super) fn message<O: EventOutput>(object: &mut Object<'_, O>, log: &Log<'_>) {
     match log.body {
         Value::Empty => object.text("message", log.event_name),
         body @ (Value::Str(_) | Value::Display(_)) => object.value("message", body),

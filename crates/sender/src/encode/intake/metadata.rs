@@ -2,10 +2,10 @@
 
 use super::json::Object;
 use crate::record::{Attributes, Value};
-use crate::ring::Out;
+use crate::ring::EventOutput;
 
 /// `attributes` are those of the resource; what has no place of its own becomes a global label.
-pub(crate) fn metadata<O: Out>(out: &mut O, attributes: &dyn Attributes) {
+pub(crate) fn metadata<O: EventOutput>(out: &mut O, attributes: &dyn Attributes) {
     let mut outer = Object::open(out);
     let mut object = outer.object("metadata");
     let mut service = object.object("service");

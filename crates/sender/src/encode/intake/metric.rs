@@ -6,7 +6,7 @@ use crate::encode::text::decimal;
 use crate::record::{
     Attributes, ExponentialPoint, HistogramPoint, Metric, Number, NumberPoint, Points, PointsOf,
 };
-use crate::ring::Out;
+use crate::ring::EventOutput;
 
 pub(crate) struct MetricLine<'a> {
     metric: &'a Metric<'a>,
@@ -25,7 +25,7 @@ impl<'a> MetricLine<'a> {
 
 line!(MetricLine, write);
 
-fn write<O: Out>(out: &mut O, line: &MetricLine<'_>) {
+fn write<O: EventOutput>(out: &mut O, line: &MetricLine<'_>) {
     let (metric, index) = (line.metric, line.index);
     match metric.points {
         Points::Gauge(points) => number(out, metric, points, index, "gauge"),
@@ -37,7 +37,7 @@ fn write<O: Out>(out: &mut O, line: &MetricLine<'_>) {
     }
 }
 
-fn number<O: Out>(
+fn number<O: EventOutput>(
     out: &mut O,
     metric: &Metric<'_>,
     points: &dyn PointsOf<NumberPoint<'static>>,
@@ -53,7 +53,7 @@ fn number<O: Out>(
 }
 
 /// The server wants values with their counts: the middle of each range that is not empty.
-fn histogram<O: Out>(out: &mut O, metric: &Metric<'_>, point: &HistogramPoint<'_>) {
+fn histogram<O: EventOutput>(out: &mut O, metric: &Metric<'_>, point: &HistogramPoint<'_>) {
     let middle = |index: usize| {
         let below = index.checked_sub(1).and_then(|index| point.bounds.get(index)).copied();
         match (below, point.bounds.get(index).copied()) {
@@ -68,7 +68,7 @@ fn histogram<O: Out>(out: &mut O, metric: &Metric<'_>, point: &HistogramPoint<'_
     set(out, metric, point.attributes, point.time, "histogram", |sample| values(sample, counts.clone()));
 }
 
-fn exponential<O: Out>(out: &mut O, metric: &Metric<'_>, point: &ExponentialPoint<'_>) {
+fn exponential<O: EventOutput>(out: &mut O, metric: &Metric<'_>, point: &ExponentialPoint<'_>) {
     let base = 2_f64.powf(2_f64.powi(point.scale.saturating_neg().clamp(-64, 64)));
     let middle = |offset: i32, index: usize| {
         let below = base.powf(f64::from(offset) + index as f64);
@@ -82,13 +82,13 @@ fn exponential<O: Out>(out: &mut O, metric: &Metric<'_>, point: &ExponentialPoin
     set(out, metric, point.attributes, point.time, "histogram", |sample| values(sample, counts.clone()));
 }
 
-fn values<O: Out>(sample: &mut Object<'_, O>, counts: impl Iterator<Item = (f64, u64)> + Clone) {
+fn values<O: EventOutput>(sample: &mut Object<'_, O>, counts: impl Iterator<Item = (f64, u64)> + Clone) {
     let counts = counts.filter(|(value, count)| *count > 0 && value.is_finite());
     list(sample.key("values"), counts.clone(), |out, (value, _)| double(out, value));
     list(sample.key("counts"), counts, |out, (_, count)| decimal(out, count));
 }
 
-fn list<O: Out, T>(out: &mut O, items: impl Iterator<Item = T>, write: impl Fn(&mut O, T)) {
+fn list<O: EventOutput, T>(out: &mut O, items: impl Iterator<Item = T>, write: impl Fn(&mut O, T)) {
     out.put(b"[");
     for (index, item) in items.enumerate() {
         if index > 0 {
@@ -99,7 +99,7 @@ fn list<O: Out, T>(out: &mut O, items: impl Iterator<Item = T>, write: impl Fn(&
     out.put(b"]");
 }
 
-fn set<O: Out>(
+fn set<O: EventOutput>(
     out: &mut O,
     metric: &Metric<'_>,
     attributes: &dyn Attributes,

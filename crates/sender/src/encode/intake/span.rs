@@ -3,7 +3,7 @@
 use super::json::{Object, milliseconds};
 use super::{counted, is_transaction, line};
 use crate::record::{Attributes, Span, SpanKind, Status, Value};
-use crate::ring::Out;
+use crate::ring::EventOutput;
 
 pub(crate) struct SpanLine<'a> {
     span: &'a Span<'a>,
@@ -20,7 +20,7 @@ impl<'a> SpanLine<'a> {
 
 line!(SpanLine, write);
 
-fn write<O: Out>(out: &mut O, line: &SpanLine<'_>) {
+fn write<O: EventOutput>(out: &mut O, line: &SpanLine<'_>) {
     let span = line.span;
     let transaction = is_transaction(span);
     let mut outer = Object::open(out);
@@ -119,7 +119,7 @@ fn span_type(span: &Span<'_>) -> (&'static str, Option<&'static str>) {
     })
 }
 
-fn subtype_of<O: Out>(object: &mut Object<'_, O>, attributes: &dyn Attributes, wanted: &str) {
+fn subtype_of<O: EventOutput>(object: &mut Object<'_, O>, attributes: &dyn Attributes, wanted: &str) {
     let mut first = true;
     attributes.each(&mut |key, value| {
         if let Value::Str(text) = value

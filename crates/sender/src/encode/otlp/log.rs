@@ -4,7 +4,7 @@ use super::Framed;
 use super::proto::{bytes_field, fixed32_field, text_field, time_field, varint_field};
 use super::value::{attributes, value_field};
 use crate::record::{Log, Value};
-use crate::ring::{Out, Payload};
+use crate::ring::{EventOutput, Payload};
 
 pub(crate) struct LogRecord<'a> {
     log: &'a Log<'a>,
@@ -22,13 +22,13 @@ impl Payload for LogRecord<'_> {
         self.framed.len()
     }
 
-    fn write<O: Out>(&self, out: &mut O) {
+    fn write<O: EventOutput>(&self, out: &mut O) {
         self.framed.head(out);
         write_log(out, self.log);
     }
 }
 
-fn write_log<O: Out>(out: &mut O, log: &Log<'_>) {
+fn write_log<O: EventOutput>(out: &mut O, log: &Log<'_>) {
     time_field(out, 1, log.time);
     varint_field(out, 2, u64::from(log.severity.0));
     let text = if log.severity_text.is_empty() { log.severity.text() } else { log.severity_text };

@@ -9,7 +9,7 @@ use super::value::attributes;
 use crate::record::{
     Buckets, ExponentialPoint, HistogramPoint, Metric, Number, NumberPoint, Point, Points, PointsOf,
 };
-use crate::ring::{Counted, Out, Payload};
+use crate::ring::{Counted, EventOutput, Payload};
 use std::ops::Range;
 
 /// Points `range` of a metric, as a metric of its own.
@@ -35,14 +35,14 @@ impl Payload for MetricPoints<'_> {
         self.framed.len()
     }
 
-    fn write<O: Out>(&self, out: &mut O) {
+    fn write<O: EventOutput>(&self, out: &mut O) {
         self.framed.head(out);
         write_metric(out, self.metric, &self.range, self.points);
     }
 }
 
 /// `points` is the length of Gauge, Sum or Histogram.
-fn write_metric<O: Out>(out: &mut O, metric: &Metric<'_>, range: &Range<usize>, points: usize) {
+fn write_metric<O: EventOutput>(out: &mut O, metric: &Metric<'_>, range: &Range<usize>, points: usize) {
     text_field(out, 1, metric.name);
     text_field(out, 2, metric.description);
     text_field(out, 3, metric.unit);
@@ -56,7 +56,7 @@ fn write_metric<O: Out>(out: &mut O, metric: &Metric<'_>, range: &Range<usize>, 
     write_points(out, metric, range);
 }
 
-fn write_points<O: Out>(out: &mut O, metric: &Metric<'_>, range: &Range<usize>) {
+fn write_points<O: EventOutput>(out: &mut O, metric: &Metric<'_>, range: &Range<usize>) {
     match metric.points {
         Points::Gauge(points) => messages(out, points, range, number),
         Points::Sum { points, temporality, monotonic } => {
@@ -76,11 +76,11 @@ fn write_points<O: Out>(out: &mut O, metric: &Metric<'_>, range: &Range<usize>) 
 }
 
 /// The points as repeated field 1.
-fn messages<O: Out, P: Point>(
+fn messages<O: EventOutput, P: Point>(
     out: &mut O,
     points: &dyn PointsOf<P>,
     range: &Range<usize>,
-    write: impl Fn(&mut dyn Out, &P::At<'_>),
+    write: impl Fn(&mut dyn EventOutput, &P::At<'_>),
 ) {
     let mut index = 0;
     points.each(&mut |point| {
@@ -94,7 +94,7 @@ fn messages<O: Out, P: Point>(
     });
 }
 
-fn number(mut out: &mut dyn Out, point: &NumberPoint<'_>) {
+fn number(mut out: &mut dyn EventOutput, point: &NumberPoint<'_>) {
     let out = &mut out;
     time_field(out, 2, point.start);
     time_field(out, 3, point.time);
@@ -105,7 +105,7 @@ fn number(mut out: &mut dyn Out, point: &NumberPoint<'_>) {
     attributes(out, 7, point.attributes);
 }
 
-fn histogram(mut out: &mut dyn Out, point: &HistogramPoint<'_>) {
+fn histogram(mut out: &mut dyn EventOutput, point: &HistogramPoint<'_>) {
     let out = &mut out;
     time_field(out, 2, point.start);
     time_field(out, 3, point.time);
@@ -118,7 +118,7 @@ fn histogram(mut out: &mut dyn Out, point: &HistogramPoint<'_>) {
     double_field(out, 12, point.max);
 }
 
-fn exponential(mut out: &mut dyn Out, point: &ExponentialPoint<'_>) {
+fn exponential(mut out: &mut dyn EventOutput, point: &ExponentialPoint<'_>) {
     let out = &mut out;
     attributes(out, 1, point.attributes);
     time_field(out, 2, point.start);
@@ -134,7 +134,7 @@ fn exponential(mut out: &mut dyn Out, point: &ExponentialPoint<'_>) {
     double_field(out, 14, Some(point.zero_threshold));
 }
 
-fn buckets<O: Out>(out: &mut O, field: u32, buckets: &Buckets<'_>) {
+fn buckets<O: EventOutput>(out: &mut O, field: u32, buckets: &Buckets<'_>) {
     if buckets.counts.is_empty() {
         return;
     }
@@ -147,7 +147,7 @@ fn buckets<O: Out>(out: &mut O, field: u32, buckets: &Buckets<'_>) {
     buckets.counts.iter().for_each(|count| varint(out, *count));
 }
 
-fn packed64<O: Out>(out: &mut O, field: u32, count: usize, values: impl Iterator<Item = u64>) {
+fn packed64<O: EventOutput>(out: &mut O, field: u32, count: usize, values: impl Iterator<Item = u64>) {
     if count > 0 {
         message_head(out, field, count * 8);
         values.for_each(|value| out.put(&value.to_le_bytes()));

@@ -4,7 +4,7 @@ use super::Framed;
 use super::proto::{bytes_field, fixed32_field, message_head, text_field, time_field, varint_field};
 use super::value::attributes;
 use crate::record::{Link, Span, SpanEvent, Status};
-use crate::ring::{Counted, Out, Payload};
+use crate::ring::{Counted, EventOutput, Payload};
 
 pub(crate) struct EndedSpan<'a> {
     span: &'a Span<'a>,
@@ -22,13 +22,13 @@ impl Payload for EndedSpan<'_> {
         self.framed.len()
     }
 
-    fn write<O: Out>(&self, out: &mut O) {
+    fn write<O: EventOutput>(&self, out: &mut O) {
         self.framed.head(out);
         write_span(out, self.span);
     }
 }
 
-fn write_span<O: Out>(out: &mut O, span: &Span<'_>) {
+fn write_span<O: EventOutput>(out: &mut O, span: &Span<'_>) {
     bytes_field(out, 1, &span.place.trace_id);
     bytes_field(out, 2, &span.place.span_id);
     text_field(out, 3, span.trace_state);
@@ -69,13 +69,13 @@ fn write_span<O: Out>(out: &mut O, span: &Span<'_>) {
     fixed32_field(out, 16, remote | u32::from(span.place.flags));
 }
 
-fn write_event<O: Out>(out: &mut O, event: &SpanEvent<'_>) {
+fn write_event<O: EventOutput>(out: &mut O, event: &SpanEvent<'_>) {
     time_field(out, 1, event.time);
     text_field(out, 2, event.name);
     attributes(out, 3, event.attributes);
 }
 
-fn write_link<O: Out>(out: &mut O, link: &Link<'_>) {
+fn write_link<O: EventOutput>(out: &mut O, link: &Link<'_>) {
     bytes_field(out, 1, &link.place.trace_id);
     bytes_field(out, 2, &link.place.span_id);
     text_field(out, 3, link.trace_state);

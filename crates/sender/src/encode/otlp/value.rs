@@ -3,24 +3,24 @@
 use super::proto::{bytes_field, bytes_field_len, fixed64_field, message_head, varint, varint_len};
 use crate::encode::text;
 use crate::record::{Attributes, Value};
-use crate::ring::Out;
+use crate::ring::EventOutput;
 
 /// Lists in maps in lists, and so on, at most; what is deeper is written as empty.
 const DEPTH: u32 = 8;
 
 /// All attributes as repeated field `field`.
-pub(super) fn attributes<O: Out>(out: &mut O, field: u32, attributes: &dyn Attributes) {
+pub(super) fn attributes<O: EventOutput>(out: &mut O, field: u32, attributes: &dyn Attributes) {
     pairs(out, field, attributes, DEPTH);
 }
 
 /// A value as field `field`.
-pub(super) fn value_field<O: Out>(out: &mut O, field: u32, value: Value<'_>) {
+pub(super) fn value_field<O: EventOutput>(out: &mut O, field: u32, value: Value<'_>) {
     let len = value_len(value, DEPTH);
     message_head(out, field, len);
     any_value(out, value, len, DEPTH);
 }
 
-fn pairs<O: Out>(out: &mut O, field: u32, attributes: &dyn Attributes, depth: u32) {
+fn pairs<O: EventOutput>(out: &mut O, field: u32, attributes: &dyn Attributes, depth: u32) {
     attributes.each(&mut |key, value| {
         let value_len = value_len(value, depth);
         message_head(out, field, pair_len(key, value_len));
@@ -65,7 +65,7 @@ fn inner_len(value: Value<'_>, depth: u32) -> usize {
 }
 
 /// `len` is [`value_len`].
-fn any_value<O: Out>(out: &mut O, value: Value<'_>, len: usize, depth: u32) {
+fn any_value<O: EventOutput>(out: &mut O, value: Value<'_>, len: usize, depth: u32) {
     match value {
         Value::Empty => (),
         Value::Str(text) => bytes_field(out, 1, text.as_bytes()),

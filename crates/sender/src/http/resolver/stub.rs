@@ -3,7 +3,7 @@
 //! For forked children, and for when the system's resolver has no answer in time. It knows what it needs:
 //! RFC 1035 over UDP, A and AAAA, search lists; what is cut off is taken as far as it goes.
 
-use super::{MOST, Patience};
+use super::{Deadline, MOST};
 use crate::random;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -19,7 +19,7 @@ const DOMAINS: usize = 6;
 const A: u16 = 1;
 const AAAA: u16 = 28;
 
-pub(super) fn look_up(host: &str, patience: Patience<'_>) -> Option<Vec<IpAddr>> {
+pub(super) fn look_up(host: &str, patience: Deadline<'_>) -> Option<Vec<IpAddr>> {
     patience.left().ok()?;
     let from_hosts = lines("/etc/hosts").map(|lines| in_hosts(lines, host)).unwrap_or_default();
     if !from_hosts.is_empty() {
@@ -89,7 +89,7 @@ impl Settings {
         names
     }
 
-    fn ask(&self, host: &str, patience: Patience<'_>) -> Option<Vec<IpAddr>> {
+    fn ask(&self, host: &str, patience: Deadline<'_>) -> Option<Vec<IpAddr>> {
         for name in self.candidates(host) {
             for server in &self.servers {
                 // Whether it knows addresses of the one kind, the other, or none.
@@ -110,7 +110,7 @@ impl Settings {
 }
 
 /// Nothing when there is no answer; an empty list when the server knows no such address.
-fn ask(server: SocketAddr, name: &str, kind: u16, patience: Patience<'_>) -> Option<Vec<IpAddr>> {
+fn ask(server: SocketAddr, name: &str, kind: u16, patience: Deadline<'_>) -> Option<Vec<IpAddr>> {
     let id = random::next() as u16;
     let query = query(id, name, kind)?;
     let any: IpAddr =
@@ -208,8 +208,8 @@ mod tests {
 
     static GO_ON: AtomicBool = AtomicBool::new(false);
 
-    fn patience() -> Patience<'static> {
-        Patience { until: Instant::now() + Duration::from_secs(30), called_off: &GO_ON }
+    fn patience() -> Deadline<'static> {
+        Deadline { until: Instant::now() + Duration::from_secs(30), called_off: &GO_ON }
     }
 
     fn text(text: &str) -> impl Iterator<Item = String> {

@@ -112,7 +112,7 @@ fn a_slow_writer_does_not_keep_others_waiting_not_even_itself() {
         fn len(&self) -> usize {
             4
         }
-        fn write<O: Out>(&self, out: &mut O) {
+        fn write<O: EventOutput>(&self, out: &mut O) {
             self.0.push(Kind::Span, 0, event(2, 4).as_slice()).unwrap();
             out.put(&event(1, 4));
         }
@@ -131,7 +131,7 @@ fn a_panic_while_writing_leaves_the_block_as_it_was() {
         fn len(&self) -> usize {
             100
         }
-        fn write<O: Out>(&self, out: &mut O) {
+        fn write<O: EventOutput>(&self, out: &mut O) {
             out.put(&[1; 50]);
             panic!("a value that cannot be shown");
         }
@@ -153,7 +153,7 @@ fn an_event_that_changes_its_length_is_dropped_and_no_other() {
         fn len(&self) -> usize {
             self.0
         }
-        fn write<O: Out>(&self, out: &mut O) {
+        fn write<O: EventOutput>(&self, out: &mut O) {
             out.put(&vec![1; self.1]);
         }
     }

@@ -17,7 +17,7 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-/// What a client sends before its first frame.
+/// The client's connection preface.
 const PREFACE: usize = 24;
 /// The head of a frame.
 const HEAD: usize = 9;
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// What the codec does not go on with leaves all the same, and soon.
+    /// Bytes that the codec does not follow up are sent all the same, and soon.
     #[tokio::test]
     async fn what_is_held_back_is_sent_when_nothing_follows() {
         use tokio::io::AsyncReadExt;

@@ -6,13 +6,13 @@ use crate::otlp::response::Response;
 use tidegate_wire::coding::Decode;
 use tidegate_wire::{gzip, zstd};
 
-/// What a decoder takes, for as long as it reads.
+/// The memory of a decoder while it reads.
 pub(super) const DECODER: usize =
     if gzip::Decoder::BYTES > zstd::Decoder::BYTES { gzip::Decoder::BYTES } else { zstd::Decoder::BYTES };
 /// The most bytes of a message that are read: a response says little.
 const READ: usize = 4 << 10;
 
-/// What `message`, or its beginning, says in this encoding; nothing when it cannot be read.
+/// The contents of `message`, or of its beginning, in this encoding; `None` if it cannot be decoded.
 pub(super) fn response(encoding: &[u8], message: &[u8]) -> Response {
     match encoding {
         b"gzip" => read(&mut gzip::Decoder::new(), message),
@@ -24,7 +24,7 @@ pub(super) fn response(encoding: &[u8], message: &[u8]) -> Response {
 fn read(decoder: &mut impl Decode, message: &[u8]) -> Response {
     let (mut rest, mut room, mut response) = (message, [0; READ], Response::default());
     let mut len = 0;
-    // What comes after a fault is not read.
+    // The bytes after an error are not read.
     while let Ok(progress) = decoder.step(rest, room.get_mut(len..).unwrap_or_default()) {
         rest = rest.get(progress.read..).unwrap_or_default();
         len += progress.written;

@@ -19,7 +19,7 @@ pub(in crate::otlp) const KEPT: usize = 4 << 10;
 /// The most bytes of a text that is no status.
 const EXCERPT: usize = 512;
 
-/// What is kept of an answer's body.
+/// The kept part of an answer's body.
 #[derive(Default)]
 struct Body {
     taken: Taken,
@@ -92,7 +92,7 @@ pub(super) async fn http(response: Response<Incoming>, json: Option<Layout>) -> 
     }
 }
 
-/// What a response of OTLP/JSON says: `{"partialSuccess":{"rejectedSpans":"3","errorMessage":"…"}}`.
+/// Parses a response of OTLP/JSON: `{"partialSuccess":{"rejectedSpans":"3","errorMessage":"…"}}`.
 fn partial_success(body: &[u8]) -> ErrorDetails {
     const REJECTED: [&[u8]; 3] = [b"rejectedSpans", b"rejectedLogRecords", b"rejectedDataPoints"];
     let of = |name| Value::of(body).object()?.at(&[b"partialSuccess", name]);

@@ -1,4 +1,4 @@
-//! From a piece to requests: translated, spread over lanes, compressed.
+//! Converts a part to requests: translated, spread over lanes, compressed.
 
 use super::piece::{self, RequestPart, Source};
 use crate::egress_budget::{BudgetError, Charged, EgressBudget};
@@ -27,7 +27,7 @@ pub(super) struct Encoder {
     snappy: snappy::Encoder,
 }
 
-/// What requests are to be.
+/// The limits of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::prometheus_remote_write) struct To {
     pub(in crate::prometheus_remote_write) version: Version,
@@ -79,7 +79,7 @@ impl From<BudgetError> for EncodeError {
 /// A body that was made, and the items of its source that it cannot say.
 struct Made(Charged<Window>, u64);
 
-/// What can be written twice: once to be measured, once for good.
+/// A body that can be written twice: once to be measured, once for good.
 trait Body {
     fn write(&self, out: &mut impl Output) -> Result<(), Error>;
 }
@@ -99,14 +99,14 @@ impl Encoder {
         Encoder { room, lanes, translation, deltas, started: Instant::now(), snappy: snappy::Encoder::new() }
     }
 
-    /// What comes next is of `tenant`.
+    /// Sets the tenant of the next parts.
     pub(super) fn turn_to(&mut self, tenant: &Tenant) {
         if let Some(deltas) = &mut self.deltas {
             deltas.turn_to(tenant.as_str().as_bytes());
         }
     }
 
-    /// What came of the last piece is final: its deltas are not added again.
+    /// Makes the last part's result final: its deltas are not added again.
     pub(super) fn keep(&mut self) {
         if let Some(deltas) = &mut self.deltas {
             deltas.keep();
@@ -248,7 +248,7 @@ impl Encoder {
         Ok((out, Some(request)))
     }
 
-    /// What `body` writes, in at most `most` bytes.
+    /// The output of `body`, in at most `most` bytes.
     async fn made(&self, body: &impl Body, most: usize) -> Result<Charged<Window>, EncodeError> {
         let len = if most == Most::ALL {
             let mut counter = Counter::default();

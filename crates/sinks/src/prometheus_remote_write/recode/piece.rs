@@ -1,4 +1,4 @@
-//! What a batch is cut into: stretches of bytes of 1.0 bodies, runs of series of 2.0 bodies and of points of OTLP.
+//! The parts of a batch: byte ranges of 1.0 bodies, runs of series of 2.0 bodies and of points of OTLP.
 
 use crate::egress_budget::Charged;
 use crate::prometheus_remote_write::batch::BodyFormat;

@@ -53,7 +53,7 @@ pub(super) fn resend(args: &ResendArgs) -> Outcome {
             if args.sink.as_ref().is_some_and(|sink| *sink != letter.sink) {
                 continue;
             }
-            let Some(form) = Form::of(&letter) else { continue };
+            let Some(form) = RequestFormat::of(&letter) else { continue };
             // A letter whose body has been damaged on disk cannot be sent by anybody.
             let Ok(body) = letters.body() else { continue };
             match send(&target, &authorization, &mut connection, form, &letter, &body).await {
@@ -94,7 +94,7 @@ async fn send(
     target: &Target,
     authorization: &str,
     connection: &mut Option<Connection>,
-    form: Form,
+    form: RequestFormat,
     letter: &StoredDeadLetter,
     body: &[u8],
 ) -> Result<(), Unsent> {
@@ -167,7 +167,7 @@ const BULK: &str = "/elasticsearch/_bulk";
 
 /// How a letter is sent.
 #[derive(Debug, Clone, Copy)]
-struct Form {
+struct RequestFormat {
     /// Where its protocol is usually served.
     path: &'static str,
     content_type: &'static str,
@@ -176,11 +176,11 @@ struct Form {
     version: Option<&'static str>,
 }
 
-impl Form {
+impl RequestFormat {
     /// Nothing for what is not sent over HTTP by anybody.
-    fn of(letter: &StoredDeadLetter) -> Option<Form> {
+    fn of(letter: &StoredDeadLetter) -> Option<RequestFormat> {
         let encoding = letter.meta.encoding.name();
-        let remote_write = |version: Version| Form {
+        let remote_write = |version: Version| RequestFormat {
             path: "/api/v1/write",
             content_type: version.content_type(),
             encoding,
@@ -197,11 +197,11 @@ impl Form {
                     Signal::Profiles => "/v1development/profiles",
                     Signal::Events => return None,
                 };
-                Some(Form { path, content_type: "application/x-protobuf", encoding, version: None })
+                Some(RequestFormat { path, content_type: "application/x-protobuf", encoding, version: None })
             }
             Protocol::Bulk => {
                 let content_type = "application/x-ndjson";
-                Some(Form { path: BULK, content_type, encoding, version: None })
+                Some(RequestFormat { path: BULK, content_type, encoding, version: None })
             }
             Protocol::OtlpJson | Protocol::Intake | Protocol::Cri => None,
         }
@@ -209,7 +209,7 @@ impl Form {
 
     /// The head of the request that carries it, for the tenant whose it is; nobody's has an empty name.
     fn head(&self, target: &Target, authorization: &str, tenant: &str, len: usize) -> String {
-        let Form { path, content_type, encoding, version } = self;
+        let RequestFormat { path, content_type, encoding, version } = self;
         let given = target.path.trim_end_matches('/');
         let path = match version {
             Some(_) if !given.is_empty() => given.to_owned(),
@@ -246,15 +246,15 @@ mod tests {
     /// Strips the path of remote write from the given URL, so that the paths of OTLP can be appended.
     #[test]
     fn letters_go_where_their_protocol_is_served() {
-        let form = |version| Form { path: "/v1/logs", content_type: "t", encoding: "gzip", version };
-        let start = |form: Form, url: &str| {
+        let form = |version| RequestFormat { path: "/v1/logs", content_type: "t", encoding: "gzip", version };
+        let start = |form: RequestFormat, url: &str| {
             let head = form.head(&url.parse().unwrap(), "", "shop", 7);
             assert!(head.contains("\r\nTidegate-Tenant: shop\r\n"), "{head}");
             head.split(" HTTP").next().unwrap_or_default().to_owned()
         };
         assert_eq!(start(form(None), "http://a"), "POST /v1/logs");
         assert_eq!(start(form(None), "http://a/otlp/"), "POST /otlp/v1/logs");
-        let bulk = Form { path: BULK, ..form(None) };
+        let bulk = RequestFormat { path: BULK, ..form(None) };
         assert_eq!(start(bulk, "http://a"), "POST /elasticsearch/_bulk");
         assert_eq!(start(bulk, "http://a/es/"), "POST /es/_bulk");
         assert_eq!(start(form(Some("0.1.0")), "http://a/push"), "POST /push");

@@ -40,7 +40,7 @@ impl Serve for Keep {
 
 struct Rig {
     address: SocketAddr,
-    door: Arc<Doorkeeper>,
+    door: Arc<ConnectionLimiter>,
     service: Arc<Keep>,
     workers: Arc<Workers>,
 }
@@ -54,7 +54,8 @@ impl Rig {
     fn within(places: usize, per_peer: Option<u32>, most: usize) -> Rig {
         let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), "listen.http").unwrap();
         let address = listener.local_addr().unwrap();
-        let door = Doorkeeper::new(ConnectionSlots::new(places)).within(most, LEAVING).with_peers(per_peer);
+        let door =
+            ConnectionLimiter::new(ConnectionSlots::new(places)).within(most, LEAVING).with_peers(per_peer);
         let door = Arc::new(door);
         let (service, workers) = (Arc::new(Keep::default()), Arc::new(Workers::start(2).unwrap()));
         let accepting = accept(listener, Arc::clone(&workers), Arc::clone(&door), Arc::clone(&service));

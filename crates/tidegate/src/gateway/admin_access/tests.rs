@@ -12,8 +12,8 @@ use tidegate_http1::{Admitted, Body, Refusal, RefusalContext, Server, Service, S
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Answers what [`Visitors`] say.
-struct Asked(Mutex<Visitors>);
+/// Answers what [`AdminAccess`] say.
+struct Asked(Mutex<AdminAccess>);
 
 impl Service for Asked {
     type RequestState = ();
@@ -44,7 +44,7 @@ async fn rig(admin: &str, hosts: &[&str]) -> Rig {
         ..Listen::default()
     };
     let arena = Arena::new(1 << 20, Floors::NONE, 1 << 16, 8, 8).unwrap();
-    let asked = Asked(Mutex::new(Visitors::of(&listen)));
+    let asked = Asked(Mutex::new(AdminAccess::of(&listen)));
     let server = Server::new(asked, Settings::default(), arena, Shutdown::new());
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
     Rig { server, listener }

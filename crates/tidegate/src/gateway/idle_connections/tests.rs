@@ -1,7 +1,7 @@
 //! Promises: idle connections keep nobody out, in whatever state their peers leave them; the oldest goes first; and one
 //! whose request is being served stays.
 
-use super::super::acceptor::{Doorkeeper, Serve, accept, listen};
+use super::super::acceptor::{ConnectionLimiter, Serve, accept, listen};
 use super::super::workers::Workers;
 use super::*;
 use std::io::{Read as _, Write as _};
@@ -105,7 +105,7 @@ fn rig(places: usize) -> Rig {
     let server = Server::new(pages, settings, arena, Shutdown::new());
     let idle = Arc::new(IdleConnections::default());
     let door = Arc::new(Door { server, idle: Arc::clone(&idle) });
-    let doorkeeper = Arc::new(Doorkeeper::new(ConnectionSlots::new(places)));
+    let doorkeeper = Arc::new(ConnectionLimiter::new(ConnectionSlots::new(places)));
     workers.worker(0).spawn(accept(listener, Arc::clone(&workers), doorkeeper, door));
     Rig { address, workers, go_on, waiting, idle }
 }
@@ -127,10 +127,11 @@ impl Rig {
     }
 
     /// Waits until so many connections are in these states.
-    fn has(&self, expected: &[(State, usize)]) {
+    fn has(&self, expected: &[(ConnectionState, usize)]) {
         let until = std::time::Instant::now() + PATIENCE;
         loop {
-            let states: Vec<State> = self.idle.all.lock().unwrap().iter().map(|at| lock(at).state).collect();
+            let states: Vec<ConnectionState> =
+                self.idle.all.lock().unwrap().iter().map(|at| lock(at).state).collect();
             let count = |state| states.iter().filter(|known| **known == state).count();
             if expected.iter().all(|(state, many)| count(*state) == *many) {
                 return;
@@ -193,9 +194,9 @@ fn the_oldest_of_the_idle_goes_first_and_who_is_served_stays() {
     served.write_all(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
     rig.serves(1);
     let mut older = rig.connect();
-    rig.has(&[(State::Idle, 1)]);
+    rig.has(&[(ConnectionState::Idle, 1)]);
     let mut newer = rig.connect();
-    rig.has(&[(State::Idle, 2)]);
+    rig.has(&[(ConnectionState::Idle, 2)]);
     let mut probe = rig.connect();
     assert_eq!(ask(&mut probe, "/"), "200");
     assert_eq!(older.read(&mut [0]).unwrap(), 0, "it is told so by the end");

@@ -1,6 +1,6 @@
 //! Derives the bounds on accepted records from what the configured sinks can deliver.
 
-use super::Planned;
+use super::GatewayPlan;
 use crate::Failure;
 use crate::gateway::sinks::{journal_signal, kinds};
 use crate::gateway::sources::{self, SourceKind};
@@ -20,7 +20,7 @@ const MOST_MIB: u64 = 16 << 10;
 
 /// The largest requests that a source accepts.
 #[derive(Clone)]
-pub(crate) struct Announced {
+pub(crate) struct AcceptedSizes {
     /// Which source it is.
     pub(crate) source: &'static SourceKind,
     /// The value of its setting, in bytes.
@@ -35,12 +35,12 @@ pub(crate) struct Announced {
 ///
 /// # Errors
 /// The part that does not fit, and the memory that suffices.
-pub(crate) fn check(config: &Config, planned: &Planned) -> Result<(), Failure> {
+pub(crate) fn check(config: &Config, planned: &GatewayPlan) -> Result<(), Failure> {
     planned.plan.check()?;
     let Some(small) = planned.announced.iter().find(|announced| announced.is_too_small()) else {
         return Ok(());
     };
-    let memory = sufficient(config, planned, |more| !more.announced.iter().any(Announced::is_too_small));
+    let memory = sufficient(config, planned, |more| !more.announced.iter().any(AcceptedSizes::is_too_small));
     Err(Failure(format!(
         "with `memory: {}` these sinks can deliver requests of at most {} (`{}`): raise `memory` to at least {memory}, or \
          configure fewer sinks",
@@ -53,8 +53,8 @@ pub(crate) fn check(config: &Config, planned: &Planned) -> Result<(), Failure> {
 /// The least memory beyond the planned one, in whole MiB, whose plan `fits`; or the end of the search.
 pub(crate) fn sufficient(
     config: &Config,
-    planned: &Planned,
-    fits: impl Fn(&Planned) -> bool,
+    planned: &GatewayPlan,
+    fits: impl Fn(&GatewayPlan) -> bool,
 ) -> config::Bytes {
     let mut mib = planned.budget.bytes.get() >> 20;
     loop {
@@ -67,7 +67,7 @@ pub(crate) fn sufficient(
 }
 
 /// The bounds that follow from the sinks of `config` and from the memory that `planned` gives each of them.
-pub(super) fn bounds(config: &Config, planned: &Planned) -> Deliverable {
+pub(super) fn bounds(config: &Config, planned: &GatewayPlan) -> Deliverable {
     Deliverable::new(|protocol, signal| {
         let takes = |sink: &&config::Sink| {
             let signals: Signals = sink.signals().iter().map(journal_signal).collect();
@@ -90,17 +90,17 @@ fn bound(need: Need, most: u64) -> Bound {
 }
 
 /// The largest requests that each source accepts.
-pub(crate) fn announced(config: &Config, planned: &Planned) -> Vec<Announced> {
+pub(crate) fn announced(config: &Config, planned: &GatewayPlan) -> Vec<AcceptedSizes> {
     let of = |source: &&'static SourceKind| {
         let bounds = source.records.iter().map(|(protocol, signal)| planned.bound(*protocol, *signal));
         let bound = bounds.fold(Bound::NONE, Bound::and);
         let (body, item) = (bound.largest_body() as u64, bound.largest_item() as u64);
-        Announced { source, configured: (source.max_body)(&config.sources), body, item }
+        AcceptedSizes { source, configured: (source.max_body)(&config.sources), body, item }
     };
     sources::KINDS.iter().map(of).collect()
 }
 
-impl Announced {
+impl AcceptedSizes {
     /// The longest body, in bytes.
     pub(crate) fn max_body(&self) -> usize {
         usize::try_from(self.configured.min(self.body)).unwrap_or(usize::MAX)
@@ -132,7 +132,7 @@ impl Announced {
     }
 }
 
-impl fmt::Display for Announced {
+impl fmt::Display for AcceptedSizes {
     /// A line of `tidegate plan`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let body = Bytes(self.configured.min(self.body)).to_string();

@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 /// A sink's environment: the same at every start.
-pub(crate) struct Wiring {
+pub(crate) struct SinkEnvironment {
     pub(super) name: String,
     /// Of which kind it is: what its thread is called, if it has one.
     pub(super) kind: &'static str,
@@ -36,7 +36,7 @@ pub(crate) struct Wiring {
     pub(super) runtime: Handle,
 }
 
-impl Wiring {
+impl SinkEnvironment {
     pub(super) fn context(&self) -> SinkContext<'_> {
         SinkContext {
             name: &self.name,
@@ -52,7 +52,7 @@ impl Wiring {
 }
 
 /// Starts a sink, each time that it is called.
-type Start<T> = Box<dyn Fn(&Wiring) -> Result<T, String> + Send + Sync>;
+type Start<T> = Box<dyn Fn(&SinkEnvironment) -> Result<T, String> + Send + Sync>;
 type Sending = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Writing = Box<dyn FnOnce() + Send>;
 
@@ -71,14 +71,18 @@ pub(super) enum Task {
 }
 
 impl Starter {
-    pub(super) fn task<F>(start: impl Fn(&Wiring) -> Result<F, String> + Send + Sync + 'static) -> Starter
+    pub(super) fn task<F>(
+        start: impl Fn(&SinkEnvironment) -> Result<F, String> + Send + Sync + 'static,
+    ) -> Starter
     where
         F: Future<Output = ()> + Send + 'static,
     {
         Starter::Task(Box::new(move |wiring| Ok(Box::pin(start(wiring)?))))
     }
 
-    pub(super) fn thread<F>(start: impl Fn(&Wiring) -> Result<F, String> + Send + Sync + 'static) -> Starter
+    pub(super) fn thread<F>(
+        start: impl Fn(&SinkEnvironment) -> Result<F, String> + Send + Sync + 'static,
+    ) -> Starter
     where
         F: FnOnce() + Send + 'static,
     {
@@ -97,7 +101,7 @@ impl Starter {
     ///
     /// # Errors
     /// When it cannot be started now; unless its `predecessor` is still there, which is waited for.
-    pub(super) fn run(self, wiring: Wiring, predecessor: bool) -> Result<Task, Failure> {
+    pub(super) fn run(self, wiring: SinkEnvironment, predecessor: bool) -> Result<Task, Failure> {
         let supervisor = Supervisor::new(&wiring.name, wiring.health.clone(), wiring.stop.clone());
         let runtime = wiring.runtime.clone();
         match self {

@@ -9,7 +9,7 @@ use tidegate_meters::Registry;
 const NAME: &str = "nowhere";
 
 /// A journal, and what sinks are attached to, with a single sink that goes nowhere.
-fn attached(dir: &std::path::Path) -> (Config, Planned, Attach, Journal) {
+fn attached(dir: &std::path::Path) -> (Config, GatewayPlan, SinkServices, Journal) {
     let sinks = BTreeMap::from([(NAME.parse().unwrap(), Sink::Blackhole(Default::default()))]);
     let config = Config { data: dir.to_owned(), sinks, ..Config::default() };
     let planned = plan::of(&config);
@@ -18,9 +18,9 @@ fn attached(dir: &std::path::Path) -> (Config, Planned, Attach, Journal) {
     let ledger = Ledger::new(&Registry::new(1), recovery.items);
     let workers = Arc::new(Workers::start(1).unwrap());
     let attach =
-        Attach::new(&config, &planned, &arena, &journal, &ledger, &workers, &Tap::new(arena.clone()))
+        SinkServices::new(&config, &planned, &arena, &journal, &ledger, &workers, &Tap::new(arena.clone()))
             .unwrap();
-    (config, planned, Attach { patience: Duration::from_millis(10), ..attach }, journal)
+    (config, planned, SinkServices { patience: Duration::from_millis(10), ..attach }, journal)
 }
 
 fn until(condition: impl Fn() -> bool) {
@@ -43,14 +43,14 @@ fn a_sink_that_does_not_stop_in_time_has_a_successor_when_it_has() {
         drop(follower);
     });
     let (stopper, stop) = StopSender::new();
-    let mut running = vec![Running {
+    let mut running = vec![RunningSink {
         name: NAME.to_owned(),
         kind: "blackhole",
         target: String::new(),
         health: Health::default(),
         usual_lag: Duration::from_secs(1),
         // Other memory than planned, so that it is started anew.
-        parts: Parts { other: 1, ..*attach.parts() },
+        parts: SinkMemory { other: 1, ..*attach.parts() },
         stopper,
         task: Task::Thread(thread),
     }];

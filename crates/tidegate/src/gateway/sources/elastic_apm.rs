@@ -1,6 +1,6 @@
 //! The source `elastic_apm`.
 
-use super::{Parts, SourceKind};
+use super::{SourceEnvironment, SourceKind};
 use crate::Failure;
 use std::sync::Arc;
 use tidegate_config::{Listener, Name};
@@ -28,7 +28,7 @@ pub(super) const KIND: SourceKind = SourceKind {
 };
 
 /// The source as it is configured.
-fn source(parts: &Parts<'_>) -> Result<ElasticApm, Failure> {
+fn source(parts: &SourceEnvironment<'_>) -> Result<ElasticApm, Failure> {
     let source = &parts.config.sources.elastic_apm;
     let limits = ApmLimits {
         max_body: parts.announced.max_body(),

@@ -13,19 +13,19 @@ struct Watched {
     /// The journal accepts nothing.
     barred: bool,
     now: Duration,
-    seen: Seen,
+    seen: GatewaySnapshot,
 }
 
 impl Watched {
     fn new() -> Watched {
         let verdict = Verdict { state: State::Flowing, reason: "all is well".to_owned() };
-        let sink = SinkSeen { name: "up".to_owned(), ..SinkSeen::default() };
-        let seen = Seen { verdict, refuses: false, refused: BTreeMap::new(), sinks: vec![sink] };
+        let sink = SinkSnapshot { name: "up".to_owned(), ..SinkSnapshot::default() };
+        let seen = GatewaySnapshot { verdict, refuses: false, refused: BTreeMap::new(), sinks: vec![sink] };
         Watched { log: StateLog::default(), refusals: Refusals::default(), barred: false, now: SECOND, seen }
     }
 
     /// The lines of so many seconds, each begun by `change`.
-    fn during(&mut self, seconds: u64, mut change: impl FnMut(u64, &mut Seen)) -> Vec<Line> {
+    fn during(&mut self, seconds: u64, mut change: impl FnMut(u64, &mut GatewaySnapshot)) -> Vec<LogLine> {
         let mut lines = Vec::new();
         for second in 0..seconds {
             change(second, &mut self.seen);
@@ -42,10 +42,14 @@ impl Watched {
         lines
     }
 
-    fn states(&mut self, seconds: u64, change: impl FnMut(u64, &mut Seen)) -> Vec<(&'static str, bool, u64)> {
+    fn states(
+        &mut self,
+        seconds: u64,
+        change: impl FnMut(u64, &mut GatewaySnapshot),
+    ) -> Vec<(&'static str, bool, u64)> {
         let lines = self.during(seconds, change);
-        let state = |line: &Line| match line {
-            Line::State { state, still, refused, .. } => {
+        let state = |line: &LogLine| match line {
+            LogLine::State { state, still, refused, .. } => {
                 Some((*state, *still, refused.iter().map(|(_, count)| count).sum()))
             }
             _ => None,
@@ -54,7 +58,7 @@ impl Watched {
     }
 }
 
-fn refuse(seen: &mut Seen, count: u64) {
+fn refuse(seen: &mut GatewaySnapshot, count: u64) {
     *seen.refused.entry("disk").or_insert(0) += count;
 }
 
@@ -67,13 +71,13 @@ fn a_gateway_that_is_well_says_nothing() {
 fn refusals_are_told_at_once_then_every_five_minutes_and_when_they_are_over() {
     let mut watched = Watched::new();
     assert_eq!(watched.during(5, |_, _| {}), []);
-    let full = |_: u64, seen: &mut Seen| {
+    let full = |_: u64, seen: &mut GatewaySnapshot| {
         seen.verdict = Verdict { state: State::PushingBack, reason: "the journal is full".to_owned() };
         refuse(seen, 7);
     };
     watched.barred = true;
     let lines = watched.during(1, full);
-    let Some(Line::State { reason, is_well: false, still: false, .. }) = lines.first() else {
+    let Some(LogLine::State { reason, is_well: false, still: false, .. }) = lines.first() else {
         panic!("{lines:?}")
     };
     assert_eq!(reason, "the journal is full");
@@ -82,7 +86,7 @@ fn refusals_are_told_at_once_then_every_five_minutes_and_when_they_are_over() {
     let over = watched.during(30, |_, seen| {
         seen.verdict = Verdict { state: State::Flowing, reason: "all is well".to_owned() };
     });
-    let [Line::State { state: "flowing", is_well: true, refused, seconds, .. }] = &over[..] else {
+    let [LogLine::State { state: "flowing", is_well: true, refused, seconds, .. }] = &over[..] else {
         panic!("{over:?}")
     };
     assert_eq!((refused[0], *seconds), (("disk", 50 * 7), 660));
@@ -106,11 +110,11 @@ fn refusals_now_and_then_are_one_state() {
 fn a_state_is_told_when_it_lasts() {
     let mut watched = Watched::new();
     // Draining every other second is not worth a line.
-    let flicker = |second: u64, seen: &mut Seen| {
+    let flicker = |second: u64, seen: &mut GatewaySnapshot| {
         seen.verdict.state = if second.is_multiple_of(2) { State::Draining } else { State::Flowing };
     };
     assert_eq!(watched.states(100, flicker), []);
-    let spills = |_: u64, seen: &mut Seen| seen.verdict.state = State::Spilling;
+    let spills = |_: u64, seen: &mut GatewaySnapshot| seen.verdict.state = State::Spilling;
     assert_eq!(watched.states(100, spills), [("spilling", false, 0)]);
     assert_eq!(watched.states(300, spills), [("spilling", true, 0)]);
     assert_eq!(watched.states(100, |_, seen| seen.verdict.state = State::Draining), [("draining", false, 0)]);
@@ -120,22 +124,24 @@ fn a_state_is_told_when_it_lasts() {
 #[test]
 fn a_sink_that_fails_and_works_again_is_told_with_what_it_failed_with() {
     let mut watched = Watched::new();
-    let fails = |_: u64, seen: &mut Seen| {
+    let fails = |_: u64, seen: &mut GatewaySnapshot| {
         let sink = &mut seen.sinks[0];
         (sink.failing, sink.failures, sink.queued) =
             (Some("connection refused".to_owned()), sink.failures + 1, 10);
     };
     let lines = watched.during(310, fails);
-    let [Line::Failing { still: false, error, failures: 4, queued: 10, .. }, again] = &lines[..] else {
+    let [LogLine::Failing { still: false, error, failures: 4, queued: 10, .. }, again] = &lines[..] else {
         panic!("{lines:?}")
     };
     assert_eq!(error, "connection refused");
-    let Line::Failing { still: true, failures: 300, seconds: 303, .. } = again else { panic!("{again:?}") };
+    let LogLine::Failing { still: true, failures: 300, seconds: 303, .. } = again else {
+        panic!("{again:?}")
+    };
     let lines = watched.during(100, |_, seen| seen.sinks[0].failing = None);
-    let expected = Line::Works { sink: "up".to_owned(), failures: 310, queued: 10, seconds: 310 };
+    let expected = LogLine::Works { sink: "up".to_owned(), failures: 310, queued: 10, seconds: 310 };
     assert_eq!(lines, [expected]);
     // One that stumbles is not told.
-    let stumble = |second: u64, seen: &mut Seen| {
+    let stumble = |second: u64, seen: &mut GatewaySnapshot| {
         seen.sinks[0].failing = second.is_multiple_of(5).then(|| "503".to_owned());
     };
     assert_eq!(watched.during(100, stumble), []);
@@ -147,6 +153,6 @@ fn what_is_dropped_is_told_at_once_and_counted_every_five_minutes() {
     watched.seen.sinks[0].dropped.insert("rejected", 1000);
     assert_eq!(watched.during(5, |_, _| {}), [], "what was dropped before the start is no news");
     let lines = watched.during(302, |_, seen| *seen.sinks[0].dropped.entry("too_large").or_insert(0) += 1);
-    let lost = |count| Line::Lost { sink: "up".to_owned(), dropped: vec![("too_large", count)] };
+    let lost = |count| LogLine::Lost { sink: "up".to_owned(), dropped: vec![("too_large", count)] };
     assert_eq!(lines, [lost(1), lost(300)]);
 }

@@ -11,7 +11,7 @@ const NAME_TAG: u8 = 0x0a;
 const VALUE_TAG: u8 = 0x12;
 /// At least as long as a label with such lengths, and what is read of one that lies about them.
 const WINDOW: usize = 144;
-/// What a label with the metric's name begins with, behind its tag and length.
+/// The beginning of a label with the metric's name, after its tag and length.
 const METRIC_NAME: &[u8; 11] = b"\x0a\x08__name__\x12";
 
 /// The first eight bytes of a name, zeros behind a shorter one, are this part of the eight bytes at its place.

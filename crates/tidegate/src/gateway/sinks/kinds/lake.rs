@@ -1,7 +1,7 @@
 //! The sink `lake`.
 
 use super::SinkKind;
-use crate::gateway::sinks::start::{Starter, Wiring};
+use crate::gateway::sinks::start::{SinkEnvironment, Starter};
 use std::path::Path;
 use std::time::Duration;
 use tidegate_arena::Share;
@@ -51,7 +51,7 @@ impl SinkKind for LakeSink {
     }
 }
 
-fn start(config: &LakeSink, wiring: &Wiring) -> Result<Lake, String> {
+fn start(config: &LakeSink, wiring: &SinkEnvironment) -> Result<Lake, String> {
     let slice = wiring.arena.try_charge(Share::Lake, wiring.slice).map_err(|error| error.to_string())?;
     let node = format!("{:016x}", wiring.journal.id());
     let settings = tidegate_lake::WriterSettings {
