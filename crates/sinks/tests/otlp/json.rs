@@ -377,3 +377,71 @@ async fn a_restart_sends_what_was_not_answered() {
     assert_eq!(rig.page().delivered, 200);
     assert!(peer.taken().len() == 200 && peer.taken().values().all(|times| *times == 1));
 }
+
+/// The same of what is translated first.
+#[tokio::test]
+async fn what_is_translated_is_delivered() {
+    let names = |count, each: fn(usize) -> String| (0..count).map(each).collect::<Vec<_>>().join(",");
+    let fields = names(12_000, |number| format!("\"{number:x}\":1"));
+    let document = format!("{{\"create\":{{}}}}\n{{{fields}}}\n");
+    let metadata = r#"{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}}}}"#;
+    let span =
+        r#""id":"0123456789abcdef","trace_id":"0123456789abcdef0123456789abcdef","duration":1,"type":"t""#;
+    let transaction = format!(
+        "{metadata}\n{{\"transaction\":{{{span},\"span_count\":{{\"started\":1}},\"context\":{{\"tags\":{{{fields}}}}}}}}}\n"
+    );
+    let samples = names(1000, |number| format!("\"{number:x}\":{{\"value\":1}}"));
+    let metricset =
+        format!("{metadata}\n{{\"metricset\":{{\"samples\":{{{samples}}},\"tags\":{{\"a\":1}}}}}}\n");
+    let label = |name: &str, value: &str| {
+        let (mut label, mut out) = (vec![], vec![]);
+        put(&mut label, 1, name.as_bytes());
+        put(&mut label, 2, value.as_bytes());
+        put(&mut out, 1, &label);
+        out
+    };
+    let mut series = label("__name__", "up");
+    (0..8000).for_each(|number| series.extend(label(&format!("l{number:x}"), "\u{1}\u{2}\u{3}")));
+    // Two samples, each with all labels.
+    series.extend([
+        0x12, 11, 9, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0x10, 1, 0x12, 11, 9, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0x10,
+        2,
+    ]);
+    let mut samples_of = vec![];
+    put(&mut samples_of, 1, &series);
+    for layout in [Layout::Lines, Layout::Request] {
+        for (what, protocol, signal, raw, booked) in [
+            ("a document", Protocol::Bulk, Signal::Logs, document.as_bytes(), 1),
+            ("a transaction", Protocol::Intake, Signal::Traces, transaction.as_bytes(), 1),
+            ("a metricset", Protocol::Intake, Signal::Metrics, metricset.as_bytes(), 1),
+            ("a series", Protocol::RemoteWrite1, Signal::Metrics, &samples_of, 2),
+        ] {
+            let most = Http::need(protocol, signal).unwrap().of(raw.len(), 0, raw.len());
+            let rig = Rig::narrow(64 << 10, most as u64);
+            let peer = Peer::new();
+            rig.append(signal, protocol, Encoding::Identity, raw, raw.len(), booked).await;
+            rig.drain(OtlpSettings { max_request_bytes: 16 << 20, ..json(&peer, layout) }).await;
+            assert_eq!((rig.dropped(), rig.page().delivered), (vec![], booked), "{what}, with {most} bytes");
+            let arrived: usize = peer.arrived().iter().map(|request| request.numbers.len()).sum();
+            let expected = match what {
+                "a metricset" => 1000,
+                "a series" if layout == Layout::Lines => 2,
+                _ => 1,
+            };
+            assert_eq!(arrived, expected, "{what} as {layout:?}");
+        }
+    }
+}
+
+/// A redirection on the same host is followed, as for the sink `otlp`.
+#[tokio::test]
+async fn redirections_are_followed() {
+    let mut rig = Rig::new(PART);
+    let peer = Peer::new();
+    rig.put_real(Signal::Logs, Encoding::Identity, 0, (2, 1)).await;
+    peer.script([Reply::Http(308, vec![("location", "/elsewhere".into())], vec![])]);
+    rig.drain(json(&peer, Layout::Lines)).await;
+    rig.assert_exact(&[&peer]);
+    let paths: Vec<_> = peer.arrived().into_iter().map(|request| request.path).collect();
+    assert_eq!(paths, ["/", "/elsewhere"]);
+}

@@ -329,3 +329,31 @@ fn an_item_grows_by_no_more_than_is_said() {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whatever is in a body, writing it ends.
+    #[test]
+    fn damage_is_harmless(
+        request in strategies::metrics(),
+        hits in proptest::collection::vec((proptest::arbitrary::any::<proptest::sample::Index>(), 0u8..), 0..4),
+        cut in proptest::arbitrary::any::<proptest::sample::Index>(),
+    ) {
+        let mut raw = request.encode_to_vec();
+        raw.push(0);
+        for (at, byte) in hits {
+            let at = at.index(raw.len());
+            raw[at] = byte;
+        }
+        raw.truncate(cut.index(raw.len()));
+        for signal in [Signal::Traces, Signal::Metrics, Signal::Logs, Signal::Profiles] {
+            for layout in [Layout::Request, Layout::Lines, Layout::Array] {
+                let mut encoder = Encoder::new(signal, &raw, layout);
+                let mut space = vec![0; 1 << 20];
+                let steps = (0..1000).take_while(|_| encoder.write(&mut space).next == Next::More).count();
+                prop_assert!(steps < 1000);
+            }
+        }
+    }
+}
