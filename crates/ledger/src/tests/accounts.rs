@@ -5,7 +5,10 @@ use std::collections::HashSet;
 use tidegate_meters::Registry;
 
 use super::{ledger, metrics};
-use crate::{Counts, Dropped, ItemRefusal, Ledger, MAX_SOURCES, Refusal, Settlement, Signal, SinkLedger};
+use crate::{
+    Counts, Dropped, Fate, ItemRefusal, Ledger, MAX_SOURCES, Refusal, Settlement, Signal, SinkLedger,
+    SourceBalance,
+};
 
 /// A request that nobody closed is refused as abandoned.
 #[test]
@@ -47,6 +50,42 @@ fn items_of_several_signals_are_accepted_together() {
     let balance = ledger.balance();
     assert_eq!(balance.sources[0].items, [(Signal::Metrics, 1), (Signal::Logs, 2), (Signal::Traces, 5)]);
     assert_eq!((balance.sources[0].bytes, tenant.items(), balance.difference()), (70, 8, 0));
+}
+
+/// Items that are forwarded are not for the journal; each has one fate, whatever becomes of its request.
+#[test]
+fn forwarded_items_have_one_fate_each() {
+    let ledger = ledger(0);
+    let source = ledger.source("s").unwrap();
+    let fates = |fates: &[Fate]| {
+        let mut forwarded = source.open().forward(4);
+        fates.iter().for_each(|fate| forwarded.enter(*fate));
+        forwarded
+    };
+    let open = fates(&[Fate::Answered]);
+    let balance = ledger.balance();
+    assert_eq!((balance.sources[0].forwarded.open, balance.difference()), (4, 0));
+    assert!(!balance.at_rest());
+    open.accept(Counts::of(Signal::Logs, 1, 50));
+    fates(&[Fate::Rejected, Fate::Unanswered]).refuse(Refusal::Destination);
+    drop(fates(&[Fate::Answered]));
+    let balance = ledger.balance();
+    let SourceBalance { accepted, bytes, refused, items, forwarded, .. } = &balance.sources[0];
+    assert_eq!((*accepted, *bytes, items.len()), (1, 50, 0), "nothing is for the journal");
+    assert_eq!(*refused, [(Refusal::Abandoned, 1), (Refusal::Destination, 1)]);
+    let wanted = [
+        (Fate::Answered, 2),
+        (Fate::Rejected, 1),
+        (Fate::Unanswered, 1),
+        (Fate::Refused, 5),
+        (Fate::Abandoned, 3),
+    ];
+    assert_eq!((forwarded.received, forwarded.open, &forwarded.fates[..]), (12, 0, &wanted[..]));
+    assert_eq!((balance.difference(), source.items()), (0, 4), "a limit counts what was sent");
+    assert!(balance.to_string().contains("  s: 12 = 12 (answered 2, rejected 1, "), "{balance}");
+    assert!(
+        balance.json().contains("\"forwarded\":12,\"forwarded_open\":0,\"forwarded_fates\":{\"answered\":2,")
+    );
 }
 
 /// Items that are left out of a request are refused if the rest is accepted; else the request is.
