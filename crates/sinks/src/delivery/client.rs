@@ -3,7 +3,6 @@
 //! Over HTTP/1.1 there are as many connections as requests in flight; over HTTP/2 there is one.
 
 mod proxy;
-mod write_coalescing;
 
 use super::EndpointError;
 use crate::secrets::Shown;
@@ -134,8 +133,6 @@ pub(crate) struct Connections {
 
 enum HttpClient {
     Plain(legacy::Client<HttpConnector, Full<Bytes>>),
-    /// Over HTTP/2.
-    Framed(legacy::Client<write_coalescing::CoalescingConnector, Full<Bytes>>),
     Tls(legacy::Client<HttpsConnector<proxy::ProxyConnector>, Full<Bytes>>),
 }
 
@@ -307,12 +304,7 @@ impl Dialer {
             .http2_max_header_list_size(MAX_HEADER_LIST)
             .http2_max_send_buf_size(H2_SEND_BUFFER);
         let client = match &self.connector {
-            Connector::Plain(connector) => match self.version {
-                Version::Http1 => HttpClient::Plain(builder.build(connector.clone())),
-                Version::Http2 => HttpClient::Framed(
-                    builder.build(write_coalescing::CoalescingConnector(connector.clone())),
-                ),
-            },
+            Connector::Plain(connector) => HttpClient::Plain(builder.build(connector.clone())),
             Connector::Tls(connector) => HttpClient::Tls(builder.build(connector.clone())),
         };
         Connections { client, tasks, failed: AtomicBool::new(false) }
@@ -340,7 +332,6 @@ impl Connections {
     ) -> Result<Response<Incoming>, legacy::Error> {
         let outcome = match &self.client {
             HttpClient::Plain(client) => client.request(request).await,
-            HttpClient::Framed(client) => client.request(request).await,
             HttpClient::Tls(client) => client.request(request).await,
         };
         if outcome.as_ref().is_err_and(legacy::Error::is_connect) {
