@@ -57,7 +57,7 @@ pub(crate) struct BatchBody {
 pub(crate) enum DropReason {
     /// There is no room for it beside what is held.
     Room(BudgetError),
-    /// As it goes out, it is longer than a request may be.
+    /// The request would be longer than permitted.
     TooLong,
     /// A body is not what its record says; or it cannot be read any more, which the journal's next event says.
     Damaged,

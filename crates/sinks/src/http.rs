@@ -1,7 +1,7 @@
-//! The sink `http`: JSON to any URL, as lines, as an array, or as OTLP/JSON.
+//! The sink `http`: sends NDJSON, JSON arrays or OTLP/JSON to any URL.
 //!
-//! It is the sink [`Otlp`](crate::Otlp) with another form of requests: what is OTLP when it comes to be sent (or is translated
-//! to it, as for that sink) is written as JSON last of all. The design is in `design/http-sink.md`.
+//! It is the sink [`Otlp`] with another last step: requests are written as JSON before compression. The design is in
+//! `design/http-sink.md`.
 
 use crate::delivery::StartError;
 use crate::egress_budget::EgressBudget;
@@ -28,14 +28,14 @@ impl Http {
 
     /// The memory for delivering a record of this protocol and signal; `None` if the sink does not accept it.
     ///
-    /// A piece is held in protobuf and as JSON, which a peer may get uncompressed. Where it was translated, its window may be
-    /// twice as long as it is; and what was translated grows less by being written as JSON, since most of it is names.
+    /// A piece is held as protobuf and as JSON. A translated piece may have a window of twice its length; its JSON grows
+    /// less, because translations consist mostly of names.
     #[must_use]
     pub fn need(protocol: Protocol, signal: Signal) -> Option<Need> {
         let otlp = Otlp::need(protocol, signal).filter(|_| signal != Signal::Profiles)?;
         let factor = match protocol {
             Protocol::Otlp => otlp.factor + GROWTH,
-            // Buckets of nothing: one byte in protobuf, four as JSON.
+            // An empty bucket takes one byte in protobuf and four in JSON.
             Protocol::RemoteWrite1 | Protocol::RemoteWrite2 => (2 + 4) * otlp.factor,
             _ => (2 + 2) * otlp.factor,
         };

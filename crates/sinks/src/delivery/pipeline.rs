@@ -134,7 +134,7 @@ impl<P: SinkProtocol> Pipeline<P> {
         self.read_again();
     }
 
-    /// This record is sent with nothing else in flight from now on, in pieces where it must be.
+    /// Sends this record alone, in pieces if needed, once nothing else is in flight.
     pub(crate) fn suspect_size(&mut self, sequence: u64) {
         self.suspects.borrows(sequence);
         self.read_again();

@@ -84,12 +84,12 @@ impl OtlpProtocol {
         begun || (cuttable && self.outgoing_len(&record.meta) > most)
     }
 
-    /// About how long a record is as it goes out, before compression.
+    /// Estimates the length of a record's request before compression.
     fn outgoing_len(&self, meta: &Meta) -> usize {
         self.json_len(meta).unwrap_or_else(|| outgoing_len(meta))
     }
 
-    /// About how long a record is as JSON, where it goes out so.
+    /// Estimates the JSON length of a record; nothing for protobuf.
     fn json_len(&self, meta: &Meta) -> Option<usize> {
         self.settings.layout().map(|_| self.growth.longer(meta.signal, outgoing_len(meta)))
     }

@@ -1,4 +1,4 @@
-//! Requests as JSON: the last step before compression, and how long they become by that.
+//! Writes requests as JSON, the last step before compression, and estimates their length.
 
 use super::outbound_request::Frame;
 use super::peer::PREFIX;
@@ -12,13 +12,13 @@ use tidegate_wire::otlp::json::{Encoder, Layout, Next};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form {
     pub(super) layout: Layout,
-    /// About how long it becomes, in bytes.
+    /// The expected length, in bytes.
     pub(super) expected: usize,
-    /// How long it may be.
+    /// The longest permitted length, in bytes.
     pub(super) most: usize,
 }
 
-/// Writes a request of OTLP as JSON, in memory that grows as it is needed.
+/// Writes an OTLP request as JSON into a window that grows on demand.
 pub(super) async fn written(
     raw: &[u8],
     signal: Signal,
@@ -42,7 +42,7 @@ pub(super) async fn written(
             Next::More => {}
             Next::Space => {
                 let (spare, used) = (frame.spare_mut().len(), frame.len());
-                // Twice as much as there is, or all that can be had.
+                // Doubles the window, or takes all available memory.
                 let wanted = used
                     .max(GROWTH_STEP)
                     .saturating_add(spare)
@@ -57,23 +57,23 @@ pub(super) async fn written(
     }
 }
 
-/// How many times longer than in protobuf requests have lately been, by signal: in sixteenths; zero while nothing is known.
+/// The recent length of JSON relative to protobuf, by signal, in sixteenths; zero while unknown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Growth([usize; 3]);
 
 const ONE: usize = 16;
-/// Before anything is known.
+/// The assumption while nothing is known.
 const USUAL: usize = 2 * ONE;
-/// How much of a growth that was not needed is forgotten.
+/// Each request lowers an estimate that was too high by this part of the difference.
 const FORGOTTEN: usize = 16;
 
 impl Growth {
-    /// About how long a request of `raw` bytes becomes, rather more than less.
+    /// Estimates the JSON length of `raw` bytes of protobuf, with a margin of a quarter.
     pub(super) fn longer(&self, signal: Signal, raw: usize) -> usize {
         raw.saturating_mul(self.generous(signal)) / ONE
     }
 
-    /// How long a request may be in protobuf to have `most` bytes.
+    /// Estimates the protobuf length that becomes `most` bytes of JSON.
     pub(super) fn shorter(&self, signal: Signal, most: usize) -> usize {
         most.saturating_mul(ONE) / self.generous(signal)
     }
@@ -83,11 +83,11 @@ impl Growth {
         growth.saturating_add(growth.div_ceil(4))
     }
 
-    /// Learns from a request of `raw` bytes that became `written`.
+    /// Learns from `raw` bytes of protobuf that became `written` bytes of JSON.
     pub(super) fn learn(&mut self, signal: Signal, raw: usize, written: usize) {
         let seen = (written.saturating_mul(ONE) / raw.max(1)).saturating_add(1);
         if let Some(growth) = self.0.get_mut(at(signal)) {
-            // A longer one counts at once: requests that are too long are made again.
+            // Rises at once: a request that is too long is prepared again.
             *growth = seen.max(*growth - growth.saturating_sub(seen).div_ceil(FORGOTTEN));
         }
     }

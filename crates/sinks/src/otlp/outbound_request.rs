@@ -27,7 +27,7 @@ pub(super) struct OutboundRequest {
     pub(super) raw_len: usize,
     /// Items that are not in the request, since it has no form for them.
     pub(super) untranslatable: u64,
-    /// The request in protobuf, where it goes out as JSON.
+    /// The protobuf that a JSON request was written from, for dead letters.
     pub(super) original: Option<Frame>,
     pub(super) request: Request,
 }
@@ -39,7 +39,7 @@ impl OutboundRequest {
         outbound(batch, PreparedRequest::default(), encoding)
     }
 
-    /// The same, where it goes out as JSON and `original` is what it says in protobuf.
+    /// The same request, with the protobuf that its JSON was written from.
     pub(super) fn instead_of(self, original: Option<Frame>) -> OutboundRequest {
         OutboundRequest { original, ..self }
     }
@@ -91,7 +91,7 @@ struct PreparedRequest {
 
 /// The metadata of a request that was written as JSON.
 struct AsJson {
-    /// How long it is before compression.
+    /// Its length before compression.
     len: usize,
     /// Its source; `None` if that is the batch's own window.
     original: Option<Frame>,

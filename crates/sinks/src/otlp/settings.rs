@@ -49,13 +49,13 @@ pub enum Transport {
     Json(Json),
 }
 
-/// How requests of JSON are made.
+/// The form of JSON requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Json {
     /// The contents of requests. [`Layout::Request`] goes to `/v1/…` as over [`Transport::Http`], everything else to
     /// the endpoint's URL.
     pub layout: Layout,
-    /// Whether their method is `PUT`, and not `POST`.
+    /// Whether the method is `PUT` instead of `POST`.
     pub put: bool,
 }
 
