@@ -199,7 +199,7 @@ impl Elasticsearch {
             offers.ended.filter(|_| !waiting.iter().any(|offered| matches!(offered, Offered::Sent(_))))
         {
             answers.forwarded.refuse(lost.refusal());
-            return Err(lost.refused());
+            return Err(lost.refused(gate));
         }
         let names = match offers.are_over() && body.window.charged() > SMALL {
             true => Names::of(&self.0.arena, body.bytes(), &content.defaults),
@@ -384,7 +384,7 @@ impl Answers<'_> {
     fn finish(mut self, since: Instant, counts: impl Fn(u64) -> ledger::Counts) -> Result<Window, Rejection> {
         if let (0, Some(lost)) = (self.sent, self.lost) {
             self.forwarded.refuse(lost.refusal());
-            return Err(lost.refused());
+            return Err(lost.refused(self.gate));
         }
         self.answer.took(since.elapsed().as_millis());
         match self.answer.finish(self.gate) {
@@ -443,7 +443,7 @@ impl Lost {
     }
 
     /// The refusal of a request of which no item has an answer.
-    fn refused(self) -> Rejection {
+    fn refused(self, gate: &Gate) -> Rejection {
         const STOPPING: &str = "the gateway is stopping; send it again\n";
         let words = match self {
             Lost::Busy(_) => "the destination takes no more items now; send it again later\n",
@@ -457,8 +457,9 @@ impl Lost {
         };
         let refused = Rejection::new(self.refusal(), words);
         match self {
+            Lost::TooLarge => refused,
             Lost::Busy(seconds) => refused.retry_after(seconds),
-            _ => refused,
+            _ => refused.retry_after(gate.spread(1)),
         }
     }
 

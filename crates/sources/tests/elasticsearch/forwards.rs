@@ -296,6 +296,11 @@ async fn what_the_destination_says_as_a_whole_is_said() {
         })
         .await;
         assert_eq!(answer.status, wanted, "{status}: {}", answer.text());
+        assert!(
+            answer.header("retry-after").is_some_and(|delay| delay != "0"),
+            "{status}: {}",
+            answer.text()
+        );
         assert_eq!(rig.books_of("elasticsearch").refused, [(reason, 1)]);
     }
 }
