@@ -61,12 +61,13 @@ impl<M: Meter, const N: usize> Family<M, N> {
     pub fn series(&self, values: [&str; N]) -> M {
         let values = values.map(cut);
         let inner = &*self.0;
+        // Before the search: what is added during it is searched again under the lock.
+        let searched = inner.taken.load(Ordering::Acquire);
         if let Some(meter) = inner.find(0, &values) {
             return meter;
         }
-        let seen = inner.taken.load(Ordering::Acquire);
         let _one_at_a_time = inner.taking.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(meter) = inner.find(seen.min(inner.slots.len()), &values) {
+        if let Some(meter) = inner.find(searched, &values) {
             return meter;
         }
         let next = inner.taken.load(Ordering::Acquire);
