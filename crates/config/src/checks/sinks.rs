@@ -34,8 +34,8 @@ impl SinkCheck<'_> {
     }
 
     /// Refuses queries in `endpoints` to which the sink adds paths of its own: they would not be sent.
-    pub(crate) fn no_query(&mut self, endpoints: &[Url]) {
-        if let Some(url) = endpoints.iter().find(|url| url.path().contains('?')) {
+    pub(crate) fn no_query<'a>(&mut self, endpoints: impl IntoIterator<Item = &'a Url>) {
+        if let Some(url) = endpoints.into_iter().find(|url| url.path().contains('?')) {
             let message = format!("`sinks.{}.endpoints` has a query that is not sent: {url}", self.name);
             let help = "take it out; credentials and other constants can be sent in `headers`";
             self.clash("endpoints", message, help);

@@ -95,6 +95,14 @@ impl SinkSettings for HttpSink {
 
     fn check(&self, check: &mut SinkCheck<'_>) {
         let name = check.name;
+        // Other formats are sent to the URL as it is written, and OTLP too where that has the path of a signal.
+        if self.format == HttpFormat::OtlpJson {
+            let is_base = |url: &&Url| {
+                let path = url.path().split('?').next().unwrap_or_default().trim_end_matches('/');
+                !["/v1/traces", "/v1/metrics", "/v1/logs"].iter().any(|signal| path.ends_with(signal))
+            };
+            check.no_query(self.endpoints.iter().filter(is_base));
+        }
         if self.signals.contains(&Signal::Profiles) {
             let message = format!("`sinks.{name}.signals` has profiles, which have no JSON form");
             check.clash("signals", message, "leave them out; a sink of type `otlp` takes them");
