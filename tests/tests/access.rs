@@ -134,7 +134,7 @@ fn what_others_can_reach_is_not_served_without_tls_unless_that_is_said() {
     let mut rig = Rig::new(json!({ "listen": { "http": "0.0.0.0:0" } }), None);
     let refused = rig.gateway.refuses_to_start();
     assert_ne!(refused.code, Some(0));
-    assert!(refused.stderr.contains("can be reached by others"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is reachable from other machines"), "{}", refused.stderr);
     assert!(refused.stderr.contains("listen.tls") && refused.stderr.contains("listen.insecure: true"));
     let mut rig = Rig::new(json!({ "listen": { "http": "0.0.0.0:0", "insecure": true } }), None);
     rig.gateway.start();

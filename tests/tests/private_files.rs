@@ -65,7 +65,7 @@ fn the_data_folder_is_the_owners() {
     }
     gateway.start();
     is_private(&gateway.data());
-    assert!(gateway.log().contains("took from others what they could read"), "{}", gateway.log());
+    assert!(gateway.log().contains("removed other users' access"), "{}", gateway.log());
     send(&gateway);
     until(SOON, "the lake to have both", || gateway.lake_rows("logs").len() == 2);
     is_private(&gateway.data());

@@ -111,7 +111,7 @@ fn a_key_does_not_leave_the_machine_in_the_clear() {
     let refused = check(false);
     assert_eq!(refused.code, Some(1));
     assert!(
-        refused.stderr.contains("in the clear") && refused.stderr.contains("insecure: true"),
+        refused.stderr.contains("unencrypted") && refused.stderr.contains("insecure: true"),
         "{}",
         refused.stderr
     );

@@ -327,7 +327,7 @@ const FORBIDDEN: Rejection = Rejection::new(
     "the client's certificate is valid, but its names are not among those that may send here\n",
 );
 const LATER: Rejection =
-    Rejection::new(Refusal::RateLimited, "too many passwords are being checked; send it again later\n");
+    Rejection::new(Refusal::RateLimited, "too many passwords are being checked; retry later\n");
 const TOO_OFTEN: Rejection = Rejection::new(
     Refusal::RateLimited,
     "too many requests from this address had no valid credentials; correct them, and come back later\n",

@@ -31,7 +31,7 @@ pub(crate) fn check(caller: &Caller<'_>) -> Result<(), Rejection> {
     }
 }
 
-const FROM_A_PAGE: &str = "a page in a browser sends this as a form would, and any page could; requests with `Origin` or \
+const FROM_A_PAGE: &str = "this looks like a form submitted by a web page, which any page could send; requests with `Origin` or \
                            `Sec-Fetch-Site` need the protocol's own Content-Type, such as application/x-ndjson\n";
 
 fn comes_from_a_page(caller: &Caller<'_>) -> bool {

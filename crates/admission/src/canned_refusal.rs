@@ -32,7 +32,7 @@ macro_rules! canned_refusals {
 canned_refusals! {
     Memory Memory "no memory is free for this request now; send it again later",
     Share Share "memory is short, and this tenant holds its part of it; send it again later",
-    Quota Disk "the journal's quota is used up by what the sinks have not taken yet; send it again later",
+    Quota Disk "the journal's quota is used up by items that the sinks have not delivered yet; retry later",
     DiskFull Disk "the disk of the journal is full; send it again later",
     DiskFails Disk "the disk of the journal is failing; send it again later",
     Stopping Shutdown "the gateway is stopping; send it again",

@@ -87,11 +87,10 @@ impl Measures {
     }
 }
 
-const DEPTH: Name = Name::plain("bulk_depth", "Items of the bulk engine that wait or are under way");
-const BYTES: Name =
-    Name::bytes("bulk_waiting", "Memory of bodies of the bulk engine that wait or are under way");
+const DEPTH: Name = Name::plain("bulk_depth", "Items of the bulk engine, waiting or in flight");
+const BYTES: Name = Name::bytes("bulk_waiting", "Memory of bodies of the bulk engine, waiting or in flight");
 const AGE: Name = Name::seconds("bulk_oldest", "How long the oldest item of the bulk engine has been there");
-const ITEMS: Name = Name::plain("bulk_items", "Items of the bulk engine, by what became of them");
+const ITEMS: Name = Name::plain("bulk_items", "Items of the bulk engine, by outcome");
 const BATCH: Name = Name::plain("bulk_batch_items", "Items in one request of the bulk engine");
 const LATENCY: Name = Name::seconds("bulk_flush", "How long one request of the bulk engine took");
 

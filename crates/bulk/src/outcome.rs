@@ -141,7 +141,7 @@ impl fmt::Display for Kind {
             Kind::NotFound => "there is no such document",
             Kind::IndexNotFound => "there is no such index",
             Kind::VersionConflict => "the document is in another state than the write expects",
-            Kind::Rejected => "the server had no room for it until the deadline",
+            Kind::Rejected => "the server stayed overloaded until the deadline",
             Kind::Timeout => "it could not be sent before the deadline",
             Kind::Unanswered => "it was sent and not answered, and may have been carried out",
             Kind::Invalid => "the server cannot make sense of it",

@@ -73,7 +73,7 @@ impl Settings {
 
     /// Most bytes outside of the arena for its requests in flight.
     pub fn declared_flights(&self) -> Reservation {
-        let what = "requests of the bulk engine under way";
+        let what = "requests of the bulk engine in flight";
         let lanes = if self.forwards { Lane::WRITES } else { Lane::COUNT };
         let count = (self.flights * lanes) as u64;
         Reservation { owner: "bulk", what, count, each: FLIGHT_BYTES, setting: None }

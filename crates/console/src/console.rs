@@ -93,13 +93,13 @@ const PAGE_HEADERS: [(&str, &str); 5] = [
          frame-ancestors 'none'",
     ),
 ];
-const NOT_FOUND: &str = "nothing is served under this path; there are:\n\
+const NOT_FOUND: &str = "unknown path; valid ones are:\n\
     /status       how the gateway is doing: a page, text or JSON\n\
     /status.json  the same as JSON\n\
     /metrics      all metrics, in the OpenMetrics format\n\
     /health       200 while the process lives, and which sinks failed\n\
     /ready        200 while it takes data, else 503 and the reason\n\
-    /tap          what passes now, a line of JSON an item; ?wait=2s waits for some\n\
+    /tap          passing items, one line of JSON each; ?wait=2s waits for some\n\
     and `tidegate journal forget NAME` asks for DELETE /journal/cursors/NAME\n";
 /// The cursors of sinks: `DELETE` forgets one.
 const CURSORS: &str = "/journal/cursors/";
@@ -140,7 +140,7 @@ impl Console {
             setting: None,
         };
         [
-            line("answers on their way", ANSWERS, LONGEST_ANSWER),
+            line("responses in flight", ANSWERS, LONGEST_ANSWER),
             line("heads of requests", HEADS, LONGEST_HEAD),
             line("snapshot being shown", 1, SNAPSHOT),
         ]
@@ -350,7 +350,7 @@ pub(crate) fn failed(failure: PageError, too_long: &'static str) -> Reply {
         PageError::TooLong => Reply::new(500).text(too_long),
         PageError::Busy => Reply::new(503)
             .retry_after(1)
-            .text("as many answers as the console has memory for are on their way; try again\n"),
+            .text("the console's memory for concurrent responses is used up; try again\n"),
         PageError::Broken => Reply::new(500).text("the answer could not be written; please report this\n"),
     }
 }

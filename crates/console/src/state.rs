@@ -62,15 +62,15 @@ impl Verdict {
         };
         let mut clauses = Vec::new();
         if status.stopping {
-            clauses.push("told to stop, answering what is in flight".to_owned());
+            clauses.push("stopping, answering requests in flight".to_owned());
         }
         clauses.extend(pushing);
         clauses.extend(late.clause());
         if clauses.is_empty() {
             clauses.push(match status.sinks.len() {
-                0 => "what arrives is accepted, and no sink is configured".to_owned(),
-                1 => "what arrives is accepted, and the sink keeps up".to_owned(),
-                _ => "what arrives is accepted, and every sink keeps up".to_owned(),
+                0 => "data is accepted, but no sink is configured".to_owned(),
+                1 => "data is accepted, and the sink keeps up".to_owned(),
+                _ => "data is accepted, and every sink keeps up".to_owned(),
             });
         }
         Verdict { state, reason: clauses.join("; ") }
@@ -81,12 +81,12 @@ impl Verdict {
 fn pushing_back(status: &Status) -> Vec<String> {
     let mut clauses = Vec::new();
     if let Some(trouble) = &status.journal.trouble {
-        clauses.push(format!("the journal takes nothing: {trouble}"));
+        clauses.push(format!("the journal accepts nothing: {trouble}"));
         let holds = status.left_behind.iter().filter(|left| left.items > 0);
         if let Some(left) = holds.max_by_key(|left| left.bytes) {
             let (name, items, command) = (&left.name, HumanCount(left.items), &left.command);
             clauses.push(format!(
-                "`{name}`, which is not configured any more, holds back {items} items: `{command}` lets them go"
+                "`{name}`, which is no longer configured, holds back {items} items: `{command}` drops them"
             ));
         }
     }
@@ -149,7 +149,7 @@ impl<'a> LateSinks<'a> {
             Some(error) if sink.broken => format!("it failed and is started again: {}", error.message),
             Some(error) if sink.retry_at.is_some() => error.message.clone(),
             _ if sink.broken || sink.retry_at.is_some() => "its last attempt failed".to_owned(),
-            _ if self.falls_back(sink) => "it takes less than arrives".to_owned(),
+            _ if self.falls_back(sink) => "it is slower than the incoming data".to_owned(),
             _ => self.catching_up(sink),
         };
         let others = match self.count - 1 {

@@ -161,7 +161,7 @@ impl SyntaxError {
             SyntaxError::Host => "an HTTP/1.1 request needs exactly one valid Host header\n",
             SyntaxError::ContentLength => "Content-Length must be given once, as one number\n",
             SyntaxError::TransferEncoding => {
-                "the only transfer coding taken is 'chunked', given once, and not with HTTP/1.0\n"
+                "the only supported transfer coding is 'chunked', given once, and not with HTTP/1.0\n"
             }
             SyntaxError::TwoLengths => "Content-Length and Transfer-Encoding must not be given together\n",
             SyntaxError::Chunk => "the body breaks the syntax of chunked coding\n",

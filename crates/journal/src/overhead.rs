@@ -40,7 +40,7 @@ impl Settings {
             setting,
         };
         [
-            declared("batches on their way to the disk", self.queue as u64, batch, None),
+            declared("batches being written", self.queue as u64, batch, None),
             declared("threads that write, beside the first", hands as u64 - 1, STACK_BYTES, None),
             declared("sinks' cursors", self.followers as u64, sink, Some("sinks")),
             declared("marks of when records were received", MAX_MARKS as u64, size_of::<Mark>(), None),

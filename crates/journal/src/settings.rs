@@ -95,7 +95,7 @@ pub enum AppendError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DiskError {
     /// The quota is used up by what sinks have not completed yet.
-    #[error("its quota is used up by what sinks have not completed yet")]
+    #[error("its quota is used up by records that sinks have not completed yet")]
     Quota,
     /// The file system is full.
     #[error("the disk is full")]

@@ -44,7 +44,7 @@ impl Shared {
     /// Counts and tells that writing failed.
     pub(crate) fn failed(&self, error: &io::Error) -> DiskError {
         lock(&self.index).counters.write_errors += 1;
-        tracing::warn!(%error, "the journal cannot write: it refuses what comes, and tries again in a second");
+        tracing::warn!(%error, "the journal cannot write: it refuses appends, and retries in a second");
         disk_error(error)
     }
 }

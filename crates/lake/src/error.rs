@@ -44,7 +44,7 @@ pub enum Error {
     #[error("the lake `{}` is being written by another process: stop it, or use another folder", .0.display())]
     Locked(PathBuf),
     /// A file that was just written does not read back as it was written.
-    #[error("`{}` reads back wrong ({what}): the disk or its file system is damaged", path.display())]
+    #[error("`{}` does not read back as written ({what}): the disk or its file system is damaged", path.display())]
     ReadBack {
         /// Which file.
         path: PathBuf,
@@ -65,7 +65,7 @@ pub enum Error {
         known: String,
     },
     /// The query asks for what rows of the table do not have.
-    #[error("the table {table} has no {what}: ask without that, or ask another table")]
+    #[error("the table {table} has no {what}: remove it from the query, or query another table")]
     Condition {
         /// The requested item.
         what: &'static str,

@@ -33,9 +33,9 @@ pub struct SourceBalance {
     pub open: u64,
     /// Items accepted, by signal; signals that did not occur are left out.
     pub items: Vec<(Signal, u64)>,
-    /// Items refused of requests whose others were accepted, by reason; reasons that did not occur are left out.
+    /// Refused items of requests that were otherwise accepted, by reason; reasons that did not occur are left out.
     pub items_refused: Vec<(Refusal, u64)>,
-    /// Bytes of accepted bodies, as they came.
+    /// Bytes of accepted bodies, as received.
     pub bytes: u64,
     /// Items that are forwarded instead of journalled.
     pub forwarded: ForwardedBalance,

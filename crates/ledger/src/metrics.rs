@@ -41,14 +41,14 @@ const RECEIVED: Name = Name::plain("requests_received", "Requests received");
 const ACCEPTED: Name = Name::plain("requests_accepted", "Requests accepted");
 const REFUSED: Name = Name::plain("requests_refused", "Requests refused, by reason");
 const OPEN: Name = Name::plain("requests_open", "Requests received and not yet answered");
-const BYTES: Name = Name::bytes("accepted", "Bytes of accepted bodies, as they came");
+const BYTES: Name = Name::bytes("accepted", "Bytes of accepted bodies, as received");
 const ITEMS: Name = Name::plain("items_accepted", "Items accepted (samples, log records, spans, events)");
 const ITEMS_REFUSED: Name =
-    Name::plain("items_refused", "Items refused of requests whose others were accepted, by reason");
+    Name::plain("items_refused", "Refused items of requests that were otherwise accepted, by reason");
 const FORWARDED: Name =
     Name::plain("items_forwarded", "Items received to be forwarded to a destination, not journalled");
 const FORWARDED_OPEN: Name = Name::plain("items_forwarded_open", "Forwarded items without an answer yet");
-const FORWARDED_FATES: Name = Name::plain("items_forwarded_fates", "Forwarded items, by what became of them");
+const FORWARDED_FATES: Name = Name::plain("items_forwarded_fates", "Forwarded items, by outcome");
 const DELIVERED: Name = Name::plain("sink_items_delivered", "Items that the sink's peer took, over restarts");
 const PASSED: Name = Name::plain(
     "sink_items_passed",
@@ -63,10 +63,9 @@ const DROPPED: Name = Name::plain("sink_items_dropped", "Items dropped by reason
 const TENANT_RECEIVED: Name = Name::plain("tenant_requests_received", "Requests received, by tenant");
 const TENANT_ACCEPTED: Name = Name::plain("tenant_requests_accepted", "Requests accepted, by tenant");
 const TENANT_REFUSED: Name = Name::plain("tenant_requests_refused", "Requests refused, by tenant");
-const TENANT_BYTES: Name =
-    Name::bytes("tenant_accepted", "Bytes of accepted bodies, as they came, by tenant");
+const TENANT_BYTES: Name = Name::bytes("tenant_accepted", "Bytes of accepted bodies, as received, by tenant");
 const TENANT_ITEMS: Name = Name::plain("tenant_items_accepted", "Items accepted, by tenant");
-const DIFFERENCE: Name = Name::plain("books_difference", "What the books lack; anything but 0 is a bug");
+const DIFFERENCE: Name = Name::plain("books_difference", "Difference in the books; anything but 0 is a bug");
 
 fn per_source(
     registry: &Registry,

@@ -35,7 +35,7 @@ pub struct TenantTotals {
     pub open: u64,
     /// Items accepted, in the order of [`Signal::ALL`].
     pub items: [u64; Signal::ALL.len()],
-    /// Bytes of accepted bodies, as they came.
+    /// Bytes of accepted bodies, as received.
     pub bytes: u64,
 }
 

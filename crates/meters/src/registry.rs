@@ -13,7 +13,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 
 const OVERFLOWED: Name = Name::plain(
     "meter_series_overflowed",
-    "How often label values had no room in their family and were counted under `other`",
+    "How often a family was full and label values were counted under `other`",
 );
 
 /// More families than this are published all the same, but their overflows are not.

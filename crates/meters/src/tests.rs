@@ -149,7 +149,7 @@ fn text_follows_the_conventions() {
         emit(["more than announced"], Value::Gauge(8));
     });
     let expected = "\
-# HELP tidegate_meter_series_overflowed How often label values had no room in their family and were counted under `other`.
+# HELP tidegate_meter_series_overflowed How often a family was full and label values were counted under `other`.
 # TYPE tidegate_meter_series_overflowed counter
 # HELP tidegate_requests Requests received.
 # TYPE tidegate_requests counter

@@ -80,7 +80,7 @@ impl Pool {
         };
         [
             line("stacks of the threads for large bodies", threads, STACK_BYTES),
-            line("large bodies being looked at, without their bytes", threads + places, JOB_BYTES),
+            line("large bodies being checked, without their bytes", threads + places, JOB_BYTES),
         ]
     }
 

@@ -41,7 +41,7 @@ impl fmt::Display for Refused {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self.reason {
             Reason::TooLarge => "it is larger than one event may be: raise `event_bytes`, or say less",
-            Reason::Full | Reason::Evicted => "the ring is full of what is more valuable: raise `ring_bytes`",
+            Reason::Full | Reason::Evicted => "the ring is full of more valuable events: raise `ring_bytes`",
             Reason::Shutdown => "the sender was shut down, or is disabled",
             Reason::Unstable => "one of its values showed itself in two different lengths",
             Reason::TooManyOpen => "too many spans are open: raise `open_spans`",

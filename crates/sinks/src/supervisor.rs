@@ -94,7 +94,7 @@ impl Supervisor {
         let stopped = self.stop.is_given();
         let error = match ended {
             Ok(()) if stopped => return None,
-            Ok(()) => "it ended by itself".to_owned(),
+            Ok(()) => "it ended unexpectedly".to_owned(),
             Err(error) => error,
         };
         if stopped {
@@ -109,7 +109,7 @@ impl Supervisor {
             sink = self.name,
             error,
             again_in = ?wait,
-            "the sink failed and is started again; what it has not sent is in the journal"
+            "the sink failed and is restarted; its unsent items are in the journal"
         );
         self.health.broken(&error, SystemTime::now().checked_add(wait));
         Some(wait)

@@ -162,7 +162,7 @@ fn unseen(failed: JobError) -> Rejection {
     match failed {
         JobError::Stopped => Rejection::new(Refusal::Shutdown, "the gateway is stopping; send it again\n"),
         JobError::Panicked(_) => {
-            Rejection::new(Refusal::Internal, "the gateway failed while it looked at the body\n")
+            Rejection::new(Refusal::Internal, "the gateway failed while it checked the body\n")
         }
     }
 }

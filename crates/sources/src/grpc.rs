@@ -47,7 +47,7 @@ pub(crate) fn form(parts: &Parts) -> Option<Result<BodyFormat, Rejection>> {
     let form = match encoding {
         _ if parts.method != http::Method::POST => Err(Rejection::new(Refusal::Method, "a call is a POST\n")),
         _ if !matches!(kind, b"application/grpc" | b"application/grpc+proto") => {
-            Err(Rejection::new(Refusal::Unsupported, "messages are taken in protobuf only\n"))
+            Err(Rejection::new(Refusal::Unsupported, "only protobuf messages are supported\n"))
         }
         None => Err(Rejection::new(Refusal::Unsupported, "grpc-encoding must be gzip, zstd or identity\n")),
         Some(encoding) => Ok(BodyFormat { signal: *signal, encoding, media: Media::Protobuf }),
@@ -98,7 +98,7 @@ impl Prefix {
     pub(crate) fn encoding(self, encoding: Encoding) -> Result<Encoding, CallError> {
         match (self.compressed, encoding) {
             (true, Encoding::Identity) => {
-                Err(broken("the message is marked as compressed, and no grpc-encoding says how\n"))
+                Err(broken("the message is marked as compressed, but the header grpc-encoding is missing\n"))
             }
             (true, encoding) => Ok(encoding),
             (false, _) => Ok(Encoding::Identity),

@@ -238,7 +238,7 @@ impl Service for Http {
     }
 }
 
-const NOTHING: &str = "nothing is served under this path; remote write is taken at /api/v1/write, OTLP at /v1/traces, \
+const NOTHING: &str = "unknown path; remote write is served at /api/v1/write, OTLP at /v1/traces, \
                        /v1/metrics, /v1/logs and /v1development/profiles, documents at /elasticsearch/_bulk, log records in JSON or text at /ingest/logs, and \
                        events of Elastic APM at /intake/v2/events\n";
 

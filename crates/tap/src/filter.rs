@@ -191,7 +191,7 @@ fn signal(value: String) -> Result<Signal, FilterError> {
 }
 
 fn every(value: String) -> Result<u32, FilterError> {
-    let help = "one record of so many: a number from 1 on";
+    let help = "one in this many records: a number from 1 on";
     let number = value.parse().ok().filter(|every| *every > 0);
     number.ok_or(FilterError::Value { name: "every", value, help })
 }

@@ -122,6 +122,6 @@ impl<'a> Items<'a> {
 fn enough(walked: Option<()>) -> RemainingItems {
     match walked {
         Some(()) => RemainingItems::NOTHING,
-        None => RemainingItems::all("of a record 200 items are shown, and 4,096 are looked at"),
+        None => RemainingItems::all("tap shows 200 items of a record, and examines 4,096"),
     }
 }

@@ -36,9 +36,7 @@ struct Inner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TapError {
     /// As many look as can.
-    #[error(
-        "{LOOKS} others are looking, and there is no room for more; try again when one of them has ended"
-    )]
+    #[error("{LOOKS} other taps are open, the most possible; try again when one of them has ended")]
     Taken,
     /// There is one reading of a look at a time.
     #[error("this look is being read already; wait for that answer")]
@@ -47,7 +45,7 @@ pub enum TapError {
     #[error("the memory for a look is in use by requests and sinks; try again")]
     Memory,
     /// The memory is never there.
-    #[error("a look takes {} KiB, and the memory has no room for that; raise `memory`", LOOK_BYTES >> 10)]
+    #[error("a tap needs {} KiB of memory, which is not available; raise `memory`", LOOK_BYTES >> 10)]
     Small,
 }
 

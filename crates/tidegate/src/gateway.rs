@@ -400,13 +400,13 @@ fn tell(recovery: &Recovery) {
         "the journal is open"
     );
     if recovery.torn_bytes > 0 {
-        tracing::info!(bytes = recovery.torn_bytes, "cut a write that was under way, and not acknowledged");
+        tracing::info!(bytes = recovery.torn_bytes, "cut an unfinished write, which was not acknowledged");
     }
     if recovery.damaged_records > 0 || recovery.unreadable_segments > 0 {
         tracing::warn!(
             records = recovery.damaged_records,
             segments = recovery.unreadable_segments,
-            "the journal is damaged; what can be read is kept, and damaged segments are set aside"
+            "the journal is damaged; readable records are kept, and damaged segments are set aside"
         );
     }
     for sink in &recovery.lost_cursors {

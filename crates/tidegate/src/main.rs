@@ -75,7 +75,7 @@ fn run(command: Command) -> Outcome {
         Command::Bench { arguments: _ } => {
             let build = "cargo build --release -p tidegate-bench";
             Err(Failure(format!(
-                "`tidegate bench` is a program of its own: run `tidegate-bench` with the same arguments ({build})"
+                "`tidegate bench` is a separate program: run `tidegate-bench` with the same arguments ({build})"
             )))
         }
     }

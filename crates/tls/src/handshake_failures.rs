@@ -90,11 +90,10 @@ impl HandshakeFailure {
                 "the client has no version or cipher in common with TLS 1.2 and 1.3 as they are spoken here: update it"
             }
             HandshakeFailure::Protocol => {
-                "what the client sends breaks the rules of TLS: see what stands between it and here"
+                "the client violates the TLS protocol: check the proxies between it and the gateway"
             }
             HandshakeFailure::Alert => {
-                "the client refuses what it is shown: give it the authority of `cert_file`, and let it connect by a \
-                 name that the certificate is for"
+                "the client rejects the server certificate: give it the authority of `cert_file`, and let it connect to a name in the certificate"
             }
             HandshakeFailure::Timeout => {
                 "the client did not finish within `limits.header_timeout`: it may be far away, overloaded, or no \

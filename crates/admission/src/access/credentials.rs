@@ -166,7 +166,7 @@ impl Credentials {
             }
             ("bearer" | "api_key", StoredSecret::Password { .. }) => {
                 return Err(
-                    "`pbkdf2-sha256` is for `basic`: what machines send is made by `tidegate token` and kept as `sha256`",
+                    "`pbkdf2-sha256` is only for `basic`; for programs, generate a token with `tidegate token`, which is stored as `sha256`",
                 );
             }
             ("basic", kept) => self.basic.insert(name.into(), (kept, entry)).is_none(),
@@ -340,7 +340,7 @@ impl CredentialOptions {
             };
             if !is_new {
                 return Err(
-                    "what follows the hash is `tenant=…`, `bulk=…` and `indices=…`, each at most once",
+                    "after the hash, only `tenant=…`, `bulk=…` and `indices=…` are allowed, each at most once",
                 );
             }
         }

@@ -60,7 +60,7 @@ pub(super) struct ProcessKey(hmac::Key);
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The system has no random numbers.
-    #[error("drawing a secret: the system gives no random numbers")]
+    #[error("generating a secret: the system provides no random numbers")]
     Random,
     /// It cannot be sent.
     #[error("this cannot be a password: it is empty, longer than 512 bytes, or has control characters")]

@@ -70,5 +70,5 @@ impl Gate {
 const TWICE: &str = "the header `Tidegate-Tenant` is there several times: send it once\n";
 const NO_OPERATORS: &str = "sending again under the tenant that data had needs an operator's token, and the gateway \
                             knows none: set `access.admin_credentials_file`\n";
-const NO_TENANTS: &str = "the gateway has no tenants, and what is sent again has one: set `tenants.header` or another \
+const NO_TENANTS: &str = "the resent item has a tenant, but the gateway has no tenants: set `tenants.header` or another \
                           setting under `tenants`\n";

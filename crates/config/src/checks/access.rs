@@ -14,8 +14,8 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
                 about: vec![vec!["listen".to_owned(), listener.to_string()]],
                 message: format!("`listen.{listener}` ({address}) is reachable from other machines and does not use TLS"),
                 help: format!(
-                    "give a certificate in `listen.tls`{}; or, where the network is trusted or a proxy before tidegate \
-                     speaks TLS, set `listen.insecure: true`",
+                    "configure a certificate in `listen.tls`{}; or, on a trusted network or behind a proxy that terminates TLS, \
+                     set `listen.insecure: true`",
                     if config.listen.tls.is_any_on() { " and name it in `listen.tls.listeners`" } else { "" }
                 ),
             });
@@ -82,13 +82,13 @@ fn admin(config: &Config, clashes: &mut Vec<Clash>) {
     }
     let missing = match (config.access.admin_credentials_file.is_some(), config.listen.insecure) {
         (true, true) => return,
-        (true, false) => "does not speak TLS",
-        (false, true) => "asks nobody for credentials",
-        (false, false) => "neither speaks TLS nor asks for credentials",
+        (true, false) => "does not use TLS",
+        (false, true) => "requires no credentials",
+        (false, false) => "has neither TLS nor credentials",
     };
     clashes.push(Clash {
         about: vec![path(["listen", "admin"])],
-        message: format!("`listen.admin` ({address}) can be reached by others, and {missing}"),
+        message: format!("`listen.admin` ({address}) is reachable from other machines, and {missing}"),
         help: "keep it on 127.0.0.1 and reach it through a tunnel or a proxy; or set `access.admin_credentials_file` and `listen.insecure: true`"
             .to_owned(),
     });

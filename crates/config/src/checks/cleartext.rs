@@ -29,7 +29,7 @@ pub(super) fn check<'a>(
         };
         clashes.push(Clash {
             about: vec![path(["sinks", name.as_str(), setting])],
-            message: format!("`sinks.{name}` would send {what} in the clear, to {}", url.host()),
+            message: format!("`sinks.{name}` would send {what} unencrypted, to {}", url.host()),
             help: "use `https`; or, where the network is trusted, set `insecure: true` for this sink"
                 .to_owned(),
         });

@@ -140,14 +140,14 @@ fn remarks(write: &Write) -> String {
     let mut out = String::new();
     if any(|tenant| tenant.request.series_limit) {
         out.push_str(
-            "# Left out: `series_limit`. Series are not counted; `request_items` counts what is in them.\n",
+            "# Left out: `series_limit`. Series are not counted; `request_items` limits their items.\n",
         );
     }
     if any(|tenant| tenant.request.samples_limit) {
         out.push_str("# `samples_limit` is `request_items`, which counts histograms and exemplars too.\n");
     }
     if any(|tenant| tenant.head_series_limit) || asks.contains(&Anything(true)) {
-        out.push_str("# Left out: `head_series_limit` and what it asks. Who keeps the series limits them.\n");
+        out.push_str("# Left out: `head_series_limit` and its meta-monitoring settings. The store of the series limits them.\n");
     }
     out
 }

@@ -79,7 +79,7 @@ impl FromStr for IndexPattern {
         if text.len() > LONGEST {
             return refuse(
                 format!("this pattern is longer than {LONGEST} bytes"),
-                "use a shorter one: what the fields say needs room in a name of at most 255 bytes",
+                "use a shorter one: with the fields' values the name may have at most 255 bytes",
             );
         }
         let mut pieces = Vec::new();

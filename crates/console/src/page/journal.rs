@@ -15,7 +15,7 @@ pub(super) fn gauge(journal: &Journal) -> Gauge {
 pub(super) fn section(journal: &Journal) -> Section {
     let mut blocks = Vec::new();
     if let Some(trouble) = &journal.trouble {
-        blocks.push(Block::Say(TableCell::new(format!("It takes nothing: {trouble}.")).tone(Tone::Bad)));
+        blocks.push(Block::Say(TableCell::new(format!("It accepts nothing: {trouble}.")).tone(Tone::Bad)));
     }
     blocks.push(Block::Facts(vec![
         ("folder", TableCell::new(&*journal.dir)),

@@ -27,8 +27,7 @@ pub(super) fn section(left: &[LeftBehind]) -> Option<Section> {
             TableCell::new(&*left.command),
         ]
     };
-    let say = "These are not configured any more, and the journal keeps what they have not sent, in case they were \
-               renamed or come back.";
+    let say = "These sinks are no longer configured. The journal keeps their unsent items, in case they were renamed or return.";
     Some(Section {
         title: "Left behind",
         blocks: vec![

@@ -51,7 +51,7 @@ fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, TableCell)> {
         let records = Plural(waiting.records, "record");
         let since = moment(waiting.since, now);
         let text = format!("{}: {held} of {records}, since {since}: {}", waiting.index, waiting.reason);
-        facts.push(("index that takes nothing", TableCell::new(text).tone(Tone::Bad)));
+        facts.push(("unavailable index", TableCell::new(text).tone(Tone::Bad)));
     }
     if let Some(at) = sink.retry_at {
         facts.push(("next attempt", TableCell::new(moment(at, now))));
@@ -86,7 +86,7 @@ fn delivered(sink: &Sink) -> TableCell {
 
 fn requests(sink: &Sink) -> TableCell {
     TableCell::new(format!(
-        "{} done with {}, {} failed, {} under way",
+        "{} done with {}, {} failed, {} in flight",
         HumanCount(sink.requests),
         Bytes(sink.bytes),
         HumanCount(sink.failures),

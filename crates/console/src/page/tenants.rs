@@ -5,8 +5,7 @@ use crate::human::HumanCount;
 use crate::status::{Tenant, Tenants};
 
 pub(super) fn section(tenants: &Tenants) -> Section {
-    let known =
-        format!("{} of at most {} are told apart", HumanCount(tenants.known), HumanCount(tenants.most));
+    let known = format!("{} of at most {} tracked", HumanCount(tenants.known), HumanCount(tenants.most));
     let full = tenants.known >= tenants.most;
     let known = if full { format!("{known}; later ones share the entry `other`") } else { known };
     let blocks = vec![

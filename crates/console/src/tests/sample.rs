@@ -19,7 +19,8 @@ pub(super) fn now() -> SystemTime {
 /// The journal is full because one sink of two has been failing for three hours.
 pub(super) fn troubled() -> Status {
     let mut status = healthy();
-    status.journal.trouble = Some("its quota is used up by what sinks have not completed yet".to_owned());
+    status.journal.trouble =
+        Some("its quota is used up by records that sinks have not completed yet".to_owned());
     status.journal.bytes = status.journal.quota;
     status.journal.segments = 320;
     status.journal.full_in = Some(Duration::ZERO);

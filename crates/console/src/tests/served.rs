@@ -251,7 +251,7 @@ fn metrics_are_never_cut() {
     assert_eq!(answer.status, 500);
 }
 
-/// When answers on their way hold all the memory there is for them, the next is refused with a delay, and
+/// When responses in flight hold all the memory there is for them, the next is refused with a delay, and
 /// heads are still received; when they are gone, it is answered.
 #[test]
 fn too_many_answers_at_a_time_are_refused() {
@@ -279,7 +279,7 @@ fn a_cursor_is_forgotten_on_request_only() {
         ("DELETE /journal/cursors/lake".to_owned(), 409, "configured"),
         ("DELETE /journal/cursors/none".to_owned(), 404, "no such cursor"),
         ("DELETE /journal/cursors/busy".to_owned(), 503, "try again"),
-        ("DELETE /journal/cursors/a%2fb".to_owned(), 404, "nothing is served"),
+        ("DELETE /journal/cursors/a%2fb".to_owned(), 404, "unknown path"),
         ("GET /journal/cursors/old".to_owned(), 405, "use DELETE"),
         ("POST /journal/cursors/old".to_owned(), 405, "use DELETE"),
         ("DELETE /status".to_owned(), 405, "use GET"),

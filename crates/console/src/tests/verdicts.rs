@@ -17,12 +17,12 @@ fn assert_verdict(status: &Status, state: State, reason: &str) {
 
 #[test]
 fn what_keeps_up_flows() {
-    assert_verdict(&healthy(), State::Flowing, "what arrives is accepted, and every sink keeps up");
+    assert_verdict(&healthy(), State::Flowing, "data is accepted, and every sink keeps up");
     let mut status = healthy();
     status.sinks.truncate(1);
-    assert_verdict(&status, State::Flowing, "what arrives is accepted, and the sink keeps up");
+    assert_verdict(&status, State::Flowing, "data is accepted, and the sink keeps up");
     status.sinks.clear();
-    assert_verdict(&status, State::Flowing, "what arrives is accepted, and no sink is configured");
+    assert_verdict(&status, State::Flowing, "data is accepted, but no sink is configured");
 }
 
 /// A usual delay of a sink is not late: a lake collects rows before it closes a file.
@@ -65,7 +65,7 @@ fn a_sink_slower_than_what_arrives_spills() {
     assert_verdict(
         &status,
         State::Spilling,
-        "sink `upstream` is 1 min 30 s behind: it takes less than arrives",
+        "sink `upstream` is 1 min 30 s behind: it is slower than the incoming data",
     );
 }
 
@@ -96,9 +96,9 @@ fn the_worst_sink_is_named() {
 /// Each thing that can be used up pushes back, and is named.
 #[test]
 fn what_is_used_up_pushes_back() {
-    let reason = "the journal takes nothing: its quota is used up by what sinks have not completed yet; \
-                  `old`, which is not configured any more, holds back 12,000 items: \
-                  `tidegate journal forget old` lets them go; \
+    let reason = "the journal accepts nothing: its quota is used up by records that sinks have not completed yet; \
+                  `old`, which is no longer configured, holds back 12,000 items: \
+                  `tidegate journal forget old` drops them; \
                   sink `upstream` is 3 h behind: connecting to 127.0.0.1:9090: connection refused";
     assert_verdict(&troubled(), State::PushingBack, reason);
 
@@ -132,5 +132,5 @@ fn who_was_told_to_stop_stops() {
     status.stopping = true;
     let verdict = Verdict::of(&status);
     assert_eq!(verdict.state, State::Stopping);
-    assert!(verdict.reason.starts_with("told to stop, answering what is in flight; sink `upstream` is"));
+    assert!(verdict.reason.starts_with("stopping, answering requests in flight; sink `upstream` is"));
 }

@@ -36,7 +36,7 @@ impl Writer {
         self.obey_quota(wanted)?;
         self.begin_segment(wanted, need).map_err(|error| {
             lock(&self.shared.index).counters.write_errors += 1;
-            tracing::warn!(%error, "the journal cannot begin a segment: it refuses what comes");
+            tracing::warn!(%error, "the journal cannot begin a segment: it refuses appends");
             disk_error(&error)
         })
     }

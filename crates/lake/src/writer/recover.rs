@@ -104,7 +104,7 @@ impl Writer {
             self.durable = self.durable.max(mine.map(|line| line.last).max());
             if manifest.damaged > 0 {
                 // One of the lines that cannot be read may name them.
-                tracing::warn!(%hour, lines = manifest.damaged, "kept files that a damaged manifest does not name");
+                tracing::warn!(%hour, lines = manifest.damaged, "kept files that are missing from a damaged manifest");
                 continue;
             }
             for table in Table::ALL {
@@ -138,7 +138,7 @@ fn tighten(layout: &Layout, access: Access) {
     let found = tidegate_files::tighten(layout.root(), access);
     let lake = layout.root().display();
     if found.changed > 0 {
-        tracing::warn!(%lake, changed = found.changed, "took from others what they could read of the lake");
+        tracing::warn!(%lake, changed = found.changed, "removed other users' access to files of the lake");
     }
     if let Some((path, error)) = found.first_kept {
         let path = path.display();

@@ -286,8 +286,7 @@ impl Builder {
             }
             if let Some(meant) = own.filter(|own| own == GRPC || own == JSON) {
                 self.warnings.push(format!(
-                    "{name}: `{meant}` is not spoken here; protobuf over HTTP is sent instead{}. Set \
-                     http/protobuf, and an endpoint that takes it",
+                    "{name}: `{meant}` is not supported; using protobuf over HTTP instead{}. Set http/protobuf, and an endpoint that accepts it",
                     if meant == GRPC { ", to port 4318 where 4317 is named" } else { "" }
                 ));
             }

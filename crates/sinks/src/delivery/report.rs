@@ -51,8 +51,8 @@ impl DeliveryReport {
     pub(crate) fn accepted_in_part(&mut self, rejected: u64, words: &str) {
         let says = if words.is_empty() { "nothing about it" } else { words };
         let text = match rejected {
-            0 => format!("the peer took a request and warns: {says}"),
-            _ => format!("the peer took a request but for {rejected} items, and says: {says}"),
+            0 => format!("the peer accepted a request with a warning: {says}"),
+            _ => format!("the peer accepted a request but rejected {rejected} of its items: {says}"),
         };
         self.health.noted(&text);
         if is_time(&mut self.rejection_logged) {
@@ -79,7 +79,7 @@ impl DeliveryReport {
         self.health.resent(items);
     }
 
-    /// Documents wait for an index that takes nothing now; the peer works.
+    /// Documents wait for an unavailable index now; the peer works.
     pub(crate) fn held_up(&mut self, documents: u64, error: &str, indexes: &str) {
         if is_time(&mut self.index_logged) {
             tracing::warn!(
@@ -87,7 +87,7 @@ impl DeliveryReport {
                 indexes,
                 documents,
                 error,
-                "an index takes nothing now; its documents wait behind the others"
+                "an index is unavailable; its documents wait, the others go on"
             );
         }
         self.health.noted(error);
@@ -107,7 +107,7 @@ impl DeliveryReport {
                 sink = self.sink,
                 items,
                 answer = reason,
-                "the peer rejects items; they are kept, see `tidegate journal dead-letters`"
+                "the peer rejects items; they become dead letters, see `tidegate journal dead-letters`"
             );
         }
     }
@@ -116,7 +116,7 @@ impl DeliveryReport {
     pub(crate) fn keep(&self, meta: &Meta, body: &[u8], reason: &str) {
         let letter = DeadLetter { sink: &self.sink, reason, meta, body };
         if let Err(error) = self.dead_letters.add(letter) {
-            tracing::error!(sink = self.sink, %error, "rejected items could not be kept with the dead letters");
+            tracing::error!(sink = self.sink, %error, "rejected items could not be written to the dead letters");
         }
     }
 

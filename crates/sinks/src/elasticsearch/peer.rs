@@ -26,7 +26,7 @@ const BUFFER: usize = 64 << 10;
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 /// The most bytes of a refusal that are kept, for people.
 const MAX_EXCERPT: usize = 512;
-/// How many times a request's time there is in that which a node may wait for an index that takes nothing: its own
+/// How many times a request's time there is in that which a node may wait for an unavailable index: its own
 /// minute would have every request with one such document end without an answer.
 const MAX_WAIT_FACTOR: u32 = 4;
 /// The requested fields of an answer: those that are read.

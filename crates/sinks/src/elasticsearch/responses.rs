@@ -293,7 +293,7 @@ impl BulkProtocol {
         }
         if pressed > 0 {
             let words =
-                reply.later.clone().unwrap_or_else(|| "the answer does not say what became of it".to_owned());
+                reply.later.clone().unwrap_or_else(|| "the answer does not contain its result".to_owned());
             if tally.done == 0 && tally.unavailable == 0 {
                 pipeline.endpoint_failed(reservation, None, later, &words);
             } else {

@@ -283,7 +283,7 @@ impl Exchange {
                 %status,
                 items = request.items,
                 answer = text,
-                "the peer rejects a request, or a part of it; it is kept, see `tidegate journal dead-letters`"
+                "the peer rejects a request, or a part of it; it becomes a dead letter, see `tidegate journal dead-letters`"
             );
         }
         let protocol = match request.version {
@@ -295,7 +295,7 @@ impl Exchange {
         let reason = format!("{status}: {text}");
         let letter = DeadLetter { sink: &self.sink, reason: &reason, meta: &meta, body: &request.body };
         if let Err(error) = self.dead_letters.add(letter) {
-            tracing::error!(sink = self.sink, %error, "a rejected request could not be kept with the dead letters");
+            tracing::error!(sink = self.sink, %error, "a rejected request could not be written to the dead letters");
         }
     }
 
@@ -365,8 +365,7 @@ impl Exchange {
             tracing::warn!(
                 sink = self.sink,
                 url = %Shown(&self.uri(turn)),
-                "the peer takes no native histograms; they are dropped. Start it with --enable-feature=native-histograms \
-                 if it is to have them"
+                "the peer does not accept native histograms; they are dropped. To enable them, start it with --enable-feature=native-histograms"
             );
             self.floats_until = Some(Instant::now() + ASK_AGAIN);
             return AnswerVerdict::Final(RequestVerdict::NoHistograms);

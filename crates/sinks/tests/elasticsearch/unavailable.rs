@@ -1,4 +1,4 @@
-//! Promise: an index that takes nothing holds up its own documents, and nothing else.
+//! Promise: an unavailable index holds up its own documents, and nothing else.
 
 use crate::node::{Answer, Node};
 use crate::rig::{PART, Rig, SECOND, settings};

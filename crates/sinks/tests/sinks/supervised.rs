@@ -97,7 +97,7 @@ async fn what_ends_by_itself_or_does_not_start_is_tried_again() {
     let begun = tokio::time::Instant::now();
     Supervisor::new(NAME, health.clone(), stop).waiting(SECOND, 60 * SECOND).run(None, start).await;
     assert_eq!((starts.get(), health.activity().restarts), (5, 4));
-    assert_eq!(health.trouble().last_error.as_deref(), Some("it ended by itself"));
+    assert_eq!(health.trouble().last_error.as_deref(), Some("it ended unexpectedly"));
     let took = begun.elapsed();
     assert!((7 * SECOND..=15 * SECOND).contains(&took), "waits of 1, 2, 4 and 8 s with jitter: {took:?}");
 }

@@ -31,12 +31,10 @@ pub struct AgentSettings {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSettings {
     /// There are too many of them.
-    #[error(
-        "settings for agents are kept for {MOST} services and environments, and these are {0}; remove some"
-    )]
+    #[error("at most {MOST} services and environments may have agent settings, but {0} have; remove some")]
     TooMany(usize),
     /// They are too long.
-    #[error("the settings for the agents of {0:?} have {1} bytes; at most {LONGEST_ANSWER} can be told")]
+    #[error("the settings for the agents of {0:?} have {1} bytes; at most {LONGEST_ANSWER} can be sent")]
     TooLong(String, usize),
 }
 

@@ -17,7 +17,7 @@ const MOST_RATIO: usize = 256;
 const LONG: usize = 8 << 20;
 
 const UNHEARD: &str =
-    "without credentials only agents in browsers are heard; see `sources.elastic_apm.rum.anonymous_agents`\n";
+    "without credentials only browser agents are accepted; see `sources.elastic_apm.rum.anonymous_agents`\n";
 
 /// The result of a body.
 pub(super) enum BodyVerdict {

@@ -136,8 +136,7 @@ pub(super) fn form(
     let refused = |reason, words| Err((Rejection::new(reason, words), AnswerFormat::Intake { json }));
     let is_rum = place.is_of_browsers();
     if is_rum && rum.is_none() {
-        let words =
-            "RUM endpoint is disabled; set `sources.elastic_apm.rum.enabled` to take what browsers send\n";
+        let words = "RUM endpoint is disabled; set `sources.elastic_apm.rum.enabled` to accept events from browsers\n";
         return refused(Refusal::Forbidden, words);
     }
     if is_rum && head.method() == "OPTIONS" {
@@ -188,7 +187,7 @@ fn encoding(head: &Head<'_>) -> Result<Option<Encoding>, (Refusal, &'static str)
         return Err((Refusal::Headers, "Content-Type and Content-Encoding may be given once\n"));
     };
     if content_type.is_some_and(|value| !contains(value, b"application/x-ndjson")) {
-        return Err((Refusal::Unsupported, "invalid content-type: application/x-ndjson is what is taken\n"));
+        return Err((Refusal::Unsupported, "invalid content-type: send application/x-ndjson\n"));
     }
     match encoding.unwrap_or_default() {
         name if name.eq_ignore_ascii_case(b"gzip") => Ok(Some(Encoding::Gzip)),

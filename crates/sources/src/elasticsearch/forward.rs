@@ -415,7 +415,7 @@ fn judged(failure: Failure) -> Result<Element, Lost> {
     }
 }
 
-const UNREACHABLE: &str = "the destination cannot be reached; send it again later\n";
+const UNREACHABLE: &str = "the destination cannot be reached; retry later\n";
 
 impl Lost {
     /// Status, type and reason of an item's error.
@@ -423,7 +423,7 @@ impl Lost {
         const REJECTED: &str = "es_rejected_execution_exception";
         const UNAVAILABLE: &str = "unavailable_shards_exception";
         match self {
-            Lost::Busy(_) => (429, REJECTED, "the destination takes no more items now; send it again later"),
+            Lost::Busy(_) => (429, REJECTED, "the destination accepts no more items now; retry later"),
             Lost::Late => {
                 (503, UNAVAILABLE, "it could not be sent to the destination in time; send it again later")
             }
@@ -446,7 +446,7 @@ impl Lost {
     fn refused(self, gate: &Gate) -> Rejection {
         const STOPPING: &str = "the gateway is stopping; send it again\n";
         let words = match self {
-            Lost::Busy(_) => "the destination takes no more items now; send it again later\n",
+            Lost::Busy(_) => "the destination accepts no more items now; retry later\n",
             Lost::Late => "the items could not be sent to the destination in time; send them again later\n",
             Lost::Unanswered => {
                 "the items were sent to the destination, which did not respond; they may have been carried out\n"

@@ -64,8 +64,7 @@ const ALL: &str = "_all";
 /// The headers of an answer to another method than a `_bulk` has.
 pub(crate) const ALLOWED: &[(&str, &str)] = &[("Allow", "POST, PUT"), ("X-Elastic-Product", "Elasticsearch")];
 
-const NOTHING: &str = "no handler found: here are `_bulk` and what clients ask before they send; documents are \
-                       searched for where they were forwarded to\n";
+const NOTHING: &str = "no handler found: tidegate serves `_bulk` and the requests that clients make before it; search the documents in the destination cluster\n";
 
 impl RequestHead {
     /// The form of a request to `path`, in front of which are `prefix` bytes.

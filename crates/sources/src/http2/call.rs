@@ -78,7 +78,7 @@ async fn outcome(
         }
         let Some(deadline) = deadline else { return Poll::Pending };
         way.poll_until(context, deadline).map(|()| {
-            let words = "the deadline that the call came with has passed\n";
+            let words = "the call's deadline has passed\n";
             Err(Rejection::new(Refusal::Timeout, words).into())
         })
     })

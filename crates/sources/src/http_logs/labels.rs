@@ -54,7 +54,7 @@ impl Labels {
 }
 
 const FORM: &str = "labels are given as `label.NAME=VALUE` in the query, or as `X-Tidegate-Labels: NAME=VALUE,NAME=VALUE`, \
-                    in UTF-8 and with percent escapes for what cannot stand there\n";
+                    in UTF-8, percent-encoded where needed\n";
 
 fn refused(words: &'static str) -> Rejection {
     Rejection::new(Refusal::Headers, words)

@@ -57,7 +57,7 @@ impl BodyFormat {
             return Err((Rejection::new(Refusal::Unsupported, words), answered));
         };
         if (signal, media) == (Signal::Profiles, Media::Json) {
-            let words = "profiles are taken in protobuf only: their schema still changes\n";
+            let words = "profiles are supported in protobuf only: their JSON schema still changes\n";
             return Err((Rejection::new(Refusal::Unsupported, words), answered));
         }
         let Some(encoding) = encoding.map_or(Some(Encoding::Identity), encoding_over_http) else {

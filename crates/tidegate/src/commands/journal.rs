@@ -67,7 +67,7 @@ fn ls(args: &DataArgs) -> Outcome {
     }
     for (name, bytes) in &journal.kept {
         text.push_str(&format!(
-            "{name:<32} {:>12} {:>10} {:>10}  kept to be looked at\n",
+            "{name:<32} {:>12} {:>10} {:>10}  kept for inspection\n",
             "",
             "",
             Bytes(*bytes)
@@ -143,7 +143,7 @@ fn verify(args: &DataArgs) -> Outcome {
         return Ok(());
     }
     Err(Failure(format!(
-        "the journal at {} has {} damaged places and lacks {} records with {} items; what can be read is delivered",
+        "the journal at {} has {} damaged positions and lacks {} records with {} items; the readable ones are delivered",
         folder.display(),
         report.wrong,
         report.missing_records,
@@ -169,10 +169,7 @@ fn forget(args: &ForgetArgs) -> Outcome {
         )));
     };
     journal.forget(&args.sink)?;
-    Ok(output::print(&format!(
-        "forgot `{}`, which had {} items still to send\n",
-        args.sink, queued.lag_items
-    ))?)
+    Ok(output::print(&format!("forgot `{}`, which had {} unsent items\n", args.sink, queued.lag_items))?)
 }
 
 /// Asks the running gateway, which is the process `pid` where that is known: another one must not do it.
@@ -193,7 +190,7 @@ fn forget_online(args: &ForgetArgs, pid: Option<String>) -> Outcome {
     })?;
     let said = body.trim_end();
     match status {
-        200 => Ok(output::print(&format!("forgot `{sink}`, which had {said} items still to send\n"))?),
+        200 => Ok(output::print(&format!("forgot `{sink}`, which had {said} unsent items\n"))?),
         401 => Err(Failure(format!("{said}: name the file with a token in --admin-token-file"))),
         _ => Err(Failure(format!("the gateway at {address} did not forget `{sink}`: {said}"))),
     }

@@ -71,8 +71,7 @@ fn time(microseconds: i64) -> String {
 }
 
 /// For who looks sooner than there can be something.
-const NO_ROWS: &str = "no rows; what came last is seen when its file is finished: after the sink's `file_age`, a minute \
-                       if nothing else is configured, or when the gateway is stopped";
+const NO_ROWS: &str = "no rows; the latest rows appear when their file is finished: after the sink's `file_age`, a minute by default, or when the gateway is stopped";
 
 fn cat(args: &CatArgs) -> Outcome {
     // With `--trace`, show its spans.
@@ -203,7 +202,7 @@ fn verify(args: &DataArgs) -> Outcome {
     let mut out = io::stdout().lock();
     writeln!(out, "{} files, {} rows, {} are sound", report.files, report.rows, Bytes(report.bytes))?;
     for orphan in &report.orphans {
-        writeln!(out, "not in a manifest (a commit under way, or left by a crash): {}", plain(orphan))?;
+        writeln!(out, "not in a manifest (a commit in progress, or left by a crash): {}", plain(orphan))?;
     }
     for (path, problem) in &report.problems {
         writeln!(out, "{}: {}", plain(path), tidegate_plain::line(problem))?;

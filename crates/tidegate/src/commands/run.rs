@@ -37,8 +37,7 @@ pub(crate) fn until_told(mut signals: Signals, args: &ConfigArgs, gateway: Gatew
                 if !waiting.is_empty() {
                     tracing::warn!(
                         settings = waiting.join(", "),
-                        "what can change while running is {CHANGES}; these settings have changed too, and are as \
-                         they were until tidegate is restarted"
+                        "only {CHANGES} can change while running; these settings have changed too, and take effect when tidegate is restarted"
                     );
                 }
             }
@@ -54,7 +53,7 @@ pub(crate) fn until_told(mut signals: Signals, args: &ConfigArgs, gateway: Gatew
             std::process::exit(1);
         }
     });
-    tracing::info!("stopping: answering what is in flight");
+    tracing::info!("stopping: answering requests in flight");
     if gateway.stop() {
         tracing::info!("stopped");
         return Ok(());

@@ -34,7 +34,7 @@ pub(crate) fn tap(args: &TapArgs) -> Outcome {
                 Ok(()) => {}
                 // The reader of a pipe has seen enough.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break Ok(()),
-                Err(error) => break Err(Failure(format!("printing what was seen: {error}"))),
+                Err(error) => break Err(Failure(format!("printing items: {error}"))),
             },
             Ok(Answer::Later(words)) => {
                 output::error(&words);
@@ -96,8 +96,7 @@ impl SkippedItems {
         }
         (self.said, self.last) = (now, Some(Instant::now()));
         let words = format!(
-            "so far {} records passed that were not caught, and {} items had no room in an answer; \
-             --every N, --signal and --source show fewer",
+            "so far {} records were not caught, and {} items did not fit into a response; use --every N, --signal or --source to select fewer",
             self.records, self.lines
         );
         output::error(&words);
@@ -181,7 +180,7 @@ fn ask(admin: &mut Admin, look: &TapFilter) -> io::Result<Answer> {
         200 => Answer::Lines(body),
         401 => Answer::No(format!("{}: name the file with a token in --admin-token-file", body.trim_end())),
         409 | 429 | 503 => Answer::Later(body),
-        404 if body.starts_with("nothing is served") => {
+        404 if body.starts_with("unknown path") || body.starts_with("nothing is served") => {
             return Err(invalid("it has no /tap, so it is another program or an older version"));
         }
         _ => Answer::No(body),

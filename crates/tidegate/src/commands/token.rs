@@ -34,7 +34,7 @@ pub(crate) fn token(args: &TokenArgs) -> Outcome {
     if !chosen {
         output::print(&format!("{}\n", made.secret))?;
         output::error(
-            "the line above is the secret: it is shown once and kept nowhere; the one below is for the file",
+            "the line above is the secret: it is shown only once and not stored; the line below is for the credentials file",
         );
     }
     output::print(&format!("{line}\n"))?;

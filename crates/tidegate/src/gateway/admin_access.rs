@@ -43,15 +43,13 @@ impl AdminAccess {
         }
         if !is_old && !self.is_ours(host_of(head.host())) {
             return Err(Reply::new(421).content(format!(
-                "the header `Host` names {:.200}, and this address is asked as localhost, by an address of its own, or by \
-                 a name in `listen.admin_hosts`; if that name is this gateway's, add it there\n",
+                "the header `Host` names {:.200}, but this address answers only to localhost, its own addresses, and the names in `listen.admin_hosts`; if that name is this gateway's, add it there\n",
                 head.host()
             )));
         }
         if comes_from_afar(head) {
             return Err(Reply::new(403).text(
-                "a page of another site asks for this in a browser, which is not answered; type the address, or follow \
-                 a link to /status\n",
+                "requests from other sites' pages are refused; type the address, or follow a link to /status\n",
             ));
         }
         Ok(())

@@ -170,8 +170,7 @@ fn read(text: &str) -> Option<Deliverable> {
 
 fn unreadable(file: &Path) -> Failure {
     Failure(format!(
-        "{} is not what this version of tidegate writes: was the data folder used by a newer one? If nothing is queued in \
-         the journal, the file may be removed",
+        "{} was not written by this version of tidegate: was the data folder used by a newer one? If nothing is queued in the journal, you may remove the file",
         file.display()
     ))
 }

@@ -26,7 +26,7 @@ pub(super) fn prepare(data: &Path) -> Result<(), Failure> {
 fn tell(data: &Path, found: Tightened) {
     let data = data.display();
     if found.changed > 0 {
-        tracing::warn!(%data, changed = found.changed, "took from others what they could read of the data folder");
+        tracing::warn!(%data, changed = found.changed, "removed other users' access to the data folder");
     }
     if let Some((path, error)) = found.first_kept {
         let path = path.display();
@@ -34,7 +34,7 @@ fn tell(data: &Path, found: Tightened) {
     }
     if let Some(link) = found.link {
         let link = link.display();
-        tracing::warn!(%data, %link, "there is a link in the data folder: see who can read what it points to");
+        tracing::warn!(%data, %link, "there is a symbolic link in the data folder: check who can read its target");
     }
 }
 

@@ -190,7 +190,7 @@ impl Serve for Admin {
     fn count_turned_away(&self) {}
 
     fn one_too_many(&self) -> Option<Reply> {
-        let words = "as many connections as the console takes are open; try again\n";
+        let words = "the console's connection limit is reached; try again\n";
         Some(answer(Rejection::new(Refusal::Connections, words).retry_after(1), AnswerFormat::Http))
     }
 

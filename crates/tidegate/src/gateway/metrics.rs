@@ -18,7 +18,7 @@ const RESIDENT: Name = Name::bytes("memory_resident", "Resident memory of the pr
 const PEAK: Name = Name::bytes("memory_resident_peak", "The most that was ever resident");
 const HEAP: Name = Name::bytes("memory_heap_live", "Heap that is allocated and not freed");
 const ALLOCATIONS: Name = Name::plain("heap_allocations", "Times that heap was allocated");
-const DECLARED: Name = Name::bytes("memory_declared", "What everything but payload may take");
+const DECLARED: Name = Name::bytes("memory_declared", "Limit on everything but payload");
 const KEPT: Name = Name::bytes(
     "memory_kept_by_kernel",
     "Pages that the kernel did not take back: charged for good, and 0 on a kernel that is well",
@@ -28,10 +28,9 @@ const SHARE: Name = Name::bytes("memory_share_used", "Payload charged to each sh
 const SHARE_WAITING: Name = Name::plain("memory_share_waiting", "Charges that wait, by share");
 const CONNECTIONS: Name = Name::plain("connections_open", "Open connections to the sources");
 const HANDSHAKES: Name = Name::plain("tls_handshakes", "TLS handshakes that became connections");
-const HANDSHAKES_FAILED: Name =
-    Name::plain("tls_handshakes_failed", "TLS handshakes that came to nothing, by reason");
-const JOURNAL_BYTES: Name = Name::bytes("journal_size", "What the journal takes on disk");
-const JOURNAL_QUOTA: Name = Name::bytes("journal_quota", "What the journal may take on disk");
+const HANDSHAKES_FAILED: Name = Name::plain("tls_handshakes_failed", "Failed TLS handshakes, by reason");
+const JOURNAL_BYTES: Name = Name::bytes("journal_size", "Size of the journal on disk");
+const JOURNAL_QUOTA: Name = Name::bytes("journal_quota", "Quota of the journal on disk");
 const JOURNAL_SYNCS: Name = Name::plain("journal_syncs", "Times that data was synced");
 const JOURNAL_SYNC_TIME: Name = Name::seconds("journal_sync", "Time that syncs took");
 const JOURNAL_ERRORS: Name = Name::plain("journal_write_errors", "Writes and syncs that failed");

@@ -168,7 +168,7 @@ fn declare(
     Pool::declared(pool, POOL_PLACES).into_iter().for_each(|declared| plan.declare(declared));
     plan.declare(line("pool", "scratch of a thread", pool as u64, bodies));
     let turns = Http2::WORKER_BYTES as u64;
-    plan.declare(line("workers", "frames of HTTP/2 being looked at", workers as u64, turns));
+    plan.declare(line("workers", "HTTP/2 frames being parsed", workers as u64, turns));
     let parked = line(
         "connections",
         "a parked connection; HTTP/2 counts as seventeen",
@@ -203,7 +203,7 @@ fn declare(
     let of_sinks = config.sinks.values().flat_map(|sink| kinds::of(sink).declared());
     of_sinks.for_each(|declared| plan.declare(declared));
     destination::declare(plan, config);
-    plan.declare(line("rest", "configuration, log, and what else is small", 1, MIB));
+    plan.declare(line("rest", "configuration, log, and other small things", 1, MIB));
     plan.declare(line("allocator", "freed memory that is not back yet, and rounding", 1, 2 * MIB));
 }
 

@@ -109,6 +109,6 @@ fn told<E: std::fmt::Display>(what: &'static str, read: Result<bool, E>) {
     match read {
         Ok(false) => {}
         Ok(true) => tracing::info!(what, "read again"),
-        Err(error) => tracing::error!(what, "what was known before is kept: {error}"),
+        Err(error) => tracing::error!(what, "the previous version stays in use: {error}"),
     }
 }

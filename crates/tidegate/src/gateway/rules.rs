@@ -22,8 +22,7 @@ const CHANGEABLE: [&str; 6] = [
 
 /// A description of the changes that apply while running: [`CHANGEABLE`], and those that other parts apply.
 pub(crate) const CHANGES: &str = "`sinks`, `limits.sources`, `limits.connections_per_peer`, `tenants.limits`, \
-                                  `tenants.indices`, `tenants.overrides`, `access.bulk`, and what files of \
-                                  certificates and credentials say";
+                                  `tenants.indices`, `tenants.overrides`, `access.bulk`, and the contents of certificate and credentials files";
 
 /// Whether a setting that differs needs no restart.
 pub(super) fn is_changeable(setting: &str) -> bool {

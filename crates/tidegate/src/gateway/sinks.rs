@@ -271,8 +271,7 @@ impl SinkServices {
             if !sinks.keys().any(|known| known.as_str() == name) {
                 tracing::warn!(
                     sink = name,
-                    "the journal has a cursor for a sink that is not configured, and keeps what it has not sent; \
-                     if the sink is gone for good, run `tidegate journal forget {name}`"
+                    "the journal has a cursor for a sink that is not configured, and keeps its unsent items; if the sink was removed for good, run `tidegate journal forget {name}`"
                 );
             }
         }
@@ -300,7 +299,7 @@ pub(crate) fn stop_all(mut sinks: Vec<RunningSink>, deadline: Instant) -> Vec<Ru
         if !sink.is_finished() {
             tracing::warn!(
                 sink = sink.name,
-                "the sink did not stop in time; what it has not sent is in the journal"
+                "the sink did not stop in time; its unsent items are in the journal"
             );
         }
     }

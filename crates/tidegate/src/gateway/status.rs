@@ -104,7 +104,7 @@ impl Gateway for StatusView {
         let items = cursor.lag_items;
         match self.journal.forget(sink) {
             Ok(true) => {
-                tracing::warn!(sink, items, "forgot a sink that is not configured, and what it had not sent");
+                tracing::warn!(sink, items, "forgot a sink that is not configured, with its unsent items");
                 Ok(items)
             }
             Ok(false) => Err(ForgetError::Later(format!(

@@ -79,8 +79,7 @@ impl Drop for PeriodicThread {
 /// Ends the process because `gone` is.
 pub(crate) fn leave(gone: &str) {
     let message = format!(
-        "{gone} ended unexpectedly (the log before this says why), and cannot be started again within the \
-         process; leaving, so that whoever started tidegate starts it again. Nothing acknowledged is lost"
+        "{gone} ended unexpectedly (the log before this says why), and cannot be restarted within the process; exiting, so that the process supervisor restarts tidegate. Nothing acknowledged is lost"
     );
     if !crate::logging::is_json_only() {
         tracing::error!("{message}");

@@ -76,7 +76,7 @@ fn told_of_kept(arenas: &[&Arena], before: u64) -> u64 {
             times,
             bytes,
             "the kernel does not take pages back (`madvise`); they stay charged, and there is less memory for requests: \
-             restart, and look for what forbids the call"
+             restart, and find out what forbids the call"
         );
     }
     times

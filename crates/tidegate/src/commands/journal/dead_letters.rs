@@ -77,7 +77,7 @@ pub(super) fn resend(args: &ResendArgs) -> Outcome {
     outcome?;
     match refused {
         0 => Ok(()),
-        refused => Err(Failure(format!("{refused} letters were refused for good, and are kept"))),
+        refused => Err(Failure(format!("{refused} dead letters were rejected permanently, and are kept"))),
     }
 }
 
@@ -137,7 +137,7 @@ async fn send(
             }
         }
     }
-    Err(failed(&"it has no room for it now"))
+    Err(failed(&"it is overloaded now"))
 }
 
 /// Where to send to: `--url`, or the gateway that the configuration describes. The path, if any, is the one of

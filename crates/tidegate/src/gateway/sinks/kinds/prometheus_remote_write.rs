@@ -29,7 +29,7 @@ impl SinkKind for RemoteWriteSink {
         let mut lines = vec![line("a connection to a peer", connections, each, setting)];
         if self.otlp.deltas == Deltas::Accumulate {
             let bytes = RemoteWrite::delta_bytes(self.otlp.delta_series as usize) as u64;
-            lines.push(line("series whose deltas are added up", 1, bytes, Some("sinks.….otlp.delta_series")));
+            lines.push(line("series with accumulated deltas", 1, bytes, Some("sinks.….otlp.delta_series")));
         }
         let secure = self.endpoints().iter().filter(|url| url.is_https()).count() as u64;
         if secure > 0 {
