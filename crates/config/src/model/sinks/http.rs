@@ -105,7 +105,7 @@ impl SinkSettings for HttpSink {
         }
         if self.signals.contains(&Signal::Profiles) {
             let message = format!("`sinks.{name}.signals` has profiles, which have no JSON form");
-            check.clash("signals", message, "leave them out; a sink of type `otlp` takes them");
+            check.clash("signals", message, "remove them; a sink of type `otlp` accepts profiles");
         }
     }
 }
