@@ -242,7 +242,7 @@ fn real_clients_through_a_restart_of_the_cluster() {
             *times.entry(document["n"].as_u64().unwrap()).or_insert(0) += 1;
         }
         assert!(times.keys().copied().eq(0..EACH), "{name}: {} of {EACH}", times.len());
-        // What was in flight when the node was killed may be there, and was sent again.
+        // Requests in flight when the node was killed may have succeeded, and were sent again.
         assert!(!own || times.values().all(|times| *times == 1), "{name}");
     }
     println!("{}", forwarded(&gateway));

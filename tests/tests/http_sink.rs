@@ -205,7 +205,7 @@ fn every_item_arrives_once() {
     }
 }
 
-/// What is in an item is in its line, with its type.
+/// Every field of an item is in its line, with its type.
 #[test]
 fn a_line_says_what_came() {
     let server = Server::start(Mood::Well);

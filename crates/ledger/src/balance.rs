@@ -48,7 +48,7 @@ pub struct SourceBalance {
 pub struct ForwardedBalance {
     /// Items that were to be forwarded.
     pub received: u64,
-    /// What became of them; fates that did not occur are left out.
+    /// The outcomes of the items; fates that did not occur are left out.
     pub fates: Vec<(Fate, u64)>,
     /// Items without an answer yet.
     pub open: u64,

@@ -6,7 +6,7 @@ use crate::source::{OpenRequest, RefusedItems, Source};
 use crate::tenant::TenantHandle;
 use std::fmt;
 
-/// What became of a forwarded item.
+/// The outcome of a forwarded item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The destination carried it out.

@@ -273,8 +273,8 @@ impl Lake {
         }
     }
 
-    /// What is lost of a record of which nothing was pushed: not the items that the sink is not configured to take, where
-    /// those can be told.
+    /// The losses of a record of which nothing was pushed: without the items that the sink is not configured for, if
+    /// they can be told apart.
     fn lost(&mut self, record: &Record, reason: Dropped) -> Losses {
         let others = self.with_room(|lake| lake.others_of_lost(record)).unwrap_or(0);
         let items = u64::from(record.meta.items).saturating_sub(others);

@@ -40,7 +40,7 @@ struct Line {
 }
 
 impl<'a> OtherEvents<'a> {
-    /// What it takes on the heap, in bytes.
+    /// Its heap memory, in bytes.
     pub(crate) const BYTES: usize = gzip::Decoder::BYTES + PIECE;
 
     /// Those of a record's `body` beside those that are `taken`. Nothing where all are taken, or where the body can only

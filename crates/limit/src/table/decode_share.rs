@@ -89,7 +89,7 @@ impl Drop for DecodeShare {
 pub struct Extra {
     table: Arc<AdmissionTable>,
     tenant: TenantId,
-    /// What the request is entered with itself.
+    /// The bytes that the request itself is charged with.
     own: u64,
     bytes: u32,
 }

@@ -42,8 +42,8 @@ pub(crate) struct Pipeline<P: SinkProtocol> {
     pub(super) limits: PipelineLimits,
     /// Batches that are being filled, at most [`MAX_OPEN_BATCHES`].
     pub(super) open: Vec<Batch<P::Key>>,
-    /// What is to be prepared: batches, at most one more than [`MAX_OPEN_BATCHES`], and what is left of requests, at most as many as
-    /// may be in flight.
+    /// The work to prepare: batches, at most one more than [`MAX_OPEN_BATCHES`], and the rests of requests, at most
+    /// as many as may be in flight.
     pub(super) work: VecDeque<Preparation<P>>,
     pub(super) preparing: Option<BoxFuture<'static, Prepared<P>>>,
     /// Requests to be sent: those that failed, at most as many as may be in flight, and what became of batches that were

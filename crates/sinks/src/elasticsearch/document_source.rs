@@ -63,7 +63,7 @@ pub(super) struct SourcePosition {
     chunks: u64,
 }
 
-/// What a call of [`DocumentSource::fill`] made.
+/// The result of [`DocumentSource::fill`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FillResult {
     pub(super) documents: u64,

@@ -22,7 +22,7 @@ use tokio::sync::{Notify, oneshot};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// What a cluster does.
+/// The behaviour of a cluster.
 #[derive(Default)]
 struct Fake {
     /// Never answers.

@@ -30,7 +30,7 @@ const LONGEST_RESPONSE: usize = 256 << 20;
 const BYTES_PER_ITEM: u64 = 16 << 10;
 /// Items that wait or are in flight, at least and at most.
 const ITEMS: (u64, u64) = (1 << 10, 1 << 16);
-/// What a request in flight takes beside its connection: its future, its replies, a part of a response.
+/// The memory of a request in flight besides its connection: its future, its replies, a part of a response.
 const REQUEST: u64 = 64 << 10;
 /// With less memory than this there are half as many requests in flight.
 const SMALL: u64 = 48 << 20;
