@@ -143,7 +143,7 @@ async fn partial_success_is_never_sent_again() {
         assert_eq!(rig.dropped(), [(Dropped::Rejected, 3)]);
         assert_eq!(rig.page().delivered, 4);
         let error = rig.health.trouble().last_error.unwrap();
-        assert!(error.contains("3 items") && error.contains("too old!"), "{error}");
+        assert!(error.contains("3 of its items") && error.contains("too old!"), "{error}");
         assert_eq!(rig.health.activity().failures, 0);
         // More than there were is nonsense.
         let (rig, _) = once(transport, Reply::Ok(vec![0x0a, 3, 0x08, 0xe8, 0x07])).await;
