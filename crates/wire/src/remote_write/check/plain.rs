@@ -15,6 +15,7 @@ const WINDOW: usize = 144;
 const METRIC_NAME: &[u8; 11] = b"\x0a\x08__name__\x12";
 
 /// The first eight bytes of a name, zeros behind a shorter one, are this part of the eight bytes at its place.
+#[allow(clippy::indexing_slicing, reason = "the compiler computes it")]
 const NAME_MASKS: [u64; 128] = {
     let mut masks = [u64::MAX; 128];
     let mut len = 0;
@@ -58,7 +59,7 @@ pub(super) fn plain_labels(ahead: &[u8], limits: &Limits) -> Option<usize> {
         if name_len > limits.name_bytes || value_len > limits.value_bytes {
             return None;
         }
-        let key = u64::from_be_bytes(*tail.first_chunk()?) & NAME_MASKS[name_len];
+        let key = u64::from_be_bytes(*tail.first_chunk()?) & NAME_MASKS.get(name_len)?;
         // An empty name is not sorted, since it is not greater than even the empty beginning.
         if key < previous_key || (key == previous_key && !is_greater(name, previous)) {
             return None;
