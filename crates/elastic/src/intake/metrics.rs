@@ -4,6 +4,7 @@ use super::attributes::table;
 use super::tables::{METRICSET, SAMPLE};
 use super::time::of_micros;
 use super::writer::{AttributeName, MessageWriter};
+use std::ops::Range;
 use tidegate_wire::intake::{Array, Number, Object, Text, Value};
 
 /// `ScopeMetrics.metrics`
@@ -22,6 +23,10 @@ struct Metricset<'a> {
     time_ns: u64,
     /// Whether that is when it was received.
     is_received: bool,
+    /// Where the attributes of all samples are in what was written, in points of numbers and of histograms. To find them in
+    /// the event takes a walk over all of its samples, so that is done once.
+    of_numbers: Option<Range<usize>>,
+    of_histograms: Option<Range<usize>>,
 }
 
 /// The type of a sample.
@@ -34,6 +39,19 @@ enum SampleType {
     Other,
 }
 
+/// What kind of points samples are.
+#[derive(Clone, Copy)]
+enum PointKind {
+    Number,
+    Histogram,
+}
+
+/// The attributes that a sample shares with the others, at the end of its point.
+struct Shared {
+    kind: PointKind,
+    len: usize,
+}
+
 /// Writes the samples from the one with the number `from` on, as many as there is room for; after the first, up to so
 /// many bytes. How many those are; when the writer is full after that, there are more.
 pub(super) fn metricset(
@@ -43,7 +61,8 @@ pub(super) fn metricset(
     (from, limit): (usize, usize),
 ) -> usize {
     let time = of_micros(fields.find(b"timestamp"));
-    let set = Metricset { fields, time_ns: time.unwrap_or(received_at_ns), is_received: time.is_none() };
+    let (time_ns, is_received) = (time.unwrap_or(received_at_ns), time.is_none());
+    let mut set = Metricset { fields, time_ns, is_received, of_numbers: None, of_histograms: None };
     let Some(Value::Object(samples)) = fields.find(b"samples") else { return 0 };
     let mut written = 0;
     for (name, value) in samples.members().skip(from) {
@@ -58,15 +77,23 @@ pub(super) fn metricset(
             out.text_field(3, unit);
         }
         let (value, values) = (sample.find(b"value"), sample.find(b"values"));
-        match (value, values) {
-            (_, Some(Value::Array(values))) => histogram(out, &set, sample, values),
-            (Some(Value::Number(value)), _) => number(out, &set, sample, value),
-            _ => {}
-        }
+        let shared = match (value, values) {
+            (_, Some(Value::Array(values))) => Some(histogram(out, &set, sample, values)),
+            (Some(Value::Number(value)), _) => Some(number(out, &set, sample, value)),
+            _ => None,
+        };
         out.close(metric);
         if out.is_full() {
             out.take_back(before);
             break;
+        }
+        if let Some(Shared { kind, len }) = shared {
+            // The sample ends with them.
+            let written = match kind {
+                PointKind::Number => &mut set.of_numbers,
+                PointKind::Histogram => &mut set.of_histograms,
+            };
+            written.get_or_insert(out.len() - len..out.len());
         }
         out.limit(limit);
         written += 1;
@@ -85,30 +112,38 @@ fn type_of(sample: Object<'_>) -> Option<(SampleType, Text<'_>)> {
     Some((found, text))
 }
 
-fn number(out: &mut MessageWriter<'_>, set: &Metricset<'_>, sample: Object<'_>, value: Number<'_>) {
+fn number(out: &mut MessageWriter<'_>, set: &Metricset<'_>, sample: Object<'_>, value: Number<'_>) -> Shared {
     let found = type_of(sample);
     let is_counter = matches!(found, Some((SampleType::Counter, _)));
     // `Metric.gauge`, `Metric.sum`
     let data = out.open(if is_counter { 7 } else { 5 });
+    if is_counter {
+        out.varint(2, CUMULATIVE);
+        out.varint(3, 1);
+    }
     let point = out.open(1);
     out.fixed64(3, set.time_ns);
     match value.integer() {
         Some(integer) => out.fixed64(6, integer.cast_unsigned()),
         None => out.fixed64(4, value.double().to_bits()),
     }
-    attributes(out, OF_NUMBER, set, sample, &[SampleType::Gauge, SampleType::Counter]);
+    of_sample(out, OF_NUMBER, sample, &[SampleType::Gauge, SampleType::Counter]);
+    let shared = set.of_all_samples(out, PointKind::Number);
     out.close(point);
-    if is_counter {
-        out.varint(2, CUMULATIVE);
-        out.varint(3, 1);
-    }
     out.close(data);
+    shared
 }
 
 /// A histogram's values are the upper bounds of its buckets, where they rise; else they are kept as they are.
-fn histogram(out: &mut MessageWriter<'_>, set: &Metricset<'_>, sample: Object<'_>, values: Array<'_>) {
+fn histogram(
+    out: &mut MessageWriter<'_>,
+    set: &Metricset<'_>,
+    sample: Object<'_>,
+    values: Array<'_>,
+) -> Shared {
     let counts = sample.find(b"counts").and_then(Value::array);
     let data = out.open(9);
+    out.varint(2, DELTA);
     let point = out.open(1);
     out.fixed64(3, set.time_ns);
     match counts.filter(|counts| is_plain(values, *counts)) {
@@ -139,10 +174,11 @@ fn histogram(out: &mut MessageWriter<'_>, set: &Metricset<'_>, sample: Object<'_
     if let Some(value) = sample.find(b"value") {
         out.attribute(OF_HISTOGRAM, AttributeName::fixed("elastic.sample.value"), value);
     }
-    attributes(out, OF_HISTOGRAM, set, sample, &[SampleType::Histogram]);
+    of_sample(out, OF_HISTOGRAM, sample, &[SampleType::Histogram]);
+    let shared = set.of_all_samples(out, PointKind::Histogram);
     out.close(point);
-    out.varint(2, DELTA);
     out.close(data);
+    shared
 }
 
 /// Whether values rise, and have as many counts, which are whole numbers.
@@ -155,19 +191,29 @@ fn is_plain(values: Array<'_>, counts: Array<'_>) -> bool {
     rises.is_some() && values.values().count() == counts.values().count() && counts.values().all(whole)
 }
 
-/// The attributes of a point: what the metricset says of all of them, and what is said of this sample that OTLP has no
-/// field for. A type that is not among the `usual` ones is kept.
-fn attributes(
-    out: &mut MessageWriter<'_>,
-    field: u8,
-    set: &Metricset<'_>,
-    sample: Object<'_>,
-    usual: &[SampleType],
-) {
-    table(out, field, set.fields, &METRICSET);
-    if set.is_received {
-        out.with_value(field, AttributeName::fixed("elastic.received"), |out| out.varint(2, 1));
+impl Metricset<'_> {
+    /// Writes the attributes that all samples have.
+    fn of_all_samples(&self, out: &mut MessageWriter<'_>, kind: PointKind) -> Shared {
+        let before = out.len();
+        let (field, written) = match kind {
+            PointKind::Number => (OF_NUMBER, &self.of_numbers),
+            PointKind::Histogram => (OF_HISTOGRAM, &self.of_histograms),
+        };
+        match written {
+            Some(written) => out.again(written.clone()),
+            None => {
+                table(out, field, self.fields, &METRICSET);
+                if self.is_received {
+                    out.with_value(field, AttributeName::fixed("elastic.received"), |out| out.varint(2, 1));
+                }
+            }
+        }
+        Shared { kind, len: out.len().saturating_sub(before) }
     }
+}
+
+/// Writes what is said of this sample that OTLP has no field for. A type that is not among the `usual` ones is kept.
+fn of_sample(out: &mut MessageWriter<'_>, field: u8, sample: Object<'_>, usual: &[SampleType]) {
     table(out, field, sample, &SAMPLE);
     if let Some((found, text)) = type_of(sample)
         && !usual.contains(&found)

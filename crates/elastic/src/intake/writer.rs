@@ -1,5 +1,6 @@
 //! Protobuf into memory that is paid for, in one pass: a message is measured when it is closed.
 
+use std::ops::Range;
 use tidegate_wire::intake::{Text, Value};
 use tidegate_wire::proto::write::{Varint, varint_len};
 
@@ -124,6 +125,17 @@ impl<'o> MessageWriter<'o> {
             }
             _ => self.is_full = true,
         }
+    }
+
+    /// Writes once more what is at this place. Nothing around it may have been closed since.
+    pub(crate) fn again(&mut self, written: Range<usize>) {
+        let end = self.len.saturating_add(written.len());
+        if self.is_full || end > self.most || written.end > self.len {
+            self.is_full = true;
+            return;
+        }
+        self.space.copy_within(written, self.len);
+        self.len = end;
     }
 
     /// A text without its escapes.

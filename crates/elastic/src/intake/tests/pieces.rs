@@ -1,6 +1,7 @@
 //! Events in pieces, and how long the longest are.
 
 use super::*;
+use std::time::Instant;
 use tidegate_load::elastic_apm::AGENTS;
 use tidegate_wire::otlp::{check, items};
 
@@ -61,6 +62,32 @@ fn metricsets_are_cut_between_samples() {
     let mut pieces = EventRequests::new(raw.as_bytes(), RECEIVED, Signal::Metrics);
     assert_eq!(pieces.write(&mut [0; 200], usize::MAX), Err(Full));
     assert!(pieces.pass_over() && pieces.pass_over() && !pieces.pass_over() && pieces.is_done());
+}
+
+/// What the samples of a metricset share is looked for once, and not among all samples for each of them.
+#[test]
+fn a_metricset_takes_time_in_proportion_to_its_samples() {
+    let raw = |samples: usize| {
+        let samples: Vec<_> = (0..samples).map(|number| format!("\"m{number}\":{{\"value\":1}}")).collect();
+        let samples = samples.join(",");
+        format!(
+            "{{\"metadata\":{{}}}}\n{{\"metricset\":{{\"samples\":{{{samples}}},\"tags\":{{\"a\":\"b\"}}}}}}\n"
+        )
+    };
+    let (few, many) = (raw(500), raw(8_000));
+    let mut space = vec![0; 4 << 20];
+    let mut best = |raw: &str| {
+        let mut took = || {
+            let begun = Instant::now();
+            let done = to_otlp(raw.as_bytes(), RECEIVED, Signal::Metrics, &mut space).unwrap();
+            assert_eq!(done.events, 1);
+            begun.elapsed()
+        };
+        (0..5).map(|_| took()).min().unwrap()
+    };
+    let (few, many) = (best(&few), best(&many));
+    // Sixteen times as much; with a walk for each sample it would be 256 times.
+    assert!(many < 64 * few, "{few:?}, {many:?}");
 }
 
 /// The bound that sinks rely on: an event takes at most ten times its line and the metadata's, plus a constant.
