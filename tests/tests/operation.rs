@@ -472,7 +472,7 @@ fn letters_are_sent_again_past_one_that_is_refused() {
         tidegate(&["journal", "resend", "--data", data.to_str().unwrap(), "--url", &url])
     };
     let finished = resend(&[400, 204, 204]);
-    told(&finished, &["`picky`", "400", "1 letters were refused for good"]);
+    told(&finished, &["`picky`", "400", "1 dead letters were rejected permanently"]);
     assert!(finished.stdout.contains("sent 2 letters with 200 items"), "{}", finished.stdout);
     assert!(resend(&[204]).succeeded().contains("sent 1 letters with 100 items"));
 }
