@@ -3,14 +3,20 @@
 //! Nothing is journalled. The items of many clients share the requests of the engine (`tidegate-bulk`); what a client gets
 //! is the destination's own answer to each of its items. `design/bulk.md` has the argument.
 
+mod content;
+mod lost;
+mod names;
+
 use super::answer::{Answer, Name, ReservedBytes};
-use super::request::Request;
 use super::request_head::Bulk;
 use super::rewrite::Defaults;
 use super::rights::{Denied, Guard};
 use super::{Elasticsearch, RequestHead};
-use crate::body::{Inspection, InspectionError, LARGE, Received, decode};
+use crate::body::{Inspection, LARGE, Received};
 use crate::clock::now_ns;
+use content::{Content, look};
+use lost::{Lost, judged};
+use names::Names;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -20,18 +26,16 @@ use std::time::Duration;
 use tidegate_admission::access::BulkRights;
 use tidegate_admission::{DecodeBuffer, Gate, Permit, Rejection, answer};
 use tidegate_arena::{PAGE, Share, Window};
-use tidegate_bulk::{self as bulk, Element, Failure, Forward, Kind as Failed, Refresh, Ticket};
+use tidegate_bulk::{self as bulk, Element, Forward, Refresh, Ticket};
 use tidegate_http1::Reply;
 use tidegate_journal::{Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger::{self as ledger, Fate, Forwarded, OpenRequest, Refusal};
-use tidegate_wire::bulk::{Counts, Flaw, Item, Items, Kind, checked, items};
+use tidegate_wire::bulk::{Flaw, Item, Items, checked};
 use tidegate_wire::json;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// The most items of a request that are in the engine at a time.
 const WINDOW_ITEMS: usize = 256;
-/// The longest that a request waits for its answers: what is not sent by then is not sent at all.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// A body of more than this is given back, where nothing but the names of its items is needed any more.
 const SMALL: usize = 2 * PAGE;
 
@@ -42,35 +46,6 @@ pub struct Destination {
     pub forward: Forward,
     /// For how long no node can be reached, if none can.
     pub unreachable: Arc<dyn Fn() -> Option<Duration> + Send + Sync>,
-}
-
-/// The contents of a checked body.
-struct Content {
-    /// Items that are forwarded.
-    taken: Counts,
-    left_out: u64,
-    denied: u64,
-    as_sent: usize,
-    /// How many bytes the short entries of all items take.
-    promised: usize,
-    defaults: Defaults,
-    refresh: Refresh,
-    wait: Duration,
-}
-
-/// Why an item was not sent, or has no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lost {
-    /// The engine, or the destination, has no room.
-    Busy(u32),
-    /// It could not be sent in time.
-    Late,
-    /// It was sent, and not answered.
-    Unanswered,
-    Stopping,
-    /// The destination refuses the gateway's credentials.
-    Denied,
-    TooLarge,
 }
 
 /// An item that was offered to the engine.
@@ -400,85 +375,7 @@ impl Answers<'_> {
     }
 }
 
-/// The response for a failure of the engine: the destination's answer to this item alone, or that there is none.
-fn judged(failure: Failure) -> Result<Element, Lost> {
-    let Failure { kind, status, reason } = failure;
-    match kind {
-        Failed::Rejected | Failed::NoRoom => Err(Lost::Busy(1)),
-        Failed::Timeout => Err(Lost::Late),
-        Failed::Stopped => Err(Lost::Stopping),
-        Failed::Denied => Err(Lost::Denied),
-        Failed::Server if (400..500).contains(&status) => Err(Lost::Denied),
-        // The destination refuses a request that has this item alone.
-        Failed::Invalid | Failed::TooLarge => Ok(Element { status, failed: true, body: None, reason }),
-        _ => Err(Lost::Unanswered),
-    }
-}
-
 const UNREACHABLE: &str = "the destination cannot be reached; retry later\n";
-
-impl Lost {
-    /// Status, type and reason of an item's error.
-    fn words(self) -> (u16, &'static str, &'static str) {
-        const REJECTED: &str = "es_rejected_execution_exception";
-        const UNAVAILABLE: &str = "unavailable_shards_exception";
-        match self {
-            Lost::Busy(_) => (429, REJECTED, "the destination accepts no more items now; retry later"),
-            Lost::Late => {
-                (503, UNAVAILABLE, "it could not be sent to the destination in time; send it again later")
-            }
-            Lost::Unanswered => (
-                503,
-                UNAVAILABLE,
-                "it was sent to the destination, which did not respond; it may have been carried out",
-            ),
-            Lost::Stopping => (503, UNAVAILABLE, "the gateway is stopping; send it again"),
-            Lost::Denied => (
-                503,
-                UNAVAILABLE,
-                "the destination refuses the gateway's requests; its operator can mend that",
-            ),
-            Lost::TooLarge => (413, "content_too_long_exception", "the item is larger than can be sent"),
-        }
-    }
-
-    /// The refusal of a request of which no item has an answer.
-    fn refused(self, gate: &Gate) -> Rejection {
-        const STOPPING: &str = "the gateway is stopping; send it again\n";
-        let words = match self {
-            Lost::Busy(_) => "the destination accepts no more items now; retry later\n",
-            Lost::Late => "the items could not be sent to the destination in time; send them again later\n",
-            Lost::Unanswered => {
-                "the items were sent to the destination, which did not respond; they may have been carried out\n"
-            }
-            Lost::Stopping => STOPPING,
-            Lost::Denied => "the destination refuses the gateway's requests; its operator can mend that\n",
-            Lost::TooLarge => "the item is larger than can be sent; make it smaller\n",
-        };
-        let refused = Rejection::new(self.refusal(), words);
-        match self {
-            Lost::TooLarge => refused,
-            Lost::Busy(seconds) => refused.retry_after(seconds),
-            _ => refused.retry_after(gate.spread(1)),
-        }
-    }
-
-    fn refusal(self) -> Refusal {
-        match self {
-            Lost::Busy(_) => Refusal::Concurrency,
-            Lost::Late | Lost::Unanswered | Lost::Denied => Refusal::Destination,
-            Lost::Stopping => Refusal::Shutdown,
-            Lost::TooLarge => Refusal::TooLarge,
-        }
-    }
-
-    fn fate(self) -> Fate {
-        match self {
-            Lost::Unanswered => Fate::Unanswered,
-            _ => Fate::Refused,
-        }
-    }
-}
 
 /// Type and reason out of the words that the engine keeps of an error, short enough for a short entry.
 fn words_of(words: &str) -> (&str, &str) {
@@ -490,190 +387,10 @@ fn words_of(words: &str) -> (&str, &str) {
     (kind, if json::is_plain(reason.as_bytes()) { reason } else { "the destination rejected the item" })
 }
 
-/// The names of a body's items, when the body is gone.
-enum Names {
-    /// Few: within what [`HELD`] stands for.
-    Few(Vec<u8>),
-    Many(Window),
-}
-
-impl Names {
-    /// Nothing where there is no memory for them, or they take most of the body.
-    fn of(arena: &tidegate_arena::Arena, body: &[u8], defaults: &Defaults) -> Option<Names> {
-        let all = || checked(body).flatten().map(|item| Name::of(&item, defaults));
-        let len: usize = all().map(|name| HEAD + name.index.len() + name.id.len()).sum();
-        if len > body.len() / 2 {
-            return None;
-        }
-        let mut names = match len <= FEW {
-            true => Names::Few(Vec::with_capacity(len)),
-            false => Names::Many(arena.try_window(Share::Ingest, len).ok()?),
-        };
-        for Name { kind, index, id } in all() {
-            let at = Kind::ALL.iter().position(|known| *known == kind).unwrap_or_default();
-            // A body is shorter than 4 GiB.
-            let length = |text: &[u8]| u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes();
-            for part in [&[at as u8][..], &length(index), &length(id), index, id] {
-                match &mut names {
-                    Names::Few(bytes) => bytes.extend_from_slice(part),
-                    Names::Many(window) => window.append(part).ok()?,
-                }
-            }
-        }
-        Some(names)
-    }
-
-    fn iter(&self) -> impl Iterator<Item = Name<'_>> {
-        let mut rest: &[u8] = match self {
-            Names::Few(bytes) => bytes,
-            Names::Many(window) => window,
-        };
-        std::iter::from_fn(move || {
-            let (head, behind) = rest.split_first_chunk::<HEAD>()?;
-            let [at, a, b, c, d, e, f, g, h] = *head;
-            let length = |bytes| u32::from_le_bytes(bytes) as usize;
-            let (index, behind) = behind.split_at_checked(length([a, b, c, d]))?;
-            let (id, behind) = behind.split_at_checked(length([e, f, g, h]))?;
-            rest = behind;
-            Some(Name { kind: *Kind::ALL.get(usize::from(at))?, index, id })
-        })
-    }
-}
-
-/// The most bytes of names that are kept on the heap.
-const FEW: usize = 1 << 10;
 /// A waiting request's heap memory, without the slot of each item: its future, and a few names.
 const HELD: usize = 3 << 10;
-
-/// How many bytes come before a name: the kind, and two lengths.
-const HEAD: usize = 9;
-
-/// Checks a body, and decompresses it into its own window, since a request that waits must not hold decode memory.
-fn look(
-    (gate, rights): (&Gate, &BulkRights),
-    form: RequestHead,
-    bulk: Bulk,
-    body: &mut Received,
-    room: Option<&mut DecodeBuffer>,
-    most: usize,
-) -> Result<Content, InspectionError> {
-    let as_sent = body.range.len();
-    let room = match room {
-        None => None,
-        Some(room) => {
-            decode::decode(gate, bulk.encoding, body, room, most)?;
-            Some(&*room)
-        }
-    };
-    let raw: &[u8] = match room {
-        Some(room) => room,
-        None => body.bytes(),
-    };
-    let head = body.window.get(..body.range.start).unwrap_or_default();
-    let request = Request::of(head, form.prefix);
-    let refresh = refresh_of(&request)?;
-    can_be_shared(&request)?;
-    let wait = wait_of(&request);
-    let defaults = Defaults::of(&request);
-    let (mut taken, mut left_out, mut denied, mut promised) = (Counts::default(), 0, 0, 0);
-    {
-        let mut guard = Guard::new(rights);
-        guard.request(&defaults)?;
-        for item in items(raw) {
-            let item = item.map_err(Rejection::malformed)?;
-            super::can_be_sent(&item, &defaults)?;
-            promised += Name::of(&item, &defaults).entry_len();
-            if item.check().is_err() {
-                left_out += 1;
-            } else if guard.look(&item, &defaults).is_some() {
-                denied += 1;
-            } else {
-                taken.take(&item, defaults.missing_len(&item.action));
-            }
-        }
-    }
-    if taken.items + left_out + denied == 0 {
-        return Err(Rejection::new(Refusal::Malformed, "request body is required\n").into());
-    }
-    if let Some(room) = room {
-        let Received { window, range } = body;
-        let beside = ReservedBytes { ingest: window.charged(), decode: room.charged(), len: room.len() };
-        window.clear();
-        window.append(room).map_err(|refused| beside.short(gate, refused, room.len()))?;
-        *range = 0..window.len();
-    }
-    Ok(Content { taken, left_out, denied, as_sent, promised, defaults, refresh, wait })
-}
-
-/// When the items are to be seen by searches.
-fn refresh_of(request: &Request<'_>) -> Result<Refresh, Rejection> {
-    match request.parameter("refresh").as_deref() {
-        None | Some("false") => Ok(Refresh::No),
-        Some("" | "true") => Ok(Refresh::Now),
-        Some("wait_for") => Ok(Refresh::Wait),
-        Some(_) => Err(Rejection::new(Refusal::Malformed, "`refresh` is `true`, `false` or `wait_for`\n")),
-    }
-}
-
-/// Refuses what asks for something that requests to the destination, which many clients share, do not ask for.
-fn can_be_shared(request: &Request<'_>) -> Result<(), Rejection> {
-    let asks = |name, usual: &str| request.parameter(name).is_some_and(|value| value != usual);
-    let words = if asks("wait_for_active_shards", "1") {
-        "`wait_for_active_shards` cannot be forwarded: the requests to the destination are shared by many clients\n"
-    } else if ["_source", "_source_includes", "_source_excludes"].into_iter().any(|name| asks(name, "false"))
-    {
-        "`_source` in the URL cannot be forwarded: set it in the action of each update\n"
-    } else {
-        return Ok(());
-    };
-    Err(Rejection::new(Refusal::Malformed, words))
-}
-
-/// How long the request may wait: its `timeout`, but not for ever.
-fn wait_of(request: &Request<'_>) -> Duration {
-    let asked = request.parameter("timeout");
-    asked.and_then(|asked| duration(&asked)).map_or(LONGEST_WAIT, |asked| asked.min(LONGEST_WAIT))
-}
-
-/// A time as Elasticsearch writes it: `500ms`, `1m`.
-fn duration(text: &str) -> Option<Duration> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at_checked(digits)?;
-    let number: u64 = number.parse().ok()?;
-    match unit {
-        "nanos" => Some(Duration::from_nanos(number)),
-        "micros" => Some(Duration::from_micros(number)),
-        "ms" => Some(Duration::from_millis(number)),
-        "s" => Some(Duration::from_secs(number)),
-        "m" => Some(Duration::from_secs(number.saturating_mul(60))),
-        "h" => Some(Duration::from_secs(number.saturating_mul(3600))),
-        "d" => Some(Duration::from_secs(number.saturating_mul(86_400))),
-        _ => None,
-    }
-}
 
 /// Whole seconds, at least one.
 fn seconds(delay: Duration) -> u64 {
     delay.as_secs() + u64::from(delay.subsec_nanos() > 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_read_as_elasticsearch_writes_them() {
-        assert_eq!(duration("500ms"), Some(Duration::from_millis(500)));
-        assert_eq!(duration("2m"), Some(Duration::from_secs(120)));
-        assert_eq!((duration("soon"), duration(""), duration("-1")), (None, None, None));
-        let request = Request { query: "timeout=1h", ..Request::default() };
-        assert_eq!(wait_of(&request), LONGEST_WAIT);
-    }
-
-    #[test]
-    fn what_a_shared_request_cannot_ask_for_is_refused() {
-        let of = |query| can_be_shared(&Request { query, ..Request::default() }).is_ok();
-        assert!(of("refresh=true&wait_for_active_shards=1&_source=false"));
-        assert!(!of("wait_for_active_shards=all") && !of("_source=true") && !of("_source_includes=a"));
-    }
 }
