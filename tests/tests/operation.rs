@@ -296,7 +296,7 @@ fn reloading_names_what_needs_a_restart() {
     gateway.hangup();
     until(SOON, "the log to name the settings", || {
         let log = gateway.log();
-        log.contains("what can change while running is `sinks`") && log.contains("memory, limits.connections")
+        log.contains("only `sinks`") && log.contains("memory, limits.connections")
     });
     until(SOON, "the plan to have the new sink", || planned(&gateway) == 2);
     assert_eq!(gateway.status()["memory"]["limit"], 96 * MIB);
