@@ -61,7 +61,7 @@ fn a_secret_is_shown_nowhere() {
         "sinks": {
             "parrot": write(address),
             "gone": write(gone),
-            "es": {"type": "elasticsearch", "endpoints": [format!("http://{address}/?k=hunter2")], "api_key": "hunter4"},
+            "es": {"type": "elasticsearch", "endpoints": [format!("http://{address}")], "api_key": "hunter4"},
         },
     }));
     let timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 };
