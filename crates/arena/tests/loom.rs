@@ -63,7 +63,7 @@ fn windows_change_hands_with_their_memory_paid_for() {
                 window.append(&[1; PAGE]).unwrap();
                 assert!(window.iter().all(|byte| *byte == 1), "somebody else wrote into this window");
             }
-            Err(refused) => assert_eq!(refused, Refused::Short),
+            Err(refused) => assert_eq!(refused, ChargeError::Short),
         });
         if let Ok(mut window) = arena.try_window(Share::Decode, 2 * PAGE) {
             window.append(&[2; PAGE]).unwrap();

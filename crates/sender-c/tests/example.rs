@@ -56,7 +56,7 @@ fn the_example_in_c_reports_its_jobs() {
         .output()
         .unwrap();
     let warned = String::from_utf8_lossy(&grpc.stderr);
-    assert!(grpc.status.success() && warned.contains("`grpc` is not spoken here"), "{warned}");
+    assert!(grpc.status.success() && warned.contains("`grpc` is not supported"), "{warned}");
     assert_eq!(peer.spans().len(), 200);
 
     let wrong =

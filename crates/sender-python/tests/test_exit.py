@@ -99,7 +99,7 @@ class Exit(unittest.TestCase):
         """
         said = run(script, peer.url, OTEL_EXPORTER_OTLP_PROTOCOL="grpc")
         self.assertEqual((said.returncode, len(peer.logs)), (0, 1), said.stderr)
-        self.assertIn("`grpc` is not spoken here", said.stderr)
+        self.assertIn("`grpc` is not supported", said.stderr)
 
 
 if __name__ == "__main__":

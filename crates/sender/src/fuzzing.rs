@@ -1,7 +1,7 @@
 //! Doors for the fuzz targets, which are another crate: encoders and the reader of answers, alone.
 
 use crate::encode::{intake, otlp};
-use crate::http::{Connection, Patience, Response, read_response};
+use crate::http::{Connection, Deadline, Response, read_response};
 use crate::record::{Log, Span};
 use crate::ring::Payload;
 use crate::sender::Growing;
@@ -41,8 +41,8 @@ pub fn answer(raw: &[u8]) -> Option<(u16, Vec<u8>)> {
     let mut connection = Connection::over(own);
     let mut response = Response::new();
     let called_off = AtomicBool::new(false);
-    let patience = Patience { until: Instant::now() + Duration::from_secs(5), called_off: &called_off };
-    read_response(&mut connection, &mut response, patience).ok()?;
+    let deadline = Deadline { until: Instant::now() + Duration::from_secs(5), called_off: &called_off };
+    read_response(&mut connection, &mut response, deadline).ok()?;
     Some((response.status, response.body().to_vec()))
 }
 

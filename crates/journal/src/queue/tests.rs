@@ -123,7 +123,7 @@ mod interleaved {
             written += taken.len();
             outcomes.extend(taken.drain(..).map(|(slot, item)| (slot, item * 10)));
             queue.complete(&mut outcomes, &mut wakers);
-            queue.landed(number);
+            queue.group_done(number);
         }
         written
     }
@@ -173,7 +173,7 @@ mod interleaved {
                         written += taken.len();
                         outcomes.extend(taken.drain(..).map(|(slot, item): (u32, u32)| (slot, item * 10)));
                         queue.complete(&mut outcomes, &mut Vec::new());
-                        queue.landed(number);
+                        queue.group_done(number);
                     }
                     written
                 })
