@@ -228,13 +228,18 @@ fn reloading_removes_a_sink_and_brings_it_back() {
     let mut gateway = Gateway::started(both.clone());
     let sinks = |gateway: &Gateway| gateway.status()["sinks"].as_array().unwrap().len();
     let model = Arc::new(SeriesModel::new(8, 400, TIMELINE));
-    let load = driving(&gateway, &model, 0, Duration::from_secs(4));
+    let load = driving(&gateway, &model, 0, Duration::from_secs(6));
     until(SOON, "samples to flow to both", || stays.report().samples() > 0 && leaves.report().samples() > 0);
     gateway.configure(settings(json!({"stays": to(&stays)})));
     gateway.hangup();
     until(SOON, "the sink to be gone", || sinks(&gateway) == 1);
-    let (left_with, passed) = (leaves.report().samples(), stays.report().samples());
-    until(SOON, "more to pass", || stays.report().samples() > passed + 2000);
+    let pass = |what| {
+        let passed = stays.report().samples();
+        until(SOON, what, || stays.report().samples() > passed + 2000);
+    };
+    pass("what was on its way to arrive");
+    let left_with = leaves.report().samples();
+    pass("more to pass");
     assert_eq!(leaves.report().samples(), left_with, "it got something after it was taken away");
     gateway.configure(both);
     gateway.hangup();
