@@ -1,5 +1,5 @@
 //! Intake events are taken as APM Server takes them, and become the documents that it makes of them, field by field.
-//! What differs is listed here, and argued in `design/documents.md`.
+//! This file lists the differences; `design/documents.md` gives the reasons.
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::indexing_slicing, reason = "a test")]
 // The oracle's events are those of the crate's own tests.
 #[path = "../src/intake/tests/round_trip/events.rs"]

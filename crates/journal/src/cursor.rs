@@ -141,7 +141,7 @@ impl Cursor {
     }
 
     /// Notes that nothing from the record `from` up to the record `next` can be read, `items` items in all.
-    /// What was completed among it before the last restart is no loss, and is given back. Nothing when the
+    /// Returns the items among them that were completed before the last restart: those are no loss. Nothing when the
     /// sink was moved past `from` in the meantime: that is why it cannot be read, and was counted there.
     pub(crate) fn pass(
         &mut self,

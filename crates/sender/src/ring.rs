@@ -203,7 +203,7 @@ impl Ring {
     }
 
     /// Forgets everything: for a process that was forked off, whose parent will send what is in here.
-    /// What threads were writing at the fork is lost to the ring, one block each. Only one thread may call
+    /// Each thread that was writing at the fork costs the ring one block. Only one thread may call
     /// it, and nobody may be writing.
     pub(crate) fn reset(&self) {
         self.slots.clear();

@@ -23,8 +23,8 @@ struct Metricset<'a> {
     time_ns: u64,
     /// Whether that is when it was received.
     is_received: bool,
-    /// Where the attributes of all samples are in what was written, in points of numbers and of histograms. To find them in
-    /// the event takes a walk over all of its samples, so that is done once.
+    /// The output ranges that hold the attributes shared by all samples, of number and of histogram points. Finding them
+    /// in the event takes a walk over all its samples, so they are encoded once and copied.
     of_numbers: Option<Range<usize>>,
     of_histograms: Option<Range<usize>>,
 }
@@ -39,7 +39,7 @@ enum SampleType {
     Other,
 }
 
-/// What kind of points samples are.
+/// The type of the OTLP data point that a sample becomes.
 #[derive(Clone, Copy)]
 enum PointKind {
     Number,

@@ -1,7 +1,7 @@
 //! Which fields of an answer are wanted: the parameter `filter_path`.
 //!
 //! Reference: <https://www.elastic.co/docs/reference/elasticsearch/rest-apis/common-options#common-options-response-filtering>.
-//! What a filter names within an error is given with all of the error.
+//! A filter that names a part of an error selects the whole error.
 
 use super::request::parameter;
 use tidegate_wire::bulk::Kind;

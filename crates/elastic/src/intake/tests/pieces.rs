@@ -64,7 +64,7 @@ fn metricsets_are_cut_between_samples() {
     assert!(pieces.pass_over() && pieces.pass_over() && !pieces.pass_over() && pieces.is_done());
 }
 
-/// What the samples of a metricset share is looked for once, and not among all samples for each of them.
+/// Shared attributes are looked up once per metricset, not once per sample.
 #[test]
 fn a_metricset_takes_time_in_proportion_to_its_samples() {
     let raw = |samples: usize| {

@@ -9,7 +9,7 @@ use crate::utf8::is_utf8;
 
 const NAME_TAG: u8 = 0x0a;
 const VALUE_TAG: u8 = 0x12;
-/// At least as long as a label with such lengths, and what is read of one that lies about them.
+/// The bytes that must follow a label's start: more than a label with such lengths has, whatever its lengths claim.
 const WINDOW: usize = 144;
 /// The beginning of a label with the metric's name, after its tag and length.
 const METRIC_NAME: &[u8; 11] = b"\x0a\x08__name__\x12";
