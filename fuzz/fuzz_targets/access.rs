@@ -20,12 +20,15 @@ fuzz_target!(|input: &[u8]| {
                 Some(PresentedCredentials::Token(token)) => {
                     assert!(!token.is_empty() && token.iter().all(u8::is_ascii_graphic));
                 }
-                Some(PresentedCredentials::Basic(name, _) | PresentedCredentials::ApiKey(name, _)) => assert!(!name.contains(&b':')),
+                Some(PresentedCredentials::Basic(name, _) | PresentedCredentials::ApiKey(name, _)) => {
+                    assert!(!name.contains(&b':'))
+                }
             }
         }
         _ => {
             if let Some(names) = tidegate_tls::certificate(bytes) {
-                let all = names.common_name.iter().chain(&names.organizations).chain(&names.organizational_units);
+                let all =
+                    names.common_name.iter().chain(&names.organizations).chain(&names.organizational_units);
                 for name in all {
                     assert!((1..=150).contains(&name.len()) && !name.chars().any(char::is_control));
                 }

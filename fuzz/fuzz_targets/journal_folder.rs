@@ -14,7 +14,8 @@ use std::thread::{Thread, park_timeout};
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_journal::{
-    Batch, Durability, Encoding, Event, Journal, Meta, Protocol, Settings, Signal, StartAt, Tenant, WhenFull, inspect,
+    Batch, Durability, Encoding, Event, Journal, Meta, Protocol, Settings, Signal, StartAt, Tenant, WhenFull,
+    inspect,
 };
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -102,7 +103,9 @@ fuzz_target!(|input: &[u8]| {
         for _ in 0..100 {
             let Ok(Some(event)) = follower.next_blocking(Duration::ZERO) else { break };
             let Event::Record(record) = event else { continue };
-            let Ok(mut window) = arena().try_window(Share::Egress, record.body_len as usize) else { continue };
+            let Ok(mut window) = arena().try_window(Share::Egress, record.body_len as usize) else {
+                continue;
+            };
             if follower.read_into(&mut window).is_ok() {
                 assert!(window.len() == record.body_len as usize);
             }

@@ -5,7 +5,9 @@
 use libfuzzer_sys::fuzz_target;
 use prost::Message;
 use tidegate_wire::output::{Counter, SliceOutput};
-use tidegate_wire::remote_write::{Limits, Request, Symbols, Version, check, inspect, repair, translate, view};
+use tidegate_wire::remote_write::{
+    Limits, Request, Symbols, Version, check, inspect, repair, translate, view,
+};
 
 #[path = "../../crates/wire/src/remote_write/tests/oracle.rs"]
 #[allow(dead_code, unused, reason = "others use the rest of it")]

@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use std::cell::OnceCell;
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, Share};
-use tidegate_tls::{ClientAuth, TlsAcceptor, CertificateFiles, ServerIdentity};
+use tidegate_tls::{CertificateFiles, ClientAuth, ServerIdentity, TlsAcceptor};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
