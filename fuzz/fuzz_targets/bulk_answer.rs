@@ -15,8 +15,8 @@ fuzz_target!(|input: (u8, &[u8])| {
     assert!(found.iter().map(Vec::len).sum::<usize>() <= body.len());
     for element in &found {
         let _ = (document(element), response(element));
-        if let Some(fault) = item(element).and_then(|item| item.fault) {
-            assert!(fault.words().len() <= 2048);
+        if let Some(error) = item(element).and_then(|item| item.error) {
+            assert!(error.message().len() <= 2048);
         }
     }
     // A key that is written with escapes, or twice, is nothing that servers send.

@@ -14,9 +14,9 @@ fuzz_target!(|body: &[u8]| {
                 let mut out = vec![0; needed];
                 let done = translate(&request, body, &mut out).expect("it was measured");
                 check(Signal::Logs, &out[..done.len]).expect("it is OTLP");
-                assert!(done.faults.iter().all(|fault| fault.offset() <= body.len()));
+                assert!(done.errors.iter().all(|error| error.offset() <= body.len()));
             }
-            Err(fault) => assert!(fault.offset() <= body.len(), "{fault}"),
+            Err(error) => assert!(error.offset() <= body.len(), "{error}"),
         }
     }
 });

@@ -17,7 +17,7 @@ fuzz_target!(|body: &[u8]| {
     let mut kept = body.to_vec();
     let len = keep(&mut kept, LONGEST_LINE);
     kept.truncate(len);
-    let again = check(&kept, LONGEST_LINE, |range, fault| panic!("{range:?}: {fault}"));
+    let again = check(&kept, LONGEST_LINE, |range, error| panic!("{range:?}: {error}"));
     assert_eq!(again.ok(), Some(Counts { refused: 0, ..counts }));
     assert_eq!(events(&kept).count() as u64, counts.events + u64::from(!kept.is_empty()));
     let mut out = vec![0; 64 * kept.len() + 1024];

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
-use tidegate_wire::otlp::{Reason as Checked, Signal, check, json};
+use tidegate_wire::otlp::{OtlpErrorKind, Signal, check, json};
 
 fuzz_target!(|body: &[u8]| {
     let mut out = vec![0; json::max_len(body)];
@@ -12,14 +12,14 @@ fuzz_target!(|body: &[u8]| {
         match json::translate(signal, body, &mut out) {
             Ok(done) => {
                 assert!(done.refused > 0 || serde_json::from_slice::<Box<RawValue>>(body).is_ok());
-                if let Err(fault) = check(signal, &out[..done.len]) {
-                    let allowed = matches!(fault.reason(), Checked::Depth);
-                    assert!(allowed, "{fault}");
+                if let Err(error) = check(signal, &out[..done.len]) {
+                    let allowed = matches!(error.kind(), OtlpErrorKind::Depth);
+                    assert!(allowed, "{error}");
                 }
             }
-            Err(fault) => {
-                assert!(fault.offset() <= body.len(), "{fault}");
-                assert!(*fault.reason() != json::Reason::Full, "{fault}");
+            Err(error) => {
+                assert!(error.offset() <= body.len(), "{error}");
+                assert!(*error.kind() != json::OtlpJsonErrorKind::Full, "{error}");
             }
         }
     }

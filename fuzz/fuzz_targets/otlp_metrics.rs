@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use prost::Message;
 use tidegate_wire::otlp::prometheus::{
-    Deltas, Room, Scratch, Settings, part_to_v1, part_to_v2, to_v1, to_v2,
+    Deltas, Scratch, ScratchCapacity, Settings, points_to_v1, points_to_v2, to_v1, to_v2,
 };
 use tidegate_wire::otlp::{self, Signal};
 use tidegate_wire::output::SliceOutput;
@@ -17,8 +17,9 @@ use tidegate_wire::remote_write::{Limits, Symbols, Version, check};
 const LARGEST: usize = 1 << 20;
 
 fuzz_target!(|raw: &[u8]| {
-    let room = Room { labels: 64, label_bytes: 8 << 10, symbols: 4096, symbol_bytes: 64 << 10 };
-    let (settings, mut scratch) = (Settings::default(), Scratch::new(room));
+    let capacity =
+        ScratchCapacity { labels: 64, label_bytes: 8 << 10, symbols: 4096, symbol_bytes: 64 << 10 };
+    let (settings, mut scratch) = (Settings::default(), Scratch::new(capacity));
     let mut space = vec![0; LARGEST];
     let Ok(counts) = otlp::check(Signal::Metrics, raw) else {
         let _ = to_v1(raw, &settings, &mut scratch, &mut SliceOutput::new(&mut space));
@@ -29,8 +30,11 @@ fuzz_target!(|raw: &[u8]| {
         return;
     };
     if let Err(error) = ExportMetricsServiceRequest::decode(raw) {
-        // It stops at a hundred messages in each other, and here is room for a thousand arrays and maps.
-        assert!(error.to_string().contains("recursion limit"), "what is accepted is a valid message: {error}");
+        // It stops at a hundred messages in each other, and here is capacity for a thousand arrays and maps.
+        assert!(
+            error.to_string().contains("recursion limit"),
+            "what is accepted is a valid message: {error}"
+        );
     }
     for version in [Version::V1, Version::V2] {
         let mut out = SliceOutput::new(&mut space);
@@ -51,8 +55,8 @@ fuzz_target!(|raw: &[u8]| {
             let mut space = vec![0; LARGEST];
             let (all, mut out) = (0..u64::MAX, SliceOutput::new(&mut space));
             let done = match version {
-                Version::V1 => part_to_v1(raw, all, &settings, &mut scratch, Some(&mut deltas), &mut out),
-                Version::V2 => part_to_v2(raw, all, &settings, &mut scratch, Some(&mut deltas), &mut out),
+                Version::V1 => points_to_v1(raw, all, &settings, &mut scratch, Some(&mut deltas), &mut out),
+                Version::V2 => points_to_v2(raw, all, &settings, &mut scratch, Some(&mut deltas), &mut out),
             };
             let len = out.len();
             space.truncate(len);

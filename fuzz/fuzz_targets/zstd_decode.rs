@@ -1,4 +1,4 @@
-//! Any body is decompressed or refused, in no more room than its blocks can become; where another
+//! Any body is decompressed or refused, in no more memory than its blocks can become; where another
 //! implementation reads it as well, it reads the same.
 #![no_main]
 
@@ -13,12 +13,12 @@ const LARGEST: usize = 4 << 20;
 
 fuzz_target!(|body: &[u8]| {
     let mut decoder = Decoder::new(Decoder::WINDOW);
-    let mut room = Room { bytes: Vec::new(), len: 0 };
+    let mut buffer = BoundedBuffer { bytes: Vec::new(), len: 0 };
     let expected = decoder.expected_len(body);
-    if decode(&mut decoder, body, &mut room).is_err() {
+    if decode(&mut decoder, body, &mut buffer).is_err() {
         return;
     }
-    let raw = &room.bytes[..room.len];
+    let raw = &buffer.bytes[..buffer.len];
     assert!(expected >= raw.len().min(128 << 10));
     let mut theirs = Vec::new();
     let read = ruzstd::decoding::StreamingDecoder::new(body)
@@ -30,17 +30,17 @@ fuzz_target!(|body: &[u8]| {
     }
     let mut out = vec![0; Encoder::max_len(raw.len())];
     let len = Encoder::new(1).unwrap().whole(raw, &mut out).unwrap();
-    let mut again = Room { bytes: Vec::new(), len: 0 };
+    let mut again = BoundedBuffer { bytes: Vec::new(), len: 0 };
     decode(&mut decoder, &out[..len], &mut again).unwrap();
     assert!(again.bytes[..again.len] == *raw);
 });
 
-struct Room {
+struct BoundedBuffer {
     bytes: Vec<u8>,
     len: usize,
 }
 
-impl Grow for Room {
+impl Grow for BoundedBuffer {
     fn spare(&mut self) -> &mut [u8] {
         &mut self.bytes[self.len..]
     }

@@ -9,4 +9,4 @@ mod fields;
 mod json;
 
 pub use elements::{Elements, Part};
-pub use fields::{DocumentFields, Fault, ItemFields, document, each_field, item, response};
+pub use fields::{DocumentFields, ItemFields, ServerError, document, each_field, item, response};

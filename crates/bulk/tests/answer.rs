@@ -118,12 +118,12 @@ proptest! {
         let text = written(&json!({"update": fields(known, more.clone())}), pretty);
         let read = item(&text).unwrap();
         prop_assert_eq!((read.status, read.version, read.seq_no, read.primary_term), (status, version, seq_no, 7));
-        prop_assert_eq!((read.unchanged, read.fault.is_some()), (noop, failed));
+        prop_assert_eq!((read.unchanged, read.error.is_some()), (noop, failed));
         let quoted = [b"\"", read.id, b"\""].concat();
         prop_assert_eq!(serde_json::from_slice::<String>(&quoted).unwrap(), id);
-        if let Some(fault) = read.fault {
+        if let Some(error) = read.error {
             let words = if reason.is_empty() { kind.clone() } else { format!("{kind}: {reason}") };
-            prop_assert_eq!(fault.words(), words);
+            prop_assert_eq!(error.message(), words);
         }
 
         let mut known = json!({"found": found, "_version": version, "_source": source});
@@ -132,7 +132,7 @@ proptest! {
         }
         let text = written(&fields(known.as_object().unwrap().clone(), more.clone()), pretty);
         let read = document(&text).unwrap();
-        prop_assert_eq!((read.found, read.version, read.fault.is_some()), (found, version, failed));
+        prop_assert_eq!((read.found, read.version, read.error.is_some()), (found, version, failed));
         prop_assert_eq!(serde_json::from_slice::<Value>(&text[read.source]).unwrap(), source.clone());
 
         let mut known = json!({"status": status, "hits": source});
@@ -140,8 +140,8 @@ proptest! {
             known["error"] = error;
         }
         let text = written(&fields(known.as_object().unwrap().clone(), more), pretty);
-        let (read, fault) = response(&text).unwrap();
-        prop_assert_eq!((read, fault.is_some()), (status, failed));
+        let (read, error) = response(&text).unwrap();
+        prop_assert_eq!((read, error.is_some()), (status, failed));
     }
 
     /// Bytes that are no answer neither panic nor make more of an element than there is.
@@ -155,7 +155,7 @@ proptest! {
         prop_assert!(found.iter().map(Vec::len).sum::<usize>() <= text.len());
         prop_assert_eq!(&found, &elements("items", &text, &[]).0, "pieces make no difference");
         for element in &found {
-            let _ = (item(element).map(|item| item.fault.map(|fault| fault.words())), document(element), response(element));
+            let _ = (item(element).map(|item| item.error.map(|error| error.message())), document(element), response(element));
         }
     }
 }
@@ -166,9 +166,9 @@ fn reasons_are_cut_between_characters() {
     let long =
         json!({"index": {"status": 400, "error": {"type": "t", "reason": "\u{1f600}é\n".repeat(1000)}}})
             .to_string();
-    let words = item(long.as_bytes()).unwrap().fault.unwrap().words();
+    let words = item(long.as_bytes()).unwrap().error.unwrap().message();
     assert!(words.starts_with("t: \u{1f600}é\n\u{1f600}") && words.len() < 300);
     let escaped = br#"{"index":{"status":400,"error":{"reason":"\ud83d\ude00 \u00e9 \/ \ud83d \q"}}}"#;
-    let words = item(escaped).unwrap().fault.unwrap().words();
+    let words = item(escaped).unwrap().error.unwrap().message();
     assert!(words.starts_with("\u{1f600} é / "), "{words}");
 }

@@ -183,7 +183,7 @@ impl<'a> ErrorCollector<'a> {
         self.found.iter().any(|(at, _)| range.start <= at.start && at.end <= range.end)
     }
 
-    /// The text that these flaws are about.
+    /// The text that these errors are about.
     pub(crate) fn text(&self) -> &'a str {
         self.text
     }

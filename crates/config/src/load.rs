@@ -40,10 +40,10 @@ pub struct Loaded {
 /// `look` also checks that the files that the configuration names can be read.
 fn parse_with(source: &str, text: &str, outside: Substitutions<'_>, look: bool) -> Result<Loaded, Errors> {
     let text = bounded(source, text)?;
-    let mut flaws = ErrorCollector::new(text);
-    let config = interpret(text, outside, look, &mut flaws);
-    let secrets = flaws.take_files();
-    match (flaws.into_errors(source), config) {
+    let mut errors = ErrorCollector::new(text);
+    let config = interpret(text, outside, look, &mut errors);
+    let secrets = errors.take_files();
+    match (errors.into_errors(source), config) {
         (Some(errors), _) => Err(errors),
         (None, config) => {
             let config = config.unwrap_or_default();
@@ -96,10 +96,10 @@ fn interpret(
     text: &str,
     outside: Substitutions<'_>,
     look: bool,
-    flaws: &mut ErrorCollector<'_>,
+    errors: &mut ErrorCollector<'_>,
 ) -> Option<Config> {
-    let root = yaml::read(text, outside, flaws)?;
-    let mut config = Config::read(&root, &mut Reader::new(flaws, Config::fields))?;
+    let root = yaml::read(text, outside, errors)?;
+    let mut config = Config::read(&root, &mut Reader::new(errors, Config::fields))?;
     if config.sinks.is_empty() {
         config.sinks = default_sinks();
     }
@@ -107,18 +107,18 @@ fn interpret(
     for clash in check(&config).into_iter().chain(missing) {
         let places: Vec<_> = clash.about.iter().filter_map(|path| root.find(path)).collect();
         // A value that could not be read was replaced by its default: nothing follows from that.
-        if places.iter().any(|node| flaws.within(&node.at)) {
+        if places.iter().any(|node| errors.within(&node.at)) {
             continue;
         }
         // A hidden value takes precedence: the message may quote any of them.
-        let hidden = places.iter().find(|node| flaws.hides(&node.at));
+        let hidden = places.iter().find(|node| errors.hides(&node.at));
         let at = hidden.or(places.first()).map_or(0..0, |node| node.at.clone());
         // Of a group nobody knows what is in it.
         let is_word = places.iter().any(|node| node.at == at && matches!(node.value, Value::Scalar(_)));
         if is_word {
-            flaws.note_shown(&at, clash.message, clash.help);
+            errors.note_shown(&at, clash.message, clash.help);
         } else {
-            flaws.note(&at, clash.message, clash.help);
+            errors.note(&at, clash.message, clash.help);
         }
     }
     Some(config)

@@ -8,7 +8,7 @@ use crate::suggest::nearest;
 use crate::yaml::{Entry, Node, Value};
 
 pub(crate) struct Reader<'f, 'a> {
-    flaws: &'f mut ErrorCollector<'a>,
+    errors: &'f mut ErrorCollector<'a>,
     path: Vec<(String, Range<usize>)>,
     /// All settings of the top, to say where a misplaced one belongs.
     top: fn() -> Vec<Field>,
@@ -22,25 +22,25 @@ pub(crate) struct Entries<'t> {
 }
 
 impl<'f, 'a> Reader<'f, 'a> {
-    pub(crate) fn new(flaws: &'f mut ErrorCollector<'a>, top: fn() -> Vec<Field>) -> Reader<'f, 'a> {
-        Reader { flaws, path: Vec::new(), top }
+    pub(crate) fn new(errors: &'f mut ErrorCollector<'a>, top: fn() -> Vec<Field>) -> Reader<'f, 'a> {
+        Reader { errors, path: Vec::new(), top }
     }
 
     /// Notes that the value at the present path is wrong. The excerpt does not show it: it may be a secret.
     pub(crate) fn refuse(&mut self, at: &Range<usize>, what: &str, help: impl Into<String>) {
         let message = self.about(what);
-        self.flaws.note(at, message, help);
+        self.errors.note(at, message, help);
     }
 
     /// Notes that the value at the present path, which is no secret, is wrong.
     pub(crate) fn refuse_shown(&mut self, at: &Range<usize>, what: &str, help: impl Into<String>) {
         let message = self.about(what);
-        self.flaws.note_shown(at, message, help);
+        self.errors.note_shown(at, message, help);
     }
 
     /// From now on no excerpt shows what stands at `at`.
     pub(crate) fn conceal(&mut self, at: &Range<usize>) {
-        self.flaws.conceal(at.clone());
+        self.errors.conceal(at.clone());
     }
 
     fn about(&self, what: &str) -> String {
@@ -178,7 +178,7 @@ impl<'f, 'a> Reader<'f, 'a> {
                 path.push('.');
             }
             path.push_str(&entry.key);
-            self.flaws.note_shown(&entry.key_at, format!("unknown setting {}", quote(&path)), help);
+            self.errors.note_shown(&entry.key_at, format!("unknown setting {}", quote(&path)), help);
         }
     }
 

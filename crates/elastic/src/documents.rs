@@ -32,7 +32,7 @@ pub use document_writer::WORKING_BYTES;
 pub use index_name::{IndexTemplate, PatternPart};
 pub use logs::{LogRequests, LogTranslation, to_otlp_logs, usual_logs_len};
 
-use tidegate_wire::intake::Kinds;
+use tidegate_wire::intake::EventKinds;
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::output::Full;
 
@@ -176,7 +176,7 @@ pub fn from_intake(
     settings: &DocumentSettings<'_>,
     sheet: &mut impl DocumentOutput,
 ) -> Result<WriteResult, Full> {
-    intake::intake(Kinds::ALL, raw, from, prefix, settings, sheet)
+    intake::intake(EventKinds::ALL, raw, from, prefix, settings, sheet)
 }
 
 /// As [`from_intake`], of events of these kinds only. The others keep their numbers, and count neither as said nor as
@@ -185,7 +185,7 @@ pub fn from_intake(
 /// # Errors
 /// [`Full`] when not even one document fits.
 pub fn from_intake_of(
-    kinds: Kinds,
+    kinds: EventKinds,
     raw: &[u8],
     from: DocumentPosition,
     prefix: &str,
@@ -197,6 +197,6 @@ pub fn from_intake_of(
 
 /// Behind the next event of these kinds of the checked intake body `raw`, from `place` on.
 #[must_use]
-pub fn past_event(kinds: Kinds, raw: &[u8], place: DocumentPosition) -> DocumentPosition {
+pub fn past_event(kinds: EventKinds, raw: &[u8], place: DocumentPosition) -> DocumentPosition {
     intake::past_event(kinds, raw, place)
 }

@@ -18,7 +18,7 @@ pub(crate) mod writer;
 
 pub use event_requests::{EventPosition, EventRequests, Request};
 use tables::METADATA;
-use tidegate_wire::intake::{Kind, Object, Value, events};
+use tidegate_wire::intake::{EventKind, Object, Value, events};
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::output::Full;
 use writer::{AttributeName, MessageWriter};
@@ -40,7 +40,7 @@ pub fn usual_len(raw_len: usize) -> usize {
 
 /// The signal as which an event is said in OTLP; nothing for the metadata, which are said with all of them.
 #[must_use]
-pub fn signal_of(kind: Kind) -> Option<Signal> {
+pub fn signal_of(kind: EventKind) -> Option<Signal> {
     kind.signal()
 }
 

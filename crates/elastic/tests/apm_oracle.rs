@@ -55,7 +55,7 @@ impl Asked {
     /// The error in its first line, or whether its event is accepted.
     fn is_taken(&self) -> Result<bool, String> {
         let counts = check(self.journalled.as_bytes(), LONGEST_LINE, |_, _| {});
-        counts.map(|counts| counts.events > 0).map_err(|refused| refused.fault.to_string())
+        counts.map(|counts| counts.events > 0).map_err(|refused| refused.error.to_string())
     }
 
     fn document(&self) -> Value {
@@ -146,10 +146,10 @@ fn answers_are_those_of_apm_server() {
         bodies.iter().zip(&answers).filter(|((name, _), _)| !DIFFER.contains(&&**name))
     {
         let mut messages = Vec::new();
-        let counts = check(body.as_bytes(), LONGEST_LINE, |_, fault| messages.push(fault.to_string()));
+        let counts = check(body.as_bytes(), LONGEST_LINE, |_, error| messages.push(error.to_string()));
         let accepted = counts.map_or_else(
             |refused| {
-                messages.push(refused.fault.to_string());
+                messages.push(refused.error.to_string());
                 0
             },
             |counts| counts.events,

@@ -313,6 +313,6 @@ impl BodyParts for SampleParts<'_> {
     }
 
     fn place(&self) -> BodyPosition {
-        BodyPosition { series: self.pieces.place(), ..BodyPosition::default() }
+        BodyPosition { series: self.pieces.position(), ..BodyPosition::default() }
     }
 }

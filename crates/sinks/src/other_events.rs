@@ -8,7 +8,7 @@ use crate::signals::Signals;
 use tidegate_journal::{Encoding, Meta};
 use tidegate_wire::coding::{Decode as _, Progress, Wants};
 use tidegate_wire::gzip;
-use tidegate_wire::intake::{Kind, Kinds};
+use tidegate_wire::intake::{EventKind, EventKinds};
 
 /// How much is decoded before others get their turn.
 const PIECE: usize = 16 << 10;
@@ -17,7 +17,7 @@ const NAME: usize = 24;
 
 /// The events of other signals in a body that is looked at piece by piece.
 pub(crate) struct OtherEvents<'a> {
-    taken: Kinds,
+    taken: EventKinds,
     rest: &'a [u8],
     decoding: Option<Box<Decoding>>,
     line: Line,
@@ -116,7 +116,7 @@ impl<'a> OtherEvents<'a> {
 
 impl Line {
     /// Goes on with `bytes`; how many lines ended whose events are not `taken`.
-    fn follow(&mut self, mut bytes: &[u8], taken: Kinds) -> u64 {
+    fn follow(&mut self, mut bytes: &[u8], taken: EventKinds) -> u64 {
         let mut others = 0;
         while !bytes.is_empty() {
             let end = bytes.iter().position(|byte| *byte == b'\n');
@@ -135,10 +135,10 @@ impl Line {
     }
 
     /// The event that the line is named for.
-    fn kind(&self) -> Option<Kind> {
+    fn kind(&self) -> Option<EventKind> {
         let named = self.bytes.get(..self.len)?.strip_prefix(b"{\"")?;
         let name = named.split(|byte| *byte == b'"').next()?;
-        Kind::ALL.into_iter().find(|kind| kind.name().as_bytes() == name)
+        EventKind::ALL.into_iter().find(|kind| kind.name().as_bytes() == name)
     }
 }
 

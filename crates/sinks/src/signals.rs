@@ -1,7 +1,7 @@
 //! Which signals a sink takes.
 
 use tidegate_journal::{Meta, Protocol, Signal, is_mixed};
-use tidegate_wire::intake::{Kind, Kinds, events_from};
+use tidegate_wire::intake::{EventKind, EventKinds, events_from};
 use tidegate_wire::otlp as wire;
 
 /// How much of a body is looked at before others get their turn.
@@ -39,7 +39,7 @@ impl Signals {
     }
 
     /// The kinds of events of these signals.
-    pub(crate) fn kinds(self) -> Kinds {
+    pub(crate) fn kinds(self) -> EventKinds {
         let is_taken = |signal: Option<wire::Signal>| match signal {
             Some(wire::Signal::Traces) => self.contains(Signal::Traces),
             Some(wire::Signal::Metrics) => self.contains(Signal::Metrics),
@@ -47,7 +47,7 @@ impl Signals {
             Some(wire::Signal::Profiles) => self.contains(Signal::Profiles),
             None => true,
         };
-        Kind::ALL.into_iter().filter(|kind| is_taken(kind.signal())).collect()
+        EventKind::ALL.into_iter().filter(|kind| is_taken(kind.signal())).collect()
     }
 
     /// How many events of the checked intake body `raw` are of other signals.

@@ -209,9 +209,9 @@ impl Elasticsearch {
         for item in items(raw) {
             let item = item.map_err(Rejection::malformed)?;
             can_be_sent(&item, &defaults)?;
-            if let Err(flaw) = item.check() {
+            if let Err(error) = item.check() {
                 left_out += 1;
-                answer.reject(gate, &item, &defaults, flaw)?;
+                answer.reject(gate, &item, &defaults, error)?;
                 continue;
             }
             if let Some(why) = guard.look(&item, &defaults) {

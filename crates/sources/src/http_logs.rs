@@ -51,7 +51,7 @@ struct Translated {
     items: u32,
     refused: u64,
     /// The errors of the first refused records.
-    faults: Vec<otlp::json::Fault>,
+    errors: Vec<otlp::json::OtlpJsonError>,
     raw_len: u32,
     /// The length in which it came.
     as_sent: usize,
@@ -174,7 +174,7 @@ impl HttpLogs {
             (Ok(raw_len), Ok(items)) => Ok(Translated {
                 items,
                 refused: done.refused,
-                faults: done.faults,
+                errors: done.errors,
                 raw_len,
                 as_sent,
                 account,
@@ -191,9 +191,9 @@ impl HttpLogs {
         translated: Translated,
         body: Received,
     ) -> Reply {
-        let Translated { items, refused, faults, raw_len, as_sent, account } = translated;
-        let said = (refused > 0).then(|| report(items, refused, &faults));
-        drop(faults);
+        let Translated { items, refused, errors, raw_len, as_sent, account } = translated;
+        let said = (refused > 0).then(|| report(items, refused, &errors));
+        drop(errors);
         if items == 0 {
             if let Some(report) = said {
                 open.refuse(Refusal::Malformed);
@@ -229,11 +229,11 @@ impl HttpLogs {
 }
 
 /// The answer's part on refused records.
-fn report(accepted: u32, refused: u64, faults: &[otlp::json::Fault]) -> String {
+fn report(accepted: u32, refused: u64, record_errors: &[otlp::json::OtlpJsonError]) -> String {
     let mut errors = Vec::new();
-    for (index, fault) in faults.iter().enumerate() {
+    for (index, error) in record_errors.iter().enumerate() {
         errors.extend_from_slice(if index > 0 { b"," } else { b"" });
-        json::append(&mut errors, fault.to_string().as_bytes());
+        json::append(&mut errors, error.to_string().as_bytes());
     }
     let errors = String::from_utf8_lossy(&errors);
     format!("{{\"accepted\":{accepted},\"refused\":{refused},\"errors\":[{errors}]}}\n")

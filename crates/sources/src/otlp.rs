@@ -66,24 +66,24 @@ struct Checked {
 #[derive(Default)]
 struct InvalidRequest {
     items: u64,
-    faults: Vec<String>,
+    errors: Vec<String>,
 }
 
 impl InvalidRequest {
-    fn note(&mut self, items: u64, faults: impl IntoIterator<Item = impl ToString>) {
+    fn note(&mut self, items: u64, errors: impl IntoIterator<Item = impl ToString>) {
         self.items += items;
-        let room = TOLD.saturating_sub(self.faults.len());
-        self.faults.extend(faults.into_iter().take(room).map(|fault| fault.to_string()));
+        let room = TOLD.saturating_sub(self.errors.len());
+        self.errors.extend(errors.into_iter().take(room).map(|error| error.to_string()));
     }
 
     /// The message for a request with `accepted` remaining items; it is refused if there are none.
     fn verdict(self, accepted: u64) -> Result<LeftOut, Rejection> {
-        if self.faults.is_empty() {
+        if self.errors.is_empty() {
             return Ok(None);
         }
-        let InvalidRequest { items: refused, faults } = self;
-        let all = refused > faults.len() as u64;
-        let mut words = faults.join("; ");
+        let InvalidRequest { items: refused, errors } = self;
+        let all = refused > errors.len() as u64;
+        let mut words = errors.join("; ");
         if accepted == 0 {
             return Err(Rejection::malformed(words));
         }
@@ -94,7 +94,7 @@ impl InvalidRequest {
     }
 }
 
-/// How many faults are told.
+/// How many errors are reported at most.
 const TOLD: usize = 3;
 
 impl Otlp {
@@ -228,7 +228,7 @@ impl Otlp {
         room: Option<&DecodeBuffer>,
         bad: &mut InvalidRequest,
     ) -> Result<(), Rejection> {
-        let fault = Rejection::malformed;
+        let malformed = Rejection::malformed;
         let Some(room) = room else {
             let json = body.bytes();
             let beside = json::ReservedBytes { ingest: body.window.charged(), decode: 0 };
@@ -237,10 +237,10 @@ impl Otlp {
                 self.arena.try_window(Share::Ingest, bytes).map(|taken| window = Some(taken))
             })?;
             let Some(mut window) = window else { return Err(gate.no_memory()) };
-            let done = otlp::json::translate(signal, json, window.spare_mut()).map_err(fault)?;
+            let done = otlp::json::translate(signal, json, window.spare_mut()).map_err(malformed)?;
             window.advance(done.len);
             *body = Received { range: 0..done.len, window };
-            bad.note(done.refused, done.faults);
+            bad.note(done.refused, done.errors);
             return Ok(());
         };
         // The received body is no longer needed, so its window is free.
@@ -248,10 +248,10 @@ impl Otlp {
         window.clear();
         let beside = json::ReservedBytes { ingest: 0, decode: room.charged() };
         json::reserve(gate, signal, room, beside, |bytes| window.try_reserve(bytes))?;
-        let done = otlp::json::translate(signal, room, window.spare_mut()).map_err(fault)?;
+        let done = otlp::json::translate(signal, room, window.spare_mut()).map_err(malformed)?;
         window.advance(done.len);
         *range = 0..done.len;
-        bad.note(done.refused, done.faults);
+        bad.note(done.refused, done.errors);
         Ok(())
     }
 
@@ -344,6 +344,6 @@ fn sift(
             sifted
         }
     };
-    bad.note(sifted.refused, sifted.faults);
+    bad.note(sifted.refused, sifted.errors);
     Ok((sifted.counts, sifted.len))
 }

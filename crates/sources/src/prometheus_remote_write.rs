@@ -157,7 +157,7 @@ impl RemoteWrite {
             symbols.shrink(KEPT_SCRATCH);
             looked
         })?;
-        let Inspected { counts, refused, largest_item: item, .. } = inspected;
+        let Inspected { counts, rejected: refused, largest_item: item, .. } = inspected;
         if counts.items() > 0 {
             let size = Size { kept: body.range.len(), decoded: raw_len, item };
             gate.judge(layout(version), Signal::Metrics, size)?;

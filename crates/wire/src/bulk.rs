@@ -8,7 +8,7 @@
 //! join by concatenation.
 
 mod action;
-mod fault;
+mod error;
 mod json;
 mod split;
 #[cfg(test)]
@@ -16,7 +16,7 @@ mod tests;
 mod text;
 
 pub use action::{Action, Field, Kind};
-pub use fault::{Fault, Flaw, Reason};
+pub use error::{BulkError, BulkErrorKind, LineError};
 pub use split::{Piece, Split};
 pub use text::text;
 
@@ -24,7 +24,7 @@ use crate::output::{Full, Output};
 use crate::utf8::is_utf8;
 use memchr::memchr;
 
-/// The items of a body, in order. After a fault there is nothing more.
+/// The items of a body, in order. After an error there is nothing more.
 pub fn items(body: &[u8]) -> Items<'_> {
     Items { rest: body, line: 0, utf8: is_utf8(body) }
 }
@@ -85,20 +85,20 @@ impl Counts {
 
 impl<'a> Items<'a> {
     /// The next line, without its end.
-    fn line(&mut self) -> Result<Option<&'a [u8]>, Fault> {
+    fn line(&mut self) -> Result<Option<&'a [u8]>, BulkError> {
         if self.rest.is_empty() {
             return Ok(None);
         }
         self.line += 1;
         let Some(end) = memchr(b'\n', self.rest) else {
-            return Err(Fault::new(self.line, Reason::NotTerminated));
+            return Err(BulkError::new(self.line, BulkErrorKind::NotTerminated));
         };
         let (line, rest) = self.rest.split_at(end);
         self.rest = rest.get(1..).unwrap_or_default();
         Ok(Some(line))
     }
 
-    fn item(&mut self) -> Result<Option<Item<'a>>, Fault> {
+    fn item(&mut self) -> Result<Option<Item<'a>>, BulkError> {
         let mut begin = self.rest;
         let line = loop {
             match self.line()? {
@@ -110,15 +110,19 @@ impl<'a> Items<'a> {
         };
         let number = self.line;
         if !self.utf8 && !is_utf8(line) {
-            return Err(Fault::new(number, Reason::Action(Flaw::new(0, "bytes that are not UTF-8"))));
+            return Err(BulkError::new(
+                number,
+                BulkErrorKind::Action(LineError::new(0, "bytes that are not UTF-8")),
+            ));
         }
-        let action = action::read(line).map_err(|flaw| Fault::new(number, Reason::Action(flaw)))?;
+        let action =
+            action::read(line).map_err(|error| BulkError::new(number, BulkErrorKind::Action(error)))?;
         let document = match action.kind {
             Kind::Delete => None,
             kind => match self.line()? {
                 // Blanks behind it mean nothing, and one of them may be half of a line's end.
                 Some(document) => Some(document.trim_ascii_end()),
-                None => return Err(Fault::new(number, Reason::NoDocument(kind))),
+                None => return Err(BulkError::new(number, BulkErrorKind::NoDocument(kind))),
             },
         };
         let bytes = begin.get(..begin.len().saturating_sub(self.rest.len())).unwrap_or_default();
@@ -127,7 +131,7 @@ impl<'a> Items<'a> {
 }
 
 impl<'a> Iterator for Items<'a> {
-    type Item = Result<Item<'a>, Fault>;
+    type Item = Result<Item<'a>, BulkError>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -143,12 +147,16 @@ impl Item<'_> {
     /// Whether the document is one JSON object, and nothing else.
     ///
     /// # Errors
-    /// The first [`Flaw`].
+    /// The first [`LineError`].
     #[inline]
-    pub fn check(&self) -> Result<(), Flaw> {
+    pub fn check(&self) -> Result<(), LineError> {
         let Some(document) = self.document else { return Ok(()) };
         json::object(document)?;
-        if self.utf8 || is_utf8(document) { Ok(()) } else { Err(Flaw::new(0, "bytes that are not UTF-8")) }
+        if self.utf8 || is_utf8(document) {
+            Ok(())
+        } else {
+            Err(LineError::new(0, "bytes that are not UTF-8"))
+        }
     }
 
     /// Whether the document, which was [checked](Self::check), has a field at its top whose name begins with `script`:

@@ -32,7 +32,7 @@ pub enum Wants {
 /// Reads one content coding.
 pub trait Decode {
     /// Errors in the input.
-    type Fault: std::error::Error;
+    type Error: std::error::Error;
 
     /// Forgets the body before, keeping the memory.
     fn reset(&mut self);
@@ -41,14 +41,14 @@ pub trait Decode {
     ///
     /// # Errors
     /// When the body is malformed; the decoder must be reset then.
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Progress, Self::Fault>;
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Progress, Self::Error>;
 
     /// How long the whole of `body` will be once decoded, if it is what it says: for the first charge. Never
     /// more than the coding can expand `body` to.
     fn expected_len(&self, body: &[u8]) -> usize;
 
     /// The error for a body that ends too early.
-    fn truncated(&self) -> Self::Fault;
+    fn truncated(&self) -> Self::Error;
 }
 
 /// Memory that grows in place, paid for step by step.
@@ -65,24 +65,24 @@ pub trait Grow {
 
 /// Why a body was not decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Stopped<F> {
+pub enum DecompressError<F> {
     /// It is malformed.
     #[error(transparent)]
-    Fault(#[from] F),
+    Malformed(#[from] F),
     /// The output was not allowed to grow any further.
     #[error("the body has more bytes once decompressed than it was granted")]
-    Room,
+    OutputFull,
 }
 
 /// Decodes all of `body` into `output`, and returns how many bytes that were.
 ///
 /// # Errors
-/// [`Stopped`]; what was decoded before stays in `output`.
+/// [`DecompressError`]; what was decoded before stays in `output`.
 pub fn decode<D: Decode>(
     decoder: &mut D,
     body: &[u8],
     output: &mut impl Grow,
-) -> Result<usize, Stopped<D::Fault>> {
+) -> Result<usize, DecompressError<D::Error>> {
     decoder.reset();
     let mut rest = body;
     let mut total = 0usize;
@@ -94,10 +94,10 @@ pub fn decode<D: Decode>(
         match progress.wants {
             Wants::Nothing if rest.is_empty() => return Ok(total),
             Wants::Nothing => {}
-            Wants::Input => return Err(Stopped::Fault(decoder.truncated())),
+            Wants::Input => return Err(DecompressError::Malformed(decoder.truncated())),
             Wants::Output(more) => {
                 if !output.grow(more) {
-                    return Err(Stopped::Room);
+                    return Err(DecompressError::OutputFull);
                 }
             }
         }

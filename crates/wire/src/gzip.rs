@@ -10,5 +10,5 @@ mod header;
 #[cfg(test)]
 mod tests;
 
-pub use decode::{Decoder, Fault};
-pub use encode::{BadLevel, Encoder};
+pub use decode::{Decoder, GzipError};
+pub use encode::{Encoder, InvalidLevel};

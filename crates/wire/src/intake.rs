@@ -14,14 +14,14 @@
 pub mod address;
 mod check;
 mod cursor;
-mod fault;
+mod error;
 mod schema;
 #[cfg(test)]
 mod tests;
 mod view;
 
 pub use cursor::MAX_DEPTH;
-pub use fault::{Fault, Problem};
+pub use error::{EventError, EventErrorKind};
 pub use view::{Array, Members, Number, Object, Text, Value, Values};
 
 use crate::otlp::Signal;
@@ -33,7 +33,7 @@ pub const LONGEST_LINE: usize = 300 << 10;
 
 /// The contents of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum EventKind {
     /// The metadata: the first line, and no other.
     Metadata,
     /// Something that a service did for others.
@@ -48,21 +48,27 @@ pub enum Kind {
     Log,
 }
 
-impl Kind {
+impl EventKind {
     /// All kinds.
-    pub const ALL: [Kind; 6] =
-        [Kind::Metadata, Kind::Transaction, Kind::Span, Kind::Error, Kind::Metricset, Kind::Log];
+    pub const ALL: [EventKind; 6] = [
+        EventKind::Metadata,
+        EventKind::Transaction,
+        EventKind::Span,
+        EventKind::Error,
+        EventKind::Metricset,
+        EventKind::Log,
+    ];
 
     /// The name of the member that holds it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Metadata => "metadata",
-            Kind::Transaction => "transaction",
-            Kind::Span => "span",
-            Kind::Error => "error",
-            Kind::Metricset => "metricset",
-            Kind::Log => "log",
+            EventKind::Metadata => "metadata",
+            EventKind::Transaction => "transaction",
+            EventKind::Span => "span",
+            EventKind::Error => "error",
+            EventKind::Metricset => "metricset",
+            EventKind::Log => "log",
         }
     }
 
@@ -70,36 +76,36 @@ impl Kind {
     #[must_use]
     pub const fn signal(self) -> Option<Signal> {
         match self {
-            Kind::Transaction | Kind::Span => Some(Signal::Traces),
-            Kind::Error | Kind::Log => Some(Signal::Logs),
-            Kind::Metricset => Some(Signal::Metrics),
-            Kind::Metadata => None,
+            EventKind::Transaction | EventKind::Span => Some(Signal::Traces),
+            EventKind::Error | EventKind::Log => Some(Signal::Logs),
+            EventKind::Metricset => Some(Signal::Metrics),
+            EventKind::Metadata => None,
         }
     }
 
-    fn named(name: &[u8]) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.name().as_bytes() == name)
+    fn named(name: &[u8]) -> Option<EventKind> {
+        EventKind::ALL.into_iter().find(|kind| kind.name().as_bytes() == name)
     }
 }
 
 /// A set of kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Kinds(u8);
+pub struct EventKinds(u8);
 
-impl Kinds {
+impl EventKinds {
     /// All of them.
-    pub const ALL: Kinds = Kinds(u8::MAX);
+    pub const ALL: EventKinds = EventKinds(u8::MAX);
 
     /// Whether `kind` is among them.
     #[must_use]
-    pub const fn contains(self, kind: Kind) -> bool {
+    pub const fn contains(self, kind: EventKind) -> bool {
         self.0 & (1 << kind as u8) != 0
     }
 }
 
-impl FromIterator<Kind> for Kinds {
-    fn from_iter<I: IntoIterator<Item = Kind>>(kinds: I) -> Kinds {
-        Kinds(kinds.into_iter().fold(0, |all, kind| all | 1 << kind as u8))
+impl FromIterator<EventKind> for EventKinds {
+    fn from_iter<I: IntoIterator<Item = EventKind>>(kinds: I) -> EventKinds {
+        EventKinds(kinds.into_iter().fold(0, |all, kind| all | 1 << kind as u8))
     }
 }
 
@@ -107,7 +113,7 @@ impl FromIterator<Kind> for Kinds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event<'a> {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: EventKind,
     raw: &'a [u8],
 }
 
@@ -146,16 +152,16 @@ pub struct Counts {
 pub fn check(
     raw: &[u8],
     longest: usize,
-    mut refused: impl FnMut(Range<usize>, Fault),
-) -> Result<Counts, Refused> {
+    mut refused: impl FnMut(Range<usize>, EventError),
+) -> Result<Counts, IntakeError> {
     let all_utf8 = is_utf8(raw);
     let mut counts = Counts::default();
     let mut begun = false;
     let mut metadata = 0;
     for (range, line) in lines(raw) {
         let verdict = match checked(line, longest, all_utf8) {
-            Ok(event) if begun == (event.kind == Kind::Metadata) => {
-                Err(Fault { kind: Some(event.kind), problem: Problem::Order })
+            Ok(event) if begun == (event.kind == EventKind::Metadata) => {
+                Err(EventError { kind: Some(event.kind), problem: EventErrorKind::Order })
             }
             verdict => verdict,
         };
@@ -170,10 +176,10 @@ pub fn check(
                 counts.largest_item = counts.largest_item.max(metadata + range.len());
             }
             Ok(_) => (begun, metadata) = (true, range.len()),
-            Err(fault) if !begun => return Err(Refused { line: range, fault }),
-            Err(fault) => {
+            Err(error) if !begun => return Err(IntakeError { line: range, error }),
+            Err(error) => {
                 counts.refused += 1;
-                refused(range, fault);
+                refused(range, error);
             }
         }
     }
@@ -186,7 +192,7 @@ pub fn keep(raw: &mut [u8], longest: usize) -> usize {
     let (mut at, mut kept) = (0, 0);
     while let Some((range, line)) = line_at(raw, at) {
         let is_kept = match checked(line, longest, false) {
-            Ok(event) => (event.kind == Kind::Metadata) == (kept == 0),
+            Ok(event) => (event.kind == EventKind::Metadata) == (kept == 0),
             Err(_) => false,
         };
         at = range.end;
@@ -201,19 +207,19 @@ pub fn keep(raw: &mut [u8], longest: usize) -> usize {
 
 /// Why nothing of a body can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct IntakeError {
     /// Where its first line is.
     pub line: Range<usize>,
     /// The error.
-    pub fault: Fault,
+    pub error: EventError,
 }
 
-fn checked(line: &[u8], longest: usize, all_utf8: bool) -> Result<Event<'_>, Fault> {
+fn checked(line: &[u8], longest: usize, all_utf8: bool) -> Result<Event<'_>, EventError> {
     if line.len() > longest {
-        return Err(Fault { kind: None, problem: Problem::TooLong });
+        return Err(EventError { kind: None, problem: EventErrorKind::TooLong });
     }
     if !all_utf8 && !is_utf8(line) {
-        return Err(Fault { kind: None, problem: Problem::Utf8 });
+        return Err(EventError { kind: None, problem: EventErrorKind::Utf8 });
     }
     check::event(line)
 }
@@ -227,7 +233,7 @@ pub fn events(raw: &[u8]) -> impl Iterator<Item = Event<'_>> {
 #[must_use]
 pub fn end_of_metadata(raw: &[u8]) -> Option<usize> {
     let (_, line) = lines(raw).next()?;
-    let metadata = event(line).filter(|event| event.kind == Kind::Metadata)?;
+    let metadata = event(line).filter(|event| event.kind == EventKind::Metadata)?;
     let start = metadata.raw.as_ptr().addr().checked_sub(raw.as_ptr().addr())?;
     (start + metadata.raw.len()).checked_sub(1)
 }
@@ -240,7 +246,7 @@ pub fn events_from(raw: &[u8], at: usize) -> impl Iterator<Item = (usize, Event<
 /// The event of a checked line.
 fn event(line: &[u8]) -> Option<Event<'_>> {
     let (name, value) = Object::new(line).members().next()?;
-    Some(Event { kind: Kind::named(name.raw())?, raw: value.object()?.raw() })
+    Some(Event { kind: EventKind::named(name.raw())?, raw: value.object()?.raw() })
 }
 
 /// The lines of a body that are not blank: where they are with their line feed, and without it and blanks around.

@@ -9,7 +9,7 @@
 
 mod attribute;
 mod check;
-mod fault;
+mod error;
 pub mod json;
 mod log;
 mod metric;
@@ -26,7 +26,7 @@ pub use attribute::{
     AnyValue, Array, Attributes, EntityRef, KeyValue, MAX_DEPTH, Map, Resource, Scope, Values,
 };
 pub use check::{Counts, Sifted};
-pub use fault::{Fault, Reason};
+pub use error::{OtlpError, OtlpErrorKind};
 pub use log::LogRecord;
 pub use metric::{Data, ExponentialHistogram, Gauge, Histogram, Metric, Sum, Summary, temporality};
 pub use point::{
@@ -72,7 +72,7 @@ impl Signal {
 }
 
 /// Checks the decompressed body `raw` in one walk and counts what is in it. Nothing is allocated unless
-/// there is a fault to describe.
+/// there is an error to describe.
 ///
 /// Checked: the protobuf structure of everything that the schema knows; that every `string` is UTF-8; the
 /// lengths of ids; that values nest no deeper than [`MAX_DEPTH`]. Fields that the schema does not know are
@@ -88,8 +88,8 @@ impl Signal {
 ///   scopes are checked as above, and of a profile and the dictionary that they are sequences of fields.
 ///
 /// # Errors
-/// A [`Fault`]: which item, which byte, and what is wrong.
-pub fn check(signal: Signal, raw: &[u8]) -> Result<Counts, Fault> {
+/// An [`OtlpError`]: which item, which byte, and what is wrong.
+pub fn check(signal: Signal, raw: &[u8]) -> Result<Counts, OtlpError> {
     check::check(signal, raw)
 }
 
@@ -99,9 +99,9 @@ pub fn check(signal: Signal, raw: &[u8]) -> Result<Counts, Fault> {
 /// An error in a resource, in a scope or in a metric's common part affects each of their items.
 ///
 /// # Errors
-/// A [`Fault`] when no item is good, or when the request is broken around its items, so that nobody knows how many
+/// An [`OtlpError`] when no item is good, or when the request is broken around its items, so that nobody knows how many
 /// there are. `raw` is of no use then.
 #[cold]
-pub fn sift(signal: Signal, raw: &mut [u8]) -> Result<Sifted, Fault> {
+pub fn sift(signal: Signal, raw: &mut [u8]) -> Result<Sifted, OtlpError> {
     check::sift(signal, raw)
 }

@@ -8,8 +8,8 @@
 //! the Prometheus project; rules: <https://prometheus.io/docs/specs/prw/remote_write_spec_2_0/> (2.0-rc.4).
 
 mod check;
+mod error;
 pub mod exemplars;
-mod fault;
 mod floats;
 mod hash;
 pub(crate) mod histogram;
@@ -27,14 +27,14 @@ pub mod v1;
 pub mod v2;
 mod view;
 
-pub use check::{Counts, Inspected, Limits, Refused};
-pub use fault::{Excerpt, Fault, Reason, Side, Subject};
+pub use check::{Counts, Inspected, Limits, PartialRejection};
+pub use error::{ErrorSubject, Excerpt, HistogramSide, RemoteWriteError, RemoteWriteErrorKind};
 pub use floats::{LeftOut, has_histograms, without_histograms};
 pub use hash::{lane_of, series_hash};
 pub use histogram::{Count, Histogram, Span};
 pub use item::{Exemplar, Label, Metadata, STALE_NAN, Sample};
 pub use repair::repair;
-pub use rewrite::Error;
+pub use rewrite::RewriteError;
 pub use symbols::Symbols;
 pub use view::{Labels, Request, Series, SeriesIter};
 
@@ -74,17 +74,17 @@ impl Version {
 /// as with Prometheus.
 ///
 /// `symbols` is scratch for the 2.0 symbol table; see [`Symbols::bytes_for`] for what it will hold. Labels that have to
-/// be sorted take [`Limits::bytes_to_sort`]. Nothing else is allocated unless there is a fault to describe.
+/// be sorted take [`Limits::bytes_to_sort`]. Nothing else is allocated unless there is an error to describe.
 ///
 /// # Errors
-/// A [`Fault`] of the body as a whole: it is not the protobuf message that it should be, belongs to the other version,
+/// A [`RemoteWriteError`] of the body as a whole: it is not the protobuf message that it should be, belongs to the other version,
 /// or has more symbols than it may have. Then nothing of it is accepted.
 pub fn inspect(
     version: Version,
     raw: &[u8],
     limits: &Limits,
     symbols: &mut Symbols,
-) -> Result<Inspected, Fault> {
+) -> Result<Inspected, RemoteWriteError> {
     match version {
         Version::V1 => check::v1::inspect(raw, limits),
         Version::V2 => check::v2::inspect(raw, limits, symbols),
@@ -94,8 +94,13 @@ pub fn inspect(
 /// The same for those who want all or nothing: whether everything is accepted as it is, sorted labels included.
 ///
 /// # Errors
-/// A [`Fault`]: which series, which byte, and what is wrong.
-pub fn check(version: Version, raw: &[u8], limits: &Limits, symbols: &mut Symbols) -> Result<Counts, Fault> {
+/// A [`RemoteWriteError`]: which series, which byte, and what is wrong.
+pub fn check(
+    version: Version,
+    raw: &[u8],
+    limits: &Limits,
+    symbols: &mut Symbols,
+) -> Result<Counts, RemoteWriteError> {
     inspect(version, raw, limits, symbols)?.strict()
 }
 
@@ -108,7 +113,7 @@ pub fn view_within<'a>(
     raw: &'a [u8],
     bytes: usize,
     symbols: &'a mut Symbols,
-) -> Result<v2::Request<'a>, Fault> {
+) -> Result<v2::Request<'a>, RemoteWriteError> {
     Ok(v2::Request::new(raw, symbols.index_within(raw, bytes)?))
 }
 
@@ -119,7 +124,11 @@ pub fn view_within<'a>(
 ///
 /// # Errors
 /// When the top level of a 2.0 body is malformed or the body is longer than 4 GiB.
-pub fn view<'a>(version: Version, raw: &'a [u8], symbols: &'a mut Symbols) -> Result<Request<'a>, Fault> {
+pub fn view<'a>(
+    version: Version,
+    raw: &'a [u8],
+    symbols: &'a mut Symbols,
+) -> Result<Request<'a>, RemoteWriteError> {
     match version {
         Version::V1 => Ok(Request::V1(v1::Request::new(raw))),
         Version::V2 => Ok(Request::V2(v2::Request::new(raw, symbols.index(raw, usize::MAX)?))),

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 /// An error in a Snappy body, or in the space given for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Error {
+pub enum SnappyError {
     /// The body has no preamble, or one that is not a 32-bit number.
     #[error("the Snappy preamble is not a 32-bit length")]
     Preamble,
@@ -34,7 +34,7 @@ pub enum Error {
     },
     /// The output is too short.
     #[error("the output has room for {given} bytes and {needed} are needed")]
-    Room {
+    OutputFull {
         /// The given size.
         given: usize,
         /// The required size.
@@ -51,8 +51,8 @@ pub enum Error {
 /// The length that `body` claims to decode to; only the preamble is read.
 ///
 /// # Errors
-/// [`Error::Preamble`] when it is missing or not a 32-bit number.
-pub fn decoded_len(body: &[u8]) -> Result<usize, Error> {
+/// [`SnappyError::Preamble`] when it is missing or not a 32-bit number.
+pub fn decoded_len(body: &[u8]) -> Result<usize, SnappyError> {
     preamble(body).map(|(len, _)| len)
 }
 
@@ -64,12 +64,12 @@ pub fn decoded_len(body: &[u8]) -> Result<usize, Error> {
 /// before anything is paid for it.
 ///
 /// # Errors
-/// [`Error::Preamble`] and [`Error::Implausible`].
-pub fn plausible(body: &[u8]) -> Result<usize, Error> {
+/// [`SnappyError::Preamble`] and [`SnappyError::Implausible`].
+pub fn plausible(body: &[u8]) -> Result<usize, SnappyError> {
     let (claimed, elements) = preamble(body)?;
     let most = most_decoded(elements.len());
     if claimed as u64 > most {
-        return Err(Error::Implausible { claimed, body: body.len(), most });
+        return Err(SnappyError::Implausible { claimed, body: body.len(), most });
     }
     Ok(claimed)
 }
@@ -83,25 +83,25 @@ pub fn most_decoded(elements: usize) -> u64 {
 /// Decodes `body` to the start of `out` and returns the decoded length, which is the preamble's.
 ///
 /// # Errors
-/// [`Error::Preamble`], [`Error::Room`] when `out` is shorter than [`decoded_len`], [`Error::Corrupt`].
-pub fn decode(body: &[u8], out: &mut [u8]) -> Result<usize, Error> {
+/// [`SnappyError::Preamble`], [`SnappyError::OutputFull`] when `out` is shorter than [`decoded_len`], [`SnappyError::Corrupt`].
+pub fn decode(body: &[u8], out: &mut [u8]) -> Result<usize, SnappyError> {
     let claimed = decoded_len(body)?;
     if out.len() < claimed {
-        return Err(Error::Room { given: out.len(), needed: claimed });
+        return Err(SnappyError::OutputFull { given: out.len(), needed: claimed });
     }
     match snap::raw::Decoder::new().decompress(body, out) {
         Ok(len) if len == claimed => Ok(len),
-        _ => Err(Error::Corrupt { claimed }),
+        _ => Err(SnappyError::Corrupt { claimed }),
     }
 }
 
 /// The room that [`Encoder::compress`] wants for `raw` bytes.
 ///
 /// # Errors
-/// [`Error::TooLong`] when that is beyond the format.
-pub fn max_compressed_len(raw: usize) -> Result<usize, Error> {
+/// [`SnappyError::TooLong`] when that is beyond the format.
+pub fn max_compressed_len(raw: usize) -> Result<usize, SnappyError> {
     match snap::raw::max_compress_len(raw) {
-        0 => Err(Error::TooLong { bytes: raw as u64 }),
+        0 => Err(SnappyError::TooLong { bytes: raw as u64 }),
         len => Ok(len),
     }
 }
@@ -124,10 +124,10 @@ impl Encoder {
     /// compressed length.
     ///
     /// # Errors
-    /// [`Error::TooLong`], [`Error::Room`].
-    pub fn compress(&mut self, raw: &[u8], out: &mut [u8]) -> Result<usize, Error> {
+    /// [`SnappyError::TooLong`], [`SnappyError::OutputFull`].
+    pub fn compress(&mut self, raw: &[u8], out: &mut [u8]) -> Result<usize, SnappyError> {
         let needed = max_compressed_len(raw.len())?;
-        let room = Error::Room { given: out.len(), needed };
+        let room = SnappyError::OutputFull { given: out.len(), needed };
         self.0.compress(raw, out).map_err(|_| room)
     }
 }
@@ -139,7 +139,7 @@ impl Default for Encoder {
 }
 
 /// Splits `body` into its claimed length and its elements.
-fn preamble(body: &[u8]) -> Result<(usize, &[u8]), Error> {
+fn preamble(body: &[u8]) -> Result<(usize, &[u8]), SnappyError> {
     let mut len = 0u32;
     for (index, &byte) in body.iter().take(5).enumerate() {
         if index == 4 && byte > 0x0f {
@@ -147,9 +147,9 @@ fn preamble(body: &[u8]) -> Result<(usize, &[u8]), Error> {
         }
         len |= u32::from(byte & 0x7f) << (7 * index);
         if byte < 0x80 {
-            let len = usize::try_from(len).map_err(|_| Error::Preamble)?;
+            let len = usize::try_from(len).map_err(|_| SnappyError::Preamble)?;
             return Ok((len, body.get(index + 1..).unwrap_or_default()));
         }
     }
-    Err(Error::Preamble)
+    Err(SnappyError::Preamble)
 }

@@ -15,7 +15,7 @@ use crate::coding::{Decode, Progress, Wants};
 
 /// Why a zlib body was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Fault {
+pub enum ZlibError {
     /// Not zlib, or damaged: the header, the data or the checksum.
     #[error("deflate: the body is no zlib stream, or is damaged")]
     Data,
@@ -30,11 +30,11 @@ pub enum Fault {
 /// Decodes one stream, with a state of its own or one that is borrowed.
 pub struct Decoder<I = Inflate> {
     inflate: I,
-    part: Part,
+    section: StreamSection,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum StreamSection {
     Start,
     Data,
     End,
@@ -50,49 +50,50 @@ impl Decoder {
     /// A decoder at the start of a body.
     #[must_use]
     pub fn new() -> Self {
-        Self { inflate: Inflate::new(true, 15), part: Part::Start }
+        Self { inflate: Inflate::new(true, 15), section: StreamSection::Start }
     }
 }
 
 impl<I: BorrowMut<Inflate>> Decoder<I> {
     pub(crate) fn over(mut inflate: I) -> Self {
         inflate.borrow_mut().reset(true);
-        Self { inflate, part: Part::Start }
+        Self { inflate, section: StreamSection::Start }
     }
 }
 
 impl<I: BorrowMut<Inflate>> Decode for Decoder<I> {
-    type Fault = Fault;
+    type Error = ZlibError;
 
     fn reset(&mut self) {
         self.inflate.borrow_mut().reset(true);
-        self.part = Part::Start;
+        self.section = StreamSection::Start;
     }
 
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Progress, Fault> {
-        match self.part {
-            Part::Start if input.is_empty() => {
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Progress, ZlibError> {
+        match self.section {
+            StreamSection::Start if input.is_empty() => {
                 return Ok(Progress { read: 0, written: 0, wants: Wants::Nothing });
             }
-            Part::Start => self.part = Part::Data,
-            Part::Data => {}
-            Part::End if input.is_empty() => {
+            StreamSection::Start => self.section = StreamSection::Data,
+            StreamSection::Data => {}
+            StreamSection::End if input.is_empty() => {
                 return Ok(Progress { read: 0, written: 0, wants: Wants::Nothing });
             }
-            Part::End => return Err(Fault::Trailing),
+            StreamSection::End => return Err(ZlibError::Trailing),
         }
         let inflate = self.inflate.borrow_mut();
         let before = (inflate.total_in(), inflate.total_out());
         let status = inflate.decompress(input, output, InflateFlush::NoFlush);
-        let status = status.map_err(|_| Fault::Data)?;
-        let step = |before: u64, now: u64| usize::try_from(now.wrapping_sub(before)).map_err(|_| Fault::Data);
+        let status = status.map_err(|_| ZlibError::Data)?;
+        let step =
+            |before: u64, now: u64| usize::try_from(now.wrapping_sub(before)).map_err(|_| ZlibError::Data);
         let read = step(before.0, inflate.total_in())?;
         let written = step(before.1, inflate.total_out())?;
         let left = input.len().saturating_sub(read);
         let wants = match status {
-            Status::StreamEnd if left > 0 => return Err(Fault::Trailing),
+            Status::StreamEnd if left > 0 => return Err(ZlibError::Trailing),
             Status::StreamEnd => {
-                self.part = Part::End;
+                self.section = StreamSection::End;
                 Wants::Nothing
             }
             _ if written == output.len() => Wants::Output(left.saturating_mul(8).clamp(4 << 10, 1 << 20)),
@@ -106,8 +107,8 @@ impl<I: BorrowMut<Inflate>> Decode for Decoder<I> {
         body.len().saturating_mul(USUAL)
     }
 
-    fn truncated(&self) -> Fault {
-        Fault::Truncated
+    fn truncated(&self) -> ZlibError {
+        ZlibError::Truncated
     }
 }
 
@@ -119,6 +120,6 @@ impl Default for Decoder {
 
 impl<I> std::fmt::Debug for Decoder<I> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Decoder").field("part", &self.part).finish_non_exhaustive()
+        f.debug_struct("Decoder").field("part", &self.section).finish_non_exhaustive()
     }
 }

@@ -14,5 +14,5 @@ mod frame;
 mod tests;
 
 pub use decode::Decoder;
-pub use encode::{Encoder, Refused};
-pub use frame::Fault;
+pub use encode::{Encoder, ZstdEncoderError};
+pub use frame::ZstdError;

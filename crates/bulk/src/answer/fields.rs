@@ -8,16 +8,16 @@ const REASON: usize = crate::outcome::REASON;
 
 /// Why something failed, in the server's words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Fault<'a> {
+pub struct ServerError<'a> {
     /// `error.type`, as it is written.
     pub kind: &'a [u8],
     /// `error.reason`, with its escapes.
     reason: &'a [u8],
 }
 
-impl Fault<'_> {
+impl ServerError<'_> {
     /// Its words: the type and the reason, cut.
-    pub fn words(&self) -> String {
+    pub fn message(&self) -> String {
         let (kind, reason) = (unescaped(self.kind, REASON), unescaped(self.reason, REASON));
         match (kind.is_empty(), reason.is_empty()) {
             (false, false) => format!("{kind}: {reason}"),
@@ -42,7 +42,7 @@ pub struct ItemFields<'a> {
     /// `_primary_term`.
     pub primary_term: u64,
     /// `error`.
-    pub fault: Option<Fault<'a>>,
+    pub error: Option<ServerError<'a>>,
 }
 
 /// Reads an element of the answer to `_bulk`. `None` when it is not one.
@@ -60,7 +60,7 @@ pub fn item(element: &[u8]) -> Option<ItemFields<'_>> {
             b"_version" => fields.version = cursor.number().unwrap_or_default(),
             b"_seq_no" => fields.seq_no = cursor.number().unwrap_or_default(),
             b"_primary_term" => fields.primary_term = cursor.number().unwrap_or_default(),
-            b"error" => fields.fault = Some(fault(&mut cursor)?),
+            b"error" => fields.error = Some(server_error(&mut cursor)?),
             _ => cursor.skip()?,
         }
     }
@@ -108,7 +108,7 @@ pub struct DocumentFields<'a> {
     /// `_primary_term`.
     pub primary_term: u64,
     /// `error`.
-    pub fault: Option<Fault<'a>>,
+    pub error: Option<ServerError<'a>>,
 }
 
 /// Reads an element of the answer to `_mget`. `None` when it is not one.
@@ -129,22 +129,22 @@ pub fn document(element: &[u8]) -> Option<DocumentFields<'_>> {
             b"_version" => fields.version = cursor.number().unwrap_or_default(),
             b"_seq_no" => fields.seq_no = cursor.number().unwrap_or_default(),
             b"_primary_term" => fields.primary_term = cursor.number().unwrap_or_default(),
-            b"error" => fields.fault = Some(fault(&mut cursor)?),
+            b"error" => fields.error = Some(server_error(&mut cursor)?),
             _ => cursor.skip()?,
         }
     }
-    (known || fields.fault.is_some()).then_some(fields)
+    (known || fields.error.is_some()).then_some(fields)
 }
 
 /// Reads the status and the error of an element of the answer to `_msearch`. `None` when it is not one.
-pub fn response(element: &[u8]) -> Option<(u16, Option<Fault<'_>>)> {
+pub fn response(element: &[u8]) -> Option<(u16, Option<ServerError<'_>>)> {
     let mut cursor = Cursor::new(element);
     cursor.open()?;
     let (mut status, mut failed) = (200, None);
     while let Some(key) = cursor.key() {
         match key {
             b"status" => status = u16::try_from(cursor.number()?).ok()?,
-            b"error" => failed = Some(fault(&mut cursor)?),
+            b"error" => failed = Some(server_error(&mut cursor)?),
             _ => cursor.skip()?,
         }
     }
@@ -152,22 +152,22 @@ pub fn response(element: &[u8]) -> Option<(u16, Option<Fault<'_>>)> {
 }
 
 /// `{"type":"…","reason":"…", …}`, or a text.
-fn fault<'a>(cursor: &mut Cursor<'a>) -> Option<Fault<'a>> {
-    let mut fault = Fault::default();
+fn server_error<'a>(cursor: &mut Cursor<'a>) -> Option<ServerError<'a>> {
+    let mut error = ServerError::default();
     if cursor.peek()? == b'"' {
-        fault.reason = cursor.text()?;
-        return Some(fault);
+        error.reason = cursor.text()?;
+        return Some(error);
     }
     if cursor.open().is_none() {
         cursor.skip()?;
-        return Some(fault);
+        return Some(error);
     }
     while let Some(key) = cursor.key() {
         match key {
-            b"type" if cursor.peek()? == b'"' => fault.kind = cursor.text()?,
-            b"reason" if cursor.peek()? == b'"' => fault.reason = cursor.text()?,
+            b"type" if cursor.peek()? == b'"' => error.kind = cursor.text()?,
+            b"reason" if cursor.peek()? == b'"' => error.reason = cursor.text()?,
             _ => cursor.skip()?,
         }
     }
-    Some(fault)
+    Some(error)
 }

@@ -1,6 +1,6 @@
 //! The answer to one request, read piece by piece, and what it says to each item.
 
-use crate::answer::{DocumentFields, Elements, Fault, ItemFields, Part, document, item, response};
+use crate::answer::{DocumentFields, Elements, ItemFields, Part, ServerError, document, item, response};
 use crate::batch::Id;
 use crate::engine::Shared;
 use crate::lane::Lane;
@@ -183,9 +183,9 @@ impl Replies<'_> {
         let start = held.as_ref().map_or(0, |window| window.len());
         let place = match keep(shared, held, element) {
             Ok(()) => Ok(start..start + element.len()),
-            Err(_) => Err(fields.fault.map(|fault| fault.words().into())),
+            Err(_) => Err(fields.error.map(|error| error.message().into())),
         };
-        let (status, failed) = (fields.status, fields.fault.is_some());
+        let (status, failed) = (fields.status, fields.error.is_some());
         self.elements.push(Forwarded { status, failed, place });
         if self.elements.len() >= REPLIES {
             self.hand_out(held);
@@ -257,7 +257,7 @@ fn written(element: &[u8], unnamed: bool) -> Reply {
     let Some(fields) = item(element) else { return unreadable() };
     let ItemFields { status, unchanged, version, seq_no, primary_term, .. } = fields;
     if !(200..300).contains(&status) {
-        return failed(status, fields.fault);
+        return failed(status, fields.error);
     }
     let id = unnamed.then(|| String::from_utf8_lossy(fields.id).into());
     let revision = Revision { seq_no, primary_term };
@@ -271,14 +271,14 @@ fn read(lane: Lane, part: Part<'_>, window: &Arc<Window>) -> Reply {
             Some((200..=299, None)) => {
                 Reply::Final(Outcome::Hits(Hits { body: Body::new(window, &(part.at..end)) }))
             }
-            Some((status, fault)) => failed(status, fault),
+            Some((status, error)) => failed(status, error),
             None => unreadable(),
         };
     }
     let Some(fields) = document(part.bytes) else { return unreadable() };
-    let DocumentFields { found, source, version, seq_no, primary_term, fault } = fields;
-    if fault.is_some() {
-        return failed(0, fault);
+    let DocumentFields { found, source, version, seq_no, primary_term, error } = fields;
+    if error.is_some() {
+        return failed(0, error);
     }
     if !found {
         return failed(404, None);
@@ -301,8 +301,8 @@ fn unreadable() -> Reply {
 }
 
 /// The verdict of a status, or without one of an error's type.
-fn failed(status: u16, fault: Option<Fault<'_>>) -> Reply {
-    let kind = fault.map_or(&b""[..], |fault| fault.kind);
+fn failed(status: u16, error: Option<ServerError<'_>>) -> Reply {
+    let kind = error.map_or(&b""[..], |error| error.kind);
     let kind = match (status, kind) {
         (429 | 503, _) => return Reply::Rejected(status),
         (
@@ -326,8 +326,8 @@ fn failed(status: u16, fault: Option<Fault<'_>>) -> Reply {
         _ => Kind::Server,
     };
     let failure = Failure::new(kind, status);
-    Reply::Final(Outcome::Failed(match fault {
-        Some(fault) => failure.because(&fault.words()),
+    Reply::Final(Outcome::Failed(match error {
+        Some(error) => failure.because(&error.message()),
         None => failure,
     }))
 }

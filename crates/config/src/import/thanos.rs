@@ -96,10 +96,10 @@ impl Setting for Anything {
 /// Every mistake in it, with its place.
 pub fn thanos_limits(source: &str, text: &str) -> Result<String, Errors> {
     let text = bounded(source, text)?;
-    let mut flaws = ErrorCollector::new(text);
-    let root = yaml::read(text, Substitutions { environment: &|_| None, files: &no_file }, &mut flaws);
-    let file = root.and_then(|root| File::read(&root, &mut Reader::new(&mut flaws, File::fields)));
-    match (flaws.into_errors(source), file) {
+    let mut errors = ErrorCollector::new(text);
+    let root = yaml::read(text, Substitutions { environment: &|_| None, files: &no_file }, &mut errors);
+    let file = root.and_then(|root| File::read(&root, &mut Reader::new(&mut errors, File::fields)));
+    match (errors.into_errors(source), file) {
         (Some(errors), _) => Err(errors),
         (None, file) => Ok(written(&file.unwrap_or_default().write)),
     }

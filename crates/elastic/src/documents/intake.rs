@@ -28,11 +28,11 @@ use super::fields::FieldValue;
 use super::{DocumentPosition, DocumentSettings, Product, WriteResult};
 use event_fields::{EventFields, Paths};
 use paths::EventProperty;
-use tidegate_wire::intake::{self, Event, Kinds, Object, Text, Value};
+use tidegate_wire::intake::{self, Event, EventKinds, Object, Text, Value};
 use tidegate_wire::output::Full;
 
 pub(super) fn intake(
-    kinds: Kinds,
+    kinds: EventKinds,
     raw: &[u8],
     from: DocumentPosition,
     prefix: &str,
@@ -44,7 +44,7 @@ pub(super) fn intake(
     let mut count = 0;
     pen.fields.clear();
     for event in intake::events(raw) {
-        if event.kind == intake::Kind::Metadata {
+        if event.kind == intake::EventKind::Metadata {
             agent = pen.metadata(event.fields());
             continue;
         }
@@ -64,8 +64,8 @@ pub(super) fn intake(
     pen.finished(false)
 }
 
-pub(super) fn past_event(kinds: Kinds, raw: &[u8], place: DocumentPosition) -> DocumentPosition {
-    let events = intake::events(raw).filter(|event| event.kind != intake::Kind::Metadata);
+pub(super) fn past_event(kinds: EventKinds, raw: &[u8], place: DocumentPosition) -> DocumentPosition {
+    let events = intake::events(raw).filter(|event| event.kind != intake::EventKind::Metadata);
     let mut behind = (1..).zip(events).skip_while(|(count, _)| *count <= place.item);
     match behind.find(|(_, event)| kinds.contains(event.kind)) {
         Some((count, _)) => DocumentPosition { item: count, part: 0 },
@@ -127,34 +127,34 @@ impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
         self.fields.begin();
         let fields = event.fields();
         let (paths, kind): (Paths, _) = match event.kind {
-            intake::Kind::Metadata => return Ok(()),
-            intake::Kind::Transaction => (paths::of_transaction, StreamKind::Traces),
-            intake::Kind::Span => (paths::of_span, StreamKind::Traces),
-            intake::Kind::Error => (paths::of_error, StreamKind::Logs),
-            intake::Kind::Metricset => (paths::of_metricset, StreamKind::Metrics),
-            intake::Kind::Log => (paths::of_log, StreamKind::Logs),
+            intake::EventKind::Metadata => return Ok(()),
+            intake::EventKind::Transaction => (paths::of_transaction, StreamKind::Traces),
+            intake::EventKind::Span => (paths::of_span, StreamKind::Traces),
+            intake::EventKind::Error => (paths::of_error, StreamKind::Logs),
+            intake::EventKind::Metricset => (paths::of_metricset, StreamKind::Metrics),
+            intake::EventKind::Log => (paths::of_log, StreamKind::Logs),
         };
         let mut seen = EventFields::new(paths, agent.service);
-        seen.keeps_unknown = event.kind == intake::Kind::Log;
+        seen.keeps_unknown = event.kind == intake::EventKind::Log;
         self.look(fields, &mut seen);
         if let Some(name) = seen.fact(EventProperty::AgentName).text().and_then(Text::plain) {
             agent.is_rum = is_rum(name);
         }
         self.inferred(agent, &seen);
         let (processor, dataset): (&[u8], _) = match event.kind {
-            intake::Kind::Transaction => {
+            intake::EventKind::Transaction => {
                 self.transaction(&seen);
                 (b"transaction", if agent.is_rum { "apm.rum" } else { "apm" })
             }
-            intake::Kind::Span => {
+            intake::EventKind::Span => {
                 self.span(&seen);
                 (b"span", if agent.is_rum { "apm.rum" } else { "apm" })
             }
-            intake::Kind::Error => {
+            intake::EventKind::Error => {
                 self.error(&seen);
                 (b"error", "apm.error")
             }
-            intake::Kind::Metricset => (b"metric", self.metricset(fields, &seen)),
+            intake::EventKind::Metricset => (b"metric", self.metricset(fields, &seen)),
             _ if self.log(&seen) => (b"error", "apm.error"),
             _ => (b"log", "apm.app."),
         };
@@ -172,7 +172,7 @@ impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
             StreamOverride::default(),
             time,
             |pen| match (event.kind, pen.settings.flavour) {
-                (intake::Kind::Metricset, Product::Elasticsearch) => {
+                (intake::EventKind::Metricset, Product::Elasticsearch) => {
                     pen.out.put(br#","dynamic_templates":{"#)?;
                     pen.fields.templates(pen.out)?;
                     pen.out.put(b"}")

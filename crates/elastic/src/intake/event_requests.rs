@@ -2,7 +2,7 @@
 
 use super::writer::{MessageWriter, limit};
 use super::{logs, metrics, resource, signal_of, spans};
-use tidegate_wire::intake::{Kind, Object, events_from};
+use tidegate_wire::intake::{EventKind, Object, events_from};
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::output::Full;
 
@@ -43,7 +43,7 @@ impl<'a> EventRequests<'a> {
     /// The events of `signal`. Those without a time have that at which the body was received.
     #[must_use]
     pub fn new(raw: &'a [u8], received_at_ns: u64, signal: Signal) -> Self {
-        let first = events_from(raw, 0).next().filter(|(_, event)| event.kind == Kind::Metadata);
+        let first = events_from(raw, 0).next().filter(|(_, event)| event.kind == EventKind::Metadata);
         let metadata = first.map(|(_, event)| event.fields());
         Self { raw, metadata, received_at_ns, signal, place: EventPosition::default() }
     }
@@ -120,25 +120,25 @@ impl<'a> EventRequests<'a> {
             let start = out.len();
             let (fields, received) = (event.fields(), self.received_at_ns);
             match event.kind {
-                Kind::Transaction => spans::transaction(&mut out, fields, received),
-                Kind::Span => spans::span(&mut out, fields, received),
-                Kind::Error => logs::error(&mut out, fields, received),
-                Kind::Log => logs::log(&mut out, fields, received),
-                Kind::Metricset if !out.is_full() => {
+                EventKind::Transaction => spans::transaction(&mut out, fields, received),
+                EventKind::Span => spans::span(&mut out, fields, received),
+                EventKind::Error => logs::error(&mut out, fields, received),
+                EventKind::Log => logs::log(&mut out, fields, received),
+                EventKind::Metricset if !out.is_full() => {
                     let samples = metrics::metricset(&mut out, fields, received, (self.place.samples, limit));
                     self.place.samples += samples;
                     portion.items += samples as u64;
                 }
-                Kind::Metricset | Kind::Metadata => {}
+                EventKind::Metricset | EventKind::Metadata => {}
             }
             if out.is_full() {
                 // Of a metricset, what there was no room for is taken back already.
-                let kept = if event.kind == Kind::Metricset { out.len() } else { start };
+                let kept = if event.kind == EventKind::Metricset { out.len() } else { start };
                 out.reset_to(kept);
                 is_full = true;
                 break;
             }
-            portion.items += u64::from(event.kind != Kind::Metricset);
+            portion.items += u64::from(event.kind != EventKind::Metricset);
             portion.events += 1;
             out.limit(limit);
             self.place = EventPosition { at: end, samples: 0 };

@@ -30,10 +30,10 @@ enum Encoder {
 pub enum BadLevel {
     /// Of gzip.
     #[error(transparent)]
-    Gzip(#[from] gzip::BadLevel),
+    Gzip(#[from] gzip::InvalidLevel),
     /// Of zstd.
     #[error(transparent)]
-    Zstd(#[from] zstd::Refused),
+    Zstd(#[from] zstd::ZstdEncoderError),
 }
 
 impl Compressor {
@@ -143,7 +143,7 @@ impl Compressor {
 }
 
 /// The library refuses when memory has ended, and for nothing else that is done here.
-fn unwilling(refused: zstd::Refused) -> BudgetError {
+fn unwilling(refused: zstd::ZstdEncoderError) -> BudgetError {
     tracing::warn!(%refused, "a request cannot be compressed now");
     BudgetError::WithoutTurn
 }

@@ -189,7 +189,7 @@ impl<'a> DocumentSource<'a> {
             }
             (_, Some(series), None) => {
                 series.pass_over(&mut Reversed::default());
-                self.mark.cursor = series.place();
+                self.mark.cursor = series.position();
             }
             (Protocol::Intake, ..) => {
                 let kinds = self.body.taken.kinds();
@@ -277,7 +277,7 @@ impl<'a> DocumentSource<'a> {
             (None, Some(rest)) => {
                 self.chunk = None;
                 self.mark = SourcePosition {
-                    cursor: rest.place(),
+                    cursor: rest.position(),
                     chunks: self.mark.chunks + 1,
                     ..SourcePosition::default()
                 };

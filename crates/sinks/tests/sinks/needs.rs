@@ -116,7 +116,7 @@ async fn what_is_accepted_is_delivered() {
     for (what, version, raw) in bodies {
         let limits = Limits { labels: 100_000, ..Limits::default() };
         let found = inspect(version, &raw, &limits, &mut Symbols::new()).unwrap();
-        assert!(!found.needs_repair(), "{what}: {:?}", found.refused);
+        assert!(!found.needs_repair(), "{what}: {:?}", found.rejected);
         let mut body = Vec::new();
         compress(&raw, &mut body);
         let (protocol, theirs) = match version {

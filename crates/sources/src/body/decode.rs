@@ -4,7 +4,7 @@ use super::{InspectionError, Received};
 use std::cell::RefCell;
 use tidegate_admission::{DecodeBuffer, Gate, Rejection};
 use tidegate_journal::Encoding;
-use tidegate_wire::coding::{self, Decode as _, Grow, Stopped};
+use tidegate_wire::coding::{self, Decode as _, DecompressError, Grow};
 use tidegate_wire::{gzip, zstd};
 
 /// The bytes that a thread keeps between bodies.
@@ -47,17 +47,23 @@ pub(crate) fn decode(
     };
     match refused {
         None => Ok(()),
-        Some(Stopped::Fault(refused)) => Err(refused.into()),
-        Some(Stopped::Room) => Err(paid.refused.map_or(InspectionError::Larger, InspectionError::Refused)),
+        Some(DecompressError::Malformed(refused)) => Err(refused.into()),
+        Some(DecompressError::OutputFull) => {
+            Err(paid.refused.map_or(InspectionError::Larger, InspectionError::Refused))
+        }
     }
 }
 
 /// A decoder's result, with its error in words.
-fn stopped<F: std::error::Error>(outcome: Result<usize, Stopped<F>>) -> Option<Stopped<Rejection>> {
+fn stopped<F: std::error::Error>(
+    outcome: Result<usize, DecompressError<F>>,
+) -> Option<DecompressError<Rejection>> {
     match outcome {
         Ok(_) => None,
-        Err(Stopped::Fault(fault)) => Some(Stopped::Fault(Rejection::malformed(fault))),
-        Err(Stopped::Room) => Some(Stopped::Room),
+        Err(DecompressError::Malformed(fault)) => {
+            Some(DecompressError::Malformed(Rejection::malformed(fault)))
+        }
+        Err(DecompressError::OutputFull) => Some(DecompressError::OutputFull),
     }
 }
 

@@ -143,15 +143,15 @@ impl ElasticApm {
             return Err(Rejection::new(Refusal::Forbidden, UNHEARD).into());
         }
         let mut report = None::<Box<RefusedLines>>;
-        let found = intake::check(raw, self.limits.max_event, |line, fault| {
+        let found = intake::check(raw, self.limits.max_event, |line, error| {
             let line = raw.get(line).unwrap_or_default();
-            report.get_or_insert_default().add(fault, line);
+            report.get_or_insert_default().add(error, line);
         });
         let counts = match found {
             Ok(counts) => counts,
             Err(refused) => {
                 let mut report = Box::<RefusedLines>::default();
-                report.add(refused.fault, raw.get(refused.line).unwrap_or_default());
+                report.add(refused.error, raw.get(refused.line).unwrap_or_default());
                 return Ok(Checked::Useless(report));
             }
         };

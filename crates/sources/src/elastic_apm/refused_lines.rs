@@ -1,6 +1,6 @@
 //! The report on refused lines.
 
-use tidegate_wire::intake::Fault;
+use tidegate_wire::intake::EventError;
 use tidegate_wire::json::append;
 
 /// The most lines that are spoken of; the others are counted by nobody but the client.
@@ -20,7 +20,7 @@ pub(super) struct RefusedLines {
 
 impl RefusedLines {
     /// Adds a line that was refused, and how its body began.
-    pub(super) fn add(&mut self, fault: Fault, line: &[u8]) {
+    pub(super) fn add(&mut self, error: EventError, line: &[u8]) {
         if self.described == MOST {
             return;
         }
@@ -29,7 +29,7 @@ impl RefusedLines {
         }
         self.described += 1;
         self.errors.extend_from_slice(b"\n    {\n      \"message\": ");
-        string(fault.to_string().as_bytes(), &mut self.errors);
+        string(error.to_string().as_bytes(), &mut self.errors);
         self.errors.extend_from_slice(b",\n      \"document\": ");
         let line = line.trim_ascii();
         string(line.get(..ECHOED).unwrap_or(line), &mut self.errors);

@@ -9,7 +9,7 @@ use super::rights::Denied;
 use tidegate_admission::{Gate, Rejection, elastic};
 use tidegate_arena::{Arena, ChargeError as NoMemory, Share, Window};
 use tidegate_http1::Reply;
-use tidegate_wire::bulk::{Flaw, Item, Kind};
+use tidegate_wire::bulk::{Item, Kind, LineError};
 use tidegate_wire::json;
 use tidegate_wire::output::{Full, Output, SliceOutput};
 
@@ -238,11 +238,11 @@ impl Answer {
         gate: &Gate,
         item: &Item<'_>,
         defaults: &Defaults,
-        flaw: Flaw,
+        error: LineError,
     ) -> Result<(), Rejection> {
         self.errors = true;
-        // The words of a flaw have nothing that JSON escapes.
-        let reason = format!("[line {}] failed to parse: {flaw}", item.number.saturating_add(1));
+        // The words of an error have nothing that JSON escapes.
+        let reason = format!("[line {}] failed to parse: {error}", item.number.saturating_add(1));
         self.entry(gate, Name::of(item, defaults), ENTRY, |entry| {
             entry.value(Field::Status, b"\"status\":", b"400")?;
             entry.raw(Field::Error, b"\"error\":{\"type\":\"document_parsing_exception\",\"reason\":\"")?;

@@ -30,7 +30,7 @@ use tidegate_bulk::{self as bulk, Element, Forward, Refresh, Ticket};
 use tidegate_http1::Reply;
 use tidegate_journal::{Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger::{self as ledger, Fate, Forwarded, OpenRequest, Refusal};
-use tidegate_wire::bulk::{Flaw, Item, Items, checked};
+use tidegate_wire::bulk::{Item, Items, LineError, checked};
 use tidegate_wire::json;
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -51,7 +51,7 @@ pub struct Destination {
 /// An item that was offered to the engine.
 enum Offered<'f> {
     Sent(Ticket<'f, Element>),
-    Flawed(Flaw),
+    Malformed(LineError),
     Denied(Denied),
     Lost(Lost),
 }
@@ -264,8 +264,8 @@ impl<'a, 'f> Offers<'a, 'f> {
 
     fn offer(&mut self, item: &Item<'a>) -> Result<Offered<'f>, bulk::Refused> {
         if self.has_refused {
-            if let Err(flaw) = item.check() {
-                return Ok(Offered::Flawed(flaw));
+            if let Err(error) = item.check() {
+                return Ok(Offered::Malformed(error));
             }
             if let Some(why) = self.guard.look(item, self.defaults) {
                 return Ok(Offered::Denied(why));
@@ -306,8 +306,8 @@ impl Answers<'_> {
         let outcome = match waiting.pop_front() {
             Some(Offered::Sent(ticket)) => self.wait(ticket).await,
             Some(Offered::Lost(lost)) => Err(lost),
-            Some(Offered::Flawed(flaw)) => {
-                let reason = format!("failed to parse: {flaw}");
+            Some(Offered::Malformed(error)) => {
+                let reason = format!("failed to parse: {error}");
                 return self.short(name, 400, Some(("document_parsing_exception", &reason)));
             }
             Some(Offered::Denied(why)) => {

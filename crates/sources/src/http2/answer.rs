@@ -43,7 +43,7 @@ pub(super) fn grpc(respond: &mut SendResponse<Bytes>, outcome: Result<&LeftOut, 
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, GRPC);
     headers.insert(GRPC_ACCEPT_ENCODING, HeaderValue::from_static(ENCODINGS));
-    let fault = match outcome {
+    let error = match outcome {
         Ok(left_out) => {
             let message = left_out.as_deref().map_or_else(|| Bytes::from_static(EMPTY), message);
             let sent = respond.send_response(response, false).and_then(|mut stream| {
@@ -54,12 +54,12 @@ pub(super) fn grpc(respond: &mut SendResponse<Bytes>, outcome: Result<&LeftOut, 
             });
             return drop(sent);
         }
-        Err(fault) => fault,
+        Err(error) => error,
     };
     // Trailers only: the head is the trailers.
-    match otlp::ready(&fault.refused).filter(|_| fault.code.is_none()) {
+    match otlp::ready(&error.refused).filter(|_| error.code.is_none()) {
         Some(ready) => prepared_trailers(ready, headers),
-        None => trailers(fault, headers),
+        None => trailers(error, headers),
     }
     let _ = respond.send_response(response, true);
 }
@@ -92,8 +92,8 @@ fn unremembered(mut value: HeaderValue) -> HeaderValue {
     value
 }
 
-fn trailers(fault: &CallError, headers: &mut HeaderMap) {
-    let answer = otlp::grpc(&fault.refused, fault.code);
+fn trailers(error: &CallError, headers: &mut HeaderMap) {
+    let answer = otlp::grpc(&error.refused, error.code);
     headers.insert(GRPC_STATUS, HeaderValue::from_static(digits(answer.code)));
     if let Ok(message) = HeaderValue::try_from(answer.message) {
         headers.insert(GRPC_MESSAGE, unremembered(message));

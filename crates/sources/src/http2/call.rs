@@ -95,9 +95,9 @@ async fn exchange(
 ) -> Result<LeftOut, CallError> {
     let (form, received) = match intake.message(body, form, past).await {
         Ok(received) => received,
-        Err(fault) => {
-            open.refuse(fault.refused.reason);
-            return Err(fault);
+        Err(error) => {
+            open.refuse(error.refused.reason);
+            return Err(error);
         }
     };
     let arrived = Timestamp::now();

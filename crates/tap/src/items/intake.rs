@@ -2,7 +2,7 @@
 
 use super::{Items, LOOKED_AT, RemainingItems, enough};
 use tidegate_journal::{Meta, Signal};
-use tidegate_wire::intake::{Event, Kind, Object, Text, Value, events};
+use tidegate_wire::intake::{Event, EventKind, Object, Text, Value, events};
 use tidegate_wire::otlp;
 
 /// The longest event that is shown in its own JSON; of longer ones the beginning is shown, as a text.
@@ -10,7 +10,7 @@ const LONGEST: usize = 8 << 10;
 
 pub(super) fn walk(items: &mut Items<'_>, meta: &Meta, raw: &[u8]) -> RemainingItems {
     let mut events = events(raw);
-    let metadata = events.next().filter(|event| event.kind == Kind::Metadata);
+    let metadata = events.next().filter(|event| event.kind == EventKind::Metadata);
     let mut service = Vec::new();
     if let Some(Value::Text(name)) = metadata.and_then(|event| event.fields().at(&[b"service", b"name"])) {
         put(name, &mut service);
@@ -48,7 +48,7 @@ fn event(items: &mut Items<'_>, meta: &Meta, service: &[u8], event: Event<'_>) -
 }
 
 /// The signal of an event.
-fn signal_of(kind: Kind) -> Option<Signal> {
+fn signal_of(kind: EventKind) -> Option<Signal> {
     kind.signal().map(|signal| match signal {
         otlp::Signal::Traces => Signal::Traces,
         otlp::Signal::Metrics => Signal::Metrics,
@@ -58,13 +58,13 @@ fn signal_of(kind: Kind) -> Option<Signal> {
 }
 
 /// By what an event goes.
-fn name_of<'a>(kind: Kind, fields: Object<'a>) -> Option<Text<'a>> {
+fn name_of<'a>(kind: EventKind, fields: Object<'a>) -> Option<Text<'a>> {
     let text = |path: &[&[u8]]| fields.at(path).and_then(Value::text);
     match kind {
-        Kind::Transaction | Kind::Span => text(&[b"name"]),
-        Kind::Error => text(&[b"exception", b"type"]).or_else(|| text(&[b"log", b"logger_name"])),
-        Kind::Metricset => fields.find(b"samples")?.object()?.members().next().map(|(name, _)| name),
-        Kind::Log | Kind::Metadata => None,
+        EventKind::Transaction | EventKind::Span => text(&[b"name"]),
+        EventKind::Error => text(&[b"exception", b"type"]).or_else(|| text(&[b"log", b"logger_name"])),
+        EventKind::Metricset => fields.find(b"samples")?.object()?.members().next().map(|(name, _)| name),
+        EventKind::Log | EventKind::Metadata => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The action of an item: what is to be done, where, and what it says besides.
 
-use super::Flaw;
+use super::LineError;
 use super::json::Cursor;
 
 /// The operation on a document.
@@ -102,10 +102,10 @@ impl Action<'_> {
 }
 
 /// Reads an action's line.
-pub(super) fn read(line: &[u8]) -> Result<Action<'_>, Flaw> {
+pub(super) fn read(line: &[u8]) -> Result<Action<'_>, LineError> {
     let mut cursor = Cursor::new(line);
     cursor.take(b'{', "no JSON object")?;
-    let unknown = cursor.flaw("none of `index`, `create`, `update` and `delete`");
+    let unknown = cursor.error("none of `index`, `create`, `update` and `delete`");
     let name = cursor.string().map_err(|_| unknown)?;
     let kind = Kind::ALL.into_iter().find(|kind| {
         name.split_first().and_then(|(_, rest)| rest.strip_suffix(b"\"")) == Some(kind.name().as_bytes())
@@ -152,14 +152,14 @@ pub(super) fn read(line: &[u8]) -> Result<Action<'_>, Flaw> {
 }
 
 #[inline]
-fn field<'a>(cursor: &mut Cursor<'a>, action: &mut Action<'a>) -> Result<Option<Field>, Flaw> {
-    let escaped = cursor.flaw("an escape in the name of a field");
+fn field<'a>(cursor: &mut Cursor<'a>, action: &mut Action<'a>) -> Result<Option<Field>, LineError> {
+    let escaped = cursor.error("an escape in the name of a field");
     let name = cursor.string()?;
     // It would be another field to the peer than it is here.
     if name.contains(&b'\\') {
         return Err(escaped);
     }
-    let repeated = cursor.flaw("a field that was given before");
+    let repeated = cursor.error("a field that was given before");
     cursor.take(b':', "no colon behind a name")?;
     cursor.space();
     let from = cursor.at();
@@ -174,9 +174,9 @@ fn field<'a>(cursor: &mut Cursor<'a>, action: &mut Action<'a>) -> Result<Option<
     match (field, first) {
         (_, Some(b'n')) => {}
         (Field::Index, Some(b'"')) if value.len() > 2 => action.index = Some(value),
-        (Field::Index, _) => return Err(Flaw::new(from, "an `_index` that is no name")),
+        (Field::Index, _) => return Err(LineError::new(from, "an `_index` that is no name")),
         (Field::Id, Some(b'"' | b'-' | b'0'..=b'9')) => action.id = Some(value),
-        (Field::Id, _) => return Err(Flaw::new(from, "an `_id` that is no text")),
+        (Field::Id, _) => return Err(LineError::new(from, "an `_id` that is no text")),
         (Field::Pipeline, _) => action.pipeline = true,
         _ => {}
     }

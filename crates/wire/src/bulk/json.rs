@@ -1,6 +1,6 @@
 //! A cursor over JSON that checks what it passes and keeps nothing.
 
-use super::Flaw;
+use super::LineError;
 use crate::json::plain_len;
 
 /// The deepest nesting that is taken; Elasticsearch takes no more either.
@@ -9,11 +9,11 @@ const WORDS: usize = DEEPEST.div_ceil(64);
 
 /// Whether `text` is one JSON object with nothing but white space around it.
 #[inline]
-pub(super) fn object(text: &[u8]) -> Result<(), Flaw> {
+pub(super) fn object(text: &[u8]) -> Result<(), LineError> {
     let mut cursor = Cursor::new(text);
     cursor.space();
     if cursor.peek() != Some(b'{') {
-        return Err(cursor.flaw("no JSON object"));
+        return Err(cursor.error("no JSON object"));
     }
     cursor.value()?;
     cursor.end()
@@ -79,8 +79,8 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    pub(super) const fn flaw(&self, what: &'static str) -> Flaw {
-        Flaw::new(self.at, what)
+    pub(super) const fn error(&self, what: &'static str) -> LineError {
+        LineError::new(self.at, what)
     }
 
     #[inline]
@@ -102,20 +102,20 @@ impl<'a> Cursor<'a> {
 
     /// Passes `byte`, with white space before it.
     #[inline]
-    pub(super) fn take(&mut self, byte: u8, what: &'static str) -> Result<(), Flaw> {
+    pub(super) fn take(&mut self, byte: u8, what: &'static str) -> Result<(), LineError> {
         self.space();
         if self.peek() != Some(byte) {
-            return Err(self.flaw(what));
+            return Err(self.error(what));
         }
         self.at += 1;
         Ok(())
     }
 
     /// Nothing but white space may follow.
-    pub(super) fn end(&mut self) -> Result<(), Flaw> {
+    pub(super) fn end(&mut self) -> Result<(), LineError> {
         self.space();
         if self.at < self.text.len() {
-            Err(self.flaw("something behind the end of the object"))
+            Err(self.error("something behind the end of the object"))
         } else {
             Ok(())
         }
@@ -123,11 +123,11 @@ impl<'a> Cursor<'a> {
 
     /// Passes a string, with white space before it; returns it with its quotes.
     #[inline]
-    pub(super) fn string(&mut self) -> Result<&'a [u8], Flaw> {
+    pub(super) fn string(&mut self) -> Result<&'a [u8], LineError> {
         self.space();
         let from = self.at;
         if self.peek() != Some(b'"') {
-            return Err(self.flaw("no string where one must be"));
+            return Err(self.error("no string where one must be"));
         }
         self.at += 1;
         self.rest_of_string()?;
@@ -136,7 +136,7 @@ impl<'a> Cursor<'a> {
 
     /// Passes a string up to its end; the quote before it is passed already.
     #[inline]
-    fn rest_of_string(&mut self) -> Result<(), Flaw> {
+    fn rest_of_string(&mut self) -> Result<(), LineError> {
         loop {
             self.at += plain_len(self.text.get(self.at..).unwrap_or_default());
             match self.peek() {
@@ -145,15 +145,15 @@ impl<'a> Cursor<'a> {
                     return Ok(());
                 }
                 Some(b'\\') => self.escape()?,
-                Some(_) => return Err(self.flaw("a control character in a string, which must be escaped")),
-                None => return Err(self.flaw("the end of the line within a string")),
+                Some(_) => return Err(self.error("a control character in a string, which must be escaped")),
+                None => return Err(self.error("the end of the line within a string")),
             }
         }
     }
 
-    fn escape(&mut self) -> Result<(), Flaw> {
+    fn escape(&mut self) -> Result<(), LineError> {
         let from = self.at;
-        let bad = Flaw::new(from, "an escape that JSON does not know");
+        let bad = LineError::new(from, "an escape that JSON does not know");
         self.at += 1;
         match self.peek() {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
@@ -173,7 +173,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes a value of any kind, with white space before it.
-    pub(super) fn value(&mut self) -> Result<(), Flaw> {
+    pub(super) fn value(&mut self) -> Result<(), LineError> {
         let mut open = Open::new();
         loop {
             self.space();
@@ -205,8 +205,8 @@ impl<'a> Cursor<'a> {
                 Some(b't') => self.word(b"true")?,
                 Some(b'f') => self.word(b"false")?,
                 Some(b'n') => self.word(b"null")?,
-                Some(_) => return Err(self.flaw("no value where one must be")),
-                None => return Err(self.flaw("the end of the line where a value must be")),
+                Some(_) => return Err(self.error("no value where one must be")),
+                None => return Err(self.error("the end of the line where a value must be")),
             }
             if self.closed(&mut open)? {
                 return Ok(());
@@ -214,13 +214,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn enter(&self, open: &mut Open, object: bool) -> Result<(), Flaw> {
-        if open.push(object) { Ok(()) } else { Err(self.flaw("a nesting of more than 1000 levels")) }
+    fn enter(&self, open: &mut Open, object: bool) -> Result<(), LineError> {
+        if open.push(object) { Ok(()) } else { Err(self.error("a nesting of more than 1000 levels")) }
     }
 
     /// Behind a value: passes what ends there. Says whether that is everything; if not, a value follows.
     #[inline]
-    fn closed(&mut self, open: &mut Open) -> Result<bool, Flaw> {
+    fn closed(&mut self, open: &mut Open) -> Result<bool, LineError> {
         loop {
             let inside = open.top();
             if inside == Inside::Nothing {
@@ -238,28 +238,28 @@ impl<'a> Cursor<'a> {
                 }
                 Some(b'}') if object => open.pop(),
                 Some(b']') if !object => open.pop(),
-                Some(_) => return Err(self.flaw("neither a comma nor the end of what is open")),
-                None => return Err(self.flaw("the end of the line where something is still open")),
+                Some(_) => return Err(self.error("neither a comma nor the end of what is open")),
+                None => return Err(self.error("the end of the line where something is still open")),
             }
             self.at += 1;
         }
     }
 
     #[inline]
-    fn key(&mut self) -> Result<(), Flaw> {
+    fn key(&mut self) -> Result<(), LineError> {
         self.string()?;
         self.take(b':', "no colon behind a name")
     }
 
-    fn word(&mut self, word: &'static [u8]) -> Result<(), Flaw> {
+    fn word(&mut self, word: &'static [u8]) -> Result<(), LineError> {
         if !self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
-            return Err(self.flaw("no value where one must be"));
+            return Err(self.error("no value where one must be"));
         }
         self.at += word.len();
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), Flaw> {
+    fn number(&mut self) -> Result<(), LineError> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
@@ -283,11 +283,11 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes one digit or more.
-    fn digits(&mut self) -> Result<(), Flaw> {
+    fn digits(&mut self) -> Result<(), LineError> {
         let from = self.at;
         while let Some(b'0'..=b'9') = self.peek() {
             self.at += 1;
         }
-        if self.at == from { Err(self.flaw("no digit where one must be")) } else { Ok(()) }
+        if self.at == from { Err(self.error("no digit where one must be")) } else { Ok(()) }
     }
 }

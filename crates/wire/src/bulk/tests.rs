@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-fn all(body: &[u8]) -> Result<Vec<Item<'_>>, Fault> {
+fn all(body: &[u8]) -> Result<Vec<Item<'_>>, BulkError> {
     items(body).collect()
 }
 

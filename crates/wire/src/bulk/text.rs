@@ -1,6 +1,6 @@
 //! Decodes JSON strings with escapes.
 
-use super::Flaw;
+use super::LineError;
 use super::json::Cursor;
 use crate::json::unescaped;
 
@@ -31,7 +31,7 @@ pub fn text<'a>(string: &'a [u8], space: &'a mut [u8]) -> Option<&'a [u8]> {
 }
 
 /// Whether an object has a name, at its top, that begins with `prefix`.
-pub(super) fn has_name_like(object: &[u8], prefix: &[u8]) -> Result<bool, Flaw> {
+pub(super) fn has_name_like(object: &[u8], prefix: &[u8]) -> Result<bool, LineError> {
     let mut cursor = Cursor::new(object);
     cursor.take(b'{', "no JSON object")?;
     cursor.space();

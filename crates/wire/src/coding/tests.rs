@@ -53,7 +53,7 @@ pub(crate) fn in_pieces<D: Decode>(
     body: &[u8],
     input: usize,
     output: usize,
-) -> Result<Vec<u8>, D::Fault> {
+) -> Result<Vec<u8>, D::Error> {
     decoder.reset();
     let (mut at, mut all) = (0, Vec::new());
     loop {
@@ -70,7 +70,7 @@ pub(crate) fn in_pieces<D: Decode>(
 }
 
 /// Decodes all of `body`, which becomes at most 16 MiB.
-pub(crate) fn decoded<D: Decode>(mut decoder: D, body: &[u8]) -> Result<Vec<u8>, Stopped<D::Fault>> {
+pub(crate) fn decoded<D: Decode>(mut decoder: D, body: &[u8]) -> Result<Vec<u8>, DecompressError<D::Error>> {
     let mut out = Limited::new(1 << 24);
     decode(&mut decoder, body, &mut out)?;
     Ok(out.written().to_vec())
@@ -79,7 +79,7 @@ pub(crate) fn decoded<D: Decode>(mut decoder: D, body: &[u8]) -> Result<Vec<u8>,
 /// A bomb takes no more than was granted, and what fits exactly is granted. `bomb` becomes `len` bytes.
 pub(crate) fn assert_output_is_limited<D: Decode>(mut decoder: D, bomb: &[u8], len: usize) {
     let mut out = Limited::new(len / 10);
-    assert!(matches!(decode(&mut decoder, bomb, &mut out), Err(Stopped::Room)));
+    assert!(matches!(decode(&mut decoder, bomb, &mut out), Err(DecompressError::OutputFull)));
     assert_eq!(out.paid(), len / 10);
     decoder.reset();
     let mut out = Limited::new(len);

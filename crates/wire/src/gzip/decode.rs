@@ -10,7 +10,7 @@ use crate::zlib;
 
 /// Why a gzip body was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Fault {
+pub enum GzipError {
     /// Not gzip, or something else behind the last member.
     #[error("gzip: a member must begin with the bytes 1f 8b, and this one does not")]
     Magic,
@@ -50,13 +50,13 @@ pub enum Fault {
 /// Decodes any number of members.
 pub struct Decoder {
     inflate: Inflate,
-    part: Part,
+    section: MemberSection,
     checksum: u32,
     len: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Part {
+enum MemberSection {
     Header(Header),
     Data,
     /// The checksum and the length, as far as they have come.
@@ -73,7 +73,12 @@ impl Decoder {
     /// A decoder at the start of a body.
     #[must_use]
     pub fn new() -> Self {
-        Self { inflate: Inflate::new(false, 15), part: Part::Header(Header::START), checksum: 0, len: 0 }
+        Self {
+            inflate: Inflate::new(false, 15),
+            section: MemberSection::Header(Header::START),
+            checksum: 0,
+            len: 0,
+        }
     }
 
     /// A decoder of zlib with the memory of this one, which must be reset before it decodes again.
@@ -82,11 +87,12 @@ impl Decoder {
     }
 
     /// Decompresses into `output`; returns whether the data ended, with what was read and written.
-    fn inflate(&mut self, input: &[u8], output: &mut [u8]) -> Result<(bool, usize, usize), Fault> {
+    fn inflate(&mut self, input: &[u8], output: &mut [u8]) -> Result<(bool, usize, usize), GzipError> {
         let (read, written) = (self.inflate.total_in(), self.inflate.total_out());
         let status = self.inflate.decompress(input, output, InflateFlush::NoFlush);
-        let status = status.map_err(|_| Fault::Data)?;
-        let step = |before: u64, now: u64| usize::try_from(now.wrapping_sub(before)).map_err(|_| Fault::Data);
+        let status = status.map_err(|_| GzipError::Data)?;
+        let step =
+            |before: u64, now: u64| usize::try_from(now.wrapping_sub(before)).map_err(|_| GzipError::Data);
         let read = step(read, self.inflate.total_in())?;
         let written = step(written, self.inflate.total_out())?;
         let fresh = output.get(..written).unwrap_or_default();
@@ -96,48 +102,48 @@ impl Decoder {
         Ok((status == Status::StreamEnd, read, written))
     }
 
-    fn check(&self, [a, b, c, d, e, f, g, h]: [u8; 8]) -> Result<(), Fault> {
+    fn check(&self, [a, b, c, d, e, f, g, h]: [u8; 8]) -> Result<(), GzipError> {
         let (checksum, len) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
         if checksum != self.checksum {
-            return Err(Fault::Checksum { found: self.checksum, expected: checksum });
+            return Err(GzipError::Checksum { found: self.checksum, expected: checksum });
         }
         if len != self.len {
-            return Err(Fault::Length { found: self.len, expected: len });
+            return Err(GzipError::Length { found: self.len, expected: len });
         }
         Ok(())
     }
 }
 
 impl Decode for Decoder {
-    type Fault = Fault;
+    type Error = GzipError;
 
     fn reset(&mut self) {
-        self.part = Part::Header(Header::START);
+        self.section = MemberSection::Header(Header::START);
     }
 
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Progress, Fault> {
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Progress, GzipError> {
         let (mut read, mut written) = (0, 0);
         loop {
             let rest = input.get(read..).unwrap_or_default();
-            match &mut self.part {
-                Part::Header(header) => {
+            match &mut self.section {
+                MemberSection::Header(header) => {
                     let (taken, complete) = header.read(rest)?;
                     read += taken;
                     if !complete {
                         let wants = if header.is_untouched() { Wants::Nothing } else { Wants::Input };
                         return Ok(Progress { read, written, wants });
                     }
-                    self.part = Part::Data;
+                    self.section = MemberSection::Data;
                     self.inflate.reset(false);
                     (self.checksum, self.len) = (0, 0);
                 }
-                Part::Data => {
+                MemberSection::Data => {
                     let room = output.get_mut(written..).unwrap_or_default();
                     let free = room.len();
                     let (ended, taken, made) = self.inflate(rest, room)?;
                     (read, written) = (read + taken, written + made);
                     if ended {
-                        self.part = Part::Trailer([0; 8], 0);
+                        self.section = MemberSection::Trailer([0; 8], 0);
                         continue;
                     }
                     let wants = if made == free {
@@ -147,7 +153,7 @@ impl Decode for Decoder {
                     };
                     return Ok(Progress { read, written, wants });
                 }
-                Part::Trailer(bytes, len) => {
+                MemberSection::Trailer(bytes, len) => {
                     for (to, from) in bytes.iter_mut().skip(*len).zip(rest) {
                         *to = *from;
                         *len += 1;
@@ -158,7 +164,7 @@ impl Decode for Decoder {
                     }
                     let bytes = *bytes;
                     self.check(bytes)?;
-                    self.part = Part::Header(Header::START);
+                    self.section = MemberSection::Header(Header::START);
                 }
             }
         }
@@ -170,8 +176,8 @@ impl Decode for Decoder {
         usize::try_from(len).unwrap_or(usize::MAX).min(body.len().saturating_mul(EXPANSION))
     }
 
-    fn truncated(&self) -> Fault {
-        Fault::Truncated
+    fn truncated(&self) -> GzipError {
+        GzipError::Truncated
     }
 }
 
@@ -183,6 +189,6 @@ impl Default for Decoder {
 
 impl std::fmt::Debug for Decoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Decoder").field("part", &self.part).finish_non_exhaustive()
+        f.debug_struct("Decoder").field("part", &self.section).finish_non_exhaustive()
     }
 }

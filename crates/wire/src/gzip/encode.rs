@@ -7,18 +7,18 @@ use zlib_rs::{Deflate, DeflateFlush, Status};
 /// A level that gzip does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("gzip has the levels 1 (fast) to 9 (small), and {0} is none of them")]
-pub struct BadLevel(pub i32);
+pub struct InvalidLevel(pub i32);
 
 /// Compresses to members, one after the other.
 pub struct Encoder {
     deflate: Deflate,
-    part: Part,
+    section: MemberSection,
     checksum: u32,
     len: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum MemberSection {
     /// So many bytes of the header were written.
     Header(usize),
     Data,
@@ -36,12 +36,17 @@ impl Encoder {
     /// An encoder of `level`, 1 (fast) to 9 (small).
     ///
     /// # Errors
-    /// [`BadLevel`].
-    pub fn new(level: i32) -> Result<Self, BadLevel> {
+    /// [`InvalidLevel`].
+    pub fn new(level: i32) -> Result<Self, InvalidLevel> {
         if !(1..=9).contains(&level) {
-            return Err(BadLevel(level));
+            return Err(InvalidLevel(level));
         }
-        Ok(Self { deflate: Deflate::new(level, false, 15), part: Part::Header(0), checksum: 0, len: 0 })
+        Ok(Self {
+            deflate: Deflate::new(level, false, 15),
+            section: MemberSection::Header(0),
+            checksum: 0,
+            len: 0,
+        })
     }
 
     /// The room in which `len` bytes fit compressed as one member, whatever they are.
@@ -53,11 +58,11 @@ impl Encoder {
 
     /// Forgets an unfinished member, keeping the memory.
     pub fn reset(&mut self) {
-        if self.part == Part::Data {
+        if self.section == MemberSection::Data {
             self.drain();
         }
         self.deflate.reset();
-        self.part = Part::Header(0);
+        self.section = MemberSection::Header(0);
         (self.checksum, self.len) = (0, 0);
     }
 
@@ -66,7 +71,7 @@ impl Encoder {
     pub fn step(&mut self, input: &[u8], output: &mut [u8]) -> (usize, usize) {
         let start = self.header(output);
         let room = output.get_mut(start..).unwrap_or_default();
-        if self.part != Part::Data || room.is_empty() {
+        if self.section != MemberSection::Data || room.is_empty() {
             return (0, start);
         }
         let (read, written, _) = self.deflate(input, room, DeflateFlush::NoFlush);
@@ -77,15 +82,15 @@ impl Encoder {
     /// not, the output is full and this must be called again. The next `step` begins another member.
     pub fn finish(&mut self, output: &mut [u8]) -> (usize, bool) {
         let mut written = self.header(output);
-        if self.part == Part::Data {
+        if self.section == MemberSection::Data {
             let room = output.get_mut(written..).unwrap_or_default();
             let (_, made, ended) = self.deflate(&[], room, DeflateFlush::Finish);
             written += made;
             if ended {
-                self.part = Part::Trailer(0);
+                self.section = MemberSection::Trailer(0);
             }
         }
-        if let Part::Trailer(done) = &mut self.part {
+        if let MemberSection::Trailer(done) = &mut self.section {
             let ([a, b, c, d], [e, f, g, h]) = (self.checksum.to_le_bytes(), self.len.to_le_bytes());
             let made = copy([a, b, c, d, e, f, g, h].get(*done..).unwrap_or_default(), output, written);
             *done += made;
@@ -111,11 +116,11 @@ impl Encoder {
     }
 
     fn header(&mut self, output: &mut [u8]) -> usize {
-        let Part::Header(done) = &mut self.part else { return 0 };
+        let MemberSection::Header(done) = &mut self.section else { return 0 };
         let made = copy(HEADER.get(*done..).unwrap_or_default(), output, 0);
         *done += made;
         if *done == HEADER.len() {
-            self.part = Part::Data;
+            self.section = MemberSection::Data;
         }
         made
     }
@@ -145,6 +150,6 @@ fn copy(bytes: &[u8], output: &mut [u8], at: usize) -> usize {
 
 impl std::fmt::Debug for Encoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Encoder").field("part", &self.part).finish_non_exhaustive()
+        f.debug_struct("Encoder").field("part", &self.section).finish_non_exhaustive()
     }
 }

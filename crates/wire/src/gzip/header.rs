@@ -3,7 +3,7 @@
 use memchr::memchr;
 use zlib_rs::crc32::crc32;
 
-use super::Fault;
+use super::GzipError;
 
 const HAS_CHECKSUM: u8 = 1 << 1;
 const HAS_EXTRA: u8 = 1 << 2;
@@ -45,7 +45,7 @@ impl Header {
     }
 
     /// Reads on in `input`: how many bytes belong to the header, and whether it ends there.
-    pub(super) fn read(&mut self, input: &[u8]) -> Result<(usize, bool), Fault> {
+    pub(super) fn read(&mut self, input: &[u8]) -> Result<(usize, bool), GzipError> {
         let mut rest = input;
         while self.field != Field::End {
             let Some(&byte) = rest.first() else { return Ok((input.len(), false)) };
@@ -68,7 +68,7 @@ impl Header {
                 Field::ChecksumHigh(low) => {
                     let [a, b, ..] = self.checksum.to_le_bytes();
                     if [a, b] != [low, byte] {
-                        return Err(Fault::HeaderChecksum);
+                        return Err(GzipError::HeaderChecksum);
                     }
                     (1, Field::End)
                 }
@@ -84,17 +84,17 @@ impl Header {
         Ok((input.len() - rest.len(), true))
     }
 
-    fn fixed(&mut self, index: u8, byte: u8) -> Result<Field, Fault> {
+    fn fixed(&mut self, index: u8, byte: u8) -> Result<Field, GzipError> {
         match (index, byte) {
             (0, 0x1f) | (1, 0x8b) | (2, 8) | (4..=8, _) => {}
-            (0 | 1, _) => return Err(Fault::Magic),
-            (2, method) => return Err(Fault::Method(method)),
+            (0 | 1, _) => return Err(GzipError::Magic),
+            (2, method) => return Err(GzipError::Method(method)),
             (3, flags) if flags & RESERVED == 0 => {
                 self.flags = flags;
                 // The three bytes before can only have been these.
                 self.checksum = crc32(0, &[0x1f, 0x8b, 8]);
             }
-            (3, flags) => return Err(Fault::Flags(flags)),
+            (3, flags) => return Err(GzipError::Flags(flags)),
             _ => return Ok(self.after(0)),
         }
         Ok(Field::Fixed(index + 1))

@@ -12,7 +12,7 @@ use super::*;
 use crate::coding::tests::{
     assert_memory_is_as_declared, assert_output_is_limited, decoded, in_pieces, texts,
 };
-use crate::coding::{Decode, Stopped};
+use crate::coding::{Decode, DecompressError};
 
 fn compress(level: i32, raw: &[u8]) -> Vec<u8> {
     let mut encoder = Encoder::new(level).unwrap();
@@ -25,7 +25,7 @@ fn compress(level: i32, raw: &[u8]) -> Vec<u8> {
     out
 }
 
-fn decompress(body: &[u8]) -> Result<Vec<u8>, Stopped<Fault>> {
+fn decompress(body: &[u8]) -> Result<Vec<u8>, DecompressError<GzipError>> {
     decoded(Decoder::new(), body)
 }
 
@@ -89,7 +89,7 @@ proptest! {
     fn cut_bodies_are_refused(raw in texts(), cut in any::<proptest::sample::Index>()) {
         let body = compress(6, &raw);
         let cut = cut.index(body.len() - 1) + 1;
-        prop_assert_eq!(decompress(&body[..cut]), Err(Stopped::Fault(Fault::Truncated)));
+        prop_assert_eq!(decompress(&body[..cut]), Err(DecompressError::Malformed(GzipError::Truncated)));
     }
 
     /// A damaged body is refused, or damaged where nothing is said about the data: in most of a header, or in the
@@ -114,7 +114,10 @@ fn a_header_checksum_is_checked() {
     let sum = zlib_rs::crc32::crc32(0, &header).to_le_bytes();
     let body = |sum: [u8; 2]| [&header, &sum[..], &plain[10..]].concat();
     assert_eq!(decompress(&body([sum[0], sum[1]])).unwrap(), b"some text");
-    assert_eq!(decompress(&body([sum[0], !sum[1]])), Err(Stopped::Fault(Fault::HeaderChecksum)));
+    assert_eq!(
+        decompress(&body([sum[0], !sum[1]])),
+        Err(DecompressError::Malformed(GzipError::HeaderChecksum))
+    );
     let good = body([sum[0], sum[1]]);
     assert_eq!(in_pieces(&mut Decoder::new(), &good, 1, 1).unwrap(), b"some text");
 }
@@ -136,9 +139,9 @@ fn refusals_say_why() {
     assert_eq!(changed(last - 7, 0), "gzip: the checksum is 4fbabdba and should be 4fbabd00");
     assert_eq!(changed(last, 9), "gzip: a member has 9 bytes (modulo 2^32) and its trailer says 150994953");
     let garbage = [&good[..], b"\0\0"].concat();
-    assert_eq!(decompress(&garbage), Err(Stopped::Fault(Fault::Magic)));
+    assert_eq!(decompress(&garbage), Err(DecompressError::Malformed(GzipError::Magic)));
     assert_eq!(decompress(&[]).unwrap(), b"");
-    assert_eq!(Encoder::new(0).unwrap_err(), BadLevel(0));
+    assert_eq!(Encoder::new(0).unwrap_err(), InvalidLevel(0));
 }
 
 /// A bomb takes no more than was granted, and what fits exactly is granted.

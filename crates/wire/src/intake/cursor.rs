@@ -1,6 +1,6 @@
 //! A cursor over JSON text: strict, without recursion, and quick with what nobody asks for.
 
-use super::Problem;
+use super::EventErrorKind;
 use crate::json::plain_len;
 
 /// The most objects and arrays around a value.
@@ -39,8 +39,8 @@ impl<'a> Cursor<'a> {
     }
 
     #[cold]
-    fn fault(&self) -> Problem {
-        Problem::Json(self.len.saturating_sub(self.rest.len()))
+    fn error(&self) -> EventErrorKind {
+        EventErrorKind::Json(self.len.saturating_sub(self.rest.len()))
     }
 
     /// Steps over blanks and gives the byte behind them, which stays.
@@ -62,12 +62,12 @@ impl<'a> Cursor<'a> {
 
     /// Steps over blanks and over `byte`.
     #[inline(always)]
-    pub(super) fn take(&mut self, byte: u8) -> Result<(), Problem> {
+    pub(super) fn take(&mut self, byte: u8) -> Result<(), EventErrorKind> {
         if self.peek() == Some(byte) {
             self.bump();
             Ok(())
         } else {
-            Err(self.fault())
+            Err(self.error())
         }
     }
 
@@ -83,7 +83,7 @@ impl<'a> Cursor<'a> {
 
     /// The type of the next value.
     #[inline(always)]
-    pub(super) fn shape(&mut self) -> Result<Shape, Problem> {
+    pub(super) fn shape(&mut self) -> Result<Shape, EventErrorKind> {
         Ok(match self.peek() {
             Some(b'"') => Shape::Text,
             Some(b'{') => Shape::Object,
@@ -92,13 +92,13 @@ impl<'a> Cursor<'a> {
             Some(b'f') => Shape::False,
             Some(b'n') => Shape::Null,
             Some(b'-' | b'0'..=b'9') => Shape::Number,
-            _ => return Err(self.fault()),
+            _ => return Err(self.error()),
         })
     }
 
     /// The text between the quotes of the string that comes next, and whether it has escapes.
     #[inline]
-    pub(super) fn text(&mut self) -> Result<(&'a [u8], bool), Problem> {
+    pub(super) fn text(&mut self) -> Result<(&'a [u8], bool), EventErrorKind> {
         self.take(b'"')?;
         let start = *self;
         let mut escaped = false;
@@ -119,18 +119,18 @@ impl<'a> Cursor<'a> {
                         {
                             6
                         }
-                        _ => return Err(self.fault()),
+                        _ => return Err(self.error()),
                     };
                     self.rest = self.rest.get(len..).unwrap_or_default();
                 }
-                _ => return Err(self.fault()),
+                _ => return Err(self.error()),
             }
         }
     }
 
     /// The text of the number that comes next.
     #[inline]
-    pub(super) fn number(&mut self) -> Result<&'a [u8], Problem> {
+    pub(super) fn number(&mut self) -> Result<&'a [u8], EventErrorKind> {
         self.peek();
         let start = *self;
         if let Some((b'-', rest)) = self.rest.split_first() {
@@ -156,29 +156,29 @@ impl<'a> Cursor<'a> {
 
     /// At least one digit.
     #[inline(always)]
-    fn digits(&mut self) -> Result<(), Problem> {
+    fn digits(&mut self) -> Result<(), EventErrorKind> {
         let len = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if len == 0 {
-            return Err(self.fault());
+            return Err(self.error());
         }
         self.rest = self.rest.get(len..).unwrap_or_default();
         Ok(())
     }
 
     #[inline]
-    pub(super) fn word(&mut self, word: &[u8]) -> Result<(), Problem> {
+    pub(super) fn word(&mut self, word: &[u8]) -> Result<(), EventErrorKind> {
         self.peek();
         match self.rest.strip_prefix(word) {
             Some(rest) => {
                 self.rest = rest;
                 Ok(())
             }
-            None => Err(self.fault()),
+            None => Err(self.error()),
         }
     }
 
     /// Steps over the value that comes next, which has `depth` objects and arrays around it.
-    pub(super) fn skip(&mut self, depth: u32) -> Result<(), Problem> {
+    pub(super) fn skip(&mut self, depth: u32) -> Result<(), EventErrorKind> {
         // One bit for each that is open: whether it is an object.
         let (mut open, mut kinds) = (0u32, 0u128);
         loop {
@@ -190,7 +190,7 @@ impl<'a> Cursor<'a> {
                 Shape::Null => self.word(b"null")?,
                 shape => {
                     if open + depth >= MAX_DEPTH {
-                        return Err(Problem::Depth(self.len.saturating_sub(self.rest.len())));
+                        return Err(EventErrorKind::Depth(self.len.saturating_sub(self.rest.len())));
                     }
                     self.bump();
                     let is_object = shape == Shape::Object;
@@ -223,14 +223,14 @@ impl<'a> Cursor<'a> {
 
     /// The name of a member, with its colon.
     #[inline(always)]
-    pub(super) fn name(&mut self) -> Result<(&'a [u8], bool), Problem> {
+    pub(super) fn name(&mut self) -> Result<(&'a [u8], bool), EventErrorKind> {
         let name = self.text()?;
         self.take(b':')?;
         Ok(name)
     }
 
     /// That nothing is left but blanks.
-    pub(super) fn end(&mut self) -> Result<(), Problem> {
-        if self.peek().is_none() { Ok(()) } else { Err(self.fault()) }
+    pub(super) fn end(&mut self) -> Result<(), EventErrorKind> {
+        if self.peek().is_none() { Ok(()) } else { Err(self.error()) }
     }
 }

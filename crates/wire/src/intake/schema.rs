@@ -1,6 +1,6 @@
 //! The types of event fields, as in APM Server's decoder (apm-data, `input/elasticapm`), in one table.
 
-use super::Kind;
+use super::EventKind;
 
 /// The valid types of a field. `null` means a missing field everywhere.
 #[derive(Debug, Clone, Copy)]
@@ -114,14 +114,14 @@ impl Fields {
 }
 
 /// The fields of an event.
-pub(super) fn fields_of(kind: Kind) -> &'static Fields {
+pub(super) fn fields_of(kind: EventKind) -> &'static Fields {
     match kind {
-        Kind::Metadata => &METADATA,
-        Kind::Transaction => &TRANSACTION,
-        Kind::Span => &SPAN,
-        Kind::Error => &ERROR,
-        Kind::Metricset => &METRICSET,
-        Kind::Log => &LOG,
+        EventKind::Metadata => &METADATA,
+        EventKind::Transaction => &TRANSACTION,
+        EventKind::Span => &SPAN,
+        EventKind::Error => &ERROR,
+        EventKind::Metricset => &METRICSET,
+        EventKind::Log => &LOG,
     }
 }
 

@@ -7,11 +7,11 @@ mod rules;
 
 use super::*;
 
-/// The faults of all lines but the first, by their number.
-fn faults(body: &str) -> Vec<String> {
-    let mut faults = Vec::new();
-    check(body.as_bytes(), LONGEST_LINE, |_, fault| faults.push(fault.to_string())).unwrap();
-    faults
+/// The errors of all lines but the first, by their number.
+fn errors(body: &str) -> Vec<String> {
+    let mut errors = Vec::new();
+    check(body.as_bytes(), LONGEST_LINE, |_, error| errors.push(error.to_string())).unwrap();
+    errors
 }
 
 const METADATA: &str = r#"{"metadata":{"service":{"name":"shop","agent":{"name":"go","version":"2.0"}}}}"#;

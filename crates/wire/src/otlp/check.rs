@@ -14,7 +14,7 @@ pub use sift::Sifted;
 pub(super) use sift::sift;
 
 use super::Signal;
-use super::fault::Fault;
+use super::error::OtlpError;
 use super::request::field::{MEMBERS, OWNER, RESOURCES, SCHEMA_URL};
 use crate::proto::{Malformed, Reader};
 use field::{Once, text};
@@ -46,7 +46,7 @@ pub struct Counts {
 }
 
 /// Checks a whole body.
-pub(super) fn check(signal: Signal, raw: &[u8]) -> Result<Counts, Fault> {
+pub(super) fn check(signal: Signal, raw: &[u8]) -> Result<Counts, OtlpError> {
     let mut counts = Counts::default();
     match signal {
         Signal::Traces => request(raw, "span", &mut counts, trace::span)?,
@@ -65,8 +65,8 @@ fn whole(len: usize) -> usize {
 }
 
 /// Checks an item, counts it, and returns the length of its largest item with its enclosing messages.
-trait CheckItem: Copy + Fn(Reader<'_>, &mut Counts) -> Result<usize, Fault> {}
-impl<F: Copy + Fn(Reader<'_>, &mut Counts) -> Result<usize, Fault>> CheckItem for F {}
+trait CheckItem: Copy + Fn(Reader<'_>, &mut Counts) -> Result<usize, OtlpError> {}
+impl<F: Copy + Fn(Reader<'_>, &mut Counts) -> Result<usize, OtlpError>> CheckItem for F {}
 
 /// How much of a message its members take, and the largest item in one of them.
 #[derive(Default)]
@@ -95,7 +95,12 @@ impl Members {
 }
 
 #[inline(always)]
-fn request(raw: &[u8], kind: &'static str, counts: &mut Counts, item: impl CheckItem) -> Result<(), Fault> {
+fn request(
+    raw: &[u8],
+    kind: &'static str,
+    counts: &mut Counts,
+    item: impl CheckItem,
+) -> Result<(), OtlpError> {
     let mut reader = Reader::new(raw);
     let mut resources = 0;
     let mut members = Members::default();
@@ -105,7 +110,7 @@ fn request(raw: &[u8], kind: &'static str, counts: &mut Counts, item: impl Check
             RESOURCES => {
                 let group = reader.message(key)?;
                 let largest = resource_group(group, kind, counts, item)
-                    .map_err(|fault| fault.within("resource", resources))?;
+                    .map_err(|error| error.within("resource", resources))?;
                 members.note(from, &reader, group.rest().len(), largest);
                 resources += 1;
             }
@@ -126,7 +131,7 @@ fn resource_group(
     kind: &'static str,
     counts: &mut Counts,
     item: impl CheckItem,
-) -> Result<usize, Fault> {
+) -> Result<usize, OtlpError> {
     let mut scopes = 0;
     let mut once = Once::default();
     let mut members = Members::default();
@@ -141,7 +146,7 @@ fn resource_group(
             MEMBERS => {
                 let scope = group.message(key)?;
                 let largest =
-                    scope_group(scope, kind, counts, item).map_err(|fault| fault.within("scope", scopes))?;
+                    scope_group(scope, kind, counts, item).map_err(|error| error.within("scope", scopes))?;
                 members.note(from, &group, scope.rest().len(), largest);
                 scopes += 1;
             }
@@ -160,7 +165,7 @@ fn scope_group(
     kind: &'static str,
     counts: &mut Counts,
     item: impl CheckItem,
-) -> Result<usize, Fault> {
+) -> Result<usize, OtlpError> {
     let mut items = 0;
     let mut once = Once::default();
     let mut members = Members::default();
@@ -175,7 +180,7 @@ fn scope_group(
             MEMBERS => {
                 let message: Result<Reader<'_>, Malformed> = group.message(key);
                 let message = message?;
-                let largest = item(message, counts).map_err(|fault| fault.within(kind, items))?;
+                let largest = item(message, counts).map_err(|error| error.within(kind, items))?;
                 members.note(from, &group, message.rest().len(), largest);
                 items += 1;
             }

@@ -18,7 +18,7 @@
 //! Specification: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>, RFC 8259.
 
 mod encode;
-mod fault;
+mod error;
 mod message;
 mod number;
 mod reader;
@@ -31,7 +31,7 @@ mod value;
 mod writer;
 
 pub use encode::{ENCODER_BYTES, Encoder, GROWTH, Layout, Next, Progress};
-pub use fault::{Fault, Reason};
+pub use error::{OtlpJsonError, OtlpJsonErrorKind};
 
 use super::Signal;
 
@@ -53,7 +53,7 @@ pub fn max_len(body: &[u8]) -> usize {
 ///
 /// # Errors
 /// As [`translate`].
-pub fn measure(signal: Signal, body: &[u8]) -> Result<usize, Fault> {
+pub fn measure(signal: Signal, body: &[u8]) -> Result<usize, OtlpJsonError> {
     message::measure(signal, body)
 }
 
@@ -65,7 +65,7 @@ pub struct Translated {
     /// Items (spans, log records, points) that were left out, since there is something wrong in them.
     pub refused: u64,
     /// The first error.
-    pub faults: Vec<Fault>,
+    pub errors: Vec<OtlpJsonError>,
 }
 
 /// Writes the protobuf of `body` to the start of `out`, which should have [`max_len`] or what [`measure`]
@@ -74,7 +74,7 @@ pub struct Translated {
 /// The output is well-formed protobuf; [`check`](super::check) decides whether the request is valid.
 ///
 /// # Errors
-/// A [`Fault`]: which field, which byte, and what is wrong, where that is not within an item, or hides where that ends.
-pub fn translate(signal: Signal, body: &[u8], out: &mut [u8]) -> Result<Translated, Fault> {
+/// An [`OtlpJsonError`]: which field, which byte, and what is wrong, where that is not within an item, or hides where that ends.
+pub fn translate(signal: Signal, body: &[u8], out: &mut [u8]) -> Result<Translated, OtlpJsonError> {
     message::translate(signal, body, out)
 }

@@ -44,7 +44,7 @@ mod labels;
 mod name;
 mod native;
 mod nest;
-mod part;
+mod point_range;
 mod reverse;
 mod target;
 #[cfg(test)]
@@ -54,16 +54,16 @@ mod walk;
 
 pub use deltas::Deltas;
 pub use reverse::{
-    MOST_BUCKETS, Pieces as RemoteWritePieces, Place as RemoteWritePlace, Reversed, from_remote_write,
-    pieces as pieces_of_remote_write,
+    MOST_BUCKETS, PiecePosition as RemoteWritePlace, Pieces as RemoteWritePieces, Reversed,
+    from_remote_write, pieces as pieces_of_remote_write,
 };
 
 use crate::output::Output;
-use crate::remote_write::Error;
-use deltas::Refused;
+use crate::remote_write::RewriteError;
+use deltas::DeltaError;
 use exemplars::Exemplars;
 use labels::Labels;
-use part::Part;
+use point_range::PointRange;
 use std::ops::Range;
 use target::{Collect, Symbols, V1, V2};
 use text::Text;
@@ -110,7 +110,7 @@ impl Default for Settings<'_> {
 
 /// How much room a [`Scratch`] has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct ScratchCapacity {
     /// Labels of one series. A point with more is left out.
     pub labels: usize,
     /// Bytes of the labels of one series. A point with more is left out.
@@ -121,7 +121,7 @@ pub struct Room {
     pub symbol_bytes: usize,
 }
 
-impl Default for Room {
+impl Default for ScratchCapacity {
     /// 256 labels of 64 KiB, and no symbols.
     fn default() -> Self {
         Self { labels: 256, label_bytes: 64 << 10, symbols: 0, symbol_bytes: 0 }
@@ -153,22 +153,22 @@ const NUMBER_BYTES: usize = 400;
 impl Scratch {
     /// Scratch with so much room.
     #[must_use]
-    pub fn new(room: Room) -> Self {
+    pub fn new(capacity: ScratchCapacity) -> Self {
         let series = SeriesScratch {
-            labels: Labels::new(room.labels, room.label_bytes),
+            labels: Labels::new(capacity.labels, capacity.label_bytes),
             exemplars: Exemplars::new(),
             name: Text::new(NAME_BYTES),
             unit: Text::new(NAME_BYTES),
             bound: Text::new(NUMBER_BYTES),
         };
-        Self { series, symbols: Symbols::new(room.symbols, room.symbol_bytes) }
+        Self { series, symbols: Symbols::new(capacity.symbols, capacity.symbol_bytes) }
     }
 
     /// How many bytes [`new`](Self::new) takes.
     #[must_use]
-    pub fn bytes_for(room: Room) -> usize {
-        let series = Labels::bytes_for(room.labels, room.label_bytes) + Exemplars::bytes();
-        series + 2 * NAME_BYTES + NUMBER_BYTES + Symbols::bytes_for(room.symbols, room.symbol_bytes)
+    pub fn bytes_for(capacity: ScratchCapacity) -> usize {
+        let series = Labels::bytes_for(capacity.labels, capacity.label_bytes) + Exemplars::bytes();
+        series + 2 * NAME_BYTES + NUMBER_BYTES + Symbols::bytes_for(capacity.symbols, capacity.symbol_bytes)
     }
 }
 
@@ -204,10 +204,10 @@ impl Dropped {
         self.delta + self.late + self.crowded + self.scale + self.invalid + self.oversized
     }
 
-    fn refused(&mut self, refused: Refused) {
+    fn refused(&mut self, refused: DeltaError) {
         match refused {
-            Refused::Late => self.late += 1,
-            Refused::Full => self.crowded += 1,
+            DeltaError::Late => self.late += 1,
+            DeltaError::Full => self.crowded += 1,
         }
     }
 }
@@ -230,14 +230,14 @@ pub struct Translated {
 /// Writes the checked body `raw` of an OTLP metrics request as a 1.0 body.
 ///
 /// # Errors
-/// [`Error::Full`] when the output is; it then holds a part that is of no use.
+/// [`RewriteError::Full`] when the output is; it then holds a part that is of no use.
 pub fn to_v1(
     raw: &[u8],
     settings: &Settings<'_>,
     scratch: &mut Scratch,
     out: &mut impl Output,
-) -> Result<Translated, Error> {
-    part_to_v1(raw, Part::WHOLE, settings, scratch, None, out)
+) -> Result<Translated, RewriteError> {
+    points_to_v1(raw, PointRange::WHOLE, settings, scratch, None, out)
 }
 
 /// The same for a part of the request: these of its points, counted over all of it. `target_info` of a resource
@@ -246,16 +246,16 @@ pub fn to_v1(
 ///
 /// # Errors
 /// As [`to_v1`].
-pub fn part_to_v1(
+pub fn points_to_v1(
     raw: &[u8],
     points: Range<u64>,
     settings: &Settings<'_>,
     scratch: &mut Scratch,
     mut deltas: Option<&mut Deltas>,
     out: &mut impl Output,
-) -> Result<Translated, Error> {
+) -> Result<Translated, RewriteError> {
     let deltas = undone(&mut deltas);
-    let mut walk = Walk::new(settings, &mut scratch.series, Part::new(points), deltas, V1::new(out));
+    let mut walk = Walk::new(settings, &mut scratch.series, PointRange::new(points), deltas, V1::new(out));
     walk.request(raw)?;
     let mut done = walk.done();
     done.dropped.start_timestamps = walk.start_timestamps();
@@ -266,36 +266,36 @@ pub fn part_to_v1(
 /// the symbols, which come first, and once for the series.
 ///
 /// # Errors
-/// [`Error::Full`] when the output is, [`Error::Scratch`] when there are more symbols than the scratch has
+/// [`RewriteError::Full`] when the output is, [`RewriteError::Scratch`] when there are more symbols than the scratch has
 /// room for; the output then holds a part that is of no use.
 pub fn to_v2(
     raw: &[u8],
     settings: &Settings<'_>,
     scratch: &mut Scratch,
     out: &mut impl Output,
-) -> Result<Translated, Error> {
-    part_to_v2(raw, Part::WHOLE, settings, scratch, None, out)
+) -> Result<Translated, RewriteError> {
+    points_to_v2(raw, PointRange::WHOLE, settings, scratch, None, out)
 }
 
-/// The same for a part of the request, as [`part_to_v1`] has it.
+/// The same for a part of the request, as [`points_to_v1`] has it.
 ///
 /// # Errors
 /// As [`to_v2`].
-pub fn part_to_v2(
+pub fn points_to_v2(
     raw: &[u8],
     points: Range<u64>,
     settings: &Settings<'_>,
     scratch: &mut Scratch,
     mut deltas: Option<&mut Deltas>,
     out: &mut impl Output,
-) -> Result<Translated, Error> {
+) -> Result<Translated, RewriteError> {
     let Scratch { series, symbols } = scratch;
     symbols.begin(out)?;
-    let part = Part::new(points);
+    let range = PointRange::new(points);
     // Undo the first pass's additions, or the second would add them again.
-    Walk::new(settings, series, part.clone(), undone(&mut deltas), Collect::new(symbols, out))
+    Walk::new(settings, series, range.clone(), undone(&mut deltas), Collect::new(symbols, out))
         .request(raw)?;
-    let mut walk = Walk::new(settings, series, part, undone(&mut deltas), V2::new(symbols, out));
+    let mut walk = Walk::new(settings, series, range, undone(&mut deltas), V2::new(symbols, out));
     walk.request(raw)?;
     Ok(walk.done())
 }

@@ -2,15 +2,15 @@
 
 mod histogram;
 mod labels;
+mod partial_rejection;
 mod plain;
-mod refused;
 mod sample;
 pub(super) mod v1;
 pub(super) mod v2;
 
-use super::fault::Fault;
+use super::error::RemoteWriteError;
 pub(super) use labels::Entry;
-pub use refused::Refused;
+pub use partial_rejection::PartialRejection;
 
 /// The contents of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,20 +50,20 @@ pub struct Inspected {
     /// The accepted items.
     pub counts: Counts,
     /// The refused items.
-    pub refused: Refused,
+    pub rejected: PartialRejection,
     /// The bytes of the largest series that is accepted, with its labels spelled out, or of the largest entry of
     /// metadata: an upper bound on what it takes in a 1.0 body.
     pub largest_item: usize,
     /// A reason why a strict receiver would refuse the body although all of it is accepted: the first series whose
     /// labels are not sorted, or an unused symbol that is not UTF-8.
-    pub irregular: Option<Fault>,
+    pub irregular: Option<RemoteWriteError>,
 }
 
 impl Inspected {
     /// Whether the body has to be [repaired](super::repair) before it is given to others.
     #[must_use]
     pub fn needs_repair(&self) -> bool {
-        self.irregular.is_some() || !self.refused.is_empty()
+        self.irregular.is_some() || !self.rejected.is_empty()
     }
 }
 
@@ -83,30 +83,34 @@ pub(super) enum Verdict {
 struct Found {
     counts: Counts,
     /// Histograms and exemplars that are refused by themselves, and the first reason.
-    flawed: Flawed,
+    malformed: MalformedItems,
     /// The label that is out of order, if one is.
-    unsorted: Option<Fault>,
+    unsorted: Option<RemoteWriteError>,
     /// With its labels spelled out.
     bytes: usize,
 }
 
 /// The refused part of a series whose rest is accepted.
 #[derive(Debug, Clone, Default)]
-struct Flawed {
+struct MalformedItems {
     histograms: u64,
     exemplars: u64,
-    first: Option<Fault>,
+    first: Option<RemoteWriteError>,
 }
 
-impl Flawed {
+impl MalformedItems {
     /// Notes an item that is refused by itself. Anything else that is wrong is the body's.
     #[cold]
-    fn note(&mut self, fault: Fault, items: fn(&mut Flawed) -> &mut u64) -> Result<(), Fault> {
-        if fault.is_of_body() {
-            return Err(fault);
+    fn note(
+        &mut self,
+        error: RemoteWriteError,
+        items: fn(&mut MalformedItems) -> &mut u64,
+    ) -> Result<(), RemoteWriteError> {
+        if error.is_of_body() {
+            return Err(error);
         }
         *items(self) += 1;
-        self.first.get_or_insert(fault);
+        self.first.get_or_insert(error);
         Ok(())
     }
 
@@ -129,11 +133,11 @@ impl Inspected {
     fn enter(
         &mut self,
         number: u64,
-        found: Result<Found, Fault>,
-        all: impl FnOnce() -> Result<Counts, Fault>,
-    ) -> Result<Verdict, Fault> {
+        found: Result<Found, RemoteWriteError>,
+        all: impl FnOnce() -> Result<Counts, RemoteWriteError>,
+    ) -> Result<Verdict, RemoteWriteError> {
         match found {
-            Ok(Found { counts, bytes, unsorted: None, flawed }) if flawed.is_empty() => {
+            Ok(Found { counts, bytes, unsorted: None, malformed }) if malformed.is_empty() => {
                 self.counts.add(&counts);
                 self.largest_item = self.largest_item.max(bytes);
                 Ok(Verdict::Keep)
@@ -146,12 +150,12 @@ impl Inspected {
     fn enter_irregular(
         &mut self,
         number: u64,
-        found: Result<Found, Fault>,
-        all: impl FnOnce() -> Result<Counts, Fault>,
-    ) -> Result<Verdict, Fault> {
-        let fault = match found {
-            Ok(Found { counts, flawed, unsorted, bytes }) => {
-                let Flawed { histograms, exemplars, first } = flawed;
+        found: Result<Found, RemoteWriteError>,
+        all: impl FnOnce() -> Result<Counts, RemoteWriteError>,
+    ) -> Result<Verdict, RemoteWriteError> {
+        let error = match found {
+            Ok(Found { counts, malformed, unsorted, bytes }) => {
+                let MalformedItems { histograms, exemplars, first } = malformed;
                 if let Some(unsorted) = unsorted {
                     self.irregular.get_or_insert_with(|| unsorted.in_series(number));
                 }
@@ -161,8 +165,8 @@ impl Inspected {
                     Some(first) if left == 0 => first,
                     first => {
                         if let Some(first) = first {
-                            let flawed = Counts { histograms, exemplars, ..Counts::default() };
-                            self.refused.note(first.in_series(number), &flawed);
+                            let malformed = Counts { histograms, exemplars, ..Counts::default() };
+                            self.rejected.record(first.in_series(number), &malformed);
                         }
                         self.counts.add(&counts);
                         self.largest_item = self.largest_item.max(bytes);
@@ -170,20 +174,20 @@ impl Inspected {
                     }
                 }
             }
-            Err(fault) => fault,
+            Err(error) => error,
         };
-        if fault.is_of_body() {
-            return Err(fault.in_series(number));
+        if error.is_of_body() {
+            return Err(error.in_series(number));
         }
-        let all = all().map_err(|fault| fault.in_series(number))?;
-        self.refused.note(fault.in_series(number), &Counts { series: 1, ..all });
+        let all = all().map_err(|error| error.in_series(number))?;
+        self.rejected.record(error.in_series(number), &Counts { series: 1, ..all });
         Ok(Verdict::Drop)
     }
 
     /// Everything must be accepted as it is.
-    pub(super) fn strict(self) -> Result<Counts, Fault> {
-        match self.refused.faults.into_iter().next().or(self.irregular) {
-            Some(fault) => Err(fault),
+    pub(super) fn strict(self) -> Result<Counts, RemoteWriteError> {
+        match self.rejected.errors.into_iter().next().or(self.irregular) {
+            Some(error) => Err(error),
             None => Ok(self.counts),
         }
     }

@@ -4,11 +4,11 @@ use std::hash::{BuildHasher, RandomState};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::rewrite::Error;
+use super::rewrite::RewriteError;
 
 /// Where a text stands.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct TextLocation {
     /// Which of several bodies.
     pub(crate) body: u32,
     /// Where in it.
@@ -33,7 +33,7 @@ pub(crate) struct Interner {
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    place: Place,
+    location: TextLocation,
     hash: u32,
 }
 
@@ -75,14 +75,14 @@ impl Interner {
     pub(crate) fn intern<'t>(
         &mut self,
         text: &[u8],
-        place: Place,
-        text_at: impl Fn(Place) -> &'t [u8],
-    ) -> Result<(u32, bool), Error> {
+        place: TextLocation,
+        text_at: impl Fn(TextLocation) -> &'t [u8],
+    ) -> Result<(u32, bool), RewriteError> {
         let hash = self.hash(text);
         match self.probe(hash, text, text_at) {
             Probe::Found(number) => Ok((number, false)),
             Probe::Free(slot) => {
-                let full = || Error::Scratch { limit: self.limit };
+                let full = || RewriteError::Scratch { limit: self.limit };
                 let number = u32::try_from(self.entries.len()).map_err(|_| full())?;
                 if self.entries.len() >= self.limit {
                     return Err(full());
@@ -90,14 +90,14 @@ impl Interner {
                 if let Some(free) = self.slots.get_mut(slot) {
                     *free = number + 1;
                 }
-                self.entries.push(Entry { place, hash });
+                self.entries.push(Entry { location: place, hash });
                 Ok((number, true))
             }
         }
     }
 
     /// The number of `text`, if it has one.
-    pub(crate) fn find<'t>(&self, text: &[u8], text_at: impl Fn(Place) -> &'t [u8]) -> Option<u32> {
+    pub(crate) fn find<'t>(&self, text: &[u8], text_at: impl Fn(TextLocation) -> &'t [u8]) -> Option<u32> {
         match self.probe(self.hash(text), text, text_at) {
             Probe::Found(number) => Some(number),
             Probe::Free(_) => None,
@@ -105,15 +105,15 @@ impl Interner {
     }
 
     /// The place given with the text of this number.
-    pub(crate) fn place(&self, number: u32) -> Option<Place> {
-        self.entries.get(usize::try_from(number).ok()?).map(|entry| entry.place)
+    pub(crate) fn location(&self, number: u32) -> Option<TextLocation> {
+        self.entries.get(usize::try_from(number).ok()?).map(|entry| entry.location)
     }
 
     fn hash(&self, text: &[u8]) -> u32 {
         crate::proto::low32(xxh3_64_with_seed(text, self.seed))
     }
 
-    fn probe<'t>(&self, hash: u32, text: &[u8], text_at: impl Fn(Place) -> &'t [u8]) -> Probe {
+    fn probe<'t>(&self, hash: u32, text: &[u8], text_at: impl Fn(TextLocation) -> &'t [u8]) -> Probe {
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
         loop {
@@ -123,7 +123,7 @@ impl Interner {
             };
             if let Some(entry) = self.entries.get(number as usize)
                 && entry.hash == hash
-                && text_at(entry.place) == text
+                && text_at(entry.location) == text
             {
                 return Probe::Found(number);
             }
@@ -142,13 +142,13 @@ fn slots_for(limit: usize) -> usize {
 }
 
 /// The place of `part`, a sub-slice of `whole`.
-pub(crate) fn place_of(whole: &[u8], part: &[u8], body: u32) -> Result<Place, Error> {
+pub(crate) fn location_of(whole: &[u8], part: &[u8], body: u32) -> Result<TextLocation, RewriteError> {
     let offset = part.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
-    let narrow = |value| u32::try_from(value).map_err(|_| Error::TooLong);
-    Ok(Place { body, offset: narrow(offset)?, len: narrow(part.len())? })
+    let narrow = |value| u32::try_from(value).map_err(|_| RewriteError::TooLong);
+    Ok(TextLocation { body, offset: narrow(offset)?, len: narrow(part.len())? })
 }
 
-impl Place {
+impl TextLocation {
     /// The bytes at this place of `whole`.
     pub(crate) fn of(self, whole: &[u8]) -> &[u8] {
         let start = self.offset as usize;

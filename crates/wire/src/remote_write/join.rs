@@ -8,9 +8,9 @@ mod spelled;
 
 pub use spelled::spell;
 
-use super::fault::{Fault, Reason, Subject};
-use super::intern::{Interner, Place, place_of};
-use super::rewrite::Error;
+use super::error::{ErrorSubject, RemoteWriteError, RemoteWriteErrorKind};
+use super::intern::{Interner, TextLocation, location_of};
+use super::rewrite::RewriteError;
 use super::symbols::{SYMBOLS, Table, index_into};
 use super::v2::{self, Request, field};
 use crate::output::Output;
@@ -63,8 +63,8 @@ impl Scratch {
 /// in use once. Fields that the schema does not know are kept.
 ///
 /// # Errors
-/// [`Error`]; the output then holds a part that is of no use.
-pub fn join(bodies: &[&[u8]], scratch: &mut Scratch, out: &mut impl Output) -> Result<Joined, Error> {
+/// [`RewriteError`]; the output then holds a part that is of no use.
+pub fn join(bodies: &[&[u8]], scratch: &mut Scratch, out: &mut impl Output) -> Result<Joined, RewriteError> {
     join_some(bodies, |_, _| true, scratch, out)
 }
 
@@ -79,7 +79,7 @@ pub fn join_some(
     mut keep: impl FnMut(u64, &v2::Series<'_>) -> bool,
     scratch: &mut Scratch,
     out: &mut impl Output,
-) -> Result<Joined, Error> {
+) -> Result<Joined, RewriteError> {
     scratch.begin(bodies)?;
     let mut joined = Joined { series: 0, symbols: 1 };
     write::bytes(out, SYMBOLS, b"")?;
@@ -94,7 +94,7 @@ pub fn join_some(
                     let number = number_of(table, numbers, reference)?;
                     if *number == UNUSED {
                         let symbol = table.get(reference).unwrap_or_default();
-                        let place = place_of(raw, symbol, body)?;
+                        let place = location_of(raw, symbol, body)?;
                         let (new, first) = symbols.intern(symbol, place, |place| text_at(bodies, place))?;
                         *number = new;
                         if first {
@@ -130,18 +130,20 @@ pub fn join_some(
 
 impl Scratch {
     /// Finds the symbols of all `bodies` and forgets what was before.
-    fn begin(&mut self, bodies: &[&[u8]]) -> Result<(), Error> {
+    fn begin(&mut self, bodies: &[&[u8]]) -> Result<(), RewriteError> {
         let limit = self.symbols.limit();
         self.offsets.clear();
         self.numbers.clear();
         self.symbols.clear();
         // The empty symbol comes first, as the specification demands.
-        self.symbols.intern(b"", Place { body: 0, offset: 0, len: 0 }, |_| b"")?;
+        self.symbols.intern(b"", TextLocation { body: 0, offset: 0, len: 0 }, |_| b"")?;
         for raw in bodies {
-            index_into(raw, &mut self.offsets, limit).map_err(|fault| match fault.reason() {
-                Reason::Limit { subject: Subject::Symbols, .. } => Error::Scratch { limit },
-                Reason::TooLong(_) => Error::TooLong,
-                _ => Error::Unchecked(fault),
+            index_into(raw, &mut self.offsets, limit).map_err(|error| match error.kind() {
+                RemoteWriteErrorKind::Limit { subject: ErrorSubject::Symbols, .. } => {
+                    RewriteError::Scratch { limit }
+                }
+                RemoteWriteErrorKind::TooLong(_) => RewriteError::TooLong,
+                _ => RewriteError::Unchecked(error),
             })?;
         }
         self.numbers.resize(self.offsets.len(), UNUSED);
@@ -156,21 +158,29 @@ fn part<'a, 'n>(
     offsets: &'a [u32],
     numbers: &'n mut [u32],
     base: usize,
-) -> Result<(Table<'a>, &'n mut [u32], usize), Error> {
+) -> Result<(Table<'a>, &'n mut [u32], usize), RewriteError> {
     let next = base + super::symbols::count(raw)?;
     let table = Table::new(raw, offsets.get(base..next).unwrap_or_default());
     Ok((table, numbers.get_mut(base..next).unwrap_or_default(), next))
 }
 
 /// Where the new number of the symbol that `reference` means is kept.
-fn number_of<'n>(table: Table<'_>, numbers: &'n mut [u32], reference: u64) -> Result<&'n mut u32, Error> {
+fn number_of<'n>(
+    table: Table<'_>,
+    numbers: &'n mut [u32],
+    reference: u64,
+) -> Result<&'n mut u32, RewriteError> {
     let number = usize::try_from(reference).ok().and_then(|reference| numbers.get_mut(reference));
     number.ok_or_else(|| {
         let symbols = table.len();
-        Fault::new(0, Reason::Reference { subject: Subject::Symbol, reference, symbols }).into()
+        RemoteWriteError::new(
+            0,
+            RemoteWriteErrorKind::Reference { subject: ErrorSubject::Symbol, reference, symbols },
+        )
+        .into()
     })
 }
 
-fn text_at<'a>(bodies: &[&'a [u8]], place: Place) -> &'a [u8] {
+fn text_at<'a>(bodies: &[&'a [u8]], place: TextLocation) -> &'a [u8] {
     bodies.get(place.body as usize).map_or(&[], |body| place.of(body))
 }

@@ -2,9 +2,9 @@
 //! right, without a receiver behind ever seeing that.
 
 use super::check::{self, Entry, Verdict};
-use super::fault::Fault;
+use super::error::RemoteWriteError;
 use super::item::Label;
-use super::rewrite::Error;
+use super::rewrite::RewriteError;
 use super::symbols::{self, Symbols};
 use super::{Limits, Version, v1, v2};
 use crate::output::{Full, Output};
@@ -17,25 +17,25 @@ use crate::utf8::is_utf8;
 /// right is copied byte by byte. The output is never longer than `raw`.
 ///
 /// # Errors
-/// [`Error::Full`] when the output is; [`Error::Unchecked`] for a body that was not inspected.
+/// [`RewriteError::Full`] when the output is; [`RewriteError::Unchecked`] for a body that was not inspected.
 pub fn repair(
     version: Version,
     raw: &[u8],
     limits: &Limits,
     symbols: &mut Symbols,
     out: &mut impl Output,
-) -> Result<(), Error> {
+) -> Result<(), RewriteError> {
     match version {
         Version::V1 => repair_v1(raw, limits, out),
         Version::V2 => repair_v2(raw, limits, symbols, out),
     }
 }
 
-fn repair_v1(raw: &[u8], limits: &Limits, out: &mut impl Output) -> Result<(), Error> {
+fn repair_v1(raw: &[u8], limits: &Limits, out: &mut impl Output) -> Result<(), RewriteError> {
     let mut walk = check::v1::Walk::new(raw, limits);
     for field in Fields::new(Reader::new(raw)) {
-        let field = field.map_err(Fault::from)?;
-        let message = || field.message().map_err(Fault::from);
+        let field = field.map_err(RemoteWriteError::from)?;
+        let message = || field.message().map_err(RemoteWriteError::from);
         let verdict = match field.key.field {
             v1::field::TIMESERIES => walk.series(message()?)?,
             v1::field::METADATA => walk.metadata(message()?)?,
@@ -56,12 +56,17 @@ fn repair_v1(raw: &[u8], limits: &Limits, out: &mut impl Output) -> Result<(), E
     Ok(())
 }
 
-fn repair_v2(raw: &[u8], limits: &Limits, scratch: &mut Symbols, out: &mut impl Output) -> Result<(), Error> {
+fn repair_v2(
+    raw: &[u8],
+    limits: &Limits,
+    scratch: &mut Symbols,
+    out: &mut impl Output,
+) -> Result<(), RewriteError> {
     let mut walk = check::v2::Walk::new(raw, limits, scratch)?;
     let texts = walk.texts();
     for field in Fields::new(Reader::new(raw)) {
-        let field = field.map_err(Fault::from)?;
-        let message = || field.message().map_err(Fault::from);
+        let field = field.map_err(RemoteWriteError::from)?;
+        let message = || field.message().map_err(RemoteWriteError::from);
         let verdict = match field.key.field {
             v2::field::TIMESERIES => walk.series(message()?)?,
             // Its place is kept, so that all references are right; nobody that is left refers to it.

@@ -2,12 +2,12 @@
 
 use thiserror::Error;
 
-use super::fault::Fault;
+use super::error::RemoteWriteError;
 use crate::output::Full;
 
 /// Why a body could not be joined or translated.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Error {
+pub enum RewriteError {
     /// The output is full.
     #[error(transparent)]
     Full(#[from] Full),
@@ -22,5 +22,5 @@ pub enum Error {
     TooLong,
     /// A body that would not have passed the check.
     #[error("the body was not checked: {0}")]
-    Unchecked(#[from] Fault),
+    Unchecked(#[from] RemoteWriteError),
 }

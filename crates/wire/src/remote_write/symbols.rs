@@ -1,6 +1,6 @@
 //! The symbol table of a 2.0 request, for access by number.
 
-use super::fault::{Fault, Reason, Subject};
+use super::error::{ErrorSubject, RemoteWriteError, RemoteWriteErrorKind};
 use crate::proto::{Key, Reader, Wire};
 
 /// Field number of the symbols in the request.
@@ -67,7 +67,11 @@ impl Symbols {
     }
 
     /// Finds the symbols of `raw`, at most `limit`.
-    pub(super) fn index<'a>(&'a mut self, raw: &'a [u8], limit: usize) -> Result<Table<'a>, Fault> {
+    pub(super) fn index<'a>(
+        &'a mut self,
+        raw: &'a [u8],
+        limit: usize,
+    ) -> Result<Table<'a>, RemoteWriteError> {
         self.offsets.clear();
         index_into(raw, &mut self.offsets, limit)?;
         Ok(Table::new(raw, &self.offsets))
@@ -75,12 +79,16 @@ impl Symbols {
 
     /// The same in at most `bytes` of scratch. Where each symbol's place does not fit, that of every so many fields is
     /// kept, and a symbol is looked for from there: slower, but never longer than that.
-    pub(super) fn index_within<'a>(&'a mut self, raw: &'a [u8], bytes: usize) -> Result<Table<'a>, Fault> {
+    pub(super) fn index_within<'a>(
+        &'a mut self,
+        raw: &'a [u8],
+        bytes: usize,
+    ) -> Result<Table<'a>, RemoteWriteError> {
         if Self::bytes_for(raw) <= bytes {
             return self.index(raw, usize::MAX);
         }
         if u32::try_from(raw.len()).is_err() {
-            return Err(Fault::new(0, Reason::TooLong(raw.len())));
+            return Err(RemoteWriteError::new(0, RemoteWriteErrorKind::TooLong(raw.len())));
         }
         *self = Self::default();
         let most = (bytes / size_of::<Mark>()).max(1);
@@ -108,14 +116,17 @@ impl Symbols {
 }
 
 /// Appends where the symbols of `raw` are to `offsets`, which may then have `limit` entries at most.
-pub(super) fn index_into(raw: &[u8], offsets: &mut Vec<u32>, limit: usize) -> Result<(), Fault> {
+pub(super) fn index_into(raw: &[u8], offsets: &mut Vec<u32>, limit: usize) -> Result<(), RemoteWriteError> {
     if u32::try_from(raw.len()).is_err() {
-        return Err(Fault::new(0, Reason::TooLong(raw.len())));
+        return Err(RemoteWriteError::new(0, RemoteWriteErrorKind::TooLong(raw.len())));
     }
     let symbols = count(raw)?;
     let given = offsets.len().saturating_add(symbols);
     if given > limit {
-        return Err(Fault::new(0, Reason::Limit { subject: Subject::Symbols, given, limit }));
+        return Err(RemoteWriteError::new(
+            0,
+            RemoteWriteErrorKind::Limit { subject: ErrorSubject::Symbols, given, limit },
+        ));
     }
     offsets.reserve_exact(symbols);
     let mut reader = Reader::new(raw);
@@ -189,7 +200,7 @@ pub(super) fn is_symbol(key: Key) -> bool {
     key.field == SYMBOLS && key.wire == Wire::Length
 }
 
-pub(super) fn count(raw: &[u8]) -> Result<usize, Fault> {
+pub(super) fn count(raw: &[u8]) -> Result<usize, RemoteWriteError> {
     let mut reader = Reader::new(raw);
     let mut symbols = 0;
     while let Some(key) = reader.key()? {

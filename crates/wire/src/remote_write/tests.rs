@@ -15,9 +15,9 @@ mod split;
 pub(crate) mod strategies;
 mod translate;
 
-use super::{Counts, Fault, Limits, Symbols, Version};
+use super::{Counts, Limits, RemoteWriteError, Symbols, Version};
 
 /// Checks with the default limits and fresh scratch.
-fn check(version: Version, raw: &[u8]) -> Result<Counts, Fault> {
+fn check(version: Version, raw: &[u8]) -> Result<Counts, RemoteWriteError> {
     super::check(version, raw, &Limits::default(), &mut Symbols::new())
 }

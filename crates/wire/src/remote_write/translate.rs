@@ -9,7 +9,7 @@ mod to_v1;
 mod to_v2;
 
 pub use to_v1::{series_to_v1, to_v1};
-pub use to_v2::{Scratch, part_to_v2, to_v2};
+pub use to_v2::{Scratch, range_to_v2, to_v2};
 
 /// The parts that a translation left out, because the target cannot hold them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,16 +4,16 @@
 //! here), so the elements of several blocks, one after the other behind a preamble with the sum of their
 //! lengths, decode to the concatenation of what they held.
 
-use super::{Error, preamble};
+use super::{SnappyError, preamble};
 use crate::proto::write::Varint;
 
 /// The preamble of a block that decodes to `total` bytes.
 ///
 /// # Errors
-/// [`Error::TooLong`] when `total` does not fit in 32 bits.
-pub fn joined_preamble(total: u64) -> Result<Varint, Error> {
+/// [`SnappyError::TooLong`] when `total` does not fit in 32 bits.
+pub fn joined_preamble(total: u64) -> Result<Varint, SnappyError> {
     if total > u64::from(u32::MAX) {
-        return Err(Error::TooLong { bytes: total });
+        return Err(SnappyError::TooLong { bytes: total });
     }
     Ok(Varint::new(total))
 }
@@ -21,8 +21,8 @@ pub fn joined_preamble(total: u64) -> Result<Varint, Error> {
 /// The rest of `body` after the preamble.
 ///
 /// # Errors
-/// [`Error::Preamble`].
-pub fn elements(body: &[u8]) -> Result<&[u8], Error> {
+/// [`SnappyError::Preamble`].
+pub fn elements(body: &[u8]) -> Result<&[u8], SnappyError> {
     preamble(body).map(|(_, elements)| elements)
 }
 
@@ -30,8 +30,8 @@ pub fn elements(body: &[u8]) -> Result<&[u8], Error> {
 /// this order. Every body must have been through [`decode`](super::decode) before.
 ///
 /// # Errors
-/// [`Error::Preamble`] of any body; [`Error::TooLong`] when the sum of the decoded lengths is.
-pub fn join<'a, I>(bodies: I) -> Result<(Varint, impl Iterator<Item = &'a [u8]>), Error>
+/// [`SnappyError::Preamble`] of any body; [`SnappyError::TooLong`] when the sum of the decoded lengths is.
+pub fn join<'a, I>(bodies: I) -> Result<(Varint, impl Iterator<Item = &'a [u8]>), SnappyError>
 where
     I: IntoIterator<Item = &'a [u8]> + Clone,
 {

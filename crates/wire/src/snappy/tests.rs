@@ -80,7 +80,7 @@ fn compress(raw: &[u8]) -> Vec<u8> {
     out
 }
 
-fn decoded(body: &[u8]) -> Result<Vec<u8>, Error> {
+fn decoded(body: &[u8]) -> Result<Vec<u8>, SnappyError> {
     let mut out = vec![0; plausible(body)?];
     let len = decode(body, &mut out)?;
     assert_eq!(len, out.len());
@@ -181,21 +181,21 @@ fn a_small_body_cannot_claim_gigabytes() {
 /// The whole 32-bit range is read, and nothing beyond it.
 #[test]
 fn preambles_are_32_bits() {
-    let cases: [(&[u8], Result<usize, Error>); 8] = [
+    let cases: [(&[u8], Result<usize, SnappyError>); 8] = [
         (&[0], Ok(0)),
         (&[0x80, 0x00], Ok(0)),
         (&[0xff, 0xff, 0xff, 0xff, 0x0f], Ok(u32::MAX as usize)),
-        (&[0xff, 0xff, 0xff, 0xff, 0x1f], Err(Error::Preamble)),
-        (&[0x80, 0x80, 0x80, 0x80, 0x10], Err(Error::Preamble)),
-        (&[0x80, 0x80, 0x80, 0x80, 0x80, 0x00], Err(Error::Preamble)),
-        (&[0x80], Err(Error::Preamble)),
-        (&[], Err(Error::Preamble)),
+        (&[0xff, 0xff, 0xff, 0xff, 0x1f], Err(SnappyError::Preamble)),
+        (&[0x80, 0x80, 0x80, 0x80, 0x10], Err(SnappyError::Preamble)),
+        (&[0x80, 0x80, 0x80, 0x80, 0x80, 0x00], Err(SnappyError::Preamble)),
+        (&[0x80], Err(SnappyError::Preamble)),
+        (&[], Err(SnappyError::Preamble)),
     ];
     for (body, expected) in cases {
         assert_eq!(decoded_len(body), expected, "{body:?}");
     }
     assert_eq!(joined_preamble(u64::from(u32::MAX)).unwrap().as_bytes(), [0xff, 0xff, 0xff, 0xff, 0x0f]);
-    assert_eq!(joined_preamble(1 << 32).unwrap_err(), Error::TooLong { bytes: 1 << 32 });
+    assert_eq!(joined_preamble(1 << 32).unwrap_err(), SnappyError::TooLong { bytes: 1 << 32 });
 }
 
 /// Copies that reach back further than two bytes can say stay inside their own part of a joined body.
@@ -219,7 +219,7 @@ fn far_copies_join() {
 fn room_is_respected() {
     let body = compress(&[7; 1000]);
     let error = decode(&body, &mut [0; 999]).unwrap_err();
-    assert_eq!(error, Error::Room { given: 999, needed: 1000 });
+    assert_eq!(error, SnappyError::OutputFull { given: 999, needed: 1000 });
     let error = Encoder::new().compress(&[7; 1000], &mut [0; 100]).unwrap_err();
-    assert_eq!(error, Error::Room { given: 100, needed: max_compressed_len(1000).unwrap() });
+    assert_eq!(error, SnappyError::OutputFull { given: 100, needed: max_compressed_len(1000).unwrap() });
 }

@@ -12,7 +12,7 @@ use super::*;
 use crate::coding::tests::{
     Limited, assert_memory_is_as_declared, assert_output_is_limited, decoded, in_pieces, texts,
 };
-use crate::coding::{Stopped, decode};
+use crate::coding::{DecompressError, decode};
 
 fn compress(level: u32, raw: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
@@ -20,7 +20,7 @@ fn compress(level: u32, raw: &[u8]) -> Vec<u8> {
     body
 }
 
-fn decompress(body: &[u8]) -> Result<Vec<u8>, Stopped<Fault>> {
+fn decompress(body: &[u8]) -> Result<Vec<u8>, DecompressError<ZlibError>> {
     decoded(Decoder::new(), body)
 }
 
@@ -47,7 +47,7 @@ proptest! {
     fn cut_bodies_are_refused(raw in texts(), cut in any::<proptest::sample::Index>()) {
         let body = compress(6, &raw);
         let cut = cut.index(body.len() - 1) + 1;
-        prop_assert_eq!(decompress(&body[..cut]), Err(Stopped::Fault(Fault::Truncated)));
+        prop_assert_eq!(decompress(&body[..cut]), Err(DecompressError::Malformed(ZlibError::Truncated)));
     }
 
     /// A damaged body is refused, unless the checksum does not see it: Adler-32 misses some changes, mostly in
@@ -87,11 +87,11 @@ fn the_state_of_gzip_decodes_zlib() {
 fn refusals_say_why() {
     let good = compress(6, b"some text");
     assert_eq!(decompress(&[]).unwrap(), b"");
-    assert_eq!(decompress(b"{\"metadata\""), Err(Stopped::Fault(Fault::Data)));
-    assert_eq!(decompress(&[&good[..], b"x"].concat()), Err(Stopped::Fault(Fault::Trailing)));
+    assert_eq!(decompress(b"{\"metadata\""), Err(DecompressError::Malformed(ZlibError::Data)));
+    assert_eq!(decompress(&[&good[..], b"x"].concat()), Err(DecompressError::Malformed(ZlibError::Trailing)));
     let mut in_pieces = Decoder::new();
     in_pieces.step(&good, &mut [0; 100]).unwrap();
-    assert_eq!(in_pieces.step(b"x", &mut [0; 100]), Err(Fault::Trailing));
+    assert_eq!(in_pieces.step(b"x", &mut [0; 100]), Err(ZlibError::Trailing));
 }
 
 #[test]

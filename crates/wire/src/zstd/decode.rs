@@ -2,7 +2,7 @@
 
 use zstd_safe::DCtx;
 
-use super::frame::{Fault, Found, Frame, measure};
+use super::frame::{Found, Frame, ZstdError, measure};
 use crate::coding::{Decode, Progress, Wants};
 
 /// Decodes any number of frames.
@@ -40,23 +40,23 @@ impl Decoder {
     }
 
     /// Decodes `frame` into `room`: how many bytes that were, or `None` if it has more.
-    fn frame(&mut self, frame: &[u8], room: &mut [u8]) -> Result<Option<usize>, Fault> {
+    fn frame(&mut self, frame: &[u8], room: &mut [u8]) -> Result<Option<usize>, ZstdError> {
         match self.context.decompress(room, frame) {
             Ok(written) => Ok(Some(written)),
             Err(TOO_SMALL) => Ok(None),
-            Err(code) => Err(Fault::Data(zstd_safe::get_error_name(code))),
+            Err(code) => Err(ZstdError::Data(zstd_safe::get_error_name(code))),
         }
     }
 }
 
 impl Decode for Decoder {
-    type Fault = Fault;
+    type Error = ZstdError;
 
     fn reset(&mut self) {
         self.asked = false;
     }
 
-    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Progress, Fault> {
+    fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Progress, ZstdError> {
         let (mut read, mut written) = (0, 0);
         loop {
             let rest = input.get(read..).unwrap_or_default();
@@ -80,7 +80,7 @@ impl Decode for Decoder {
             let free = room.len();
             let Some(made) = self.frame(rest.get(..frame.len).unwrap_or_default(), room)? else {
                 if free >= frame.bound || frame.content.is_some_and(|content| free >= content) {
-                    return Err(Fault::Data("a frame has more bytes than it can have"));
+                    return Err(ZstdError::Data("a frame has more bytes than it can have"));
                 }
                 self.asked = true;
                 return wants(frame.bound - free);
@@ -103,8 +103,8 @@ impl Decode for Decoder {
         total
     }
 
-    fn truncated(&self) -> Fault {
-        Fault::Truncated
+    fn truncated(&self) -> ZstdError {
+        ZstdError::Truncated
     }
 }
 

@@ -6,7 +6,7 @@ use zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective};
 
 /// The rejected parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Refused {
+pub enum ZstdEncoderError {
     /// A level that is not offered.
     #[error("zstd is offered at the levels 1 (fast) to 9 (small), and {0} is none of them")]
     Level(i32),
@@ -42,12 +42,13 @@ impl Encoder {
     /// An encoder of `level`, 1 (fast) to 9 (small).
     ///
     /// # Errors
-    /// [`Refused`].
-    pub fn new(level: i32) -> Result<Self, Refused> {
+    /// [`ZstdEncoderError`].
+    pub fn new(level: i32) -> Result<Self, ZstdEncoderError> {
         if !(1..=9).contains(&level) {
-            return Err(Refused::Level(level));
+            return Err(ZstdEncoderError::Level(level));
         }
-        let mut context = CCtx::try_create().ok_or(Refused::Library("there is no memory for an encoder"))?;
+        let mut context =
+            CCtx::try_create().ok_or(ZstdEncoderError::Library("there is no memory for an encoder"))?;
         for parameter in [CParameter::CompressionLevel(level), CParameter::WindowLog(WINDOW_LOG)] {
             context.set_parameter(parameter).map_err(refused)?;
         }
@@ -64,8 +65,8 @@ impl Encoder {
     /// known: readers that are told need no memory but for the result.
     ///
     /// # Errors
-    /// [`Refused::Library`].
-    pub fn begin(&mut self, len: Option<u64>) -> Result<(), Refused> {
+    /// [`ZstdEncoderError::Library`].
+    pub fn begin(&mut self, len: Option<u64>) -> Result<(), ZstdEncoderError> {
         self.context.reset(ResetDirective::SessionOnly).map_err(refused)?;
         self.context.set_pledged_src_size(len).map_err(refused)?;
         Ok(())
@@ -75,8 +76,8 @@ impl Encoder {
     /// much was written. If less than `input` was read, the output is full.
     ///
     /// # Errors
-    /// [`Refused::Library`].
-    pub fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<(usize, usize), Refused> {
+    /// [`ZstdEncoderError::Library`].
+    pub fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<(usize, usize), ZstdEncoderError> {
         let (mut from, mut to) = (InBuffer::around(input), OutBuffer::around(output));
         self.context.compress_stream2(&mut to, &mut from, ZSTD_e_continue).map_err(refused)?;
         Ok((from.pos(), to.pos()))
@@ -86,8 +87,8 @@ impl Encoder {
     /// not, the output is full and this must be called again.
     ///
     /// # Errors
-    /// [`Refused::Library`].
-    pub fn finish(&mut self, output: &mut [u8]) -> Result<(usize, bool), Refused> {
+    /// [`ZstdEncoderError::Library`].
+    pub fn finish(&mut self, output: &mut [u8]) -> Result<(usize, bool), ZstdEncoderError> {
         let mut to = OutBuffer::around(output);
         let mut nothing = InBuffer::around(&[]);
         let left = self.context.compress_stream2(&mut to, &mut nothing, ZSTD_e_end).map_err(refused)?;
@@ -98,14 +99,14 @@ impl Encoder {
     /// [`max_len`](Self::max_len); returns how much was written. This is faster than steps, which copy.
     ///
     /// # Errors
-    /// [`Refused::Library`], also when `output` is too small.
-    pub fn whole(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, Refused> {
+    /// [`ZstdEncoderError::Library`], also when `output` is too small.
+    pub fn whole(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, ZstdEncoderError> {
         self.context.compress2(output, input).map_err(refused)
     }
 }
 
-fn refused(code: usize) -> Refused {
-    Refused::Library(zstd_safe::get_error_name(code))
+fn refused(code: usize) -> ZstdEncoderError {
+    ZstdEncoderError::Library(zstd_safe::get_error_name(code))
 }
 
 impl std::fmt::Debug for Encoder {

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 /// Why a zstd body was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Fault {
+pub enum ZstdError {
     /// Not zstd, or something else behind the last frame.
     #[error("zstd: a frame must begin with the bytes 28 b5 2f fd, and this one does not")]
     Magic,
@@ -73,30 +73,31 @@ const SKIPPABLE: u32 = 0x184d_2a50;
 const LARGEST_BLOCK: usize = 128 << 10;
 
 /// Measures the frame at the start of `input`.
-pub(super) fn measure(input: &[u8], window_limit: u64) -> Result<Found, Fault> {
+pub(super) fn measure(input: &[u8], window_limit: u64) -> Result<Found, ZstdError> {
     let mut cursor = Cursor(input);
-    let magic = cursor.number(4).map_err(|fault| if begins_well(input) { fault } else { Fault::Magic })?;
+    let magic =
+        cursor.number(4).map_err(|error| if begins_well(input) { error } else { ZstdError::Magic })?;
     if magic & !0xf == u64::from(SKIPPABLE) {
         let len = cursor.number(4)?;
-        cursor.skip(usize::try_from(len).map_err(|_| Fault::Truncated)?)?;
+        cursor.skip(usize::try_from(len).map_err(|_| ZstdError::Truncated)?)?;
         return Ok(Found::Skippable(input.len() - cursor.0.len()));
     }
     if magic != u64::from(MAGIC) {
-        return Err(Fault::Magic);
+        return Err(ZstdError::Magic);
     }
     let (header, block_limit) = Header::read(&mut cursor, window_limit)?;
     let mut bound = 0usize;
     loop {
         let block = cursor.number(3)?;
-        let size = usize::try_from(block >> 3).map_err(|_| Fault::Truncated)?;
+        let size = usize::try_from(block >> 3).map_err(|_| ZstdError::Truncated)?;
         if size > block_limit {
-            return Err(Fault::BlockSize { found: size, limit: block_limit });
+            return Err(ZstdError::BlockSize { found: size, limit: block_limit });
         }
         let (stored, becomes) = match block >> 1 & 3 {
             0 => (size, size),
             1 => (1, size),
             2 => (size, block_limit),
-            _ => return Err(Fault::BlockType),
+            _ => return Err(ZstdError::BlockType),
         };
         cursor.skip(stored)?;
         bound = bound.saturating_add(becomes);
@@ -109,7 +110,7 @@ pub(super) fn measure(input: &[u8], window_limit: u64) -> Result<Found, Fault> {
     }
     let possible = u64::try_from(bound).unwrap_or(u64::MAX);
     let content = match header.content {
-        Some(announced) if announced > possible => return Err(Fault::Content { announced, possible }),
+        Some(announced) if announced > possible => return Err(ZstdError::Content { announced, possible }),
         Some(announced) => usize::try_from(announced).ok(),
         None => None,
     };
@@ -134,10 +135,10 @@ struct Header {
 
 impl Header {
     /// Reads what follows the magic number: the header, and the most that a block may have.
-    fn read(cursor: &mut Cursor, window_limit: u64) -> Result<(Self, usize), Fault> {
+    fn read(cursor: &mut Cursor, window_limit: u64) -> Result<(Self, usize), ZstdError> {
         let descriptor = cursor.number(1)?;
         if descriptor & 1 << 3 != 0 {
-            return Err(Fault::Reserved);
+            return Err(ZstdError::Reserved);
         }
         let is_single_segment = descriptor & 1 << 5 != 0;
         let mut window = 0;
@@ -146,7 +147,7 @@ impl Header {
             let base = 1u64 << (10 + (byte >> 3));
             window = base + base / 8 * (byte & 7);
             if window > window_limit {
-                return Err(Fault::Window { wanted: window, limit: window_limit });
+                return Err(ZstdError::Window { wanted: window, limit: window_limit });
             }
         }
         let dictionary_bytes = match descriptor & 3 {
@@ -155,7 +156,7 @@ impl Header {
         };
         let dictionary = cursor.number(dictionary_bytes)?;
         if dictionary != 0 {
-            return Err(Fault::Dictionary(u32::try_from(dictionary).unwrap_or(u32::MAX)));
+            return Err(ZstdError::Dictionary(u32::try_from(dictionary).unwrap_or(u32::MAX)));
         }
         let content = match (descriptor >> 6, is_single_segment) {
             (0, false) => None,
@@ -177,14 +178,14 @@ struct Cursor<'a>(&'a [u8]);
 
 impl Cursor<'_> {
     /// A little-endian number of up to eight bytes.
-    fn number(&mut self, bytes: usize) -> Result<u64, Fault> {
-        let (number, rest) = self.0.split_at_checked(bytes).ok_or(Fault::Truncated)?;
+    fn number(&mut self, bytes: usize) -> Result<u64, ZstdError> {
+        let (number, rest) = self.0.split_at_checked(bytes).ok_or(ZstdError::Truncated)?;
         self.0 = rest;
         Ok(number.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
     }
 
-    fn skip(&mut self, bytes: usize) -> Result<(), Fault> {
-        self.0 = self.0.split_at_checked(bytes).ok_or(Fault::Truncated)?.1;
+    fn skip(&mut self, bytes: usize) -> Result<(), ZstdError> {
+        self.0 = self.0.split_at_checked(bytes).ok_or(ZstdError::Truncated)?.1;
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use ruzstd::decoding::StreamingDecoder;
 
 use super::*;
 use crate::coding::tests::{Limited, assert_memory_is_as_declared, decoded, texts};
-use crate::coding::{Decode, Progress, Stopped, Wants, decode};
+use crate::coding::{Decode, DecompressError, Progress, Wants, decode};
 
 fn compress(level: i32, raw: &[u8], announced: bool) -> Vec<u8> {
     let mut encoder = Encoder::new(level).unwrap();
@@ -23,7 +23,7 @@ fn compress(level: i32, raw: &[u8], announced: bool) -> Vec<u8> {
     out
 }
 
-fn decompress(body: &[u8]) -> Result<Vec<u8>, Stopped<Fault>> {
+fn decompress(body: &[u8]) -> Result<Vec<u8>, DecompressError<ZstdError>> {
     decoded(Decoder::new(Decoder::WINDOW), body)
 }
 
@@ -91,7 +91,7 @@ proptest! {
     fn cut_bodies_are_refused(raw in texts(), announced in any::<bool>(), cut in any::<proptest::sample::Index>()) {
         let body = compress(3, &raw, announced);
         let cut = cut.index(body.len() - 1) + 1;
-        prop_assert_eq!(decompress(&body[..cut]), Err(Stopped::Fault(Fault::Truncated)));
+        prop_assert_eq!(decompress(&body[..cut]), Err(DecompressError::Malformed(ZstdError::Truncated)));
     }
 
     /// Damage is refused, or makes a body that another implementation reads in the same way.
@@ -158,7 +158,7 @@ fn refusals_say_why() {
     let last = summed.len() - 1;
     summed[last] ^= 1;
     assert_eq!(decompress(&summed).unwrap_err().to_string(), "zstd: Restored data doesn't match checksum");
-    assert_eq!(Encoder::new(0).unwrap_err(), Refused::Level(0));
+    assert_eq!(Encoder::new(0).unwrap_err(), ZstdEncoderError::Level(0));
 }
 
 /// A body that says its length is granted just that; one that does not is tried at a guess and then at the
@@ -179,7 +179,7 @@ fn room_is_asked_for_as_needed() {
     let mut out = Limited::new(raw.len());
     assert_eq!(decode(&mut decoder, &bomb, &mut out), Ok(raw.len()));
     let mut out = Limited::new(raw.len() - 1);
-    assert_eq!(decode(&mut decoder, &bomb, &mut out), Err(Stopped::Room));
+    assert_eq!(decode(&mut decoder, &bomb, &mut out), Err(DecompressError::OutputFull));
     assert_eq!(decoder.step(&[], &mut []), Ok(Progress { read: 0, written: 0, wants: Wants::Nothing }));
 }
 

@@ -85,7 +85,7 @@ fn bodies_of_agents_become_the_kept_documents() {
         for number in 0..2 {
             let raw = std::fs::read(format!("{INTAKE}/{agent}-{number}.ndjson")).unwrap();
             let counts =
-                tidegate_wire::intake::check(&raw, usize::MAX, |_, fault| panic!("{fault:?}")).unwrap();
+                tidegate_wire::intake::check(&raw, usize::MAX, |_, error| panic!("{error:?}")).unwrap();
             let settings = DocumentSettings { received: RECEIVED, ..DocumentSettings::default() };
             let (documents, written) = all(|from, page| from_intake(&raw, from, "0-1", &settings, page));
             assert_eq!((written.items, written.documents), (counts.events, counts.events));

@@ -13,7 +13,7 @@ fn settings() -> DocumentSettings<'static> {
 }
 
 fn written(raw: &[u8]) -> (Vec<u8>, WriteResult) {
-    check(raw, LONGEST_LINE, |_, fault| panic!("{fault}: {}", String::from_utf8_lossy(raw))).unwrap();
+    check(raw, LONGEST_LINE, |_, error| panic!("{error}: {}", String::from_utf8_lossy(raw))).unwrap();
     let mut space = vec![0; 1 << 20];
     let mut page = DocumentBuffer::new(&mut space);
     let done = from_intake(raw, DocumentPosition::START, "p", &settings(), &mut page).unwrap();

@@ -145,10 +145,10 @@ fn body(kind: &str, event: &Json) -> Vec<u8> {
 #[track_caller]
 fn request(kind: &str, event: &Json, signal: Signal) -> Vec<u8> {
     let raw = body(kind, event);
-    check_intake(&raw, LONGEST_LINE, |_, fault| panic!("{fault}: {event}")).unwrap();
+    check_intake(&raw, LONGEST_LINE, |_, error| panic!("{error}: {event}")).unwrap();
     let (request, events) = said(&raw, signal);
     assert_eq!(events, 1);
-    check(signal, &request).unwrap_or_else(|fault| panic!("{fault}: {event}"));
+    check(signal, &request).unwrap_or_else(|error| panic!("{error}: {event}"));
     request
 }
 fn point(value: &Option<Point>) -> Json {

@@ -11,7 +11,7 @@ use tidegate_journal::Tenant;
 use tidegate_wire::otlp::prometheus::{self as otlp, Deltas};
 use tidegate_wire::output::{Counter, Output, SliceOutput};
 use tidegate_wire::remote_write::exemplars::{self, Lone};
-use tidegate_wire::remote_write::{Error, Series, Symbols, Version, view_within};
+use tidegate_wire::remote_write::{RewriteError, Series, Symbols, Version, view_within};
 use tidegate_wire::remote_write::{has_histograms, join, split, translate, v2, without_histograms};
 use tidegate_wire::snappy;
 use tokio::time::Instant;
@@ -81,7 +81,7 @@ struct Made(Charged<Window>, u64);
 
 /// A body that can be written twice: once to be measured, once for good.
 trait Body {
-    fn write(&self, out: &mut impl Output) -> Result<(), Error>;
+    fn write(&self, out: &mut impl Output) -> Result<(), RewriteError>;
 }
 
 /// The most bytes of the table of a 2.0 body that is read piece by piece. With more symbols than this has room for, they
@@ -272,7 +272,7 @@ impl Encoder {
     ) -> Result<(Made, otlp::Translated), EncodeError> {
         let wanted = piece.members().ok_or(EncodeError::Large)?;
         let (raw, points) = source.request_of(&wanted);
-        let mut space = otlp::Room::default();
+        let mut space = otlp::ScratchCapacity::default();
         if to == Version::V2 {
             (space.symbols, space.symbol_bytes) = (most / BYTES_PER_SYMBOL, most / BYTES_PER_SYMBOL_BYTE);
         }
@@ -292,8 +292,8 @@ impl Encoder {
             let (mut counter, raw, points) = (Counter::default(), raw, points.clone());
             let deltas = deltas.as_deref_mut();
             let counted = match to {
-                Version::V1 => otlp::part_to_v1(raw, points, &settings, &mut scratch, deltas, &mut counter),
-                Version::V2 => otlp::part_to_v2(raw, points, &settings, &mut scratch, deltas, &mut counter),
+                Version::V1 => otlp::points_to_v1(raw, points, &settings, &mut scratch, deltas, &mut counter),
+                Version::V2 => otlp::points_to_v2(raw, points, &settings, &mut scratch, deltas, &mut counter),
             };
             counted.map_err(|_| EncodeError::Large)?;
             usize::try_from(counter.bytes()).map_err(|_| EncodeError::Large)?
@@ -302,8 +302,8 @@ impl Encoder {
         };
         let mut out = self.room.window(most).await?;
         let said = fill(&mut out, most, |out| match to {
-            Version::V1 => otlp::part_to_v1(raw, points, &settings, &mut scratch, deltas, out),
-            Version::V2 => otlp::part_to_v2(raw, points, &settings, &mut scratch, deltas, out),
+            Version::V1 => otlp::points_to_v1(raw, points, &settings, &mut scratch, deltas, out),
+            Version::V2 => otlp::points_to_v2(raw, points, &settings, &mut scratch, deltas, out),
         })?;
         Ok((Made(out, said.dropped.points()), said))
     }
@@ -384,14 +384,14 @@ impl Encoder {
         let mut scratch = translate::Scratch::new(symbols, families);
         let most = if most == Most::ALL {
             let mut counter = Counter::default();
-            let counted = translate::part_to_v2(raw, range.clone(), &mut scratch, &mut counter);
+            let counted = translate::range_to_v2(raw, range.clone(), &mut scratch, &mut counter);
             counted.map_err(|_| EncodeError::Large)?;
             usize::try_from(counter.bytes()).map_err(|_| EncodeError::Large)?
         } else {
             most.min(roomy(raw.len()))
         };
         let mut out = self.room.window(most).await?;
-        let dropped = fill(&mut out, most, |out| translate::part_to_v2(raw, range, &mut scratch, out))?;
+        let dropped = fill(&mut out, most, |out| translate::range_to_v2(raw, range, &mut scratch, out))?;
         Ok(Made(out, dropped.metadata))
     }
 
@@ -470,7 +470,7 @@ struct Slice<'a> {
 }
 
 impl Body for Slice<'_> {
-    fn write(&self, out: &mut impl Output) -> Result<(), Error> {
+    fn write(&self, out: &mut impl Output) -> Result<(), RewriteError> {
         Ok(piece::put_slice((self.version, self.message), self.fields, &self.wanted, out)?)
     }
 }
@@ -484,7 +484,7 @@ struct Resolved<'a> {
 }
 
 impl Body for Resolved<'_> {
-    fn write(&self, out: &mut impl Output) -> Result<(), Error> {
+    fn write(&self, out: &mut impl Output) -> Result<(), RewriteError> {
         let mut symbols = Symbols::new();
         match self.to {
             Version::V1 => {
@@ -507,7 +507,7 @@ impl Body for Resolved<'_> {
 struct UnmatchedExemplars<'s, 'a>(&'s [Lone<'a>]);
 
 impl Body for UnmatchedExemplars<'_, '_> {
-    fn write(&self, out: &mut impl Output) -> Result<(), Error> {
+    fn write(&self, out: &mut impl Output) -> Result<(), RewriteError> {
         Ok(exemplars::put_rest(self.0, out)?)
     }
 }

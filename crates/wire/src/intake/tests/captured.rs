@@ -11,7 +11,7 @@ fn what_agents_send_is_accepted() {
             let mut counts = None;
             let used = allocation_counter::measure(|| {
                 counts =
-                    Some(check(body.as_bytes(), LONGEST_LINE, |_, fault| panic!("{}: {fault}", agent.name)));
+                    Some(check(body.as_bytes(), LONGEST_LINE, |_, error| panic!("{}: {error}", agent.name)));
             });
             assert_eq!(used.count_total, 0);
             let mut lines = body.split_inclusive('\n').filter(|line| !line.trim().is_empty()).map(str::len);

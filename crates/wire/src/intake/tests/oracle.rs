@@ -118,7 +118,7 @@ proptest! {
         let mut kept = body.clone();
         let len = keep(&mut kept, LONGEST_LINE);
         kept.truncate(len);
-        let left = check(&kept, LONGEST_LINE, |_, fault| panic!("{fault}"));
+        let left = check(&kept, LONGEST_LINE, |_, error| panic!("{error}"));
         prop_assert_eq!(left, Ok(Counts { refused: 0, ..counts }));
         let shown: Vec<_> = events(&kept).map(|event| shown(Value::Object(event.fields()))).collect();
         prop_assert_eq!(shown.len() as u64, counts.events + 1);

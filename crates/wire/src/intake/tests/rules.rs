@@ -2,21 +2,21 @@
 
 use super::*;
 
-/// A line's fault, or nothing.
-fn fault(line: &str) -> Option<String> {
-    let mut found = faults(&format!("{METADATA}\n{line}\n"));
+/// A line's error, or nothing.
+fn error(line: &str) -> Option<String> {
+    let mut found = errors(&format!("{METADATA}\n{line}\n"));
     assert!(found.len() <= 1);
     found.pop()
 }
 
 #[track_caller]
 fn refused(line: &str, words: &str) {
-    assert_eq!(fault(line).as_deref(), Some(words), "{line}");
+    assert_eq!(error(line).as_deref(), Some(words), "{line}");
 }
 
 #[track_caller]
 fn accepted(line: &str) {
-    assert_eq!(fault(line), None, "{line}");
+    assert_eq!(error(line), None, "{line}");
 }
 
 const TRANSACTION: &str = r#""id":"1","trace_id":"2","type":"t","duration":1.5,"span_count":{"started":0}"#;
@@ -122,7 +122,7 @@ fn the_metadata_end_at_their_brace() {
     let (before, after) = body.split_at(end);
     assert_eq!(&after[..2], "} ");
     let longer = format!("{before},\"more\":{{\"a\":1}}{after}");
-    check(longer.as_bytes(), LONGEST_LINE, |_, fault| panic!("{fault}")).unwrap();
+    check(longer.as_bytes(), LONGEST_LINE, |_, error| panic!("{error}")).unwrap();
     let metadata = events(longer.as_bytes()).next().unwrap().fields();
     assert!(metadata.at(&[b"more", b"a"]).is_some() && metadata.at(&[b"service", b"name"]).is_some());
 }
@@ -171,10 +171,10 @@ fn lines_are_utf8() {
     let bad = body.len();
     body.extend_from_slice(b"{\"log\":{}}");
     let mut refused = Vec::new();
-    let counts = check(&body, LONGEST_LINE, |range, fault| refused.push((range, fault.problem)));
+    let counts = check(&body, LONGEST_LINE, |range, error| refused.push((range, error.problem)));
     let largest_item = METADATA.len() + 1 + "{\"log\":{\"message\":\"é\"}}\n".len();
     assert_eq!(counts, Ok(Counts { events: 2, logs: 2, refused: 1, largest_item, ..Counts::default() }));
-    assert_eq!(refused, [(good..bad, Problem::Utf8)]);
+    assert_eq!(refused, [(good..bad, EventErrorKind::Utf8)]);
 }
 
 /// Nothing can be used of a body without metadata; blank lines are none.
@@ -187,7 +187,7 @@ fn the_metadata_come_first() {
         refused(&format!("\r\n{METADATA}\r\n\r\n{{\"log\":{{}}}}\r\n")),
         Ok(Counts { events: 1, logs: 1, largest_item: METADATA.len() + 2 + 12, ..Counts::default() })
     );
-    let said = |body: &str| refused(body).unwrap_err().fault.to_string();
+    let said = |body: &str| refused(body).unwrap_err().error.to_string();
     assert_eq!(said("{\"log\":{}}"), "validation error: 'metadata' required before the first log");
     assert_eq!(said("{\"metadata\":{}}"), "validation error: metadata: 'service' required");
     let line = METADATA.replace("shop", "a/b");

@@ -2,7 +2,7 @@
 
 use super::field::{Once, text};
 use crate::otlp::attribute::{MAX_DEPTH, plain_parts};
-use crate::otlp::fault::{Fault, Reason};
+use crate::otlp::error::{OtlpError, OtlpErrorKind};
 use crate::proto::{Key, Reader};
 use crate::utf8::is_utf8;
 
@@ -12,12 +12,12 @@ use crate::utf8::is_utf8;
 ///
 /// Their texts are checked together, see [`is_utf8`]: a stretch ends only at numbers that are not ASCII.
 #[inline(always)]
-pub(super) fn attributes(message: &mut Reader<'_>, tag: u8) -> Result<(), Fault> {
+pub(super) fn attributes(message: &mut Reader<'_>, tag: u8) -> Result<(), OtlpError> {
     if message.rest().first() == Some(&tag) { stretch(message, tag) } else { Ok(()) }
 }
 
 #[inline(never)]
-fn stretch(message: &mut Reader<'_>, tag: u8) -> Result<(), Fault> {
+fn stretch(message: &mut Reader<'_>, tag: u8) -> Result<(), OtlpError> {
     let mut cursor = *message;
     let mut start = cursor;
     loop {
@@ -53,7 +53,7 @@ fn is_long_varint(bytes: &[u8]) -> bool {
 /// That the texts of the attributes from `start` up to `end` are UTF-8, of which the last `number` bytes are
 /// no text.
 #[inline(always)]
-fn texts(start: Reader<'_>, end: Reader<'_>, number: usize, tag: u8) -> Result<(), Fault> {
+fn texts(start: Reader<'_>, end: Reader<'_>, number: usize, tag: u8) -> Result<(), OtlpError> {
     let run = start.until(&end);
     let run = run.get(..run.len().saturating_sub(number)).unwrap_or_default();
     if is_utf8(run) { Ok(()) } else { each(start, end.offset(), tag) }
@@ -61,7 +61,7 @@ fn texts(start: Reader<'_>, end: Reader<'_>, number: usize, tag: u8) -> Result<(
 
 #[cold]
 #[inline(never)]
-fn each(mut start: Reader<'_>, end: usize, tag: u8) -> Result<(), Fault> {
+fn each(mut start: Reader<'_>, end: usize, tag: u8) -> Result<(), OtlpError> {
     while start.offset() < end {
         let Some(key) = start.key()? else { break };
         debug_assert_eq!(key.field, u32::from(tag >> 3));
@@ -72,12 +72,12 @@ fn each(mut start: Reader<'_>, end: usize, tag: u8) -> Result<(), Fault> {
 
 /// Checks any attribute.
 #[inline(never)]
-pub(super) fn key_value(message: Reader<'_>) -> Result<(), Fault> {
+pub(super) fn key_value(message: Reader<'_>) -> Result<(), OtlpError> {
     key_value_at(message, 0)
 }
 
 /// Checks a value.
-pub(super) fn value(message: Reader<'_>) -> Result<(), Fault> {
+pub(super) fn value(message: Reader<'_>) -> Result<(), OtlpError> {
     value_at(message, 0)
 }
 
@@ -86,7 +86,7 @@ const FEW: usize = 8;
 
 /// Checks an attribute that is in so many arrays and maps.
 #[inline(never)]
-fn key_value_at(mut message: Reader<'_>, depth: usize) -> Result<(), Fault> {
+fn key_value_at(mut message: Reader<'_>, depth: usize) -> Result<(), OtlpError> {
     let mut once = Once::default();
     while let Some(key) = message.key()? {
         match key.field {
@@ -104,7 +104,7 @@ fn key_value_at(mut message: Reader<'_>, depth: usize) -> Result<(), Fault> {
 
 /// Checks a value that is in so many arrays and maps. This and [`key_value_at`] call each other, at most so often as
 /// there are [`FEW`] levels.
-fn value_at(mut message: Reader<'_>, depth: usize) -> Result<(), Fault> {
+fn value_at(mut message: Reader<'_>, depth: usize) -> Result<(), OtlpError> {
     if depth >= FEW {
         return deep(message, depth);
     }
@@ -130,7 +130,7 @@ fn value_at(mut message: Reader<'_>, depth: usize) -> Result<(), Fault> {
 
 /// Checks a field of a value that has no other values in it.
 #[inline(always)]
-fn scalar(message: &mut Reader<'_>, key: Key) -> Result<(), Fault> {
+fn scalar(message: &mut Reader<'_>, key: Key) -> Result<(), OtlpError> {
     match key.field {
         1 => text(message, key, "a string value")?,
         2 | 3 | 8 => drop(message.varint(key)?),
@@ -142,9 +142,9 @@ fn scalar(message: &mut Reader<'_>, key: Key) -> Result<(), Fault> {
 }
 
 /// Notes that there is an array or a map, of which a value has one.
-fn twice(nested: &mut bool, at: &Reader<'_>) -> Result<(), Fault> {
+fn twice(nested: &mut bool, at: &Reader<'_>) -> Result<(), OtlpError> {
     match std::mem::replace(nested, true) {
-        true => Err(Fault::new(at.offset(), Reason::Twice("an array or map of a value"))),
+        true => Err(OtlpError::new(at.offset(), OtlpErrorKind::Twice("an array or map of a value"))),
         false => Ok(()),
     }
 }
@@ -172,7 +172,7 @@ pub(in crate::otlp) const DEEP_BYTES: usize = (3 * MAX_DEPTH).next_power_of_two(
 /// Checks a value that is in so many arrays and maps without a call for each level.
 #[cold]
 #[inline(never)]
-fn deep(value: Reader<'_>, around: usize) -> Result<(), Fault> {
+fn deep(value: Reader<'_>, around: usize) -> Result<(), OtlpError> {
     let (root, base) = (value.rest(), value.offset());
     let (mut depth, mut at) = (around, 0);
     // Bodies are shorter than 4 GiB.
@@ -211,11 +211,11 @@ fn deep(value: Reader<'_>, around: usize) -> Result<(), Fault> {
         if matches!(inner, Kind::Array | Kind::Map) {
             depth += 1;
             if depth > MAX_DEPTH {
-                return Err(Fault::new(message.offset(), Reason::Depth));
+                return Err(OtlpError::new(message.offset(), OtlpErrorKind::Depth));
             }
             twice(&mut innermost.has_value, &message)?;
         } else if kind == Kind::Entry && std::mem::replace(&mut innermost.has_value, true) {
-            return Err(Fault::new(message.offset(), Reason::Twice("an attribute's value")));
+            return Err(OtlpError::new(message.offset(), OtlpErrorKind::Twice("an attribute's value")));
         }
         let inner_end = end - reader.rest().len();
         at = inner_end - message.rest().len();
@@ -225,7 +225,7 @@ fn deep(value: Reader<'_>, around: usize) -> Result<(), Fault> {
 }
 
 /// Checks a resource.
-pub(super) fn resource(mut message: Reader<'_>) -> Result<(), Fault> {
+pub(super) fn resource(mut message: Reader<'_>) -> Result<(), OtlpError> {
     loop {
         attributes(&mut message, 0x0a)?;
         let Some(key) = message.key()? else { return Ok(()) };
@@ -238,7 +238,7 @@ pub(super) fn resource(mut message: Reader<'_>) -> Result<(), Fault> {
     }
 }
 
-fn entity(mut message: Reader<'_>) -> Result<(), Fault> {
+fn entity(mut message: Reader<'_>) -> Result<(), OtlpError> {
     while let Some(key) = message.key()? {
         match key.field {
             1..=4 => text(&mut message, key, "a text of an entity")?,
@@ -249,7 +249,7 @@ fn entity(mut message: Reader<'_>) -> Result<(), Fault> {
 }
 
 /// Checks a scope.
-pub(super) fn scope(mut message: Reader<'_>) -> Result<(), Fault> {
+pub(super) fn scope(mut message: Reader<'_>) -> Result<(), OtlpError> {
     loop {
         attributes(&mut message, 0x1a)?;
         let Some(key) = message.key()? else { return Ok(()) };

@@ -1,6 +1,6 @@
 //! Checking single fields.
 
-use crate::otlp::fault::{Fault, Reason};
+use crate::otlp::error::{OtlpError, OtlpErrorKind};
 use crate::proto::{Key, Malformed, Problem, Reader};
 use crate::remote_write::Excerpt;
 use crate::utf8::is_utf8;
@@ -12,9 +12,9 @@ pub(super) struct Once(u32);
 impl Once {
     /// Notes that the field with this key was met, which may happen only once.
     #[inline(always)]
-    pub(super) fn take(&mut self, key: Key, at: &Reader<'_>, what: &'static str) -> Result<(), Fault> {
+    pub(super) fn take(&mut self, key: Key, at: &Reader<'_>, what: &'static str) -> Result<(), OtlpError> {
         if self.met(key) {
-            return Err(Fault::new(at.offset(), Reason::Twice(what)));
+            return Err(OtlpError::new(at.offset(), OtlpErrorKind::Twice(what)));
         }
         Ok(())
     }
@@ -31,14 +31,14 @@ impl Once {
 /// A `string`. Each one is looked at, those too that a later occurrence of the same field supersedes: other
 /// decoders look at them.
 #[inline(always)]
-pub(super) fn text(reader: &mut Reader<'_>, key: Key, what: &'static str) -> Result<(), Fault> {
+pub(super) fn text(reader: &mut Reader<'_>, key: Key, what: &'static str) -> Result<(), OtlpError> {
     let text = reader.message(key)?;
     if is_utf8(text.rest()) { Ok(()) } else { Err(not_utf8(text, what)) }
 }
 
 #[cold]
-fn not_utf8(text: Reader<'_>, what: &'static str) -> Fault {
-    Fault::new(text.offset(), Reason::Utf8(what, Excerpt::new(text.rest())))
+fn not_utf8(text: Reader<'_>, what: &'static str) -> OtlpError {
+    OtlpError::new(text.offset(), OtlpErrorKind::Utf8(what, Excerpt::new(text.rest())))
 }
 
 /// An id that has `wanted` bytes, or none.
@@ -48,13 +48,13 @@ pub(super) fn optional_id(
     key: Key,
     wanted: usize,
     field: &'static str,
-) -> Result<(), Fault> {
+) -> Result<(), OtlpError> {
     let id = reader.message(key)?;
     let given = id.rest().len();
     if given == wanted || given == 0 {
         return Ok(());
     }
-    Err(Fault::new(id.offset(), Reason::IdLength { field, given, wanted }))
+    Err(OtlpError::new(id.offset(), OtlpErrorKind::IdLength { field, given, wanted }))
 }
 
 /// Repeated numbers of eight bytes, packed or not.

@@ -3,11 +3,11 @@
 use super::attribute::{attributes, key_value, value};
 use super::field::{Once, optional_id, text};
 use super::{Counts, whole};
-use crate::otlp::fault::Fault;
+use crate::otlp::error::OtlpError;
 use crate::proto::Reader;
 
 #[inline(always)]
-pub(super) fn record(mut message: Reader<'_>, counts: &mut Counts) -> Result<usize, Fault> {
+pub(super) fn record(mut message: Reader<'_>, counts: &mut Counts) -> Result<usize, OtlpError> {
     let len = message.rest().len();
     let mut once = Once::default();
     loop {

@@ -4,11 +4,11 @@ use super::attribute::{attributes, key_value};
 use super::field::text;
 use super::point::{exponential, histogram, number, summary};
 use super::{Counts, Members, whole};
-use crate::otlp::fault::{Fault, Reason};
+use crate::otlp::error::{OtlpError, OtlpErrorKind};
 use crate::proto::Reader;
 
 #[inline(always)]
-pub(super) fn metric(mut message: Reader<'_>, counts: &mut Counts) -> Result<usize, Fault> {
+pub(super) fn metric(mut message: Reader<'_>, counts: &mut Counts) -> Result<usize, OtlpError> {
     let mut data = false;
     let mut members = Members::default();
     let len = message.rest().len();
@@ -21,7 +21,7 @@ pub(super) fn metric(mut message: Reader<'_>, counts: &mut Counts) -> Result<usi
             5 | 7 | 9 | 10 | 11 => {
                 let points = message.message(key)?;
                 if std::mem::replace(&mut data, true) {
-                    return Err(Fault::new(points.offset(), Reason::Twice("the data")));
+                    return Err(OtlpError::new(points.offset(), OtlpErrorKind::Twice("the data")));
                 }
                 let before = counts.items;
                 let largest = match key.field {
@@ -53,8 +53,8 @@ fn each(
     mut message: Reader<'_>,
     last: u32,
     counts: &mut Counts,
-    point: impl Fn(Reader<'_>, &mut Counts) -> Result<(), Fault>,
-) -> Result<usize, Fault> {
+    point: impl Fn(Reader<'_>, &mut Counts) -> Result<(), OtlpError>,
+) -> Result<usize, OtlpError> {
     let mut points = 0;
     let mut members = Members::default();
     let len = message.rest().len();
@@ -63,7 +63,7 @@ fn each(
         match key.field {
             1 => {
                 let one = message.message(key)?;
-                point(one, counts).map_err(|fault| fault.within("point", points))?;
+                point(one, counts).map_err(|error| error.within("point", points))?;
                 members.note(from, &message, one.rest().len(), whole(one.rest().len()));
                 points += 1;
             }
@@ -87,7 +87,7 @@ pub(super) fn text_called(field: u32) -> &'static str {
 }
 
 /// That the data in this field of a metric is what the schema says, whatever its points are.
-pub(super) fn members(mut data: Reader<'_>, field: u32) -> Result<(), Fault> {
+pub(super) fn members(mut data: Reader<'_>, field: u32) -> Result<(), OtlpError> {
     let last = match field {
         5 | 11 => 1,
         7 => 3,

@@ -3,11 +3,11 @@
 use super::Counts;
 use super::attribute::{attributes, key_value};
 use super::field::{Once, fixed64s, optional_id, varints};
-use crate::otlp::fault::Fault;
+use crate::otlp::error::OtlpError;
 use crate::proto::{Malformed, Reader};
 
 #[inline(always)]
-pub(super) fn number(mut message: Reader<'_>, counts: &mut Counts) -> Result<(), Fault> {
+pub(super) fn number(mut message: Reader<'_>, counts: &mut Counts) -> Result<(), OtlpError> {
     let mut exemplars = 0;
     loop {
         attributes(&mut message, 0x3a)?;
@@ -24,7 +24,7 @@ pub(super) fn number(mut message: Reader<'_>, counts: &mut Counts) -> Result<(),
     Ok(())
 }
 
-pub(super) fn histogram(mut message: Reader<'_>, counts: &mut Counts) -> Result<(), Fault> {
+pub(super) fn histogram(mut message: Reader<'_>, counts: &mut Counts) -> Result<(), OtlpError> {
     let mut exemplars = 0;
     loop {
         attributes(&mut message, 0x4a)?;
@@ -42,7 +42,7 @@ pub(super) fn histogram(mut message: Reader<'_>, counts: &mut Counts) -> Result<
     Ok(())
 }
 
-pub(super) fn exponential(mut message: Reader<'_>, counts: &mut Counts) -> Result<(), Fault> {
+pub(super) fn exponential(mut message: Reader<'_>, counts: &mut Counts) -> Result<(), OtlpError> {
     let mut exemplars = 0;
     let mut once = Once::default();
     loop {
@@ -75,7 +75,7 @@ fn buckets(mut message: Reader<'_>) -> Result<(), Malformed> {
     Ok(())
 }
 
-pub(super) fn summary(mut message: Reader<'_>, _: &mut Counts) -> Result<(), Fault> {
+pub(super) fn summary(mut message: Reader<'_>, _: &mut Counts) -> Result<(), OtlpError> {
     loop {
         attributes(&mut message, 0x3a)?;
         let Some(key) = message.key()? else { return Ok(()) };
@@ -100,13 +100,13 @@ fn quantile(mut message: Reader<'_>) -> Result<(), Malformed> {
 }
 
 /// Checks an exemplar and counts it.
-fn exemplar(message: Reader<'_>, exemplars: &mut u64) -> Result<(), Fault> {
-    any_exemplar(message).map_err(|fault| fault.within("exemplar", *exemplars))?;
+fn exemplar(message: Reader<'_>, exemplars: &mut u64) -> Result<(), OtlpError> {
+    any_exemplar(message).map_err(|error| error.within("exemplar", *exemplars))?;
     *exemplars += 1;
     Ok(())
 }
 
-fn any_exemplar(mut message: Reader<'_>) -> Result<(), Fault> {
+fn any_exemplar(mut message: Reader<'_>) -> Result<(), OtlpError> {
     loop {
         attributes(&mut message, 0x3a)?;
         let Some(key) = message.key()? else { return Ok(()) };

@@ -3,14 +3,14 @@
 use super::field::{Once, text};
 use super::{Counts, attribute, log, metric, point, profile, trace};
 use crate::otlp::Signal;
-use crate::otlp::fault::{Fault, Reason};
+use crate::otlp::error::{OtlpError, OtlpErrorKind};
 use crate::otlp::request::field::{OWNER, SCHEMA_URL};
 use crate::otlp::split::{is_member, items_at, levels};
 use crate::proto::Reader;
 use crate::proto::write::{Varint, varint_len};
 use std::ops::Range;
 
-/// How many faults are told.
+/// How many errors are reported at most.
 const TOLD: usize = 3;
 
 /// The rest of a request.
@@ -23,29 +23,29 @@ pub struct Sifted {
     /// Items that were taken out.
     pub refused: u64,
     /// The first error.
-    pub faults: Vec<Fault>,
+    pub errors: Vec<OtlpError>,
 }
 
 /// Moves what [`check`](super::check) does not refuse to the start of `raw`. See [`sift`](crate::otlp::sift).
-pub(in crate::otlp) fn sift(signal: Signal, raw: &mut [u8]) -> Result<Sifted, Fault> {
+pub(in crate::otlp) fn sift(signal: Signal, raw: &mut [u8]) -> Result<Sifted, OtlpError> {
     let len = raw.len();
-    let mut sieve = Sieve { signal, raw, faults: Vec::new(), path: [("", 0); 5] };
+    let mut sieve = Sieve { signal, raw, errors: Vec::new(), path: [("", 0); 5] };
     let left = sieve.message(0, 0, 0..len, 0)?;
-    let faults = sieve.faults;
+    let errors = sieve.errors;
     if left.items == 0
-        && let Some(fault) = faults.first()
+        && let Some(error) = errors.first()
     {
-        return Err(fault.clone());
+        return Err(error.clone());
     }
     // Whatever was moved: the journal gets what was checked.
     let counts = super::check(signal, raw.get(..left.end).unwrap_or_default())?;
-    Ok(Sifted { counts, len: left.end, refused: left.refused, faults })
+    Ok(Sifted { counts, len: left.end, refused: left.refused, errors })
 }
 
 struct Sieve<'r> {
     signal: Signal,
     raw: &'r mut [u8],
-    faults: Vec<Fault>,
+    errors: Vec<OtlpError>,
     /// The enclosing messages, by depth: their names and numbers.
     path: [(&'static str, u64); 5],
 }
@@ -64,7 +64,13 @@ impl Sieve<'_> {
     /// `to`, which is not behind it.
     ///
     /// Calls itself once for each level.
-    fn message(&mut self, depth: usize, field: u32, from: Range<usize>, to: usize) -> Result<Left, Fault> {
+    fn message(
+        &mut self,
+        depth: usize,
+        field: u32,
+        from: Range<usize>,
+        to: usize,
+    ) -> Result<Left, OtlpError> {
         let mut left = Left { end: to, items: 0, refused: 0 };
         let (mut at, below, mut number) = (from.start, depth + 1, 0);
         while at < from.end {
@@ -87,9 +93,9 @@ impl Sieve<'_> {
             number += 1;
             let verdict = self.verdict(below, field, member);
             match verdict? {
-                Some(fault) => {
+                Some(error) => {
                     left.refused += items_at(self.signal, below, member.rest());
-                    self.note(fault, below);
+                    self.note(error, below);
                 }
                 None if below == levels(self.signal) => {
                     left.end = self.keep(at..next, left.end);
@@ -113,7 +119,7 @@ impl Sieve<'_> {
 
     /// An error in a member of this depth as a whole: in an item, or in a message that encloses items and so affects
     /// each of them.
-    fn verdict(&self, depth: usize, field: u32, member: Reader<'_>) -> Result<Option<Fault>, Fault> {
+    fn verdict(&self, depth: usize, field: u32, member: Reader<'_>) -> Result<Option<OtlpError>, OtlpError> {
         let counts = &mut Counts::default();
         match (self.signal, depth) {
             (_, 1) => owner(member, "the resource", attribute::resource),
@@ -148,12 +154,12 @@ impl Sieve<'_> {
         }
     }
 
-    /// Tells of a fault in the member of this depth, if not enough are told already.
-    fn note(&mut self, fault: Fault, depth: usize) {
-        if self.faults.len() < TOLD {
+    /// Reports an error in the member of this depth, if not enough are told already.
+    fn note(&mut self, error: OtlpError, depth: usize) {
+        if self.errors.len() < TOLD {
             let path = self.path.get(..depth).unwrap_or_default().iter().rev();
             let named = path.filter(|(kind, _)| !kind.is_empty());
-            self.faults.push(named.fold(fault, |fault, (kind, number)| fault.within(kind, *number)));
+            self.errors.push(named.fold(error, |error, (kind, number)| error.within(kind, *number)));
         }
     }
 
@@ -186,10 +192,10 @@ impl Sieve<'_> {
 fn owner(
     mut group: Reader<'_>,
     what: &'static str,
-    check: fn(Reader<'_>) -> Result<(), Fault>,
-) -> Result<Option<Fault>, Fault> {
+    check: fn(Reader<'_>) -> Result<(), OtlpError>,
+) -> Result<Option<OtlpError>, OtlpError> {
     let mut once = Once::default();
-    let mut fault = None;
+    let mut error = None;
     while let Some(key) = group.key()? {
         let mut before = group;
         let found = match key.field {
@@ -207,18 +213,18 @@ fn owner(
                 Ok(())
             }
         };
-        fault = fault.or(found.err());
+        error = error.or(found.err());
     }
-    Ok(fault)
+    Ok(error)
 }
 
 /// The error in a metric's part common to all of its points.
 ///
 /// # Errors
 /// When the metric is no sequence of fields, or its data: then nobody knows how many points are in it.
-fn head(mut metric: Reader<'_>) -> Result<Option<Fault>, Fault> {
+fn head(mut metric: Reader<'_>) -> Result<Option<OtlpError>, OtlpError> {
     let mut data = false;
-    let mut fault = None;
+    let mut error = None;
     while let Some(key) = metric.key()? {
         let mut before = metric;
         let found = match key.field {
@@ -230,7 +236,7 @@ fn head(mut metric: Reader<'_>) -> Result<Option<Fault>, Fault> {
                 let points = metric.message(key)?;
                 metric::members(points, key.field)?;
                 match std::mem::replace(&mut data, true) {
-                    true => Err(Fault::new(points.offset(), Reason::Twice("the data"))),
+                    true => Err(OtlpError::new(points.offset(), OtlpErrorKind::Twice("the data"))),
                     false => Ok(()),
                 }
             }
@@ -240,7 +246,7 @@ fn head(mut metric: Reader<'_>) -> Result<Option<Fault>, Fault> {
                 Ok(())
             }
         };
-        fault = fault.or(found.err());
+        error = error.or(found.err());
     }
-    Ok(fault)
+    Ok(error)
 }

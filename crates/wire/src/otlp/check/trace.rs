@@ -3,11 +3,11 @@
 use super::attribute::{attributes, key_value};
 use super::field::{Once, optional_id, text};
 use super::{Counts, whole};
-use crate::otlp::fault::Fault;
+use crate::otlp::error::OtlpError;
 use crate::proto::Reader;
 
 #[inline(always)]
-pub(super) fn span(mut message: Reader<'_>, counts: &mut Counts) -> Result<usize, Fault> {
+pub(super) fn span(mut message: Reader<'_>, counts: &mut Counts) -> Result<usize, OtlpError> {
     let len = message.rest().len();
     let (mut events, mut links) = (0, 0);
     let mut once = Once::default();
@@ -24,11 +24,11 @@ pub(super) fn span(mut message: Reader<'_>, counts: &mut Counts) -> Result<usize
             7 | 8 => drop(message.fixed64(key)?),
             9 => key_value(message.message(key)?)?,
             11 => {
-                event(message.message(key)?).map_err(|fault| fault.within("event", events))?;
+                event(message.message(key)?).map_err(|error| error.within("event", events))?;
                 events += 1;
             }
             13 => {
-                link(message.message(key)?).map_err(|fault| fault.within("link", links))?;
+                link(message.message(key)?).map_err(|error| error.within("link", links))?;
                 links += 1;
             }
             15 => {
@@ -46,7 +46,7 @@ pub(super) fn span(mut message: Reader<'_>, counts: &mut Counts) -> Result<usize
 }
 
 #[inline(always)]
-fn status(mut message: Reader<'_>) -> Result<(), Fault> {
+fn status(mut message: Reader<'_>) -> Result<(), OtlpError> {
     while let Some(key) = message.key()? {
         match key.field {
             2 => text(&mut message, key, "the status' message")?,
@@ -57,7 +57,7 @@ fn status(mut message: Reader<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn event(mut message: Reader<'_>) -> Result<(), Fault> {
+fn event(mut message: Reader<'_>) -> Result<(), OtlpError> {
     loop {
         attributes(&mut message, 0x1a)?;
         let Some(key) = message.key()? else { return Ok(()) };
@@ -71,7 +71,7 @@ fn event(mut message: Reader<'_>) -> Result<(), Fault> {
     }
 }
 
-fn link(mut message: Reader<'_>) -> Result<(), Fault> {
+fn link(mut message: Reader<'_>) -> Result<(), OtlpError> {
     loop {
         attributes(&mut message, 0x22)?;
         let Some(key) = message.key()? else { return Ok(()) };

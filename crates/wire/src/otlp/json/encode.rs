@@ -43,7 +43,7 @@ pub struct Encoder<'a> {
     layout: Layout,
     items: Items<'a>,
     /// The open messages, innermost last.
-    open: Vec<Part<'a>>,
+    open: Vec<StackFrame<'a>>,
     stage: Stage,
 }
 
@@ -77,7 +77,7 @@ const TURN: usize = 64 << 10;
 /// The deepest list of open messages: deeper values, which no check lets through, are empty.
 const DEEPEST: usize = MAX_DEPTH + 24;
 /// Most heap bytes of an [`Encoder`]: for deeply nested values.
-pub const ENCODER_BYTES: usize = DEEPEST.next_power_of_two() * size_of::<Part<'_>>();
+pub const ENCODER_BYTES: usize = DEEPEST.next_power_of_two() * size_of::<StackFrame<'_>>();
 
 /// How many times longer than in protobuf an item with its envelope is at most, beside the names of its own fields.
 pub const GROWTH: usize = 9;
@@ -92,7 +92,7 @@ enum Stage {
 
 /// Something that is being written.
 #[derive(Clone)]
-enum Part<'a> {
+enum StackFrame<'a> {
     Text(&'static str),
     /// A message of which nothing is written yet; what comes before it, and behind it.
     Begin {
@@ -171,7 +171,7 @@ impl<'a> Encoder<'a> {
         };
         let item = match self.stage {
             Stage::Begin => {
-                self.open.push(Part::Text(begin));
+                self.open.push(StackFrame::Text(begin));
                 self.stage = Stage::First;
                 return true;
             }
@@ -180,32 +180,33 @@ impl<'a> Encoder<'a> {
         };
         let Some(item) = item else {
             self.stage = Stage::Done;
-            self.open.push(Part::Text(end));
+            self.open.push(StackFrame::Text(end));
             return true;
         };
         let after = if self.layout == Layout::Lines { "}\n" } else { "}" };
-        let members = |(table, body)| Part::Begin { table, body, before: "", schema_url: &[], after: "" };
+        let members =
+            |(table, body)| StackFrame::Begin { table, body, before: "", schema_url: &[], after: "" };
         match item {
             Item::Group(group, body) => {
-                self.open.push(Part::Begin { table: group, body, before: "{", schema_url: &[], after });
+                self.open.push(StackFrame::Begin { table: group, body, before: "{", schema_url: &[], after });
             }
             Item::One { head, metric, item, resource: (resource, of_resource), scope: (scope, of_scope) } => {
-                self.open.push(Part::Text(after));
+                self.open.push(StackFrame::Text(after));
                 for (body, schema_url, table, before) in [
                     (scope, of_scope, &SCOPE, ",\"scope\":{"),
                     (resource, of_resource, &RESOURCE, ",\"resource\":{"),
                 ] {
                     if !body.is_empty() || !schema_url.is_empty() {
-                        self.open.push(Part::Begin { table, body, before, schema_url, after: "}" });
+                        self.open.push(StackFrame::Begin { table, body, before, schema_url, after: "}" });
                     }
                 }
                 self.open.push(members(item));
                 self.open.extend(metric.into_iter().flatten().map(members));
-                self.open.push(Part::Text(head));
+                self.open.push(StackFrame::Text(head));
             }
         }
         if self.stage == Stage::Others {
-            self.open.push(Part::Text(between));
+            self.open.push(StackFrame::Text(between));
         }
         self.stage = Stage::Others;
         true
@@ -214,8 +215,8 @@ impl<'a> Encoder<'a> {
     fn step(&mut self, out: &mut SliceOutput<'_>) -> Result<(), Full> {
         match self.open.pop() {
             None => Ok(()),
-            Some(Part::Text(text)) => out.put(text.as_bytes()),
-            Some(Part::Begin { table, body, before, schema_url, after }) => {
+            Some(StackFrame::Text(text)) => out.put(text.as_bytes()),
+            Some(StackFrame::Begin { table, body, before, schema_url, after }) => {
                 out.put(before.as_bytes())?;
                 // A part without its own brace follows other members.
                 let mut is_first = !before.is_empty();
@@ -225,11 +226,18 @@ impl<'a> Encoder<'a> {
                 }
                 let chosen = self.scalars(out, table, body, &mut is_first)?;
                 let rest = Reader::new(body);
-                self.open.push(Part::Message(OpenMessage { table, rest, lists: 0, chosen, is_first, after }));
+                self.open.push(StackFrame::Message(OpenMessage {
+                    table,
+                    rest,
+                    lists: 0,
+                    chosen,
+                    is_first,
+                    after,
+                }));
                 Ok(())
             }
-            Some(Part::Message(message)) => self.field(out, message),
-            Some(Part::List { members, is_first, after }) => self.member(out, members, is_first, after),
+            Some(StackFrame::Message(message)) => self.field(out, message),
+            Some(StackFrame::List { members, is_first, after }) => self.member(out, members, is_first, after),
         }
     }
 
@@ -358,12 +366,12 @@ impl<'a> Encoder<'a> {
             self.name(out, field.name, &mut message.is_first)?;
             let Some(nested) = nested else {
                 message.lists |= 1 << field.number;
-                self.open.push(Part::Message(message));
+                self.open.push(StackFrame::Message(message));
                 return self.numbers(out, field, before.rest());
             };
             if is_list {
                 message.lists |= 1 << field.number;
-                self.open.push(Part::Message(message));
+                self.open.push(StackFrame::Message(message));
                 let number = u32::from(field.number);
                 let is_object = self.is_plain() && std::ptr::eq(nested, &KEY_VALUE);
                 let (start, after) = if is_object { (b"{", "}") } else { (b"[", "]") };
@@ -372,17 +380,23 @@ impl<'a> Encoder<'a> {
                 } else {
                     Members::Messages(nested, Messages::new(before.rest(), number))
                 };
-                self.open.push(Part::List { members, is_first: true, after });
+                self.open.push(StackFrame::List { members, is_first: true, after });
                 return out.put(start);
             }
             let mut reader = before;
             let body = reader.key().ok().flatten().and_then(|key| reader.bytes(key).ok()).unwrap_or_default();
-            self.open.push(Part::Message(message));
+            self.open.push(StackFrame::Message(message));
             if std::ptr::eq(nested, &ANY_VALUE) {
                 let value = AnyValue::read(body).unwrap_or(AnyValue::Empty);
                 return self.value(out, value, false);
             }
-            self.open.push(Part::Begin { table: nested, body, before: "{", schema_url: &[], after: "}" });
+            self.open.push(StackFrame::Begin {
+                table: nested,
+                body,
+                before: "{",
+                schema_url: &[],
+                after: "}",
+            });
             return Ok(());
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Translated;
-use super::fault::{Fault, Read, Reason, Wrong};
+use super::error::{ErrorAtOffset, OtlpJsonError, OtlpJsonErrorKind, ReadResult};
 use super::reader::{Reader, Text};
 use super::schema::{Field, Kind, LOGS, METRICS, Message, Rule, TRACES};
 use super::value::{member, numbers, strings, trailing};
@@ -117,28 +117,28 @@ enum State {
     NextElement,
 }
 
-/// How many faults are told.
+/// How many errors are reported at most.
 const TOLD: usize = 3;
 
-pub(super) fn translate(signal: Signal, body: &[u8], out: &mut [u8]) -> Result<Translated, Fault> {
+pub(super) fn translate(signal: Signal, body: &[u8], out: &mut [u8]) -> Result<Translated, OtlpJsonError> {
     let walk = walk(signal, body, Writer::new(out))?;
-    Ok(Translated { len: walk.out.len(), refused: walk.refused, faults: walk.faults })
+    Ok(Translated { len: walk.out.len(), refused: walk.refused, errors: walk.errors })
 }
 
-pub(super) fn measure(signal: Signal, body: &[u8]) -> Result<usize, Fault> {
+pub(super) fn measure(signal: Signal, body: &[u8]) -> Result<usize, OtlpJsonError> {
     walk(signal, body, Measure::default()).map(|walk| walk.out.most())
 }
 
-fn walk<O: Out>(signal: Signal, body: &[u8], out: O) -> Result<Walk<'_, O>, Fault> {
+fn walk<O: Out>(signal: Signal, body: &[u8], out: O) -> Result<Walk<'_, O>, OtlpJsonError> {
     let root = match signal {
         Signal::Traces => &TRACES,
         Signal::Metrics => &METRICS,
         Signal::Logs => &LOGS,
-        Signal::Profiles => return Err(Wrong::new(0, Reason::Profiles).at(String::new())),
+        Signal::Profiles => return Err(ErrorAtOffset::new(0, OtlpJsonErrorKind::Profiles).at(String::new())),
     };
     if simdutf8::basic::from_utf8(body).is_err() {
         let offset = str::from_utf8(body).map_or_else(|error| error.valid_up_to(), str::len);
-        return Err(Wrong::new(offset, Reason::Utf8).at(String::new()));
+        return Err(ErrorAtOffset::new(offset, OtlpJsonErrorKind::Utf8).at(String::new()));
     }
     let mut walk = Walk {
         reader: Reader::new(body),
@@ -149,7 +149,7 @@ fn walk<O: Out>(signal: Signal, body: &[u8], out: O) -> Result<Walk<'_, O>, Faul
         depth: 0,
         item: None,
         refused: 0,
-        faults: Vec::new(),
+        errors: Vec::new(),
     };
     match walk.run() {
         Ok(()) => Ok(walk),
@@ -169,7 +169,7 @@ struct Walk<'a, O> {
     item: Option<Begun>,
     /// Items that were left out.
     refused: u64,
-    faults: Vec<Fault>,
+    errors: Vec<OtlpJsonError>,
 }
 
 /// Where an item began, to go on behind it as if it had not been there.
@@ -182,7 +182,7 @@ struct Begun {
 }
 
 impl<O: Out> Walk<'_, O> {
-    fn run(&mut self) -> Read<()> {
+    fn run(&mut self) -> ReadResult<()> {
         self.reader.expect(b'{', "an object")?;
         let mut state = State::FirstMember;
         while let Err(wrong) = self.go_on(state) {
@@ -196,7 +196,7 @@ impl<O: Out> Walk<'_, O> {
     /// # Errors
     /// When it is not in an item, or when nobody knows where that ends.
     #[cold]
-    fn leave_out(&mut self, wrong: Wrong) -> Read<State> {
+    fn leave_out(&mut self, wrong: ErrorAtOffset) -> ReadResult<State> {
         let Some(Begun { at, len, depth }) = self.item.take().filter(|_| !wrong.is_full()) else {
             return Err(wrong);
         };
@@ -205,8 +205,8 @@ impl<O: Out> Walk<'_, O> {
             return Err(wrong);
         }
         self.refused += 1;
-        if self.faults.len() < TOLD {
-            self.faults.push(wrong.at(self.path()));
+        if self.errors.len() < TOLD {
+            self.errors.push(wrong.at(self.path()));
         }
         self.reader = behind;
         self.out.cut(len);
@@ -220,7 +220,7 @@ impl<O: Out> Walk<'_, O> {
         Ok(State::NextElement)
     }
 
-    fn go_on(&mut self, mut state: State) -> Read<()> {
+    fn go_on(&mut self, mut state: State) -> ReadResult<()> {
         loop {
             state = match state {
                 State::FirstMember if self.reader.take(b'}') => match self.close()? {
@@ -256,7 +256,7 @@ impl<O: Out> Walk<'_, O> {
     }
 
     #[inline]
-    fn member(&mut self) -> Read<State> {
+    fn member(&mut self) -> ReadResult<State> {
         self.reader.peek();
         let field = match self.top.message.fields.get(self.top.next) {
             Some(field) if self.reader.take_name(field.name) => {
@@ -279,7 +279,7 @@ impl<O: Out> Walk<'_, O> {
         }
         let bit = 1u32 << field.choice;
         if self.top.seen & bit != 0 {
-            return Err(Wrong::new(self.reader.offset(), Reason::Twice));
+            return Err(ErrorAtOffset::new(self.reader.offset(), OtlpJsonErrorKind::Twice));
         }
         self.top.seen |= bit;
         match (field.kind, field.rule) {
@@ -307,7 +307,7 @@ impl<O: Out> Walk<'_, O> {
 
     /// Goes into the message that comes next, in the field at hand.
     #[inline]
-    fn element(&mut self) -> Read<State> {
+    fn element(&mut self) -> ReadResult<State> {
         let Some(Field { kind: Kind::Message(message), .. }) = self.top.field else {
             return Err(self.reader.unexpected("a field"));
         };
@@ -316,7 +316,7 @@ impl<O: Out> Walk<'_, O> {
         }
         self.reader.expect(b'{', "an object")?;
         if self.depth >= LEVELS {
-            return Err(Wrong::new(self.reader.offset(), Reason::Depth));
+            return Err(ErrorAtOffset::new(self.reader.offset(), OtlpJsonErrorKind::Depth));
         }
         self.out.key(self.top.field.map_or(0, Field::key))?;
         let start = self.out.open(message.length_bytes)?;
@@ -331,7 +331,7 @@ impl<O: Out> Walk<'_, O> {
 
     /// Leaves the message that ended; `None` if it was the outermost.
     #[inline]
-    fn close(&mut self) -> Read<Option<State>> {
+    fn close(&mut self) -> ReadResult<Option<State>> {
         let Some(depth) = self.depth.checked_sub(1) else { return Ok(None) };
         let outer = match self.around.get(depth) {
             Some(outer) => *outer,

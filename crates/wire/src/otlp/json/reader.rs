@@ -1,6 +1,6 @@
 //! The tokens of JSON, over a text that is known to be UTF-8.
 
-use super::fault::{Found, Read, Reason, Wrong};
+use super::error::{ErrorAtOffset, FoundToken, OtlpJsonErrorKind, ReadResult};
 use super::number::is_number;
 use crate::json::plain_len;
 use crate::remote_write::Excerpt;
@@ -75,15 +75,15 @@ impl<'a> Reader<'a> {
 
     /// Steps over `byte`, which must come next and is called `expected`.
     #[inline(always)]
-    pub(super) fn expect(&mut self, byte: u8, expected: &'static str) -> Read<()> {
+    pub(super) fn expect(&mut self, byte: u8, expected: &'static str) -> ReadResult<()> {
         if self.take(byte) { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
     /// That something else than `expected` comes next.
     #[cold]
-    pub(super) fn unexpected(mut self, expected: &'static str) -> Wrong {
-        let found = self.peek().map_or(Found::End, Found::Byte);
-        Wrong::new(self.at, Reason::Unexpected { found, expected })
+    pub(super) fn unexpected(mut self, expected: &'static str) -> ErrorAtOffset {
+        let found = self.peek().map_or(FoundToken::End, FoundToken::Byte);
+        ErrorAtOffset::new(self.at, OtlpJsonErrorKind::Unexpected { found, expected })
     }
 
     /// Steps over the string `name` and the colon behind it, if they come next.
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
 
     /// The string that must come next.
     #[inline]
-    pub(super) fn string(&mut self, expected: &'static str) -> Read<Text<'a>> {
+    pub(super) fn string(&mut self, expected: &'static str) -> ReadResult<Text<'a>> {
         self.expect(b'"', expected)?;
         let (start, mut is_escaped) = (self.at, false);
         loop {
@@ -112,7 +112,9 @@ impl<'a> Reader<'a> {
                     is_escaped = true;
                     self.at += 2;
                 }
-                Some(&control) => return Err(Wrong::new(self.at, Reason::Control(control))),
+                Some(&control) => {
+                    return Err(ErrorAtOffset::new(self.at, OtlpJsonErrorKind::Control(control)));
+                }
                 None => {
                     self.at = self.body.len();
                     return Err(self.unexpected("the end of a string"));
@@ -126,7 +128,7 @@ impl<'a> Reader<'a> {
 
     /// The name of a member and the colon behind it.
     #[inline]
-    pub(super) fn name(&mut self) -> Read<Text<'a>> {
+    pub(super) fn name(&mut self) -> ReadResult<Text<'a>> {
         let name = self.string("a field's name in quotes")?;
         self.expect(b':', "`:`")?;
         Ok(name)
@@ -134,15 +136,16 @@ impl<'a> Reader<'a> {
 
     /// The number that must come next.
     #[inline]
-    pub(super) fn number(&mut self, expected: &'static str) -> Read<&'a [u8]> {
+    pub(super) fn number(&mut self, expected: &'static str) -> ReadResult<&'a [u8]> {
         let Some(b'0'..=b'9' | b'-') = self.peek() else { return Err(self.unexpected(expected)) };
         let rest = self.rest();
         let len =
             rest.iter().take_while(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
         let token = rest.get(..len.count()).unwrap_or_default();
         if !is_number(token) {
-            let reason = Reason::Number { found: Excerpt::new(token), expected: "a number as JSON has it" };
-            return Err(Wrong::new(self.at, reason));
+            let reason =
+                OtlpJsonErrorKind::Number { found: Excerpt::new(token), expected: "a number as JSON has it" };
+            return Err(ErrorAtOffset::new(self.at, reason));
         }
         self.at += token.len();
         Ok(token)
@@ -162,16 +165,16 @@ impl<'a> Reader<'a> {
     }
 
     /// Steps over a value that nobody reads, and checks that it is one.
-    pub(super) fn skip(&mut self) -> Read<()> {
+    pub(super) fn skip(&mut self) -> ReadResult<()> {
         self.pass(true)
     }
 
     /// Steps over a value, whatever is wrong with it that does not hide where it ends.
-    pub(super) fn skip_bad(&mut self) -> Read<()> {
+    pub(super) fn skip_bad(&mut self) -> ReadResult<()> {
         self.pass(false)
     }
 
-    fn pass(&mut self, strict: bool) -> Read<()> {
+    fn pass(&mut self, strict: bool) -> ReadResult<()> {
         let check = |text: Text<'_>| if strict { text.check() } else { Ok(()) };
         let (mut around, mut depth) = (Around([0; DEPTH / 64]), 0);
         loop {
@@ -183,7 +186,7 @@ impl<'a> Reader<'a> {
                     if !self.take(if is_object { b'}' } else { b']' }) {
                         depth += 1;
                         if depth >= DEPTH {
-                            return Err(Wrong::new(self.at, Reason::Depth));
+                            return Err(ErrorAtOffset::new(self.at, OtlpJsonErrorKind::Depth));
                         }
                         around.set(depth, is_object);
                         if is_object {

@@ -5,7 +5,7 @@
 //! comes out is within the hundred levels that decoders of protobuf usually grant.
 
 use super::Translated;
-use super::fault::{Fault, Read, Reason, Wrong};
+use super::error::{ErrorAtOffset, OtlpJsonError, OtlpJsonErrorKind, ReadResult};
 use super::number::{double, integer, is_number, signed};
 use super::reader::{Reader, Text};
 use super::value::{counted, trailing};
@@ -17,7 +17,7 @@ use crate::time;
 /// How deep arrays and objects may be in each other.
 pub const LEVELS: usize = 24;
 
-/// How many faults are told.
+/// How many errors are reported at most.
 const TOLD: usize = 3;
 
 /// How a body is divided into records.
@@ -46,7 +46,7 @@ pub struct Request<'a> {
 ///
 /// # Errors
 /// As [`translate`].
-pub fn measure(request: &Request<'_>, body: &[u8]) -> Result<usize, Fault> {
+pub fn measure(request: &Request<'_>, body: &[u8]) -> Result<usize, OtlpJsonError> {
     walk(request, body, Measure::default()).map(|walk| walk.out.most())
 }
 
@@ -54,10 +54,10 @@ pub fn measure(request: &Request<'_>, body: &[u8]) -> Result<usize, Fault> {
 /// [`measure`] says. A record in which something is wrong is left out.
 ///
 /// # Errors
-/// A [`Fault`] that hides where a record ends.
-pub fn translate(request: &Request<'_>, body: &[u8], out: &mut [u8]) -> Result<Translated, Fault> {
+/// An [`OtlpJsonError`] that hides where a record ends.
+pub fn translate(request: &Request<'_>, body: &[u8], out: &mut [u8]) -> Result<Translated, OtlpJsonError> {
     let walk = walk(request, body, Writer::new(out))?;
-    Ok(Translated { len: walk.out.len(), refused: walk.refused, faults: walk.faults })
+    Ok(Translated { len: walk.out.len(), refused: walk.refused, errors: walk.errors })
 }
 
 /// A `Resource` with these attributes, all of them texts.
@@ -104,18 +104,18 @@ struct Walk<O> {
     received_ns: u64,
     /// Records that were left out.
     refused: u64,
-    faults: Vec<Fault>,
+    errors: Vec<OtlpJsonError>,
 }
 
-fn walk<O: Out>(request: &Request<'_>, body: &[u8], out: O) -> Result<Walk<O>, Fault> {
-    let mut walk = Walk { out, received_ns: request.received_ns, refused: 0, faults: Vec::new() };
+fn walk<O: Out>(request: &Request<'_>, body: &[u8], out: O) -> Result<Walk<O>, OtlpJsonError> {
+    let mut walk = Walk { out, received_ns: request.received_ns, refused: 0, errors: Vec::new() };
     walk.request(request, body)?;
     Ok(walk)
 }
 
 impl<O: Out> Walk<O> {
-    fn request(&mut self, request: &Request<'_>, body: &[u8]) -> Result<(), Fault> {
-        let whole = |wrong: Wrong| wrong.at(String::new());
+    fn request(&mut self, request: &Request<'_>, body: &[u8]) -> Result<(), OtlpJsonError> {
+        let whole = |wrong: ErrorAtOffset| wrong.at(String::new());
         let length_bytes = u8::try_from(varint_len(body.len() as u64)).unwrap_or(1);
         let logs = self.open(FIRST.into(), length_bytes).map_err(whole)?;
         if !request.resource.is_empty() {
@@ -141,8 +141,8 @@ impl<O: Out> Walk<O> {
     fn lines(
         &mut self,
         body: &[u8],
-        take: impl Fn(&mut Self, &[u8], usize) -> Read<()>,
-    ) -> Result<(), Fault> {
+        take: impl Fn(&mut Self, &[u8], usize) -> ReadResult<()>,
+    ) -> Result<(), OtlpJsonError> {
         let mut start = 0;
         for (index, line) in body.split(|byte| *byte == b'\n').enumerate() {
             let len = line.len();
@@ -158,8 +158,8 @@ impl<O: Out> Walk<O> {
         Ok(())
     }
 
-    fn objects(&mut self, body: &[u8]) -> Result<(), Fault> {
-        let whole = |wrong: Wrong| wrong.at(String::new());
+    fn objects(&mut self, body: &[u8]) -> Result<(), OtlpJsonError> {
+        let whole = |wrong: ErrorAtOffset| wrong.at(String::new());
         check_utf8(body, 0).map_err(whole)?;
         let mut reader = Reader::new(body);
         let is_array = reader.take(b'[');
@@ -188,20 +188,26 @@ impl<O: Out> Walk<O> {
 
     /// Goes on as if the record that begun at this length of the output had not been there.
     #[cold]
-    fn leave_out(&mut self, wrong: Wrong, begun: usize, what: &str, index: usize) -> Result<(), Fault> {
+    fn leave_out(
+        &mut self,
+        wrong: ErrorAtOffset,
+        begun: usize,
+        what: &str,
+        index: usize,
+    ) -> Result<(), OtlpJsonError> {
         if wrong.is_full() {
             return Err(wrong.at(String::new()));
         }
         self.out.cut(begun);
         self.refused += 1;
-        if self.faults.len() < TOLD {
-            self.faults.push(wrong.at(place(what, index)));
+        if self.errors.len() < TOLD {
+            self.errors.push(wrong.at(place(what, index)));
         }
         Ok(())
     }
 
     /// A record whose body is a line.
-    fn text(&mut self, line: &[u8], start: usize) -> Read<()> {
+    fn text(&mut self, line: &[u8], start: usize) -> ReadResult<()> {
         check_utf8(line, start)?;
         let record = self.open(SECOND.into(), 1)?;
         let body = self.open(BODY, 1)?;
@@ -213,7 +219,7 @@ impl<O: Out> Walk<O> {
     }
 
     /// The record that is the object that comes next.
-    fn record(&mut self, reader: &mut Reader<'_>) -> Read<()> {
+    fn record(&mut self, reader: &mut Reader<'_>) -> ReadResult<()> {
         let members = *reader;
         let known = Known::of(reader)?;
         let record = self.open(SECOND.into(), 2)?;
@@ -251,7 +257,7 @@ impl<O: Out> Walk<O> {
         key: u16,
         depth: usize,
         skips: impl Fn(usize) -> bool,
-    ) -> Read<()> {
+    ) -> ReadResult<()> {
         reader.expect(b'{', "an object")?;
         if reader.take(b'}') {
             return Ok(());
@@ -276,12 +282,12 @@ impl<O: Out> Walk<O> {
     }
 
     /// The value that comes next, as an `AnyValue` in a field of `key`. It recurses, at most [`LEVELS`] deep.
-    fn any(&mut self, key: u16, reader: &mut Reader<'_>, depth: usize) -> Read<()> {
+    fn any(&mut self, key: u16, reader: &mut Reader<'_>, depth: usize) -> ReadResult<()> {
         let any = self.open(key, 1)?;
         match reader.peek() {
             Some(b'"') => self.string(STRING.into(), &reader.string("a string")?)?,
             Some(b'{' | b'[') if depth >= LEVELS => {
-                return Err(Wrong::new(reader.offset(), Reason::Depth));
+                return Err(ErrorAtOffset::new(reader.offset(), OtlpJsonErrorKind::Depth));
             }
             Some(b'{') => {
                 let map = self.open(MAP, 1)?;
@@ -308,7 +314,7 @@ impl<O: Out> Walk<O> {
         self.out.close(any, 1)
     }
 
-    fn array(&mut self, reader: &mut Reader<'_>, depth: usize) -> Read<()> {
+    fn array(&mut self, reader: &mut Reader<'_>, depth: usize) -> ReadResult<()> {
         reader.expect(b'[', "an array")?;
         if reader.take(b']') {
             return Ok(());
@@ -322,7 +328,7 @@ impl<O: Out> Walk<O> {
     }
 
     /// A number is whole when it is written so, and has 64 bits.
-    fn number(&mut self, reader: &mut Reader<'_>) -> Read<()> {
+    fn number(&mut self, reader: &mut Reader<'_>) -> ReadResult<()> {
         let at = reader.offset();
         let token = reader.number("a number")?;
         let is_whole = !token.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
@@ -332,13 +338,16 @@ impl<O: Out> Walk<O> {
         }
         let Some(number) = double(token) else {
             let expected = "a number of 64 bits";
-            return Err(Wrong::new(at, Reason::Number { found: Excerpt::new(token), expected }));
+            return Err(ErrorAtOffset::new(
+                at,
+                OtlpJsonErrorKind::Number { found: Excerpt::new(token), expected },
+            ));
         };
         self.out.key(DOUBLE)?;
         self.out.put(&number.to_bits().to_le_bytes())
     }
 
-    fn string(&mut self, key: u16, text: &Text<'_>) -> Read<()> {
+    fn string(&mut self, key: u16, text: &Text<'_>) -> ReadResult<()> {
         self.out.key(key)?;
         if !text.is_escaped {
             return self.out.bytes(text.raw);
@@ -346,12 +355,12 @@ impl<O: Out> Walk<O> {
         counted(&mut self.out, text.raw.len(), |out| text.unescape(|piece| out.put(piece)))
     }
 
-    fn time(&mut self, key: u16, time: u64) -> Read<()> {
+    fn time(&mut self, key: u16, time: u64) -> ReadResult<()> {
         self.out.key(key)?;
         self.out.put(&time.to_le_bytes())
     }
 
-    fn open(&mut self, key: u16, length_bytes: u8) -> Read<usize> {
+    fn open(&mut self, key: u16, length_bytes: u8) -> ReadResult<usize> {
         self.out.key(key)?;
         self.out.open(length_bytes)
     }
@@ -372,7 +381,7 @@ struct Severity<'a> {
 
 impl<'a> Known<'a> {
     /// Looks at the object that comes next, and steps over it.
-    fn of(reader: &mut Reader<'a>) -> Read<Self> {
+    fn of(reader: &mut Reader<'a>) -> ReadResult<Self> {
         let mut known = Known::default();
         reader.expect(b'{', "an object")?;
         if reader.take(b'}') {
@@ -489,12 +498,12 @@ fn epoch(token: &[u8]) -> Option<u64> {
     whole.checked_mul(unit)?.checked_add(part)
 }
 
-fn check_utf8(bytes: &[u8], start: usize) -> Read<()> {
+fn check_utf8(bytes: &[u8], start: usize) -> ReadResult<()> {
     if simdutf8::basic::from_utf8(bytes).is_ok() {
         return Ok(());
     }
     let offset = str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
-    Err(Wrong::new(start + offset, Reason::Utf8))
+    Err(ErrorAtOffset::new(start + offset, OtlpJsonErrorKind::Utf8))
 }
 
 /// The name of a record in an error: the first is number 1.

@@ -14,14 +14,14 @@ mod sifts;
 use super::*;
 
 /// The protobuf of `json`, or what is wrong with it.
-fn translated(signal: Signal, json: &str) -> Result<Vec<u8>, Fault> {
-    let (out, Translated { faults, .. }) = sifted(signal, json)?;
-    faults.into_iter().next().map_or(Ok(out), Err)
+fn translated(signal: Signal, json: &str) -> Result<Vec<u8>, OtlpJsonError> {
+    let (out, Translated { errors, .. }) = sifted(signal, json)?;
+    errors.into_iter().next().map_or(Ok(out), Err)
 }
 
 /// The protobuf of what is good of `json`. What is left of the room that was asked for is not needed: as much as was
 /// measured is enough, and less is not.
-fn sifted(signal: Signal, json: &str) -> Result<(Vec<u8>, Translated), Fault> {
+fn sifted(signal: Signal, json: &str) -> Result<(Vec<u8>, Translated), OtlpJsonError> {
     let mut out = vec![0xaa; max_len(json.as_bytes())];
     let done = translate(signal, json.as_bytes(), &mut out);
     let measured = measure(signal, json.as_bytes());
@@ -34,8 +34,8 @@ fn sifted(signal: Signal, json: &str) -> Result<(Vec<u8>, Translated), Fault> {
     assert_eq!(translate(signal, json.as_bytes(), &mut exact), Ok(done.clone()));
     assert_eq!(exact[..done.len], out[..done.len]);
     if let Some(less) = most.checked_sub(1) {
-        let fault = translate(signal, json.as_bytes(), &mut exact[..less]).unwrap_err();
-        assert_eq!(*fault.reason(), Reason::Full);
+        let error = translate(signal, json.as_bytes(), &mut exact[..less]).unwrap_err();
+        assert_eq!(*error.kind(), OtlpJsonErrorKind::Full);
     }
     out.truncate(done.len);
     Ok((out, done))

@@ -1,6 +1,6 @@
 //! The meaning of strings: text, ids, bytes.
 
-use super::fault::{Read, Reason, Wrong};
+use super::error::{ErrorAtOffset, OtlpJsonErrorKind, ReadResult};
 use super::reader::Text;
 use crate::json::{BadEscape, hex_digit, unescaped};
 use crate::remote_write::Excerpt;
@@ -8,12 +8,12 @@ use crate::remote_write::Excerpt;
 impl Text<'_> {
     /// Checks that the escapes are valid.
     #[inline]
-    pub(super) fn check(&self) -> Read<()> {
+    pub(super) fn check(&self) -> ReadResult<()> {
         if self.is_escaped { self.unescape(|_| Ok(())) } else { Ok(()) }
     }
 
     /// Gives the text piece by piece.
-    pub(super) fn unescape(&self, mut put: impl FnMut(&[u8]) -> Read<()>) -> Read<()> {
+    pub(super) fn unescape(&self, mut put: impl FnMut(&[u8]) -> ReadResult<()>) -> ReadResult<()> {
         let mut rest = self.raw;
         while let Some(at) = memchr::memchr(b'\\', rest) {
             let (plain, escape) = rest.split_at_checked(at).unwrap_or((rest, &[]));
@@ -21,8 +21,8 @@ impl Text<'_> {
             let offset = self.at + self.raw.len() - escape.len();
             let unescaped = unescaped(escape.get(1..).unwrap_or_default());
             let (char, after) = unescaped.map_err(|bad| match bad {
-                BadEscape::Unknown => Wrong::new(offset, Reason::Escape),
-                BadEscape::Half(_) => Wrong::new(offset, Reason::Surrogate),
+                BadEscape::Unknown => ErrorAtOffset::new(offset, OtlpJsonErrorKind::Escape),
+                BadEscape::Half(_) => ErrorAtOffset::new(offset, OtlpJsonErrorKind::Surrogate),
             })?;
             put(char.encode_utf8(&mut [0; 4]).as_bytes())?;
             rest = after;
@@ -36,8 +36,8 @@ impl Text<'_> {
     }
 
     /// Gives the bytes that the text says in base64, with the usual alphabet or that for URLs, padded or not.
-    pub(super) fn base64(&self, mut put: impl FnMut(&[u8]) -> Read<()>) -> Read<()> {
-        let wrong = || Wrong::new(self.at, Reason::Base64(Excerpt::new(self.raw)));
+    pub(super) fn base64(&self, mut put: impl FnMut(&[u8]) -> ReadResult<()>) -> ReadResult<()> {
+        let wrong = || ErrorAtOffset::new(self.at, OtlpJsonErrorKind::Base64(Excerpt::new(self.raw)));
         if self.is_escaped {
             // A solidus may be escaped, and some encoders do that.
             let escapes = memchr::memchr_iter(b'\\', self.raw).count();
@@ -75,16 +75,16 @@ impl Text<'_> {
     }
 
     /// The `LEN` bytes that the text says in hexadecimal digits of either case; `None` if it is empty.
-    pub(super) fn id<const LEN: usize>(&self) -> Read<Option<[u8; LEN]>> {
+    pub(super) fn id<const LEN: usize>(&self) -> ReadResult<Option<[u8; LEN]>> {
         if self.raw.is_empty() {
             return Ok(None);
         }
-        let wrong = |reason: Reason| Err(Wrong::new(self.at, reason));
+        let wrong = |reason: OtlpJsonErrorKind| Err(ErrorAtOffset::new(self.at, reason));
         let (pairs, []) = self.raw.as_chunks::<2>() else {
-            return wrong(Reason::IdLength { given: self.raw.len(), wanted: 2 * LEN });
+            return wrong(OtlpJsonErrorKind::IdLength { given: self.raw.len(), wanted: 2 * LEN });
         };
         if pairs.len() != LEN {
-            return wrong(Reason::IdLength { given: self.raw.len(), wanted: 2 * LEN });
+            return wrong(OtlpJsonErrorKind::IdLength { given: self.raw.len(), wanted: 2 * LEN });
         }
         let mut id = [0; LEN];
         let mut all = 0;
@@ -94,7 +94,7 @@ impl Text<'_> {
             *byte = high << 4 | low & 15;
         }
         if all > 15 {
-            return wrong(Reason::Hexadecimal(Excerpt::new(self.raw)));
+            return wrong(OtlpJsonErrorKind::Hexadecimal(Excerpt::new(self.raw)));
         }
         Ok(Some(id))
     }

@@ -1,6 +1,6 @@
 //! One value of a field, from JSON to protobuf.
 
-use super::fault::{Found, Read, Reason, Wrong};
+use super::error::{ErrorAtOffset, FoundToken, OtlpJsonErrorKind, ReadResult};
 use super::number::{double, integer, is_number, signed, unsigned};
 use super::reader::{Reader, Text};
 use super::schema::{Field, Kind, Rule};
@@ -10,7 +10,7 @@ use crate::remote_write::Excerpt;
 
 /// Translates the value that comes next, which is not null, to the field `field` with its key.
 #[inline]
-pub(super) fn member(reader: &mut Reader<'_>, out: &mut impl Out, field: &Field) -> Read<()> {
+pub(super) fn member(reader: &mut Reader<'_>, out: &mut impl Out, field: &Field) -> ReadResult<()> {
     let key = field.key();
     let can_be_left_out = field.rule == Rule::Plain;
     match field.kind {
@@ -49,7 +49,7 @@ pub(super) fn numbers(
     out: &mut impl Out,
     field: &Field,
     index: &mut usize,
-) -> Read<()> {
+) -> ReadResult<()> {
     reader.expect(b'[', "an array")?;
     if reader.take(b']') {
         return Ok(());
@@ -72,7 +72,7 @@ pub(super) fn strings(
     out: &mut impl Out,
     field: &Field,
     index: &mut usize,
-) -> Read<()> {
+) -> ReadResult<()> {
     reader.expect(b'[', "an array")?;
     if reader.take(b']') {
         return Ok(());
@@ -87,14 +87,18 @@ pub(super) fn strings(
 }
 
 /// Puts what `put` puts with its length before it, which is guessed to be `len`.
-pub(super) fn counted<O: Out>(out: &mut O, len: usize, put: impl FnOnce(&mut O) -> Read<()>) -> Read<()> {
+pub(super) fn counted<O: Out>(
+    out: &mut O,
+    len: usize,
+    put: impl FnOnce(&mut O) -> ReadResult<()>,
+) -> ReadResult<()> {
     let length_bytes = u8::try_from(varint_len(len as u64)).unwrap_or(1);
     let start = out.open(length_bytes)?;
     put(out)?;
     out.close(start, length_bytes)
 }
 
-fn id<const LEN: usize, O: Out>(reader: &mut Reader<'_>, out: &mut O, key: u16) -> Read<()> {
+fn id<const LEN: usize, O: Out>(reader: &mut Reader<'_>, out: &mut O, key: u16) -> ReadResult<()> {
     let Some(id) = reader.string("an id in hexadecimal digits")?.id::<LEN>()? else { return Ok(()) };
     out.key(key)?;
     out.bytes(&id)
@@ -109,7 +113,7 @@ enum Number {
 
 impl Number {
     #[inline]
-    fn read(reader: &mut Reader<'_>, kind: Kind) -> Read<Self> {
+    fn read(reader: &mut Reader<'_>, kind: Kind) -> ReadResult<Self> {
         let expected = name(kind);
         match kind {
             Kind::Bool => {
@@ -124,7 +128,10 @@ impl Number {
             Kind::Enum => {
                 if reader.peek() == Some(b'"') {
                     let text = reader.string(expected)?;
-                    return Err(Wrong::new(text.at, Reason::EnumName(Excerpt::new(text.raw))));
+                    return Err(ErrorAtOffset::new(
+                        text.at,
+                        OtlpJsonErrorKind::EnumName(Excerpt::new(text.raw)),
+                    ));
                 }
                 let at = reader.offset();
                 Self::whole(reader.number(expected)?, kind, at)
@@ -143,7 +150,7 @@ impl Number {
     }
 
     /// The number `token` that stands at `at`, as `kind` writes it.
-    fn whole(token: &[u8], kind: Kind, at: usize) -> Read<Self> {
+    fn whole(token: &[u8], kind: Kind, at: usize) -> ReadResult<Self> {
         let number = integer(token);
         let signed = || number.and_then(signed);
         let unsigned = || number.and_then(unsigned);
@@ -160,8 +167,8 @@ impl Number {
             }
             _ => None,
         };
-        let refused = || Reason::Number { found: Excerpt::new(token), expected: name(kind) };
-        found.ok_or_else(|| Wrong::new(at, refused()))
+        let refused = || OtlpJsonErrorKind::Number { found: Excerpt::new(token), expected: name(kind) };
+        found.ok_or_else(|| ErrorAtOffset::new(at, refused()))
     }
 
     #[inline]
@@ -170,7 +177,7 @@ impl Number {
     }
 
     #[inline]
-    fn put(self, out: &mut impl Out) -> Read<()> {
+    fn put(self, out: &mut impl Out) -> ReadResult<()> {
         match self {
             Self::Varint(value) => out.varint(value),
             Self::Fixed64(bits) => out.put(&bits.to_le_bytes()),
@@ -184,14 +191,14 @@ fn int32(value: Option<i64>) -> Option<i64> {
 }
 
 /// The number in quotes that `text` is.
-fn quoted<'a>(text: &Text<'a>, expected: &'static str) -> Read<&'a [u8]> {
+fn quoted<'a>(text: &Text<'a>, expected: &'static str) -> ReadResult<&'a [u8]> {
     if is_number(text.raw) {
         return Ok(text.raw);
     }
-    Err(Wrong::new(text.at, Reason::Number { found: Excerpt::new(text.raw), expected }))
+    Err(ErrorAtOffset::new(text.at, OtlpJsonErrorKind::Number { found: Excerpt::new(text.raw), expected }))
 }
 
-fn real(reader: &mut Reader<'_>) -> Read<f64> {
+fn real(reader: &mut Reader<'_>) -> ReadResult<f64> {
     let expected = name(Kind::Double);
     let (token, at) = if reader.peek() == Some(b'"') {
         let text = reader.string(expected)?;
@@ -205,8 +212,8 @@ fn real(reader: &mut Reader<'_>) -> Read<f64> {
         let token = reader.number(expected)?;
         (token, reader.offset() - token.len())
     };
-    let refused = || Reason::Number { found: Excerpt::new(token), expected };
-    double(token).ok_or_else(|| Wrong::new(at, refused()))
+    let refused = || OtlpJsonErrorKind::Number { found: Excerpt::new(token), expected };
+    double(token).ok_or_else(|| ErrorAtOffset::new(at, refused()))
 }
 
 /// The name of a value of `kind`.
@@ -229,9 +236,11 @@ fn name(kind: Kind) -> &'static str {
 }
 
 /// The bytes after the request.
-pub(super) fn trailing(reader: &mut Reader<'_>) -> Read<()> {
+pub(super) fn trailing(reader: &mut Reader<'_>) -> ReadResult<()> {
     match reader.peek() {
         None => Ok(()),
-        Some(byte) => Err(Wrong::new(reader.offset(), Reason::Trailing(Found::Byte(byte)))),
+        Some(byte) => {
+            Err(ErrorAtOffset::new(reader.offset(), OtlpJsonErrorKind::Trailing(FoundToken::Byte(byte))))
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Protobuf into a slice, with lengths that are known only later.
 
-use super::fault::{Read, Reason, Wrong};
+use super::error::{ErrorAtOffset, OtlpJsonErrorKind, ReadResult};
 use crate::proto::write::{Varint, varint_len};
 
 /// Where the protobuf goes: into memory, or nowhere, so that it is known how much memory that takes.
@@ -12,30 +12,30 @@ pub(super) trait Out {
     fn cut(&mut self, len: usize);
 
     /// Puts bytes.
-    fn put(&mut self, bytes: &[u8]) -> Read<()>;
+    fn put(&mut self, bytes: &[u8]) -> ReadResult<()>;
 
     /// Leaves `length_bytes` for a length; what it is the length of begins at the position returned.
-    fn open(&mut self, length_bytes: u8) -> Read<usize>;
+    fn open(&mut self, length_bytes: u8) -> ReadResult<usize>;
 
     /// Writes the length of what was put since `start`, where [`open`](Self::open) left `length_bytes` for it.
-    fn close(&mut self, start: usize, length_bytes: u8) -> Read<()>;
+    fn close(&mut self, start: usize, length_bytes: u8) -> ReadResult<()>;
 
     /// Puts a field's key, of one byte or two.
     #[inline(always)]
-    fn key(&mut self, key: u16) -> Read<()> {
+    fn key(&mut self, key: u16) -> ReadResult<()> {
         let [low, high] = key.to_le_bytes();
         if key < 0x80 { self.put(&[low]) } else { self.put(&[low | 0x80, high << 1 | low >> 7]) }
     }
 
     #[inline(always)]
-    fn varint(&mut self, value: u64) -> Read<()> {
+    fn varint(&mut self, value: u64) -> ReadResult<()> {
         let [low, ..] = value.to_le_bytes();
         if value < 0x80 { self.put(&[low]) } else { self.put(Varint::new(value).as_bytes()) }
     }
 
     /// Puts a length and as many bytes.
     #[inline(always)]
-    fn bytes(&mut self, bytes: &[u8]) -> Read<()> {
+    fn bytes(&mut self, bytes: &[u8]) -> ReadResult<()> {
         self.varint(bytes.len() as u64)?;
         self.put(bytes)
     }
@@ -78,19 +78,19 @@ impl Out for Measure {
     }
 
     #[inline(always)]
-    fn put(&mut self, bytes: &[u8]) -> Read<()> {
+    fn put(&mut self, bytes: &[u8]) -> ReadResult<()> {
         self.move_to(self.at.saturating_add(bytes.len()));
         Ok(())
     }
 
     #[inline(always)]
-    fn open(&mut self, length_bytes: u8) -> Read<usize> {
+    fn open(&mut self, length_bytes: u8) -> ReadResult<usize> {
         self.move_to(self.at.saturating_add(usize::from(length_bytes)));
         Ok(self.at)
     }
 
     #[inline(always)]
-    fn close(&mut self, start: usize, length_bytes: u8) -> Read<()> {
+    fn close(&mut self, start: usize, length_bytes: u8) -> ReadResult<()> {
         let len = self.at.saturating_sub(start);
         let head = start.saturating_sub(usize::from(length_bytes));
         self.move_to(head + usize::try_from(varint_len(len as u64)).unwrap_or(10) + len);
@@ -114,7 +114,7 @@ impl Out for Writer<'_> {
     }
 
     #[inline(always)]
-    fn put(&mut self, bytes: &[u8]) -> Read<()> {
+    fn put(&mut self, bytes: &[u8]) -> ReadResult<()> {
         match self.space.get_mut(self.at..).and_then(|room| room.get_mut(..bytes.len())) {
             Some(room) => {
                 room.copy_from_slice(bytes);
@@ -126,7 +126,7 @@ impl Out for Writer<'_> {
     }
 
     #[inline(always)]
-    fn open(&mut self, length_bytes: u8) -> Read<usize> {
+    fn open(&mut self, length_bytes: u8) -> ReadResult<usize> {
         let start = self.at.saturating_add(usize::from(length_bytes));
         if start > self.space.len() {
             return Err(full());
@@ -136,7 +136,7 @@ impl Out for Writer<'_> {
     }
 
     #[inline(always)]
-    fn close(&mut self, start: usize, length_bytes: u8) -> Read<()> {
+    fn close(&mut self, start: usize, length_bytes: u8) -> ReadResult<()> {
         let len = self.at.saturating_sub(start);
         if length_bytes == 1
             && len < 0x80
@@ -151,7 +151,7 @@ impl Out for Writer<'_> {
 }
 
 impl Writer<'_> {
-    fn close_long(&mut self, start: usize, reserved: usize, len: usize) -> Read<()> {
+    fn close_long(&mut self, start: usize, reserved: usize, len: usize) -> ReadResult<()> {
         let head = start.saturating_sub(reserved);
         let body = head + usize::try_from(varint_len(len as u64)).unwrap_or(10);
         if body != start {
@@ -170,6 +170,6 @@ impl Writer<'_> {
 }
 
 #[cold]
-fn full() -> Wrong {
-    Wrong::new(0, Reason::Full)
+fn full() -> ErrorAtOffset {
+    ErrorAtOffset::new(0, OtlpJsonErrorKind::Full)
 }

@@ -42,7 +42,7 @@ pub(super) enum Counter {
 
 /// Why a delta does not become a counter's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum DeltaError {
     /// It is not later than the last one.
     Late,
     /// The table is full.
@@ -216,18 +216,18 @@ impl Deltas {
         delta: f64,
         start: u64,
         time: u64,
-    ) -> Result<Sum, Refused> {
+    ) -> Result<Sum, DeltaError> {
         let key = self.of(point, counter);
         let number = match self.find(key) {
             Some(number) => number,
             None => self.insert(key, start)?,
         };
         let (translation, now) = (self.translation, self.now);
-        let Some(entry) = self.entries.get_mut(number) else { return Err(Refused::Full) };
+        let Some(entry) = self.entries.get_mut(number) else { return Err(DeltaError::Full) };
         let is_first =
             entry.touched == translation && entry.before.is_none() && entry.now == State::default();
         if time <= entry.now.time && !is_first {
-            return Err(Refused::Late);
+            return Err(DeltaError::Late);
         }
         if entry.touched != translation {
             entry.before = Some(entry.now);
@@ -275,9 +275,9 @@ impl Deltas {
         }
     }
 
-    fn insert(&mut self, key: Key, start: u64) -> Result<usize, Refused> {
+    fn insert(&mut self, key: Key, start: u64) -> Result<usize, DeltaError> {
         if self.entries.len() == self.limit && !self.sweep() {
-            return Err(Refused::Full);
+            return Err(DeltaError::Full);
         }
         let (touched, seen) = (self.translation, self.now);
         self.entries.push(Entry { key, now: State::default(), before: None, start, touched, seen });

@@ -3,7 +3,7 @@
 use super::Naming;
 use super::name;
 use super::nest;
-use super::text::{NoRoom, Part, Text};
+use super::text::{NoRoom, Text, TextRange};
 use crate::otlp::attribute::AnyValue;
 use crate::remote_write::Label;
 
@@ -23,10 +23,10 @@ pub(super) enum Origin {
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    name: Part,
-    value: Part,
+    name: TextRange,
+    value: TextRange,
     /// As it was before it became a name.
-    key: Part,
+    key: TextRange,
     origin: Origin,
 }
 
@@ -219,7 +219,7 @@ impl Labels {
     }
 }
 
-fn joined(text: &mut Text, one: Part, two: Part) -> Result<Part, NoRoom> {
+fn joined(text: &mut Text, one: TextRange, two: TextRange) -> Result<TextRange, NoRoom> {
     let start = text.len();
     text.repeat(one)?;
     text.put(b";")?;

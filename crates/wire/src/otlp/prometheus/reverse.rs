@@ -34,7 +34,7 @@ use crate::output::Full;
 use crate::proto::write;
 use crate::remote_write::{Exemplar, Histogram, Label, Labels, Metadata, Request, STALE_NAN, Sample, Series};
 use page::Page;
-pub use pieces::{Pieces, Place};
+pub use pieces::{PiecePosition, Pieces};
 
 /// The most buckets of one histogram in one direction, empty ones between others included.
 pub const MOST_BUCKETS: usize = 16 << 10;

@@ -7,9 +7,9 @@ use super::native::Native;
 use super::text::Text;
 use crate::output::{Full, Output};
 use crate::proto::write::{self, Encode};
-use crate::remote_write::intern::{Interner, Place};
+use crate::remote_write::intern::{Interner, TextLocation};
 use crate::remote_write::symbols::SYMBOLS;
-use crate::remote_write::{Error, Label, Metadata, Sample, v1, v2};
+use crate::remote_write::{Label, Metadata, RewriteError, Sample, v1, v2};
 
 /// One series, whose labels are `L` and whose exemplars are `E`.
 pub(super) struct Series<'s, L, E> {
@@ -36,9 +36,11 @@ impl<T: Iterator<Item = Translated> + Clone> ExemplarsOf for T {}
 
 /// Takes series in order, and before them the family that they are of.
 pub(super) trait Target {
-    fn family(&mut self, family: Metadata<'_>) -> Result<(), Error>;
-    fn series<'s, L: LabelsOf<'s>, E: ExemplarsOf>(&mut self, series: &Series<'s, L, E>)
-    -> Result<(), Error>;
+    fn family(&mut self, family: Metadata<'_>) -> Result<(), RewriteError>;
+    fn series<'s, L: LabelsOf<'s>, E: ExemplarsOf>(
+        &mut self,
+        series: &Series<'s, L, E>,
+    ) -> Result<(), RewriteError>;
 }
 
 /// How many families are remembered so that their metadata is not written again: one number each.
@@ -58,7 +60,7 @@ impl<'o, O: Output> V1<'o, O> {
 }
 
 impl<O: Output> Target for V1<'_, O> {
-    fn family(&mut self, family: Metadata<'_>) -> Result<(), Error> {
+    fn family(&mut self, family: Metadata<'_>) -> Result<(), RewriteError> {
         let hash = xxh3_64(family.family).max(1);
         if let Some(slot) = self.written.get_mut(hash as usize % FAMILIES)
             && *slot != hash
@@ -72,7 +74,7 @@ impl<O: Output> Target for V1<'_, O> {
     fn series<'s, L: LabelsOf<'s>, E: ExemplarsOf>(
         &mut self,
         series: &Series<'s, L, E>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), RewriteError> {
         Ok(write::message(self.out, v1::field::TIMESERIES, &SeriesV1(series))?)
     }
 }
@@ -128,10 +130,10 @@ impl Symbols {
     }
 
     /// Forgets what was before, and writes the empty symbol, which comes first.
-    pub(super) fn begin(&mut self, out: &mut impl Output) -> Result<(), Error> {
+    pub(super) fn begin(&mut self, out: &mut impl Output) -> Result<(), RewriteError> {
         self.numbers.clear();
         self.texts.truncate(0);
-        self.numbers.intern(b"", Place { body: 0, offset: 0, len: 0 }, |_| b"")?;
+        self.numbers.intern(b"", TextLocation { body: 0, offset: 0, len: 0 }, |_| b"")?;
         Ok(write::bytes(out, SYMBOLS, b"")?)
     }
 
@@ -141,15 +143,15 @@ impl Symbols {
     }
 
     /// Makes sure that `text` is in the table, which is written as it grows.
-    fn collect(&mut self, text: &[u8], out: &mut impl Output) -> Result<(), Error> {
+    fn collect(&mut self, text: &[u8], out: &mut impl Output) -> Result<(), RewriteError> {
         let Self { numbers, texts } = self;
         if numbers.find(text, |place| place.of(texts.all())).is_some() {
             return Ok(());
         }
-        let full = Error::Scratch { limit: numbers.limit() };
+        let full = RewriteError::Scratch { limit: numbers.limit() };
         let (offset, len) = (u32::try_from(texts.len()), u32::try_from(text.len()));
         let (Ok(offset), Ok(len), Ok(())) = (offset, len, texts.put(text)) else { return Err(full) };
-        numbers.intern(text, Place { body: 0, offset, len }, |place| place.of(texts.all()))?;
+        numbers.intern(text, TextLocation { body: 0, offset, len }, |place| place.of(texts.all()))?;
         Ok(write::bytes(out, SYMBOLS, text)?)
     }
 }
@@ -167,7 +169,7 @@ impl<'o, O: Output> Collect<'o, O> {
 }
 
 impl<O: Output> Target for Collect<'_, O> {
-    fn family(&mut self, family: Metadata<'_>) -> Result<(), Error> {
+    fn family(&mut self, family: Metadata<'_>) -> Result<(), RewriteError> {
         self.symbols.collect(family.help, self.out)?;
         self.symbols.collect(family.unit, self.out)
     }
@@ -175,7 +177,7 @@ impl<O: Output> Target for Collect<'_, O> {
     fn series<'s, L: LabelsOf<'s>, E: ExemplarsOf>(
         &mut self,
         series: &Series<'s, L, E>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), RewriteError> {
         let of_exemplars = series.exemplars.clone();
         for label in series.labels.clone() {
             self.symbols.collect(label.name, self.out)?;
@@ -204,14 +206,14 @@ impl<'o, O: Output> V2<'o, O> {
 }
 
 impl<O: Output> Target for V2<'_, O> {
-    fn family(&mut self, _: Metadata<'_>) -> Result<(), Error> {
+    fn family(&mut self, _: Metadata<'_>) -> Result<(), RewriteError> {
         Ok(())
     }
 
     fn series<'s, L: LabelsOf<'s>, E: ExemplarsOf>(
         &mut self,
         series: &Series<'s, L, E>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), RewriteError> {
         Ok(write::message(self.out, v2::field::TIMESERIES, &SeriesV2(self.symbols, series))?)
     }
 }

@@ -18,7 +18,7 @@ impl From<fmt::Error> for NoRoom {
 
 /// A stretch of a [`Text`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(super) struct Part {
+pub(super) struct TextRange {
     start: u32,
     end: u32,
 }
@@ -51,15 +51,15 @@ impl Text {
         &self.bytes
     }
 
-    pub(super) fn get(&self, part: Part) -> &[u8] {
+    pub(super) fn get(&self, part: TextRange) -> &[u8] {
         self.bytes.get(part.start as usize..part.end as usize).unwrap_or_default()
     }
 
     /// The bytes written since the length was `start`.
-    pub(super) fn since(&self, start: usize) -> Part {
+    pub(super) fn since(&self, start: usize) -> TextRange {
         // The limit keeps both below 4 GiB.
         let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        Part { start: narrow(start), end: narrow(self.bytes.len()) }
+        TextRange { start: narrow(start), end: narrow(self.bytes.len()) }
     }
 
     pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
@@ -71,7 +71,7 @@ impl Text {
     }
 
     /// Puts again what is there already.
-    pub(super) fn repeat(&mut self, part: Part) -> Result<(), NoRoom> {
+    pub(super) fn repeat(&mut self, part: TextRange) -> Result<(), NoRoom> {
         let range = part.start as usize..part.end as usize;
         if range.end > self.bytes.len() || range.len() > self.limit.saturating_sub(self.bytes.len()) {
             return Err(NoRoom);

@@ -5,7 +5,7 @@ mod resource;
 
 use super::deltas::Deltas;
 use super::name::{self, Kind};
-use super::part::Part;
+use super::point_range::PointRange;
 use super::target::Target;
 use super::text::NoRoom;
 use super::{SeriesScratch, Settings, Translated, milliseconds};
@@ -13,7 +13,7 @@ use crate::otlp::attribute::AnyValue;
 use crate::otlp::metric::{Data, Metric, temporality};
 use crate::otlp::request::MetricsRequest;
 use crate::otlp::split::{items_of_metric, items_of_resource};
-use crate::remote_write::{Error, Metadata};
+use crate::remote_write::{Metadata, RewriteError};
 
 /// The kinds of family that remote write knows.
 mod kind {
@@ -35,7 +35,7 @@ pub(super) struct Walk<'w, T> {
     start_timestamps: u64,
     /// The time of the newest point of the resource, if there was one.
     newest: Option<i64>,
-    part: Part,
+    range: PointRange,
     /// Converts deltas to counters, if configured.
     deltas: Option<&'w mut Deltas>,
 }
@@ -55,12 +55,12 @@ impl<'w, T: Target> Walk<'w, T> {
     pub(super) fn new(
         settings: &'w Settings<'w>,
         scratch: &'w mut SeriesScratch,
-        part: Part,
+        range: PointRange,
         deltas: Option<&'w mut Deltas>,
         target: T,
     ) -> Self {
         let done = Translated::default();
-        Self { settings, scratch, target, done, start_timestamps: 0, newest: None, part, deltas }
+        Self { settings, scratch, target, done, start_timestamps: 0, newest: None, range, deltas }
     }
 
     pub(super) fn done(&self) -> Translated {
@@ -72,15 +72,15 @@ impl<'w, T: Target> Walk<'w, T> {
         self.start_timestamps
     }
 
-    pub(super) fn request(&mut self, raw: &[u8]) -> Result<(), Error> {
+    pub(super) fn request(&mut self, raw: &[u8]) -> Result<(), RewriteError> {
         for group in MetricsRequest::new(raw).resources() {
-            if self.part.is_over() {
+            if self.range.is_over() {
                 break;
             }
-            if !self.part.is_whole() {
+            if !self.range.is_whole() {
                 let points = items_of_resource(group.message());
-                if !self.part.reaches(points) {
-                    self.part.pass(points);
+                if !self.range.reaches(points) {
+                    self.range.pass(points);
                     continue;
                 }
             }
@@ -95,23 +95,23 @@ impl<'w, T: Target> Walk<'w, T> {
                     if fits {
                         self.metric(&metric)?;
                     } else {
-                        self.done.dropped.oversized += self.part.pass(items_of_metric(metric.message()));
+                        self.done.dropped.oversized += self.range.pass(items_of_metric(metric.message()));
                     }
                 }
             }
             // Once for each resource, and then of the newest point: what is older would be out of order.
-            if self.settings.target_info && self.part.has_last() {
+            if self.settings.target_info && self.range.has_last() {
                 self.target_info(&group.resource)?;
             }
         }
         Ok(())
     }
 
-    fn metric(&mut self, metric: &Metric<'_>) -> Result<(), Error> {
-        if !self.part.is_whole() {
+    fn metric(&mut self, metric: &Metric<'_>) -> Result<(), RewriteError> {
+        if !self.range.is_whole() {
             let points = items_of_metric(metric.message());
-            if !self.part.reaches(points) {
-                self.part.pass(points);
+            if !self.range.reaches(points) {
+                self.range.pass(points);
                 self.newest = self.newest.max(newest_of(metric));
                 return Ok(());
             }
@@ -133,13 +133,13 @@ impl<'w, T: Target> Walk<'w, T> {
         };
         let adds = temporality == temporality::DELTA && self.deltas.is_some() && has_counters(metric.data);
         if !adds && temporality != temporality::CUMULATIVE {
-            self.done.dropped.delta += self.part.pass(items_of_metric(metric.message()));
+            self.done.dropped.delta += self.range.pass(items_of_metric(metric.message()));
             return Ok(());
         }
         let fits = self.name(metric, named).is_ok();
         let family = self.scratch.name.len();
         if !fits || family == 0 {
-            let points = self.part.pass(items_of_metric(metric.message()));
+            let points = self.range.pass(items_of_metric(metric.message()));
             *if fits { &mut self.done.dropped.invalid } else { &mut self.done.dropped.oversized } += points;
             return Ok(());
         }
@@ -188,7 +188,7 @@ impl<'w, T: Target> Walk<'w, T> {
 
     /// Whether the next point, which is of this time, is wanted.
     fn takes(&mut self, time: u64) -> bool {
-        let takes = self.part.pass(1) > 0;
+        let takes = self.range.pass(1) > 0;
         if !takes {
             self.newest = self.newest.max(Some(milliseconds(time)));
         }

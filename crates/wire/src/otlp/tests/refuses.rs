@@ -12,7 +12,7 @@ use opentelemetry_proto::tonic::metrics::v1::{
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, span};
 use prost::Message;
 
-use crate::otlp::{MAX_DEPTH, Reason, Signal, TracesRequest, check};
+use crate::otlp::{MAX_DEPTH, OtlpErrorKind, Signal, TracesRequest, check};
 
 fn span() -> Span {
     Span { trace_id: vec![7; 16], span_id: vec![7; 8], ..Span::default() }
@@ -43,8 +43,8 @@ fn ids_of_wrong_length_are_refused() {
         (Span { span_id: vec![7; 9], ..span() }, "span_id has 9 bytes instead of 8, at byte "),
         (Span { parent_span_id: vec![7; 7], ..span() }, "parent_span_id has 7 bytes instead of 8, at byte "),
     ] {
-        let fault = refused(Signal::Traces, &traces(span));
-        assert!(fault.starts_with(&format!("{place}{text}")), "{fault}");
+        let error = refused(Signal::Traces, &traces(span));
+        assert!(error.starts_with(&format!("{place}{text}")), "{error}");
     }
 }
 
@@ -55,15 +55,15 @@ fn ids_of_links_records_and_exemplars_may_be_missing_but_not_short() {
         ..span()
     };
     assert!(check(Signal::Traces, &traces(link(16))).is_ok());
-    let fault = refused(Signal::Traces, &traces(link(17)));
+    let error = refused(Signal::Traces, &traces(link(17)));
     assert!(
-        fault.starts_with("link 1 of span 1 of scope 0 of resource 1: trace_id has 17 bytes instead of 16"),
-        "{fault}"
+        error.starts_with("link 1 of span 1 of scope 0 of resource 1: trace_id has 17 bytes instead of 16"),
+        "{error}"
     );
 
     assert!(check(Signal::Logs, &logs(LogRecord::default())).is_ok());
-    let fault = refused(Signal::Logs, &logs(LogRecord { span_id: vec![1; 4], ..LogRecord::default() }));
-    assert!(fault.starts_with("log record 0 of scope 0 of resource 0: span_id has 4 bytes"), "{fault}");
+    let error = refused(Signal::Logs, &logs(LogRecord { span_id: vec![1; 4], ..LogRecord::default() }));
+    assert!(error.starts_with("log record 0 of scope 0 of resource 0: span_id has 4 bytes"), "{error}");
 
     let point = NumberDataPoint {
         exemplars: vec![Exemplar { trace_id: vec![1; 4], ..Exemplar::default() }],
@@ -73,10 +73,10 @@ fn ids_of_links_records_and_exemplars_may_be_missing_but_not_short() {
     let scope = ScopeMetrics { metrics: vec![metric], ..ScopeMetrics::default() };
     let resource = ResourceMetrics { scope_metrics: vec![scope], ..ResourceMetrics::default() };
     let raw = ExportMetricsServiceRequest { resource_metrics: vec![resource] }.encode_to_vec();
-    let fault = refused(Signal::Metrics, &raw);
+    let error = refused(Signal::Metrics, &raw);
     assert!(
-        fault.starts_with("exemplar 0 of point 0 of metric 0 of scope 0 of resource 0: trace_id has 4 bytes"),
-        "{fault}"
+        error.starts_with("exemplar 0 of point 0 of metric 0 of scope 0 of resource 0: trace_id has 4 bytes"),
+        "{error}"
     );
 }
 
@@ -106,14 +106,14 @@ fn texts_that_are_not_utf8_are_refused_wherever_they_are() {
             assert!(check(Signal::Traces, &raw).is_ok());
             let at = raw.iter().rposition(|byte| *byte == b'!').unwrap();
             raw[at] = 0xff;
-            let fault = check(Signal::Traces, &raw).unwrap_err();
-            assert!(matches!(fault.reason(), Reason::Utf8(..)), "{fault}");
-            assert!(fault.to_string().contains("not valid UTF-8"), "{fault}");
+            let error = check(Signal::Traces, &raw).unwrap_err();
+            assert!(matches!(error.kind(), OtlpErrorKind::Utf8(..)), "{error}");
+            assert!(error.to_string().contains("not valid UTF-8"), "{error}");
         }
     }
 }
 
-/// A text may not lend its last bytes to the next: two halves of a character are two faults.
+/// A text may not lend its last bytes to the next: two halves of a character are two errors.
 #[test]
 fn halves_of_a_character_are_refused() {
     let attribute = |key: &str| KeyValue { key: key.into(), value: None, key_strindex: 0 };
@@ -126,7 +126,7 @@ fn halves_of_a_character_are_refused() {
             _ => {}
         }
     }
-    assert!(matches!(check(Signal::Traces, &raw).unwrap_err().reason(), Reason::Utf8(..)));
+    assert!(matches!(check(Signal::Traces, &raw).unwrap_err().kind(), OtlpErrorKind::Utf8(..)));
 }
 
 fn field(tag: u8, payload: Vec<u8>) -> Vec<u8> {
@@ -154,19 +154,19 @@ fn values_nest_as_deep_as_is_said_and_no_deeper() {
                 let counts = check(Signal::Logs, &nested(depth, &[0x18, 1], is_map)).unwrap();
                 assert_eq!(counts.items, 1);
                 let utf8 = check(Signal::Logs, &nested(depth, &[0x0a, 1, 0xff], is_map)).unwrap_err();
-                assert!(matches!(utf8.reason(), Reason::Utf8("a string value", _)), "{depth}: {utf8}");
+                assert!(matches!(utf8.kind(), OtlpErrorKind::Utf8("a string value", _)), "{depth}: {utf8}");
                 let raw = nested(depth, &[0x0a, 2, 0xff], is_map);
                 let cut = check(Signal::Logs, &raw).unwrap_err();
-                assert!(matches!(cut.reason(), Reason::Malformed(_)), "{depth}: {cut}");
+                assert!(matches!(cut.kind(), OtlpErrorKind::Malformed(_)), "{depth}: {cut}");
                 assert_eq!(cut.offset(), raw.len() - 2, "{depth}: {cut}");
                 let twice = [field(0x2a, vec![]), field(0x32, vec![])].concat();
-                let fault = check(Signal::Logs, &nested(depth - 1, &twice, is_map)).unwrap_err();
-                assert!(matches!(fault.reason(), Reason::Twice(_)), "{depth}: {fault}");
+                let error = check(Signal::Logs, &nested(depth - 1, &twice, is_map)).unwrap_err();
+                assert!(matches!(error.kind(), OtlpErrorKind::Twice(_)), "{depth}: {error}");
             }
             for depth in [MAX_DEPTH + 1, 3 * MAX_DEPTH, 20_000] {
-                let fault = check(Signal::Logs, &nested(depth, &[0x18, 1], is_map)).unwrap_err();
-                assert_eq!(*fault.reason(), Reason::Depth);
-                assert!(fault.to_string().contains("nests more than 1000 arrays and maps"), "{fault}");
+                let error = check(Signal::Logs, &nested(depth, &[0x18, 1], is_map)).unwrap_err();
+                assert_eq!(*error.kind(), OtlpErrorKind::Depth);
+                assert!(error.to_string().contains("nests more than 1000 arrays and maps"), "{error}");
             }
         }
     };
@@ -178,8 +178,8 @@ fn a_message_that_is_there_twice_is_refused() {
     let resource = [0x0a, 0x00];
     let group = [&[0x0a, 4][..], &resource, &resource].concat();
     for signal in [Signal::Traces, Signal::Metrics, Signal::Logs, Signal::Profiles] {
-        let fault = refused(signal, &group);
-        assert!(fault.starts_with("resource 0: the resource is there twice, at byte "), "{fault}");
+        let error = refused(signal, &group);
+        assert!(error.starts_with("resource 0: the resource is there twice, at byte "), "{error}");
     }
 }
 
@@ -187,8 +187,8 @@ fn a_message_that_is_there_twice_is_refused() {
 fn a_body_cut_anywhere_is_refused_or_an_empty_request() {
     let raw = traces(span());
     for len in 3..raw.len() {
-        let fault = check(Signal::Traces, &raw[..len]).unwrap_err();
-        assert!(matches!(fault.reason(), Reason::Malformed(_)), "{fault}");
+        let error = check(Signal::Traces, &raw[..len]).unwrap_err();
+        assert!(matches!(error.kind(), OtlpErrorKind::Malformed(_)), "{error}");
     }
     assert_eq!(check(Signal::Traces, b"").unwrap(), Default::default());
 }
@@ -196,9 +196,9 @@ fn a_body_cut_anywhere_is_refused_or_an_empty_request() {
 #[test]
 fn a_known_field_of_another_type_is_refused() {
     // Logs where traces should be: the record's time is no trace id.
-    let fault = refused(Signal::Traces, &logs(LogRecord { time_unix_nano: 1, ..LogRecord::default() }));
-    assert!(fault.starts_with("span 0 of scope 0 of resource 0: byte "), "{fault}");
-    assert!(fault.ends_with("field 1: the value is not encoded as the schema says"), "{fault}");
+    let error = refused(Signal::Traces, &logs(LogRecord { time_unix_nano: 1, ..LogRecord::default() }));
+    assert!(error.starts_with("span 0 of scope 0 of resource 0: byte "), "{error}");
+    assert!(error.ends_with("field 1: the value is not encoded as the schema says"), "{error}");
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn left(signal: Signal, mut spoilt: Vec<u8>, expected: &[u8], items: usize, refu
     }
     let sifted = sifted.unwrap();
     assert_eq!((sifted.counts.items, sifted.refused), (items as u64, refused));
-    assert_eq!(sifted.faults.len() as u64, refused.min(3));
+    assert_eq!(sifted.errors.len() as u64, refused.min(3));
     assert_eq!(&spoilt[..sifted.len], expected);
     assert_eq!(check(signal, expected), Ok(sifted.counts));
 }
@@ -175,7 +175,7 @@ proptest! {
         let before = check(signal, &raw);
         if let Ok(sifted) = sift(signal, &mut raw) {
             prop_assert_eq!(check(signal, &raw[..sifted.len]), Ok(sifted.counts));
-            prop_assert_eq!(before.is_ok(), sifted.faults.is_empty());
+            prop_assert_eq!(before.is_ok(), sifted.errors.is_empty());
             if let Ok(counts) = before {
                 prop_assert_eq!((counts, 0), (sifted.counts, sifted.refused));
             }
@@ -205,10 +205,10 @@ fn items_of_a_bad_resource_are_refused_with_it() {
     let sifted = sift(Signal::Logs, &mut raw).unwrap();
     assert_eq!((sifted.counts.items, sifted.refused), (3, 200));
     assert_eq!(&raw[..sifted.len], body(vec![resource("a", 1), resource("c", 2)]));
-    let [fault] = &sifted.faults[..] else { panic!("{sifted:?}") };
+    let [error] = &sifted.errors[..] else { panic!("{sifted:?}") };
     assert!(
-        fault.to_string().starts_with("resource 1: an attribute's key is not valid UTF-8: `b"),
-        "{fault}"
+        error.to_string().starts_with("resource 1: an attribute's key is not valid UTF-8: `b"),
+        "{error}"
     );
 }
 

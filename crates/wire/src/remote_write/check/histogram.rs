@@ -5,7 +5,7 @@
 //! checked in one walk, whatever the order of the fields.
 
 use crate::proto::{Key, Malformed, Problem, Reader, Wire, low32, zigzag};
-use crate::remote_write::fault::{Fault, Reason, Side};
+use crate::remote_write::error::{HistogramSide, RemoteWriteError, RemoteWriteErrorKind};
 use crate::remote_write::histogram::{field, sint32};
 
 /// Custom bounds in place of an exponential schema.
@@ -15,7 +15,7 @@ const EXPONENTIAL: std::ops::RangeInclusive<i32> = -4..=8;
 
 /// Checks a histogram message; `with_start` says whether the version knows the start timestamp.
 #[inline(never)]
-pub(super) fn check(mut message: Reader<'_>, with_start: bool) -> Result<(), Fault> {
+pub(super) fn check(mut message: Reader<'_>, with_start: bool) -> Result<(), RemoteWriteError> {
     let start = message.offset();
     let mut seen = Seen::default();
     while let Some(key) = message.key()? {
@@ -50,7 +50,7 @@ pub(super) fn check(mut message: Reader<'_>, with_start: bool) -> Result<(), Fau
             _ => message.skip(key)?,
         }
     }
-    seen.judge().map_err(|reason| Fault::new(start, reason))
+    seen.judge().map_err(|reason| RemoteWriteError::new(start, reason))
 }
 
 /// The properties of a histogram, known after reading its message.
@@ -99,46 +99,50 @@ struct Bounds {
 }
 
 impl Seen {
-    fn judge(&self) -> Result<(), Reason> {
+    fn judge(&self) -> Result<(), RemoteWriteErrorKind> {
         let zero_count_is_zero = if self.float { self.float_zero_count == 0.0 } else { self.zero_count == 0 };
         if self.schema == CUSTOM_BUCKETS {
             self.bounds.judge()?;
-            self.positive.judge(Side::Positive, self.float, true)?;
+            self.positive.judge(HistogramSide::Positive, self.float, true)?;
             let needed = self.positive.covered.cast_signed().saturating_add(self.positive.offsets);
             if self.bounds.number.cast_signed().saturating_add(1) < needed {
-                return Err(Reason::CustomBuckets("has fewer custom bounds than its spans need"));
+                return Err(RemoteWriteErrorKind::CustomBuckets(
+                    "has fewer custom bounds than its spans need",
+                ));
             }
             if !zero_count_is_zero || self.zero_threshold != 0.0 {
-                return Err(Reason::CustomBuckets("has custom buckets and a zero bucket"));
+                return Err(RemoteWriteErrorKind::CustomBuckets("has custom buckets and a zero bucket"));
             }
             let Buckets { spans, deltas, counts, .. } = self.negative;
             if (spans, if self.float { counts } else { deltas }) != (0, 0) {
-                return Err(Reason::CustomBuckets("has custom buckets and negative ones"));
+                return Err(RemoteWriteErrorKind::CustomBuckets("has custom buckets and negative ones"));
             }
         } else if EXPONENTIAL.contains(&self.schema) {
-            self.positive.judge(Side::Positive, self.float, false)?;
-            self.negative.judge(Side::Negative, self.float, false)?;
+            self.positive.judge(HistogramSide::Positive, self.float, false)?;
+            self.negative.judge(HistogramSide::Negative, self.float, false)?;
             if self.bounds.number > 0 {
-                return Err(Reason::CustomBuckets("has an exponential schema and custom bounds"));
+                return Err(RemoteWriteErrorKind::CustomBuckets(
+                    "has an exponential schema and custom bounds",
+                ));
             }
         } else {
-            return Err(Reason::Schema(self.schema));
+            return Err(RemoteWriteErrorKind::Schema(self.schema));
         }
         if self.float { self.judge_float() } else { self.judge_count() }
     }
 
     /// The total of an integer histogram is the sum of its buckets; observations of NaN are in no bucket, and make
     /// the sum of all observations NaN.
-    fn judge_count(&self) -> Result<(), Reason> {
+    fn judge_count(&self) -> Result<(), RemoteWriteErrorKind> {
         let found = self.positive.total.wrapping_add(self.negative.total).wrapping_add(self.zero_count);
         let fits = if self.sum.is_nan() { found <= self.count } else { found == self.count };
-        if fits { Ok(()) } else { Err(Reason::Count { count: self.count, found }) }
+        if fits { Ok(()) } else { Err(RemoteWriteErrorKind::Count { count: self.count, found }) }
     }
 
     /// Sums of floats are not exact, so they are not compared.
-    fn judge_float(&self) -> Result<(), Reason> {
+    fn judge_float(&self) -> Result<(), RemoteWriteErrorKind> {
         if self.float_count < 0.0 || self.float_zero_count < 0.0 {
-            Err(Reason::NegativeCount)
+            Err(RemoteWriteErrorKind::NegativeCount)
         } else {
             Ok(())
         }
@@ -183,18 +187,18 @@ impl Buckets {
     }
 
     /// Whether spans and buckets agree. The first span begins anywhere, but with custom bounds.
-    fn judge(&self, side: Side, float: bool, custom: bool) -> Result<(), Reason> {
+    fn judge(&self, side: HistogramSide, float: bool, custom: bool) -> Result<(), RemoteWriteErrorKind> {
         let [first, later] = self.negative_offset;
         if let Some((span, offset)) = first.filter(|_| custom).or(later) {
-            return Err(Reason::SpanOffset { side, span, offset });
+            return Err(RemoteWriteErrorKind::SpanOffset { side, span, offset });
         }
         let (given, [negative, negative_float]) =
             (if float { self.counts } else { self.deltas }, self.negative);
         if self.covered != given {
-            return Err(Reason::Buckets { side, covered: self.covered, given });
+            return Err(RemoteWriteErrorKind::Buckets { side, covered: self.covered, given });
         }
         match if float { negative_float } else { negative } {
-            Some(bucket) => Err(Reason::NegativeBucket { side, bucket }),
+            Some(bucket) => Err(RemoteWriteErrorKind::NegativeBucket { side, bucket }),
             None => Ok(()),
         }
     }
@@ -210,11 +214,11 @@ impl Bounds {
         (self.number, self.last) = (self.number + 1, bound);
     }
 
-    fn judge(&self) -> Result<(), Reason> {
+    fn judge(&self) -> Result<(), RemoteWriteErrorKind> {
         match self.wrong {
-            Some(wrong) => Err(Reason::CustomBuckets(wrong)),
+            Some(wrong) => Err(RemoteWriteErrorKind::CustomBuckets(wrong)),
             None if self.number > 0 && self.last == f64::INFINITY => {
-                Err(Reason::CustomBuckets("has a custom bound of +Inf, which is implied"))
+                Err(RemoteWriteErrorKind::CustomBuckets("has a custom bound of +Inf, which is implied"))
             }
             None => Ok(()),
         }

@@ -1,7 +1,7 @@
 //! The rules for the labels of one series.
 
 use super::Limits;
-use crate::remote_write::fault::{Excerpt, Fault, Reason, Subject};
+use crate::remote_write::error::{ErrorSubject, Excerpt, RemoteWriteError, RemoteWriteErrorKind};
 use crate::remote_write::item::Label;
 use crate::utf8::is_utf8;
 
@@ -50,7 +50,12 @@ impl<'a, 'l> Order<'a, 'l> {
     /// Takes the next label. `tail` is any slice that begins with the name and goes on behind it, if there
     /// is one at hand: it lets the first eight bytes be read at once.
     #[inline(always)]
-    pub(super) fn push(&mut self, label: Label<'a>, tail: &[u8], offset: usize) -> Result<(), Fault> {
+    pub(super) fn push(
+        &mut self,
+        label: Label<'a>,
+        tail: &[u8],
+        offset: usize,
+    ) -> Result<(), RemoteWriteError> {
         if !self.take(label, tail) {
             irregular(label, self.previous, offset, self.limits)?;
             self.is_late(offset);
@@ -94,16 +99,19 @@ impl<'a, 'l> Order<'a, 'l> {
 
     /// Ends the series: its labels were complete. Says so if they are to be sorted.
     #[inline(always)]
-    pub(super) fn finish(&self, offset: usize) -> Result<Option<Unsorted<'a>>, Fault> {
+    pub(super) fn finish(&self, offset: usize) -> Result<Option<Unsorted<'a>>, RemoteWriteError> {
         if self.labels == 0 {
-            return Err(Fault::new(offset, Reason::NoLabels));
+            return Err(RemoteWriteError::new(offset, RemoteWriteErrorKind::NoLabels));
         }
         if self.limits.require_metric_name && !self.has_metric_name {
-            return Err(Fault::new(offset, Reason::NoMetricName));
+            return Err(RemoteWriteError::new(offset, RemoteWriteErrorKind::NoMetricName));
         }
         if self.labels > self.limits.labels {
             let (given, limit) = (self.labels, self.limits.labels);
-            return Err(Fault::new(offset, Reason::Limit { subject: Subject::Labels, given, limit }));
+            return Err(RemoteWriteError::new(
+                offset,
+                RemoteWriteErrorKind::Limit { subject: ErrorSubject::Labels, given, limit },
+            ));
         }
         let Order { previous: last, labels, unsorted: offset, .. } = *self;
         Ok((offset > 0).then_some(Unsorted { labels, last, offset }))
@@ -111,14 +119,14 @@ impl<'a, 'l> Order<'a, 'l> {
 }
 
 impl<'a> Unsorted<'a> {
-    /// Whether the labels are a set. `labels` are those of the series; they are left sorted in `entries`. The fault that is
+    /// Whether the labels are a set. `labels` are those of the series; they are left sorted in `entries`. The error that is
     /// returned is for those who want them sorted.
     #[cold]
     pub(super) fn sorted(
         self,
         labels: impl Iterator<Item = Entry<'a>>,
         entries: &mut Vec<Entry<'a>>,
-    ) -> Result<Fault, Fault> {
+    ) -> Result<RemoteWriteError, RemoteWriteError> {
         let Unsorted { labels: number, last, offset } = self;
         entries.clear();
         entries.reserve_exact(number);
@@ -135,11 +143,15 @@ impl<'a> Unsorted<'a> {
             _ => None,
         });
         if let Some(name) = repeated {
-            return Err(Fault::new(offset, Reason::Repeated { name: Excerpt::new(name) }));
+            return Err(RemoteWriteError::new(
+                offset,
+                RemoteWriteErrorKind::Repeated { name: Excerpt::new(name) },
+            ));
         }
         let (name, before) = late.unwrap_or((last, last));
-        let reason = Reason::Unsorted { name: Excerpt::new(name), before: Excerpt::new(before) };
-        Ok(Fault::new(offset, reason))
+        let reason =
+            RemoteWriteErrorKind::Unsorted { name: Excerpt::new(name), before: Excerpt::new(before) };
+        Ok(RemoteWriteError::new(offset, reason))
     }
 }
 
@@ -150,20 +162,24 @@ fn irregular(
     previous: &[u8],
     offset: usize,
     limits: &Limits,
-) -> Result<(), Fault> {
+) -> Result<(), RemoteWriteError> {
     let Limits { name_bytes, value_bytes, .. } = *limits;
     let reason = if name.is_empty() {
-        Reason::EmptyName { value: Excerpt::new(value) }
+        RemoteWriteErrorKind::EmptyName { value: Excerpt::new(value) }
     } else if name.len() > name_bytes {
-        Reason::Limit { subject: Subject::LabelName, given: name.len(), limit: name_bytes }
+        RemoteWriteErrorKind::Limit { subject: ErrorSubject::LabelName, given: name.len(), limit: name_bytes }
     } else if value.len() > value_bytes {
-        Reason::Limit { subject: Subject::LabelValue, given: value.len(), limit: value_bytes }
+        RemoteWriteErrorKind::Limit {
+            subject: ErrorSubject::LabelValue,
+            given: value.len(),
+            limit: value_bytes,
+        }
     } else if name == previous {
-        Reason::Repeated { name: Excerpt::new(name) }
+        RemoteWriteErrorKind::Repeated { name: Excerpt::new(name) }
     } else {
         return Ok(());
     };
-    Err(Fault::new(offset, reason))
+    Err(RemoteWriteError::new(offset, reason))
 }
 
 /// The first eight bytes of `name`, zeros behind a shorter one, as a number that sorts as they do.
@@ -184,9 +200,9 @@ fn padded(name: &[u8]) -> u64 {
 }
 
 /// That one text is UTF-8.
-pub(super) fn check_text(subject: Subject, text: &[u8], offset: usize) -> Result<(), Fault> {
+pub(super) fn check_text(subject: ErrorSubject, text: &[u8], offset: usize) -> Result<(), RemoteWriteError> {
     if is_utf8(text) {
         return Ok(());
     }
-    Err(Fault::new(offset, Reason::Utf8(subject, Excerpt::new(text))))
+    Err(RemoteWriteError::new(offset, RemoteWriteErrorKind::Utf8(subject, Excerpt::new(text))))
 }

@@ -5,14 +5,14 @@ use super::plain::plain_labels;
 use super::{Counts, Found, Inspected, Limits, Verdict, histogram, sample};
 use crate::proto::{Malformed, Reader};
 use crate::remote_write::Version;
-use crate::remote_write::fault::{Excerpt, Fault, Reason, Subject};
+use crate::remote_write::error::{ErrorSubject, Excerpt, RemoteWriteError, RemoteWriteErrorKind};
 use crate::remote_write::item::Label;
 use crate::remote_write::v1::{LABELS_TAG, SAMPLES_TAG, Series, field, plain_label};
 use crate::remote_write::v2;
 use crate::utf8::is_utf8;
 
 /// Looks at a whole body.
-pub(in crate::remote_write) fn inspect(raw: &[u8], limits: &Limits) -> Result<Inspected, Fault> {
+pub(in crate::remote_write) fn inspect(raw: &[u8], limits: &Limits) -> Result<Inspected, RemoteWriteError> {
     let mut walk = Walk::new(raw, limits);
     let mut other_version = false;
     let mut request = Reader::new(raw);
@@ -29,7 +29,7 @@ pub(in crate::remote_write) fn inspect(raw: &[u8], limits: &Limits) -> Result<In
     let inspected = walk.inspected;
     if other_version && walk.number == 0 && inspected == Inspected::default() {
         let (found, announced) = (Version::V2.message(), Version::V1.message());
-        return Err(Fault::new(0, Reason::OtherVersion { found, announced }));
+        return Err(RemoteWriteError::new(0, RemoteWriteErrorKind::OtherVersion { found, announced }));
     }
     Ok(inspected)
 }
@@ -52,7 +52,10 @@ impl<'a, 'l> Walk<'a, 'l> {
 
     /// The verdict on the next series.
     #[inline(always)]
-    pub(in crate::remote_write) fn series(&mut self, message: Reader<'a>) -> Result<Verdict, Fault> {
+    pub(in crate::remote_write) fn series(
+        &mut self,
+        message: Reader<'a>,
+    ) -> Result<Verdict, RemoteWriteError> {
         match usual(self.raw, message, self.limits) {
             Some(samples) => {
                 self.number += 1;
@@ -64,7 +67,7 @@ impl<'a, 'l> Walk<'a, 'l> {
     }
 
     #[inline(never)]
-    fn unusual(&mut self, message: Reader<'a>) -> Result<Verdict, Fault> {
+    fn unusual(&mut self, message: Reader<'a>) -> Result<Verdict, RemoteWriteError> {
         let found = series(message, self.limits, &mut self.sorted);
         let number = self.number;
         self.number += 1;
@@ -72,16 +75,19 @@ impl<'a, 'l> Walk<'a, 'l> {
     }
 
     /// The verdict on a metadata entry.
-    pub(in crate::remote_write) fn metadata(&mut self, message: Reader<'_>) -> Result<Verdict, Fault> {
+    pub(in crate::remote_write) fn metadata(
+        &mut self,
+        message: Reader<'_>,
+    ) -> Result<Verdict, RemoteWriteError> {
         match metadata(message) {
             Ok(()) => {
                 self.inspected.counts.metadata += 1;
                 self.inspected.largest_item = self.inspected.largest_item.max(message.rest().len());
                 Ok(Verdict::Keep)
             }
-            Err(fault) if fault.is_of_body() => Err(fault),
-            Err(fault) => {
-                self.inspected.refused.note(fault, &Counts { metadata: 1, ..Counts::default() });
+            Err(error) if error.is_of_body() => Err(error),
+            Err(error) => {
+                self.inspected.rejected.record(error, &Counts { metadata: 1, ..Counts::default() });
                 Ok(Verdict::Drop)
             }
         }
@@ -122,7 +128,11 @@ fn usual(raw: &[u8], message: Reader<'_>, limits: &Limits) -> Option<u64> {
     rest.is_empty().then_some(samples)
 }
 
-fn series<'a>(mut message: Reader<'a>, limits: &Limits, sorted: &mut Vec<Entry<'a>>) -> Result<Found, Fault> {
+fn series<'a>(
+    mut message: Reader<'a>,
+    limits: &Limits,
+    sorted: &mut Vec<Entry<'a>>,
+) -> Result<Found, RemoteWriteError> {
     let start = message;
     let mut order = Order::new(limits);
     let mut found = Found { bytes: start.rest().len(), ..Found::default() };
@@ -150,11 +160,11 @@ fn series<'a>(mut message: Reader<'a>, limits: &Limits, sorted: &mut Vec<Entry<'
             }
             field::EXEMPLARS => match exemplar(message.message(key)?) {
                 Ok(()) => found.counts.exemplars += 1,
-                Err(fault) => found.flawed.note(fault, |flawed| &mut flawed.exemplars)?,
+                Err(error) => found.malformed.note(error, |malformed| &mut malformed.exemplars)?,
             },
             field::HISTOGRAMS => match histogram::check(message.message(key)?, false) {
                 Ok(()) => found.counts.histograms += 1,
-                Err(fault) => found.flawed.note(fault, |flawed| &mut flawed.histograms)?,
+                Err(error) => found.malformed.note(error, |malformed| &mut malformed.histograms)?,
             },
             _ => message.skip(key)?,
         }
@@ -192,12 +202,12 @@ fn take_plain_label<'a>(message: &mut Reader<'a>) -> Option<(Label<'a>, &'a [u8]
 
 /// That the texts of the plain labels from `run` up to `end` are UTF-8.
 #[inline]
-fn check_run(run: Reader<'_>, end: Reader<'_>) -> Result<(), Fault> {
+fn check_run(run: Reader<'_>, end: Reader<'_>) -> Result<(), RemoteWriteError> {
     if is_utf8(run.until(&end)) { Ok(()) } else { check_each(run, end.offset()) }
 }
 
 #[cold]
-fn check_each(mut run: Reader<'_>, end: usize) -> Result<(), Fault> {
+fn check_each(mut run: Reader<'_>, end: usize) -> Result<(), RemoteWriteError> {
     while run.offset() < end {
         let Some(key) = run.key()? else { break };
         label(run.message(key)?, LABEL)?;
@@ -206,14 +216,14 @@ fn check_each(mut run: Reader<'_>, end: usize) -> Result<(), Fault> {
 }
 
 /// The names of a label's name and value in an error.
-type Subjects = [Subject; 2];
-const LABEL: Subjects = [Subject::LabelName, Subject::LabelValue];
-const EXEMPLAR_LABEL: Subjects = [Subject::ExemplarLabel; 2];
+type Subjects = [ErrorSubject; 2];
+const LABEL: Subjects = [ErrorSubject::LabelName, ErrorSubject::LabelValue];
+const EXEMPLAR_LABEL: Subjects = [ErrorSubject::ExemplarLabel; 2];
 
 /// Reads any label and checks its texts, those too that a later occurrence of the same field supersedes:
 /// other decoders look at them.
 #[inline(never)]
-fn label(mut message: Reader<'_>, [of_name, of_value]: Subjects) -> Result<Label<'_>, Fault> {
+fn label(mut message: Reader<'_>, [of_name, of_value]: Subjects) -> Result<Label<'_>, RemoteWriteError> {
     let mut label = Label { name: &[], value: &[] };
     while let Some(key) = message.key()? {
         match key.field {
@@ -225,20 +235,23 @@ fn label(mut message: Reader<'_>, [of_name, of_value]: Subjects) -> Result<Label
     Ok(label)
 }
 
-fn text(subject: Subject, text: Reader<'_>) -> Result<&[u8], Fault> {
+fn text(subject: ErrorSubject, text: Reader<'_>) -> Result<&[u8], RemoteWriteError> {
     check_text(subject, text.rest(), text.offset())?;
     Ok(text.rest())
 }
 
 #[inline(never)]
-fn exemplar(mut message: Reader<'_>) -> Result<(), Fault> {
+fn exemplar(mut message: Reader<'_>) -> Result<(), RemoteWriteError> {
     while let Some(key) = message.key()? {
         match key.field {
             field::LABELS => {
                 let message = message.message(key)?;
                 if let Label { name: [], value } = label(message, EXEMPLAR_LABEL)? {
                     let value = Excerpt::new(value);
-                    return Err(Fault::new(message.offset(), Reason::EmptyName { value }));
+                    return Err(RemoteWriteError::new(
+                        message.offset(),
+                        RemoteWriteErrorKind::EmptyName { value },
+                    ));
                 }
             }
             2 => drop(message.fixed64(key)?),
@@ -249,12 +262,12 @@ fn exemplar(mut message: Reader<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn metadata(mut message: Reader<'_>) -> Result<(), Fault> {
+fn metadata(mut message: Reader<'_>) -> Result<(), RemoteWriteError> {
     while let Some(key) = message.key()? {
         match key.field {
             1 => drop(message.varint(key)?),
             2 | 4 | 5 => {
-                text(Subject::Metadata, message.message(key)?)?;
+                text(ErrorSubject::Metadata, message.message(key)?)?;
             }
             _ => message.skip(key)?,
         }

@@ -3,7 +3,7 @@
 use super::labels::{Entry, Order, check_text};
 use super::{Counts, Found, Inspected, Limits, Verdict, histogram, sample};
 use crate::proto::{Key, Malformed, Reader, Varints, Wire, low32};
-use crate::remote_write::fault::{Excerpt, Fault, Reason, Subject};
+use crate::remote_write::error::{ErrorSubject, Excerpt, RemoteWriteError, RemoteWriteErrorKind};
 use crate::remote_write::item::Label;
 use crate::remote_write::symbols::{self, Symbols, Table};
 use crate::remote_write::v2::field;
@@ -18,7 +18,7 @@ pub(in crate::remote_write) fn inspect(
     raw: &[u8],
     limits: &Limits,
     scratch: &mut Symbols,
-) -> Result<Inspected, Fault> {
+) -> Result<Inspected, RemoteWriteError> {
     let mut walk = Walk::new(raw, limits, scratch)?;
     let mut other_version = false;
     let mut request = Reader::new(raw);
@@ -34,13 +34,13 @@ pub(in crate::remote_write) fn inspect(
     }
     if other_version && walk.number == 0 && walk.texts.table.is_empty() {
         let (found, announced) = (Version::V1.message(), Version::V2.message());
-        return Err(Fault::new(0, Reason::OtherVersion { found, announced }));
+        return Err(RemoteWriteError::new(0, RemoteWriteErrorKind::OtherVersion { found, announced }));
     }
     Ok(walk.inspected)
 }
 
 /// That every symbol is UTF-8: all that follow each other in one go, see [`is_utf8`].
-fn check_symbols(raw: &[u8]) -> Result<(), Fault> {
+fn check_symbols(raw: &[u8]) -> Result<(), RemoteWriteError> {
     let mut request = Reader::new(raw);
     let mut run: Option<Reader<'_>> = None;
     loop {
@@ -62,11 +62,11 @@ fn check_symbols(raw: &[u8]) -> Result<(), Fault> {
 
 /// That each symbol from `run` up to `end` is UTF-8.
 #[cold]
-fn check_each(mut run: Reader<'_>, end: usize) -> Result<(), Fault> {
+fn check_each(mut run: Reader<'_>, end: usize) -> Result<(), RemoteWriteError> {
     while run.offset() < end {
         let Some(key) = run.key()? else { break };
         let symbol = run.message(key)?;
-        check_text(Subject::Symbol, symbol.rest(), symbol.offset())?;
+        check_text(ErrorSubject::Symbol, symbol.rest(), symbol.offset())?;
     }
     Ok(())
 }
@@ -95,10 +95,10 @@ impl<'a, 'l> Walk<'a, 'l> {
         raw: &'a [u8],
         limits: &'l Limits,
         scratch: &'a mut Symbols,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, RemoteWriteError> {
         let table = scratch.index(raw, limits.symbols)?;
         let irregular = match check_symbols(raw) {
-            Err(fault) if fault.is_of_body() => return Err(fault),
+            Err(error) if error.is_of_body() => return Err(error),
             checked => checked.err(),
         };
         let texts = Texts { limits, table, dubious: irregular.is_some() };
@@ -113,7 +113,10 @@ impl<'a, 'l> Walk<'a, 'l> {
     }
 
     /// The verdict on the next series.
-    pub(in crate::remote_write) fn series(&mut self, message: Reader<'a>) -> Result<Verdict, Fault> {
+    pub(in crate::remote_write) fn series(
+        &mut self,
+        message: Reader<'a>,
+    ) -> Result<Verdict, RemoteWriteError> {
         let found = self.texts.series(message, &mut self.sorted);
         let number = self.number;
         self.number += 1;
@@ -139,7 +142,7 @@ fn items_of(mut message: Reader<'_>) -> Result<Counts, Malformed> {
 }
 
 impl<'a> Texts<'a, '_> {
-    fn series(self, mut message: Reader<'a>, sorted: &mut Vec<Entry<'a>>) -> Result<Found, Fault> {
+    fn series(self, mut message: Reader<'a>, sorted: &mut Vec<Entry<'a>>) -> Result<Found, RemoteWriteError> {
         let start = message;
         let mut order = Order::new(self.limits);
         let mut pairs = Pairs::default();
@@ -149,7 +152,7 @@ impl<'a> Texts<'a, '_> {
             match key.field {
                 field::LABELS_REFS => {
                     each_reference(&mut message, key, |reference, offset| {
-                        let symbol = self.symbol(reference, Subject::LabelName, offset)?;
+                        let symbol = self.symbol(reference, ErrorSubject::LabelName, offset)?;
                         bytes = bytes.saturating_add(symbol.0.len() + LABEL_BYTES / 2);
                         match pairs.push(symbol) {
                             Some((label, tail)) => order.push(label, tail, offset),
@@ -166,14 +169,14 @@ impl<'a> Texts<'a, '_> {
                 }
                 field::HISTOGRAMS => match histogram::check(message.message(key)?, true) {
                     Ok(()) => found.counts.histograms += 1,
-                    Err(fault) => found.flawed.note(fault, |flawed| &mut flawed.histograms)?,
+                    Err(error) => found.malformed.note(error, |malformed| &mut malformed.histograms)?,
                 },
                 field::EXEMPLARS => match self.exemplar(message.message(key)?) {
                     Ok(texts) => {
                         found.counts.exemplars += 1;
                         bytes = bytes.saturating_add(texts);
                     }
-                    Err(fault) => found.flawed.note(fault, |flawed| &mut flawed.exemplars)?,
+                    Err(error) => found.malformed.note(error, |malformed| &mut malformed.exemplars)?,
                 },
                 field::METADATA => {
                     bytes = bytes.saturating_add(self.metadata(message.message(key)?)?);
@@ -185,12 +188,14 @@ impl<'a> Texts<'a, '_> {
         }
         pairs.finish(start.offset())?;
         let unsorted = order.finish(start.offset())?;
-        let histograms = found.counts.histograms + found.flawed.histograms;
-        let exemplars = found.counts.exemplars + found.flawed.exemplars;
+        let histograms = found.counts.histograms + found.malformed.histograms;
+        let exemplars = found.counts.exemplars + found.malformed.exemplars;
         match (found.counts.samples, histograms) {
             // Prometheus sends exemplars as series of their own (prometheus/prometheus#17857).
-            (0, 0) if exemplars == 0 => return Err(Fault::new(start.offset(), Reason::NoSamples)),
-            (1.., 1..) => return Err(Fault::new(start.offset(), Reason::Mixed)),
+            (0, 0) if exemplars == 0 => {
+                return Err(RemoteWriteError::new(start.offset(), RemoteWriteErrorKind::NoSamples));
+            }
+            (1.., 1..) => return Err(RemoteWriteError::new(start.offset(), RemoteWriteErrorKind::Mixed)),
             _ => {}
         }
         if let Some(unsorted) = unsorted {
@@ -221,19 +226,20 @@ impl<'a> Texts<'a, '_> {
     }
 
     /// Checks an exemplar. Says how many bytes its labels take when they are spelled out.
-    fn exemplar(self, mut message: Reader<'_>) -> Result<usize, Fault> {
+    fn exemplar(self, mut message: Reader<'_>) -> Result<usize, RemoteWriteError> {
         let start = message.offset();
         let mut pairs = Pairs::default();
         let mut bytes = 0usize;
         while let Some(key) = message.key()? {
             match key.field {
                 field::LABELS_REFS => each_reference(&mut message, key, |reference, offset| {
-                    let symbol = self.symbol(reference, Subject::ExemplarLabel, offset)?;
+                    let symbol = self.symbol(reference, ErrorSubject::ExemplarLabel, offset)?;
                     bytes = bytes.saturating_add(symbol.0.len() + LABEL_BYTES / 2);
                     match pairs.push(symbol) {
-                        Some((Label { name: [], value }, _)) => {
-                            Err(Fault::new(offset, Reason::EmptyName { value: Excerpt::new(value) }))
-                        }
+                        Some((Label { name: [], value }, _)) => Err(RemoteWriteError::new(
+                            offset,
+                            RemoteWriteErrorKind::EmptyName { value: Excerpt::new(value) },
+                        )),
                         _ => Ok(()),
                     }
                 })?,
@@ -247,14 +253,14 @@ impl<'a> Texts<'a, '_> {
     }
 
     /// Checks metadata. Says how many bytes its texts take.
-    fn metadata(self, mut message: Reader<'_>) -> Result<usize, Fault> {
+    fn metadata(self, mut message: Reader<'_>) -> Result<usize, RemoteWriteError> {
         let mut bytes = 0usize;
         while let Some(key) = message.key()? {
             match key.field {
                 1 => drop(message.varint(key)?),
                 field::HELP_REF | field::UNIT_REF => {
                     let offset = message.offset();
-                    let (text, _) = self.symbol(message.varint(key)?, Subject::Metadata, offset)?;
+                    let (text, _) = self.symbol(message.varint(key)?, ErrorSubject::Metadata, offset)?;
                     bytes = bytes.saturating_add(text.len());
                 }
                 _ => message.skip(key)?,
@@ -265,7 +271,12 @@ impl<'a> Texts<'a, '_> {
 
     /// The symbol that `reference` means, with what begins at it.
     #[inline(always)]
-    fn symbol(self, reference: u64, subject: Subject, offset: usize) -> Result<(&'a [u8], &'a [u8]), Fault> {
+    fn symbol(
+        self,
+        reference: u64,
+        subject: ErrorSubject,
+        offset: usize,
+    ) -> Result<(&'a [u8], &'a [u8]), RemoteWriteError> {
         match self.table.get_with_tail(reference) {
             Some(symbol) if !self.dubious => Ok(symbol),
             Some(symbol) => check_text(subject, symbol.0, offset).map(|()| symbol),
@@ -274,8 +285,11 @@ impl<'a> Texts<'a, '_> {
     }
 
     #[cold]
-    fn missing(self, reference: u64, subject: Subject, offset: usize) -> Fault {
-        Fault::new(offset, Reason::Reference { subject, reference, symbols: self.table.len() })
+    fn missing(self, reference: u64, subject: ErrorSubject, offset: usize) -> RemoteWriteError {
+        RemoteWriteError::new(
+            offset,
+            RemoteWriteErrorKind::Reference { subject, reference, symbols: self.table.len() },
+        )
     }
 }
 
@@ -300,9 +314,9 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    fn finish(&self, offset: usize) -> Result<(), Fault> {
+    fn finish(&self, offset: usize) -> Result<(), RemoteWriteError> {
         match self.name {
-            Some(_) => Err(Fault::new(offset, Reason::OddReferences(self.symbols))),
+            Some(_) => Err(RemoteWriteError::new(offset, RemoteWriteErrorKind::OddReferences(self.symbols))),
             None => Ok(()),
         }
     }
@@ -313,8 +327,8 @@ impl<'a> Pairs<'a> {
 fn each_reference(
     message: &mut Reader<'_>,
     key: Key,
-    mut take: impl FnMut(u64, usize) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    mut take: impl FnMut(u64, usize) -> Result<(), RemoteWriteError>,
+) -> Result<(), RemoteWriteError> {
     if key.wire == Wire::Varint {
         let offset = message.offset();
         return take(message.varint(key)?, offset);

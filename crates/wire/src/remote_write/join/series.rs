@@ -3,17 +3,17 @@
 use crate::output::{Full, Output};
 use crate::proto::write::{self, Encode};
 use crate::proto::{Field, Fields, Malformed, Reader, Varints};
-use crate::remote_write::fault::Fault;
-use crate::remote_write::rewrite::Error;
+use crate::remote_write::error::RemoteWriteError;
+use crate::remote_write::rewrite::RewriteError;
 use crate::remote_write::v2::field;
 
 /// Gives every reference of a series to `take`: labels, exemplars, metadata.
 pub(super) fn each_reference(
     series: &[u8],
-    take: &mut impl FnMut(u64) -> Result<(), Error>,
-) -> Result<(), Error> {
+    take: &mut impl FnMut(u64) -> Result<(), RewriteError>,
+) -> Result<(), RewriteError> {
     Varints::new(series, field::LABELS_REFS).try_for_each(&mut *take)?;
-    let unchecked = |malformed: Malformed| Error::from(Fault::from(malformed));
+    let unchecked = |malformed: Malformed| RewriteError::from(RemoteWriteError::from(malformed));
     let mut reader = Reader::new(series);
     while let Some(key) = reader.key().map_err(unchecked)? {
         match key.field {

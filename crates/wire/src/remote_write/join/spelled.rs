@@ -4,18 +4,18 @@
 use super::series::{Numbers, Renumbered, each_reference};
 use crate::output::Output;
 use crate::proto::write;
-use crate::remote_write::rewrite::Error;
+use crate::remote_write::rewrite::RewriteError;
 use crate::remote_write::symbols::SYMBOLS;
 use crate::remote_write::v2::{self, field};
 
 /// Writes `series`, which are asked for twice, as a body. Fields that the schema does not know are kept.
 ///
 /// # Errors
-/// [`Error`]; the output then holds a part that is of no use.
+/// [`RewriteError`]; the output then holds a part that is of no use.
 pub fn spell<'a>(
     series: impl Iterator<Item = v2::Series<'a>> + Clone,
     out: &mut impl Output,
-) -> Result<u64, Error> {
+) -> Result<u64, RewriteError> {
     write::bytes(out, SYMBOLS, b"")?;
     for series in series.clone() {
         each_reference(series.message(), &mut |reference| {

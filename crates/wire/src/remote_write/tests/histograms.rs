@@ -142,14 +142,14 @@ fn follows_the_rules_of_prometheus() {
         change(&mut histogram);
         for (version, raw) in [(Version::V1, v1(&histogram)), (Version::V2, v2(&histogram))] {
             let found = inspect(version, &raw, &Limits::default(), &mut Symbols::new()).unwrap();
-            let reason = found.refused.faults.first().map(ToString::to_string);
+            let reason = found.rejected.errors.first().map(ToString::to_string);
             match expected {
                 None => assert_eq!((reason, found.counts.histograms), (None, 1), "case {number}"),
                 Some(expected) => {
                     let reason = reason.unwrap_or_default();
                     assert!(reason.contains(expected), "case {number}: `{reason}` instead of `{expected}`");
                     assert_eq!(
-                        (found.counts.histograms, found.refused.counts.histograms),
+                        (found.counts.histograms, found.rejected.counts.histograms),
                         (0, 1),
                         "case {number}"
                     );
@@ -169,7 +169,7 @@ fn the_rest_of_a_series_is_accepted() {
     let raw = WriteRequest { timeseries: vec![series], metadata: vec![] }.encode_to_vec();
     let found = inspect(Version::V1, &raw, &Limits::default(), &mut Symbols::new()).unwrap();
     assert_eq!((found.counts.series, found.counts.samples, found.counts.histograms), (1, 1, 1));
-    assert_eq!((found.refused.counts.series, found.refused.counts.items()), (0, 1));
+    assert_eq!((found.rejected.counts.series, found.rejected.counts.items()), (0, 1));
 }
 
 fn series(histogram: &HistogramV1) -> SeriesV1 {

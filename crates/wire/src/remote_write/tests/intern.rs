@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::remote_write::intern::{Interner, place_of};
+use crate::remote_write::intern::{Interner, location_of};
 
 proptest! {
     /// Each distinct text gets the next number, and the same one ever after; the table's size is as declared.
@@ -21,7 +21,7 @@ proptest! {
             at += text.len();
             let next = u32::try_from(numbers.len()).unwrap();
             let expected = *numbers.entry(text).or_insert(next);
-            let (number, first) = interner.intern(part, place_of(whole, part, 0).unwrap(), |p| p.of(whole)).unwrap();
+            let (number, first) = interner.intern(part, location_of(whole, part, 0).unwrap(), |p| p.of(whole)).unwrap();
             prop_assert_eq!((number, first), (expected, expected == next));
             prop_assert_eq!(interner.find(part, |p| p.of(whole)), Some(expected));
         }
@@ -33,7 +33,8 @@ proptest! {
 fn the_table_has_a_bound() {
     let whole = b"abc";
     let mut interner = Interner::new(2);
-    let mut take = |part| interner.intern(part, place_of(whole, part, 0).unwrap(), |place| place.of(whole));
+    let mut take =
+        |part| interner.intern(part, location_of(whole, part, 0).unwrap(), |place| place.of(whole));
     assert!(take(&whole[0..1]).is_ok());
     assert!(take(&whole[1..2]).is_ok());
     assert!(take(&whole[0..1]).is_ok());

@@ -9,7 +9,7 @@ use super::oracle::RequestV2;
 use super::{check, strategies};
 use crate::output::{Full, SliceOutput};
 use crate::remote_write::join::{Scratch, join, join_some, spell};
-use crate::remote_write::{Error, Series, Symbols, Version, split, v2, view_within};
+use crate::remote_write::{RewriteError, Series, Symbols, Version, split, v2, view_within};
 
 fn concatenated(requests: &[RequestV2]) -> Model {
     let mut all = Model::default();
@@ -90,13 +90,13 @@ fn bounds_are_kept() {
     let raw = RequestV2 { symbols, timeseries: vec![series] }.encode_to_vec();
     let mut out = Vec::new();
     let error = join(&[&raw, &raw], &mut Scratch::new(4), &mut out).unwrap_err();
-    assert!(matches!(error, Error::Scratch { .. }), "{error}");
+    assert!(matches!(error, RewriteError::Scratch { .. }), "{error}");
     let mut scratch = Scratch::new(6);
     join(&[&raw, &raw], &mut scratch, &mut out).unwrap();
     for room in 0..out.len() {
         let mut space = vec![0; room];
         let full = join(&[&raw, &raw], &mut scratch, &mut SliceOutput::new(&mut space));
-        assert_eq!(full.unwrap_err(), Error::Full(Full));
+        assert_eq!(full.unwrap_err(), RewriteError::Full(Full));
     }
     assert!(join(&[&raw, &raw], &mut scratch, &mut SliceOutput::new(&mut vec![0; out.len()])).is_ok());
 }

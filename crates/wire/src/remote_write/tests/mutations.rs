@@ -63,13 +63,13 @@ proptest! {
         }
     }
 
-    /// Bytes that never were a request do not panic either, and a fault's text stays short.
+    /// Bytes that never were a request do not panic either, and an error's text stays short.
     #[test]
     fn noise_is_survived(raw in vec(prop_oneof![any::<u8>(), 0u8..0x30], 0..300)) {
         for version in [Version::V1, Version::V2] {
             read_all(version, &raw);
-            if let Err(fault) = check(version, &raw) {
-                prop_assert!(fault.to_string().len() < 500);
+            if let Err(error) = check(version, &raw) {
+                prop_assert!(error.to_string().len() < 500);
             }
         }
     }

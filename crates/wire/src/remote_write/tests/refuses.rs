@@ -25,7 +25,7 @@ fn v1(timeseries: Vec<SeriesV1>) -> Vec<u8> {
 fn refusal(version: Version, raw: &[u8]) -> String {
     check(version, raw)
         .map(|counts| format!("accepted: {counts:?}"))
-        .unwrap_or_else(|fault| fault.to_string())
+        .unwrap_or_else(|error| error.to_string())
 }
 
 #[test]
@@ -255,8 +255,8 @@ fn limits_are_kept() {
         ),
     ];
     for (version, raw, limits, expected) in cases {
-        let fault = ours::check(version, raw, &limits, &mut Symbols::new()).unwrap_err().to_string();
-        assert!(fault.contains(expected), "{fault}");
+        let error = ours::check(version, raw, &limits, &mut Symbols::new()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
     }
     let nameless = v1(vec![series(&[("a", "b")])]);
     let limits = Limits { require_metric_name: false, ..limits() };
@@ -269,22 +269,22 @@ fn excerpts_are_short_and_printable() {
     let long = format!("z\n{}", "y".repeat(100_000));
     let limits = Limits { name_bytes: usize::MAX, value_bytes: usize::MAX, ..Limits::default() };
     let raw = v1(vec![series(&[("__name__", "up"), (&long, ""), ("a", "")])]);
-    let fault = ours::check(Version::V1, &raw, &limits, &mut Symbols::new()).unwrap_err().to_string();
-    assert!(fault.contains("label `a` comes after `z\u{fffd}yyy"), "{fault}");
-    assert!(fault.len() < 250, "{fault}");
+    let error = ours::check(Version::V1, &raw, &limits, &mut Symbols::new()).unwrap_err().to_string();
+    assert!(error.contains("label `a` comes after `z\u{fffd}yyy"), "{error}");
+    assert!(error.len() < 250, "{error}");
 }
 
-/// A fault says which series and which byte also when the structure is broken.
+/// An error says which series and which byte also when the structure is broken.
 #[test]
 fn broken_structure_is_located() {
     let mut raw = v1(vec![series(&[("__name__", "up")]), series(&[("__name__", "down")])]);
     let at = raw.windows(4).position(|window| window == b"down").unwrap();
     raw[at - 1] = 0x7f;
-    let fault = check(Version::V1, &raw).unwrap_err();
-    assert_eq!(fault.series(), Some(1));
-    assert_eq!(fault.offset(), at - 1);
+    let error = check(Version::V1, &raw).unwrap_err();
+    assert_eq!(error.series(), Some(1));
+    assert_eq!(error.offset(), at - 1);
     assert_eq!(
-        fault.to_string(),
+        error.to_string(),
         format!("series 1: byte {}, field 2: a length reaches past the end of the message", at - 1)
     );
 }

@@ -41,7 +41,7 @@ fn fields_of_the_other_version_are_left_out() {
             prost::encoding::bytes::encode(field, &Vec::new(), &mut raw);
         }
         let found = look(version, &raw);
-        assert_eq!((found.counts.items(), found.refused.is_empty()), (0, false), "{found:?}");
+        assert_eq!((found.counts.items(), found.rejected.is_empty()), (0, false), "{found:?}");
         assert!(repaired(version, &raw).is_empty());
     }
 }
@@ -61,7 +61,7 @@ fn labels_come_before_samples() {
     };
     let raw = request(&[samples, labels].concat());
     let found = look(Version::V1, &raw);
-    assert!(found.needs_repair() && found.refused.is_empty(), "{found:?}");
+    assert!(found.needs_repair() && found.rejected.is_empty(), "{found:?}");
     let expected = WriteRequest { timeseries: vec![message], ..WriteRequest::default() };
     assert_eq!(repaired(Version::V1, &raw), expected.encode_to_vec());
 
@@ -75,7 +75,7 @@ fn labels_come_before_samples() {
     let mut raw = RequestV2 { symbols: symbols.clone(), ..RequestV2::default() }.encode_to_vec();
     prost::encoding::bytes::encode(5, &[samples, labels].concat(), &mut raw);
     let found = look(Version::V2, &raw);
-    assert!(found.needs_repair() && found.refused.is_empty(), "{found:?}");
+    assert!(found.needs_repair() && found.rejected.is_empty(), "{found:?}");
     let expected = RequestV2 { symbols, timeseries: vec![message] };
     assert_eq!(RequestV2::decode(&repaired(Version::V2, &raw)[..]).unwrap(), expected);
 }
@@ -90,7 +90,7 @@ proptest! {
         }
         let raw = mixed.encode_to_vec();
         let found = look(Version::V1, &raw);
-        prop_assert!(found.refused.is_empty());
+        prop_assert!(found.rejected.is_empty());
         let repaired = repaired(Version::V1, &raw);
         prop_assert_eq!(check(Version::V1, &repaired).unwrap(), found.counts);
         let decoded = WriteRequest::decode(&repaired[..]).unwrap();
@@ -109,7 +109,7 @@ proptest! {
         }
         let raw = mixed.encode_to_vec();
         let found = look(Version::V2, &raw);
-        prop_assert!(found.refused.is_empty());
+        prop_assert!(found.rejected.is_empty());
         let repaired = repaired(Version::V2, &raw);
         prop_assert_eq!(check(Version::V2, &repaired).unwrap(), found.counts);
         prop_assert_eq!(RequestV2::decode(&repaired[..]).unwrap(), request);
@@ -178,9 +178,13 @@ fn good_neighbours_are_kept() {
         let raw = raw.encode_to_vec();
         let found = look(Version::V1, &raw);
         assert_eq!((found.counts.series, found.counts.samples), (2, 2), "{expected}");
-        let refused = &found.refused;
-        assert_eq!((refused.counts.series, refused.counts.samples, refused.reasons), (1, 1, 1), "{expected}");
-        let reason = refused.faults[0].to_string();
+        let refused = &found.rejected;
+        assert_eq!(
+            (refused.counts.series, refused.counts.samples, refused.error_count),
+            (1, 1, 1),
+            "{expected}"
+        );
+        let reason = refused.errors[0].to_string();
         assert!(reason.starts_with("series 1: ") && reason.contains(expected), "{reason}");
         let decoded = WriteRequest::decode(&repaired(Version::V1, &raw)[..]).unwrap();
         assert_eq!(decoded.timeseries, good, "{expected}");
@@ -193,8 +197,11 @@ fn few_reasons_are_kept() {
     let bad = series(&[("__name__", "up"), ("a", "1"), ("a", "2")]);
     let raw = WriteRequest { timeseries: vec![bad; 1000], metadata: vec![] }.encode_to_vec();
     let found = look(Version::V1, &raw);
-    assert_eq!((found.counts.series, found.refused.counts.samples, found.refused.reasons), (0, 1000, 1000));
-    let text = found.refused.to_string();
+    assert_eq!(
+        (found.counts.series, found.rejected.counts.samples, found.rejected.error_count),
+        (0, 1000, 1000)
+    );
+    let text = found.rejected.to_string();
     assert_eq!(text.lines().count(), 9, "{text}");
     assert!(text.ends_with("and 992 more\n") && text.len() < 2000, "{text}");
     assert!(repaired(Version::V1, &raw).is_empty());
@@ -214,10 +221,10 @@ fn a_broken_symbol_costs_those_that_use_it() {
     let at = raw.windows(2).position(|window| window == b"QQ").unwrap();
     raw[at] = 0xff;
     let found = look(Version::V2, &raw);
-    assert_eq!((found.counts.samples, found.refused.counts.samples), (1, 1));
+    assert_eq!((found.counts.samples, found.rejected.counts.samples), (1, 1));
     assert!(
-        found.refused.faults[0].to_string().contains("a label's value is not valid UTF-8")
-            || found.refused.faults[0].to_string().contains("a label's name is not valid UTF-8")
+        found.rejected.errors[0].to_string().contains("a label's value is not valid UTF-8")
+            || found.rejected.errors[0].to_string().contains("a label's name is not valid UTF-8")
     );
     let decoded = RequestV2::decode(&repaired(Version::V2, &raw)[..]).unwrap();
     assert_eq!(decoded.timeseries, [series(5)]);

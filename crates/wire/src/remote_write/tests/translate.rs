@@ -7,7 +7,7 @@ use super::model::{Model, Series};
 use super::oracle::{MetadataV1, RequestV2, WriteRequest};
 use super::{check, strategies};
 use crate::remote_write::translate::{Dropped, Scratch, to_v1, to_v2};
-use crate::remote_write::{Error, Request, STALE_NAN, Symbols, Version, view};
+use crate::remote_write::{Request, RewriteError, STALE_NAN, Symbols, Version, view};
 
 fn into_v2(raw: &[u8]) -> (Vec<u8>, Dropped) {
     let mut out = Vec::new();
@@ -135,7 +135,7 @@ fn scratch_is_a_bound() {
     let raw = request("up", 2, "up").encode_to_vec();
     for (symbols, families) in [(2, 1), (3, 0)] {
         let error = to_v2(&raw, &mut Scratch::new(symbols, families), &mut Vec::new()).unwrap_err();
-        assert!(matches!(error, Error::Scratch { .. }), "{error}");
+        assert!(matches!(error, RewriteError::Scratch { .. }), "{error}");
     }
     assert!(to_v2(&raw, &mut Scratch::new(3, 1), &mut Vec::new()).is_ok());
 }

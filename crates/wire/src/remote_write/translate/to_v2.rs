@@ -7,9 +7,9 @@ use super::encode::WithStart;
 use super::family::candidates;
 use crate::output::{Full, Output};
 use crate::proto::write::{self, Encode};
-use crate::remote_write::intern::{Interner, Place, place_of};
+use crate::remote_write::intern::{Interner, TextLocation, location_of};
 use crate::remote_write::item::{Exemplar, Label, Metadata};
-use crate::remote_write::rewrite::Error;
+use crate::remote_write::rewrite::RewriteError;
 use crate::remote_write::symbols::SYMBOLS;
 use crate::remote_write::v1;
 use crate::remote_write::v2::field;
@@ -49,9 +49,9 @@ impl Scratch {
 /// histograms, summaries or OpenMetrics add. Of several entries for one family the first counts.
 ///
 /// # Errors
-/// [`Error`]; the output then holds a part that is of no use.
-pub fn to_v2(raw: &[u8], scratch: &mut Scratch, out: &mut impl Output) -> Result<Dropped, Error> {
-    part_to_v2(raw, 0..raw.len(), scratch, out)
+/// [`RewriteError`]; the output then holds a part that is of no use.
+pub fn to_v2(raw: &[u8], scratch: &mut Scratch, out: &mut impl Output) -> Result<Dropped, RewriteError> {
+    range_to_v2(raw, 0..raw.len(), scratch, out)
 }
 
 /// Writes the whole fields of `whole` that are in `part`: their series, with the metadata that any field of `whole` has
@@ -59,12 +59,12 @@ pub fn to_v2(raw: &[u8], scratch: &mut Scratch, out: &mut impl Output) -> Result
 ///
 /// # Errors
 /// As [`to_v2`].
-pub fn part_to_v2(
+pub fn range_to_v2(
     whole: &[u8],
     part: Range<usize>,
     scratch: &mut Scratch,
     out: &mut impl Output,
-) -> Result<Dropped, Error> {
+) -> Result<Dropped, RewriteError> {
     let (raw, part) = (whole, whole.get(part).unwrap_or_default());
     let request = v1::Request::new(part);
     let mut dropped = Dropped::default();
@@ -94,13 +94,13 @@ pub fn part_to_v2(
         let metadata = metadata(raw, &scratch.families, &series).map(|(_, metadata)| metadata);
         let symbols = &scratch.symbols;
         let numbers = Numbers::of(&series, raw, symbols);
-        let written = Series { raw, symbols, series, metadata, part: Part::Samples, numbers: &numbers };
+        let written = Series { raw, symbols, series, metadata, part: SeriesPart::Samples, numbers: &numbers };
         let has_samples = series.samples().next().is_some();
         if has_samples {
             write::message(out, field::TIMESERIES, &written)?;
         }
         if series.histograms().next().is_some() || !(has_samples || is_empty(&series)) {
-            let part = if has_samples { Part::Histograms } else { Part::HistogramsAndExemplars };
+            let part = if has_samples { SeriesPart::Histograms } else { SeriesPart::HistogramsAndExemplars };
             write::message(out, field::TIMESERIES, &Series { part, ..written })?;
         }
     }
@@ -109,15 +109,15 @@ pub fn part_to_v2(
 
 impl Scratch {
     /// Forgets what was before, and finds the metadata of `raw`.
-    fn begin(&mut self, raw: &[u8]) -> Result<(), Error> {
+    fn begin(&mut self, raw: &[u8]) -> Result<(), RewriteError> {
         self.symbols.clear();
         self.families.clear();
         self.matched.clear();
         // The empty symbol comes first, as the specification demands.
-        self.symbols.intern(b"", Place { body: 0, offset: 0, len: 0 }, |_| b"")?;
+        self.symbols.intern(b"", TextLocation { body: 0, offset: 0, len: 0 }, |_| b"")?;
         for message in v1::metadata_messages(raw) {
             let family = v1::metadata(message).unwrap_or_default().family;
-            let place = place_of(raw, message, 0)?;
+            let place = location_of(raw, message, 0)?;
             let (_, first) = self.families.intern(family, place, |place| family_at(raw, place))?;
             if first {
                 self.matched.push(false);
@@ -149,11 +149,11 @@ impl Scratch {
     }
 
     /// Makes sure that `text` is in the table, which is written as it grows.
-    fn symbol(&mut self, raw: &[u8], text: &[u8], out: &mut impl Output) -> Result<(), Error> {
+    fn symbol(&mut self, raw: &[u8], text: &[u8], out: &mut impl Output) -> Result<(), RewriteError> {
         if text.is_empty() {
             return Ok(());
         }
-        let (_, first) = self.symbols.intern(text, place_of(raw, text, 0)?, |place| place.of(raw))?;
+        let (_, first) = self.symbols.intern(text, location_of(raw, text, 0)?, |place| place.of(raw))?;
         if first {
             write::bytes(out, SYMBOLS, text)?;
         }
@@ -167,7 +167,7 @@ fn is_empty(series: &v1::Series<'_>) -> bool {
         && series.exemplars().next().is_none()
 }
 
-fn family_at(raw: &[u8], place: Place) -> &[u8] {
+fn family_at(raw: &[u8], place: TextLocation) -> &[u8] {
     v1::metadata(place.of(raw)).unwrap_or_default().family
 }
 
@@ -178,12 +178,12 @@ fn metadata<'a>(raw: &'a [u8], families: &Interner, series: &v1::Series<'a>) -> 
     }
     let name = series.labels().find(|label| label.name == b"__name__")?.value;
     let number = candidates(name).find_map(|family| families.find(family, |place| family_at(raw, place)))?;
-    Some((number, v1::metadata(families.place(number)?.of(raw))?))
+    Some((number, v1::metadata(families.location(number)?.of(raw))?))
 }
 
 /// Which items of a 1.0 series a 2.0 series takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum SeriesPart {
     /// And the exemplars.
     Samples,
     Histograms,
@@ -224,7 +224,7 @@ struct Series<'a> {
     symbols: &'a Interner,
     series: v1::Series<'a>,
     metadata: Option<Metadata<'a>>,
-    part: Part,
+    part: SeriesPart,
     numbers: &'a Numbers,
 }
 
@@ -262,7 +262,7 @@ fn put_references(numbers: impl Iterator<Item = u32> + Clone, out: &mut impl Out
 impl Encode for Series<'_> {
     fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
         self.put_labels(out)?;
-        if self.part == Part::Samples {
+        if self.part == SeriesPart::Samples {
             for sample in self.series.samples() {
                 write::message(out, field::SAMPLES, &sample)?;
             }
@@ -271,7 +271,7 @@ impl Encode for Series<'_> {
                 write::message(out, field::HISTOGRAMS, &WithStart(histogram, 0))?;
             }
         }
-        if self.part != Part::Histograms {
+        if self.part != SeriesPart::Histograms {
             for exemplar in self.series.exemplars() {
                 write::message(out, field::EXEMPLARS, &ExemplarOf(self, exemplar))?;
             }

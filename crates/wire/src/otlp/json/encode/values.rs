@@ -1,7 +1,7 @@
 //! Lists: of numbers, of messages, of attributes and of values.
 
 use super::scalar::{Scalar, base64, double};
-use super::{DEEPEST, Encoder, Members, Part};
+use super::{DEEPEST, Encoder, Members, StackFrame};
 use crate::json::write as json;
 use crate::otlp::json::schema::{Field, Kind, Message};
 use crate::otlp::{AnyValue, KeyValue};
@@ -45,13 +45,13 @@ impl<'a> Encoder<'a> {
             Members::Values(values) => values.next().map(Member::Value),
         };
         let Some(next) = next else { return out.put(after.as_bytes()) };
-        self.open.push(Part::List { members, is_first: false, after });
+        self.open.push(StackFrame::List { members, is_first: false, after });
         if !is_first {
             out.put(b",")?;
         }
         match next {
             Member::Message(table, body) => {
-                self.open.push(Part::Begin { table, body, before: "{", schema_url: &[], after: "}" });
+                self.open.push(StackFrame::Begin { table, body, before: "{", schema_url: &[], after: "}" });
                 Ok(())
             }
             Member::Value(value) => self.value(out, value, false),
@@ -112,7 +112,7 @@ impl<'a> Encoder<'a> {
                 } else {
                     "]}}"
                 };
-                self.open.push(Part::List {
+                self.open.push(StackFrame::List {
                     members: Members::Values(array.values()),
                     is_first: true,
                     after,
@@ -127,7 +127,11 @@ impl<'a> Encoder<'a> {
                 } else {
                     "]}}"
                 };
-                self.open.push(Part::List { members: Members::Pairs(map.entries()), is_first: true, after });
+                self.open.push(StackFrame::List {
+                    members: Members::Pairs(map.entries()),
+                    is_first: true,
+                    after,
+                });
                 return out.put(if is_plain { b"{" } else { b"[" });
             }
         }

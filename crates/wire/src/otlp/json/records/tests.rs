@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const NOW: u64 = 1_800_000_000_000_000_000;
 
 /// The request that `body` becomes, and what was wrong with it.
-fn translated(layout: Layout, body: &[u8]) -> Result<(ExportLogsServiceRequest, Translated), Fault> {
+fn translated(layout: Layout, body: &[u8]) -> Result<(ExportLogsServiceRequest, Translated), OtlpJsonError> {
     let resource = resource([("service.name", "shop"), ("zone", "")].into_iter());
     let request = Request { layout, resource: &resource, received_ns: NOW };
     let mut out = vec![0; measure(&request, body)?];
@@ -33,7 +33,7 @@ fn translated(layout: Layout, body: &[u8]) -> Result<(ExportLogsServiceRequest, 
 
 fn records(layout: Layout, body: &str) -> Vec<LogRecord> {
     let (decoded, done) = translated(layout, body.as_bytes()).unwrap();
-    assert_eq!((done.refused, done.faults), (0, vec![]), "{body}");
+    assert_eq!((done.refused, done.errors), (0, vec![]), "{body}");
     let [logs] = <[_; 1]>::try_from(decoded.resource_logs).unwrap();
     let attributes = logs.resource.unwrap().attributes;
     let attributes: Vec<_> =
@@ -122,7 +122,7 @@ fn bodies_are_divided_as_their_type_says() {
 
 #[test]
 fn a_bad_record_costs_itself() {
-    for (layout, body, left, fault) in [
+    for (layout, body, left, error) in [
         (
             Layout::Lines,
             "{\"a\":1}\n{\"a\":}\n{}\n",
@@ -144,13 +144,13 @@ fn a_bad_record_costs_itself() {
     ] {
         let (decoded, done) = translated(layout, body.as_bytes()).unwrap();
         assert_eq!(decoded.resource_logs[0].scope_logs[0].log_records.len(), left, "{body}");
-        assert_eq!((done.refused, done.faults.len()), (1, 1), "{body}");
-        assert!(done.faults[0].to_string().starts_with(fault), "{}", done.faults[0]);
+        assert_eq!((done.refused, done.errors.len()), (1, 1), "{body}");
+        assert!(done.errors[0].to_string().starts_with(error), "{}", done.errors[0]);
     }
     let (_, done) = translated(Layout::Text, b"a\nb\xff\nc").unwrap();
-    assert_eq!(done.faults[0].to_string(), "line 2: the text is not valid UTF-8, at byte 3");
+    assert_eq!(done.errors[0].to_string(), "line 2: the text is not valid UTF-8, at byte 3");
     let (_, done) = translated(Layout::Lines, &b"!\n".repeat(9)).unwrap();
-    assert_eq!((done.refused, done.faults.len()), (9, TOLD));
+    assert_eq!((done.refused, done.errors.len()), (9, TOLD));
     for hidden in ["{", "[{}", "[{},", "[{}{}]", "[{}] {}", "{} x", "\u{1}"] {
         assert!(translated(Layout::Objects, hidden.as_bytes()).is_err(), "{hidden}");
     }

@@ -64,7 +64,7 @@ fn metrics_are_read_as_elsewhere() {
 
 fn body_of(value: &str) -> Option<Value> {
     let json = format!(r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{{"body":{value}}}]}}]}}]}}"#);
-    let found = translated(Signal::Logs, &json).unwrap_or_else(|fault| panic!("{value}: {fault}"));
+    let found = translated(Signal::Logs, &json).unwrap_or_else(|error| panic!("{value}: {error}"));
     let mut logs = Logs::decode(&found[..]).unwrap();
     logs.resource_logs.remove(0).scope_logs.remove(0).log_records.remove(0).body.and_then(|body| body.value)
 }
@@ -118,7 +118,7 @@ fn the_check_has_the_last_word_on_depth() {
     let deeper = translated(Signal::Logs, &nested(crate::otlp::MAX_DEPTH + 1)).unwrap();
     assert!(crate::otlp::check(Signal::Logs, &deeper).is_err());
     for depth in [1020, 100_000] {
-        assert_eq!(*translated(Signal::Logs, &nested(depth)).unwrap_err().reason(), Reason::Depth);
+        assert_eq!(*translated(Signal::Logs, &nested(depth)).unwrap_err().kind(), OtlpJsonErrorKind::Depth);
     }
     // Deep invalid values affect only themselves, and ignored fields may be as deep.
     let good = r#"{"body":{"stringValue":"a"}}"#;

@@ -41,7 +41,7 @@ fn encoded(signal: Signal, raw: &[u8], layout: Layout) -> String {
 /// Our own reader's result, as read by prost.
 fn read_back<T: prost::Message + Default>(signal: Signal, json: &str) -> T {
     let mut out = vec![0; max_len(json.as_bytes())];
-    let done = translate(signal, json.as_bytes(), &mut out).unwrap_or_else(|fault| panic!("{fault}\n{json}"));
+    let done = translate(signal, json.as_bytes(), &mut out).unwrap_or_else(|error| panic!("{error}\n{json}"));
     assert_eq!(done.refused, 0, "{json}");
     T::decode(&out[..done.len]).unwrap()
 }

@@ -29,8 +29,8 @@ fn compare(signal: Signal, root: &'static Message, seed: u64) -> Result<Vec<u8>,
     let at = seed as usize % damaged.len();
     damaged[at] = (seed >> 17) as u8;
     let mut out = vec![0; max_len(&damaged)];
-    if let Err(fault) = translate(signal, &damaged, &mut out) {
-        prop_assert!(!matches!(fault.reason(), Reason::Full));
+    if let Err(error) = translate(signal, &damaged, &mut out) {
+        prop_assert!(!matches!(error.kind(), OtlpJsonErrorKind::Full));
     }
     Ok(found)
 }
@@ -70,8 +70,8 @@ proptest! {
         ]), 0..60),
     ) {
         let json = format!("{{\"resourceMetrics\":[{{\"scopeMetrics\":[{{\"metrics\":[{{{}", pieces.concat());
-        if let Err(fault) = translated(Signal::Metrics, &json) {
-            prop_assert!(!matches!(fault.reason(), Reason::Full), "{}", json);
+        if let Err(error) = translated(Signal::Metrics, &json) {
+            prop_assert!(!matches!(error.kind(), OtlpJsonErrorKind::Full), "{}", json);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 fn refused(signal: Signal, json: &str) -> String {
     match translated(signal, json) {
         Ok(found) => panic!("{json} became {found:02x?}"),
-        Err(fault) => fault.to_string(),
+        Err(error) => error.to_string(),
     }
 }
 
@@ -121,8 +121,8 @@ fn what_is_not_json_is_refused() {
 /// Text that is not UTF-8 is refused wherever it is.
 #[test]
 fn what_is_not_utf8_is_refused() {
-    let fault = translate(Signal::Logs, b"{\"a\":\"\xc3\"}", &mut [0; 600]).unwrap_err();
-    assert_eq!(fault.to_string(), "the text is not valid UTF-8, at byte 6");
+    let error = translate(Signal::Logs, b"{\"a\":\"\xc3\"}", &mut [0; 600]).unwrap_err();
+    assert_eq!(error.to_string(), "the text is not valid UTF-8, at byte 6");
 }
 
 /// Profiles are refused in words, and a room that is too small is an error like any other.
@@ -134,8 +134,8 @@ fn what_cannot_be_done_is_said() {
     );
     let json = br#"{"resourceLogs":[{"schemaUrl":"https://example.com"}]}"#;
     for room in 0..23 {
-        let fault = translate(Signal::Logs, json, &mut vec![0; room]).unwrap_err();
-        assert_eq!(*fault.reason(), Reason::Full, "{room}");
+        let error = translate(Signal::Logs, json, &mut vec![0; room]).unwrap_err();
+        assert_eq!(*error.kind(), OtlpJsonErrorKind::Full, "{room}");
     }
 }
 
@@ -144,6 +144,6 @@ fn what_cannot_be_done_is_said() {
 fn paths_are_bounded() {
     let open = r#"{"arrayValue":{"values":["#.repeat(40);
     let json = format!(r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{{"body":{open}"#);
-    let fault = translated(Signal::Logs, &json).unwrap_err();
-    assert!(fault.path().len() < 300 && fault.path().ends_with('…'), "{fault}");
+    let error = translated(Signal::Logs, &json).unwrap_err();
+    assert!(error.path().len() < 300 && error.path().ends_with('…'), "{error}");
 }

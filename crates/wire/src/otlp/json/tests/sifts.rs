@@ -13,7 +13,7 @@ fn traces(spans: &[&str]) -> String {
 #[test]
 fn one_bad_span_does_not_cost_the_others() {
     let expected = translated(Signal::Traces, &traces(&[SPAN, SPAN])).unwrap();
-    for (bad, fault) in [
+    for (bad, error) in [
         (r#"{"name":"a","traceId":"5b8e"}"#, "traceId: 4 hexadecimal digits instead of 32"),
         (r#"{"name":"a","traceId":"zb8efff798038103d269b633813fc60c"}"#, "traceId: `zb8e"),
         (
@@ -36,12 +36,12 @@ fn one_bad_span_does_not_cost_the_others() {
             let (found, done) = sifted(Signal::Traces, &traces(spans)).unwrap();
             assert_eq!(found, expected, "{bad}");
             let refused = spans.iter().filter(|span| **span == bad).count();
-            assert_eq!((done.refused, done.faults.len()), (refused as u64, refused.min(3)));
+            assert_eq!((done.refused, done.errors.len()), (refused as u64, refused.min(3)));
             let at = spans.iter().position(|span| *span == bad).unwrap();
-            let text = done.faults[0].to_string();
+            let text = done.errors[0].to_string();
             let place = format!("resourceSpans[0].scopeSpans[0].spans[{at}]");
             assert!(
-                text.strip_prefix(&place).is_some_and(|rest| rest.trim_start_matches('.').starts_with(fault)),
+                text.strip_prefix(&place).is_some_and(|rest| rest.trim_start_matches('.').starts_with(error)),
                 "{text}"
             );
         }

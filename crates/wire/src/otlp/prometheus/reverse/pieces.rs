@@ -11,7 +11,7 @@ const FOR_POINTS: usize = 8;
 
 /// Where a translation is: series, and values of that series, which are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Place {
+pub struct PiecePosition {
     series: u64,
     values: u64,
 }
@@ -23,7 +23,7 @@ pub struct Pieces<'a> {
     known: Known<'a>,
     /// The series that is begun.
     begun: Option<Begun<'a>>,
-    place: Place,
+    position: PiecePosition,
 }
 
 /// A series, of which some values may be done.
@@ -102,13 +102,18 @@ impl<'a> Begun<'a> {
 
 impl<'a> Pieces<'a> {
     pub(super) fn new(request: Request<'a>) -> Self {
-        Self { rest: request.series(), known: Known::of(request), begun: None, place: Place::default() }
+        Self {
+            rest: request.series(),
+            known: Known::of(request),
+            begun: None,
+            position: PiecePosition::default(),
+        }
     }
 
     /// Where it is.
     #[must_use]
-    pub fn place(&self) -> Place {
-        self.place
+    pub fn position(&self) -> PiecePosition {
+        self.position
     }
 
     /// Whether everything is written, or passed over.
@@ -118,12 +123,12 @@ impl<'a> Pieces<'a> {
     }
 
     /// Goes on to `place`, if that is ahead. What is before it is not counted.
-    pub fn skip_to(&mut self, place: Place) {
-        while self.place.series < place.series && self.begin().is_some() {
+    pub fn skip_to(&mut self, position: PiecePosition) {
+        while self.position.series < position.series && self.begin().is_some() {
             self.end();
         }
-        if self.place.series == place.series && self.begin().is_some() {
-            self.place.values = self.place.values.max(place.values);
+        if self.position.series == position.series && self.begin().is_some() {
+            self.position.values = self.position.values.max(position.values);
         }
     }
 
@@ -131,14 +136,14 @@ impl<'a> Pieces<'a> {
     /// would have gone with it. What it comes by on the way is counted in `done`.
     pub fn pass_over(&mut self, done: &mut Reversed) -> u64 {
         while let Some(begun) = self.begin() {
-            if self.place.values >= begun.count() {
+            if self.position.values >= begun.count() {
                 self.finish(&begun, done);
                 continue;
             }
             let with_it =
-                if begun.with_exemplars() == Some(self.place.values) { begun.exemplars() } else { 0 };
-            self.place.values += 1;
-            if self.place.values == begun.count() {
+                if begun.with_exemplars() == Some(self.position.values) { begun.exemplars() } else { 0 };
+            self.position.values += 1;
+            if self.position.values == begun.count() {
                 self.finish(&begun, done);
             }
             return 1 + with_it;
@@ -210,13 +215,13 @@ impl<'a> Pieces<'a> {
         let mut from = 0;
         for (kind, count) in begun.values {
             let end = from + count;
-            if !out.is_ended() && self.place.values < end {
+            if !out.is_ended() && self.position.values < end {
                 let kind = if kind == Kind::Gauge && about.kind == COUNTER { Kind::Sum } else { kind };
                 self.points(&one, begun, (kind, from), (out, limit), done);
             }
             from = end;
         }
-        if self.place.values == begun.count() {
+        if self.position.values == begun.count() {
             self.finish(begun, done);
         }
     }
@@ -232,7 +237,7 @@ impl<'a> Pieces<'a> {
         done: &mut Reversed,
     ) {
         let (before, with_exemplars) = (out.len(), begun.with_exemplars());
-        let place = &mut self.place.values;
+        let place = &mut self.position.values;
         let from = *place;
         let passed = usize::try_from(from - first).unwrap_or(usize::MAX);
         // Whether to go on after a point.
@@ -278,9 +283,9 @@ impl<'a> Pieces<'a> {
             Ok(())
         });
         if metric.is_err() {
-            self.place.values = from;
+            self.position.values = from;
         }
-        let written = self.place.values - from;
+        let written = self.position.values - from;
         if written == 0 {
             out.back_to(before);
             out.end();
@@ -311,6 +316,6 @@ impl<'a> Pieces<'a> {
 
     fn end(&mut self) {
         self.begun = None;
-        self.place = Place { series: self.place.series + 1, values: 0 };
+        self.position = PiecePosition { series: self.position.series + 1, values: 0 };
     }
 }

@@ -14,7 +14,9 @@ use prost::Message;
 
 use super::found::{self, Value};
 use crate::otlp::prometheus::deltas::Counter;
-use crate::otlp::prometheus::{Deltas, Dropped, Room, Scratch, Settings, Translated, part_to_v1, part_to_v2};
+use crate::otlp::prometheus::{
+    Deltas, Dropped, Scratch, ScratchCapacity, Settings, Translated, points_to_v1, points_to_v2,
+};
 use crate::remote_write::{STALE_NAN, Version};
 
 /// Times of points are in milliseconds here, which is what Prometheus has.
@@ -154,7 +156,7 @@ fn said_in(version: Version, body: &[u8]) -> Vec<(Name, u64, i64, i64)> {
 }
 
 fn scratch() -> Scratch {
-    Scratch::new(Room { symbols: 1_000, symbol_bytes: 64 << 10, ..Room::default() })
+    Scratch::new(ScratchCapacity { symbols: 1_000, symbol_bytes: 64 << 10, ..ScratchCapacity::default() })
 }
 
 fn translate(
@@ -165,8 +167,8 @@ fn translate(
 ) -> (Translated, Vec<(Name, u64, i64, i64)>) {
     let (settings, mut scratch, mut body) = (Settings::default(), scratch(), Vec::new());
     let done = match version {
-        Version::V1 => part_to_v1(raw, points, &settings, &mut scratch, Some(deltas), &mut body),
-        Version::V2 => part_to_v2(raw, points, &settings, &mut scratch, Some(deltas), &mut body),
+        Version::V1 => points_to_v1(raw, points, &settings, &mut scratch, Some(deltas), &mut body),
+        Version::V2 => points_to_v2(raw, points, &settings, &mut scratch, Some(deltas), &mut body),
     };
     (done.unwrap(), said_in(version, &body))
 }

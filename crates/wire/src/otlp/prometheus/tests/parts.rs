@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use prost::Message;
 
 use super::found::{self, Series};
-use crate::otlp::prometheus::{Dropped, Room, Scratch, Settings, part_to_v1, part_to_v2, to_v1};
+use crate::otlp::prometheus::{
+    Dropped, Scratch, ScratchCapacity, Settings, points_to_v1, points_to_v2, to_v1,
+};
 use crate::otlp::tests::strategies;
 use crate::otlp::{Signal, items};
 use crate::remote_write::Version;
@@ -22,7 +24,7 @@ proptest! {
     fn parts_say_together_what_the_whole_says(request in strategies::metrics(), most in 1u64..5) {
         let raw = request.encode_to_vec();
         let settings = Settings::default();
-        let room = Room { symbols: 10_000, symbol_bytes: 1 << 20, ..Room::default() };
+        let room = ScratchCapacity { symbols: 10_000, symbol_bytes: 1 << 20, ..ScratchCapacity::default() };
         let mut scratch = Scratch::new(room);
         let mut body = Vec::new();
         let whole = to_v1(&raw, &settings, &mut scratch, &mut body).unwrap();
@@ -35,8 +37,8 @@ proptest! {
                 let part = from..(from + most).min(points);
                 let mut body = Vec::new();
                 let done = match version {
-                    Version::V1 => part_to_v1(&raw, part.clone(), &settings, &mut scratch, None, &mut body),
-                    Version::V2 => part_to_v2(&raw, part.clone(), &settings, &mut scratch, None, &mut body),
+                    Version::V1 => points_to_v1(&raw, part.clone(), &settings, &mut scratch, None, &mut body),
+                    Version::V2 => points_to_v2(&raw, part.clone(), &settings, &mut scratch, None, &mut body),
                 }.unwrap();
                 prop_assert!(done.dropped.points() <= part.end - part.start);
                 dropped += done.dropped.points();

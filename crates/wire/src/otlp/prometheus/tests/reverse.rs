@@ -15,7 +15,8 @@ use proptest::prelude::*;
 use prost::Message;
 
 use crate::otlp::prometheus::{
-    MOST_BUCKETS, Reversed, Room, Scratch, Settings, from_remote_write, pieces_of_remote_write, to_v2,
+    MOST_BUCKETS, Reversed, Scratch, ScratchCapacity, Settings, from_remote_write, pieces_of_remote_write,
+    to_v2,
 };
 use crate::otlp::{Signal, check};
 use crate::output::Full;
@@ -203,7 +204,7 @@ proptest! {
         let (mut space, mut other) = (vec![0; 1 << 16], vec![0; 1 << 16]);
         while !pieces.is_done() {
             let mut later = pieces_of_remote_write(request);
-            later.skip_to(pieces.place());
+            later.skip_to(pieces.position());
             let done = pieces.write(&mut space, most).unwrap();
             prop_assert_eq!(later.write(&mut other, most).unwrap(), done);
             prop_assert_eq!(&space[..done.bytes], &other[..done.bytes]);
@@ -261,7 +262,7 @@ proptest! {
         let scope = ScopeMetrics { metrics: vec![metric], ..ScopeMetrics::default() };
         let group = ResourceMetrics { scope_metrics: vec![scope], ..ResourceMetrics::default() };
         let raw = ExportMetricsServiceRequest { resource_metrics: vec![group] }.encode_to_vec();
-        let mut scratch = Scratch::new(Room { symbols: 100, symbol_bytes: 1 << 10, ..Room::default() });
+        let mut scratch = Scratch::new(ScratchCapacity { symbols: 100, symbol_bytes: 1 << 10, ..ScratchCapacity::default() });
         let mut body = Vec::new();
         to_v2(&raw, &Settings::default(), &mut scratch, &mut body).unwrap();
         let (done, back) = reversed(Version::V2, &body);

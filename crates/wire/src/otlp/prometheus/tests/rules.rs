@@ -12,10 +12,10 @@ use prost::Message;
 
 use super::found::{self, Series, Value};
 use super::translate;
-use crate::otlp::prometheus::{Dropped, Room, Scratch, Settings, to_v1, to_v2};
+use crate::otlp::prometheus::{Dropped, Scratch, ScratchCapacity, Settings, to_v1, to_v2};
 use crate::otlp::tests::captured;
 use crate::output::{Counter, SliceOutput};
-use crate::remote_write::{Error, STALE_NAN, Version};
+use crate::remote_write::{RewriteError, STALE_NAN, Version};
 
 fn attribute(key: &str, value: &str) -> KeyValue {
     use opentelemetry_proto::tonic::common::v1::{AnyValue, any_value};
@@ -126,16 +126,24 @@ fn what_has_no_room_is_left_out_or_an_error() {
     let point = NumberDataPoint { attributes, value: Some(Of::AsInt(1)), ..NumberDataPoint::default() };
     let raw = request(gauge(point), &[]);
     let settings = Settings::default();
-    for room in [Room { labels: 19, ..Room::default() }, Room { label_bytes: 60, ..Room::default() }] {
+    for room in [
+        ScratchCapacity { labels: 19, ..ScratchCapacity::default() },
+        ScratchCapacity { label_bytes: 60, ..ScratchCapacity::default() },
+    ] {
         let translated = to_v1(&raw, &settings, &mut Scratch::new(room), &mut Counter::default()).unwrap();
         assert_eq!((translated.series, translated.dropped.oversized), (0, 1));
     }
-    let room = Room { symbols: 10, symbol_bytes: 1000, ..Room::default() };
+    let room = ScratchCapacity { symbols: 10, symbol_bytes: 1000, ..ScratchCapacity::default() };
     let error = to_v2(&raw, &settings, &mut Scratch::new(room), &mut Counter::default()).unwrap_err();
-    assert!(matches!(error, Error::Scratch { .. }), "{error}");
+    assert!(matches!(error, RewriteError::Scratch { .. }), "{error}");
     let mut space = [0; 50];
-    let error = to_v1(&raw, &settings, &mut Scratch::new(Room::default()), &mut SliceOutput::new(&mut space));
-    assert!(matches!(error, Err(Error::Full(_))));
+    let error = to_v1(
+        &raw,
+        &settings,
+        &mut Scratch::new(ScratchCapacity::default()),
+        &mut SliceOutput::new(&mut space),
+    );
+    assert!(matches!(error, Err(RewriteError::Full(_))));
 }
 
 /// A number is told from what stands before it, also where that ends in an `e`.

@@ -3,13 +3,13 @@
 use super::{About, Walk, family_of, kind};
 use crate::otlp::attribute::Attributes;
 use crate::otlp::point::{ExponentialPoint, HistogramPoint, NO_RECORDED_VALUE, NumberPoint, SummaryPoint};
-use crate::otlp::prometheus::deltas::{Counter, Key, Refused, Sum};
+use crate::otlp::prometheus::deltas::{Counter, DeltaError, Key, Sum};
 use crate::otlp::prometheus::exemplars::bits_of;
 use crate::otlp::prometheus::labels::Origin;
 use crate::otlp::prometheus::native::Native;
 use crate::otlp::prometheus::target::{ExemplarsOf, Series, Target, Value};
 use crate::otlp::prometheus::{SeriesScratch, Translated, milliseconds};
-use crate::remote_write::{Error, Label, STALE_NAN, Sample};
+use crate::remote_write::{Label, RewriteError, STALE_NAN, Sample};
 
 /// The properties common to every kind of point.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ impl<T: Target> Walk<'_, T> {
         fits
     }
 
-    pub(super) fn number(&mut self, point: &NumberPoint<'_>, about: About<'_>) -> Result<(), Error> {
+    pub(super) fn number(&mut self, point: &NumberPoint<'_>, about: About<'_>) -> Result<(), RewriteError> {
         let mut when = When::new(point.time, point.start_time, point.flags);
         let mut bits = match point.value {
             Some(value) => bits_of(value),
@@ -107,7 +107,11 @@ impl<T: Target> Walk<'_, T> {
         added.inspect_err(|refused| self.done.dropped.refused(*refused)).ok()
     }
 
-    pub(super) fn histogram(&mut self, point: &HistogramPoint<'_>, about: About<'_>) -> Result<(), Error> {
+    pub(super) fn histogram(
+        &mut self,
+        point: &HistogramPoint<'_>,
+        about: About<'_>,
+    ) -> Result<(), RewriteError> {
         if !ascends(point) {
             self.done.dropped.invalid += 1;
             return Ok(());
@@ -162,7 +166,7 @@ impl<T: Target> Walk<'_, T> {
         let added = if deltas.has_room(key, counters) {
             deltas.add(key, Counter::Count, double(point.count), point.start_time, point.time)
         } else {
-            Err(Refused::Full)
+            Err(DeltaError::Full)
         };
         let count = added.inspect_err(|refused| self.done.dropped.refused(*refused)).ok()?;
         Some((key, count))
@@ -181,7 +185,11 @@ impl<T: Target> Walk<'_, T> {
         added.ok().map(|sum| sum.value)
     }
 
-    pub(super) fn exponential(&mut self, point: ExponentialPoint<'_>, about: About<'_>) -> Result<(), Error> {
+    pub(super) fn exponential(
+        &mut self,
+        point: ExponentialPoint<'_>,
+        about: About<'_>,
+    ) -> Result<(), RewriteError> {
         let when = When::new(point.time, point.start_time, point.flags);
         let Some(native) = Native::new(point, when.stale, when.timestamp, when.start_timestamp) else {
             self.done.dropped.scale += 1;
@@ -195,7 +203,7 @@ impl<T: Target> Walk<'_, T> {
         self.put(about, b"", None, Value::Histogram(native), Take::All)
     }
 
-    pub(super) fn summary(&mut self, point: &SummaryPoint<'_>, about: About<'_>) -> Result<(), Error> {
+    pub(super) fn summary(&mut self, point: &SummaryPoint<'_>, about: About<'_>) -> Result<(), RewriteError> {
         if !self.labels(point.attributes()) {
             return Ok(());
         }
@@ -224,7 +232,7 @@ impl<T: Target> Walk<'_, T> {
         more: Option<(&[u8], u64)>,
         value: Value<'_>,
         take: Take,
-    ) -> Result<(), Error> {
+    ) -> Result<(), RewriteError> {
         let SeriesScratch { name, bound, .. } = &mut *self.scratch;
         name.truncate(about.family);
         bound.truncate(0);
@@ -255,7 +263,7 @@ impl<T: Target> Walk<'_, T> {
         more: Option<(&[u8], u64)>,
         value: Value<'_>,
         exemplars: impl ExemplarsOf,
-    ) -> Result<(), Error> {
+    ) -> Result<(), RewriteError> {
         put_series(&mut self.target, self.scratch, about, more, value, exemplars, &mut self.done)
     }
 }
@@ -277,7 +285,7 @@ fn put_series<T: Target>(
     value: Value<'_>,
     exemplars: impl ExemplarsOf,
     done: &mut Translated,
-) -> Result<(), Error> {
+) -> Result<(), RewriteError> {
     let SeriesScratch { labels, name, bound, exemplars: arena, .. } = scratch;
     let more = more.map(|(name, _)| Label { name, value: bound.all() });
     done.series += 1;

@@ -6,7 +6,7 @@ use crate::otlp::prometheus::labels::Origin;
 use crate::otlp::prometheus::target::{Target, Value};
 use crate::otlp::prometheus::text::NoRoom;
 use crate::otlp::prometheus::{SeriesScratch, Settings};
-use crate::remote_write::{Error, Sample};
+use crate::remote_write::{RewriteError, Sample};
 
 impl<T: Target> Walk<'_, T> {
     /// `job`, `instance` and what is promoted become the base of all labels.
@@ -75,7 +75,7 @@ impl<T: Target> Walk<'_, T> {
     }
 
     /// The resource's attributes as a series of its own, if there is a point to date it.
-    pub(super) fn target_info(&mut self, resource: &Resource<'_>) -> Result<(), Error> {
+    pub(super) fn target_info(&mut self, resource: &Resource<'_>) -> Result<(), RewriteError> {
         let Some(timestamp) = self.newest else { return Ok(()) };
         self.scratch.labels.clear();
         let made = self.info_labels(resource);

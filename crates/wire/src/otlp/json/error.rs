@@ -8,18 +8,18 @@ use crate::remote_write::Excerpt;
 
 /// A body was refused: where, and why. Its text is meant for the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault(Box<Place>);
+pub struct OtlpJsonError(Box<Inner>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct Inner {
     path: Box<str>,
     offset: usize,
-    reason: Reason,
+    reason: OtlpJsonErrorKind,
 }
 
 /// Why a body was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Reason {
+pub enum OtlpJsonErrorKind {
     /// Not UTF-8.
     #[error("the text is not valid UTF-8")]
     Utf8,
@@ -27,13 +27,13 @@ pub enum Reason {
     #[error("there is {found} instead of {expected}")]
     Unexpected {
         /// The actual value.
-        found: Found,
+        found: FoundToken,
         /// The required value.
         expected: &'static str,
     },
     /// Bytes behind the request.
     #[error("the request ends before this, and {0} follows")]
-    Trailing(Found),
+    Trailing(FoundToken),
     /// A control character within a string.
     #[error("a string has the control character {0:#04x}, which must be escaped")]
     Control(u8),
@@ -84,14 +84,14 @@ pub enum Reason {
 
 /// The unexpected value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum FoundToken {
     /// Nothing.
     End,
     /// Something that begins with this.
     Byte(u8),
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for FoundToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::End => f.write_str("the end of the body"),
@@ -103,33 +103,33 @@ impl fmt::Display for Found {
     }
 }
 
-/// A fault before it is known which field it is in.
+/// An error before it is known which field it is in.
 #[derive(Debug)]
-pub(super) struct Wrong(Box<(usize, Reason)>);
+pub(super) struct ErrorAtOffset(Box<(usize, OtlpJsonErrorKind)>);
 
 /// The result of reading.
-pub(super) type Read<T> = Result<T, Wrong>;
+pub(super) type ReadResult<T> = Result<T, ErrorAtOffset>;
 
-impl Wrong {
+impl ErrorAtOffset {
     #[cold]
-    pub(super) fn new(offset: usize, reason: Reason) -> Self {
+    pub(super) fn new(offset: usize, reason: OtlpJsonErrorKind) -> Self {
         Self(Box::new((offset, reason)))
     }
 
     /// Whether it is the output that has no room.
     pub(super) fn is_full(&self) -> bool {
-        matches!(*self.0, (_, Reason::Full))
+        matches!(*self.0, (_, OtlpJsonErrorKind::Full))
     }
 
-    /// The fault, in the field at `path`.
+    /// The error, in the field at `path`.
     #[cold]
-    pub(super) fn at(self, path: String) -> Fault {
+    pub(super) fn at(self, path: String) -> OtlpJsonError {
         let (offset, reason) = *self.0;
-        Fault(Box::new(Place { path: path.into(), offset, reason }))
+        OtlpJsonError(Box::new(Inner { path: path.into(), offset, reason }))
     }
 }
 
-impl Fault {
+impl OtlpJsonError {
     /// The field, as in `resourceSpans[0].scopeSpans[0].spans[3].traceId`; empty for the whole body. Only the
     /// beginning, if it is long.
     #[must_use]
@@ -145,22 +145,22 @@ impl Fault {
 
     /// The error.
     #[must_use]
-    pub fn reason(&self) -> &Reason {
+    pub fn kind(&self) -> &OtlpJsonErrorKind {
         &self.0.reason
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for OtlpJsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { path, offset, reason } = &*self.0;
+        let Inner { path, offset, reason } = &*self.0;
         if !path.is_empty() {
             write!(f, "{path}: ")?;
         }
         match reason {
-            Reason::Profiles => write!(f, "{reason}"),
+            OtlpJsonErrorKind::Profiles => write!(f, "{reason}"),
             reason => write!(f, "{reason}, at byte {offset}"),
         }
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for OtlpJsonError {}

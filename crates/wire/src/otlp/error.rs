@@ -10,19 +10,19 @@ use crate::remote_write::Excerpt;
 
 /// A body was refused: where, and why. Its text is meant for the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault(Box<Place>);
+pub struct OtlpError(Box<Inner>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct Inner {
     /// The enclosing messages, innermost first: at most one entry for each level of the schema.
     path: Vec<(&'static str, u64)>,
     offset: usize,
-    reason: Reason,
+    reason: OtlpErrorKind,
 }
 
 /// Why a body was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Reason {
+pub enum OtlpErrorKind {
     /// Not the protobuf message that it should be.
     #[error("{0}")]
     Malformed(Malformed),
@@ -47,7 +47,7 @@ pub enum Reason {
     Twice(&'static str),
 }
 
-impl Fault {
+impl OtlpError {
     /// The enclosing messages, as kind and number among siblings: from the item outwards to the resource.
     #[must_use]
     pub fn path(&self) -> &[(&'static str, u64)] {
@@ -62,13 +62,13 @@ impl Fault {
 
     /// The error.
     #[must_use]
-    pub fn reason(&self) -> &Reason {
+    pub fn kind(&self) -> &OtlpErrorKind {
         &self.0.reason
     }
 
     #[cold]
-    pub(super) fn new(offset: usize, reason: Reason) -> Self {
-        Self(Box::new(Place { path: Vec::new(), offset, reason }))
+    pub(super) fn new(offset: usize, reason: OtlpErrorKind) -> Self {
+        Self(Box::new(Inner { path: Vec::new(), offset, reason }))
     }
 
     /// Says what contains the place that was named so far.
@@ -79,16 +79,16 @@ impl Fault {
     }
 }
 
-impl From<Malformed> for Fault {
+impl From<Malformed> for OtlpError {
     #[cold]
     fn from(malformed: Malformed) -> Self {
-        Self::new(malformed.offset, Reason::Malformed(malformed))
+        Self::new(malformed.offset, OtlpErrorKind::Malformed(malformed))
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for OtlpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { path, offset, reason } = &*self.0;
+        let Inner { path, offset, reason } = &*self.0;
         for (index, (kind, number)) in path.iter().enumerate() {
             let joint = if index == 0 { "" } else { " of " };
             write!(f, "{joint}{kind} {number}")?;
@@ -97,10 +97,10 @@ impl fmt::Display for Fault {
             f.write_str(": ")?;
         }
         match reason {
-            Reason::Malformed(malformed) => write!(f, "{malformed}"),
+            OtlpErrorKind::Malformed(malformed) => write!(f, "{malformed}"),
             reason => write!(f, "{reason}, at byte {offset}"),
         }
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for OtlpError {}

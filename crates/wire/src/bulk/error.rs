@@ -6,20 +6,20 @@ use thiserror::Error;
 
 /// A body that breaks the rules of `_bulk`: nothing of it can be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fault {
+pub struct BulkError {
     line: u64,
-    reason: Reason,
+    kind: BulkErrorKind,
 }
 
 /// Why a body was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Reason {
+pub enum BulkErrorKind {
     /// The last line has no end.
     #[error("the request must be terminated by a newline [\\n]")]
     NotTerminated,
     /// A line is no action.
     #[error("malformed action/metadata line: {0}")]
-    Action(Flaw),
+    Action(LineError),
     /// The body ends behind an action that has a document.
     #[error("there is no document behind the action `{}`", .0.name())]
     NoDocument(Kind),
@@ -27,16 +27,16 @@ pub enum Reason {
 
 /// Where a line is not the JSON that it must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("{what} at byte {at}")]
-pub struct Flaw {
+#[error("{problem} at byte {at}")]
+pub struct LineError {
     /// Where, in bytes from the start of the line.
     pub at: usize,
-    what: &'static str,
+    problem: &'static str,
 }
 
-impl Fault {
-    pub(super) const fn new(line: u64, reason: Reason) -> Fault {
-        Fault { line, reason }
+impl BulkError {
+    pub(super) const fn new(line: u64, reason: BulkErrorKind) -> BulkError {
+        BulkError { line, kind: reason }
     }
 
     /// The number of the line, from 1.
@@ -45,21 +45,21 @@ impl Fault {
     }
 
     /// The error.
-    pub const fn reason(&self) -> Reason {
-        self.reason
+    pub const fn kind(&self) -> BulkErrorKind {
+        self.kind
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for BulkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.reason)
+        write!(f, "line {}: {}", self.line, self.kind)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for BulkError {}
 
-impl Flaw {
-    pub(super) const fn new(at: usize, what: &'static str) -> Flaw {
-        Flaw { at, what }
+impl LineError {
+    pub(super) const fn new(at: usize, problem: &'static str) -> LineError {
+        LineError { at, problem }
     }
 }

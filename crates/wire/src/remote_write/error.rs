@@ -8,18 +8,18 @@ use crate::proto::Malformed;
 
 /// A body was refused: where, and why. Its text is meant for the answer's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault(Box<Place>);
+pub struct RemoteWriteError(Box<Inner>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct Inner {
     series: Option<u64>,
     offset: usize,
-    reason: Reason,
+    reason: RemoteWriteErrorKind,
 }
 
 /// Why a body was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Reason {
+pub enum RemoteWriteErrorKind {
     /// Not the protobuf message that it should be.
     #[error("{0}")]
     Malformed(Malformed),
@@ -36,7 +36,7 @@ pub enum Reason {
     },
     /// A text is not UTF-8.
     #[error("{0} is not valid UTF-8: `{1}`")]
-    Utf8(Subject, Excerpt),
+    Utf8(ErrorSubject, Excerpt),
     /// A label has no name.
     #[error("a label has an empty name (its value is `{value}`)")]
     EmptyName {
@@ -67,7 +67,7 @@ pub enum Reason {
     #[error("{subject} is over the limit: {given} of at most {limit}")]
     Limit {
         /// The limited quantity.
-        subject: Subject,
+        subject: ErrorSubject,
         /// The actual value.
         given: usize,
         /// The limit.
@@ -80,7 +80,7 @@ pub enum Reason {
     #[error("{subject} refers to symbol {reference}, and the table has {symbols}")]
     Reference {
         /// The referring field.
-        subject: Subject,
+        subject: ErrorSubject,
         /// The number of the symbol.
         reference: u64,
         /// How many there are.
@@ -96,7 +96,7 @@ pub enum Reason {
     #[error("a histogram's {side} spans cover {covered} buckets, and {given} are given")]
     Buckets {
         /// On which side of zero.
-        side: Side,
+        side: HistogramSide,
         /// Sum of the spans' lengths.
         covered: u64,
         /// Number of deltas or counts.
@@ -109,7 +109,7 @@ pub enum Reason {
     #[error("a histogram's {side} span {span} has the offset {offset}: it must not be negative")]
     SpanOffset {
         /// On which side of zero.
-        side: Side,
+        side: HistogramSide,
         /// Its number, counted from 1.
         span: u64,
         /// Its offset.
@@ -119,7 +119,7 @@ pub enum Reason {
     #[error("a histogram's {side} bucket {bucket} has a negative count")]
     NegativeBucket {
         /// On which side of zero.
-        side: Side,
+        side: HistogramSide,
         /// Its number, counted from 1.
         bucket: u64,
     },
@@ -141,7 +141,7 @@ pub enum Reason {
 
 /// A side of zero, of a histogram's buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Side {
+pub enum HistogramSide {
     /// Above zero.
     #[error("positive")]
     Positive,
@@ -152,7 +152,7 @@ pub enum Side {
 
 /// The subject of a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Subject {
+pub enum ErrorSubject {
     /// A label's name.
     #[error("a label's name")]
     LabelName,
@@ -205,7 +205,7 @@ impl fmt::Display for Excerpt {
     }
 }
 
-impl Fault {
+impl RemoteWriteError {
     /// The position of the faulty series in the body, counted from 0.
     #[must_use]
     pub fn series(&self) -> Option<u64> {
@@ -220,7 +220,7 @@ impl Fault {
 
     /// The error.
     #[must_use]
-    pub fn reason(&self) -> &Reason {
+    pub fn kind(&self) -> &RemoteWriteErrorKind {
         &self.0.reason
     }
 
@@ -228,15 +228,17 @@ impl Fault {
     #[must_use]
     pub fn is_of_body(&self) -> bool {
         match &self.0.reason {
-            Reason::Malformed(_) | Reason::TooLong(_) | Reason::OtherVersion { .. } => true,
-            Reason::Limit { subject, .. } => *subject == Subject::Symbols,
+            RemoteWriteErrorKind::Malformed(_)
+            | RemoteWriteErrorKind::TooLong(_)
+            | RemoteWriteErrorKind::OtherVersion { .. } => true,
+            RemoteWriteErrorKind::Limit { subject, .. } => *subject == ErrorSubject::Symbols,
             _ => false,
         }
     }
 
     #[cold]
-    pub(super) fn new(offset: usize, reason: Reason) -> Self {
-        Self(Box::new(Place { series: None, offset, reason }))
+    pub(super) fn new(offset: usize, reason: RemoteWriteErrorKind) -> Self {
+        Self(Box::new(Inner { series: None, offset, reason }))
     }
 
     #[cold]
@@ -246,24 +248,24 @@ impl Fault {
     }
 }
 
-impl From<Malformed> for Fault {
+impl From<Malformed> for RemoteWriteError {
     #[cold]
     fn from(malformed: Malformed) -> Self {
-        Self::new(malformed.offset, Reason::Malformed(malformed))
+        Self::new(malformed.offset, RemoteWriteErrorKind::Malformed(malformed))
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for RemoteWriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { series, offset, reason } = &*self.0;
+        let Inner { series, offset, reason } = &*self.0;
         if let Some(series) = series {
             write!(f, "series {series}: ")?;
         }
         match reason {
-            Reason::Malformed(malformed) => write!(f, "{malformed}"),
+            RemoteWriteErrorKind::Malformed(malformed) => write!(f, "{malformed}"),
             reason => write!(f, "{reason} (byte {offset})"),
         }
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for RemoteWriteError {}

@@ -4,26 +4,26 @@ use std::ops::Range;
 
 /// A part of a request: some of its points, counted over all of it; and how far the walk has come.
 #[derive(Debug, Clone)]
-pub(super) struct Part {
-    wanted: Range<u64>,
+pub(super) struct PointRange {
+    requested: Range<u64>,
     next: u64,
 }
 
-impl Part {
+impl PointRange {
     /// Every point.
     pub(super) const WHOLE: Range<u64> = 0..u64::MAX;
 
     pub(super) fn new(wanted: Range<u64>) -> Self {
-        Self { wanted, next: 0 }
+        Self { requested: wanted, next: 0 }
     }
 
     pub(super) fn is_whole(&self) -> bool {
-        self.wanted == Self::WHOLE
+        self.requested == Self::WHOLE
     }
 
     /// Whether nothing that comes is wanted.
     pub(super) fn is_over(&self) -> bool {
-        self.next >= self.wanted.end
+        self.next >= self.requested.end
     }
 
     /// Whether any of the next `points` is wanted.
@@ -35,12 +35,12 @@ impl Part {
     pub(super) fn pass(&mut self, points: u64) -> u64 {
         let from = self.next;
         self.next = from.saturating_add(points);
-        self.next.min(self.wanted.end).saturating_sub(from.max(self.wanted.start))
+        self.next.min(self.requested.end).saturating_sub(from.max(self.requested.start))
     }
 
     /// Whether the point that was passed last is wanted.
     pub(super) fn has_last(&self) -> bool {
-        self.wanted.start < self.next && self.next <= self.wanted.end
+        self.requested.start < self.next && self.next <= self.requested.end
     }
 }
 
@@ -50,14 +50,14 @@ mod tests {
 
     #[test]
     fn what_is_passed_is_wanted_where_the_two_overlap() {
-        let mut part = Part::new(3..7);
+        let mut part = PointRange::new(3..7);
         assert!(!part.reaches(3));
         assert_eq!((part.pass(2), part.has_last()), (0, false));
         assert!(part.reaches(2));
         assert_eq!((part.pass(3), part.has_last()), (2, true));
         assert_eq!((part.pass(2), part.has_last(), part.is_over()), (2, true, true));
         assert_eq!((part.pass(9), part.has_last()), (0, false));
-        let mut whole = Part::new(Part::WHOLE);
+        let mut whole = PointRange::new(PointRange::WHOLE);
         assert_eq!((whole.pass(5), whole.is_whole(), whole.is_over()), (5, true, false));
     }
 }

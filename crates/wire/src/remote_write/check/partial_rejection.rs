@@ -3,45 +3,45 @@
 use std::fmt;
 
 use super::Counts;
-use crate::remote_write::fault::Fault;
+use crate::remote_write::error::RemoteWriteError;
 
 /// The refused parts of a body whose rest is accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Refused {
+pub struct PartialRejection {
     /// How much it is: series that are refused whole, and items, also of series that are refused in part.
     pub counts: Counts,
     /// The first reasons, at most [`FAULTS`](Self::FAULTS).
-    pub faults: Vec<Fault>,
+    pub errors: Vec<RemoteWriteError>,
     /// How many there were.
-    pub reasons: u64,
+    pub error_count: u64,
 }
 
-impl Refused {
+impl PartialRejection {
     /// How many reasons are kept.
-    pub const FAULTS: usize = 8;
+    pub const MAX_ERRORS: usize = 8;
 
     /// Whether nothing is.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.reasons == 0
+        self.error_count == 0
     }
 
-    pub(super) fn note(&mut self, fault: Fault, counts: &Counts) {
+    pub(super) fn record(&mut self, error: RemoteWriteError, counts: &Counts) {
         self.counts.add(counts);
-        self.reasons += 1;
-        if self.faults.len() < Self::FAULTS {
-            self.faults.push(fault);
+        self.error_count += 1;
+        if self.errors.len() < Self::MAX_ERRORS {
+            self.errors.push(error);
         }
     }
 }
 
 /// The reasons, one a line.
-impl fmt::Display for Refused {
+impl fmt::Display for PartialRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for fault in &self.faults {
-            writeln!(f, "{fault}")?;
+        for error in &self.errors {
+            writeln!(f, "{error}")?;
         }
-        match self.reasons.saturating_sub(self.faults.len() as u64) {
+        match self.error_count.saturating_sub(self.errors.len() as u64) {
             0 => Ok(()),
             more => writeln!(f, "and {more} more"),
         }
