@@ -130,7 +130,7 @@ fn script(name: &str) -> PathBuf {
 }
 
 #[test]
-fn what_others_can_reach_is_not_served_without_tls_unless_that_is_said() {
+fn a_public_listener_needs_tls_or_an_explicit_setting() {
     let mut rig = Rig::new(json!({ "listen": { "http": "0.0.0.0:0" } }), None);
     let refused = rig.gateway.refuses_to_start();
     assert_ne!(refused.code, Some(0));
@@ -185,7 +185,7 @@ fn only_who_is_known_may_send_and_the_file_may_change() {
 }
 
 #[test]
-fn who_looks_needs_a_token_where_that_is_asked() {
+fn admin_requests_need_a_token_if_configured() {
     let (secret, line) = token(&["operator"]);
     let mut rig = Rig::new(json!({ "access": { "admin_credentials_file": "credentials" } }), None);
     rig.credentials(&line);

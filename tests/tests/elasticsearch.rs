@@ -119,7 +119,7 @@ fn documents_arrive_once_through_a_restart_and_a_full_queue() {
 /// Documents that OpenSearch does not want are kept with its reason; their neighbours are delivered. What is set up
 /// by `tidegate elasticsearch setup` is there afterwards.
 #[test]
-fn what_is_not_wanted_is_kept_and_templates_are_set_up() {
+fn rejected_documents_are_kept_and_templates_are_installed() {
     let Some(node) = OpenSearch::started(&[]) else { return };
     node.ask("PUT", "/strict", r#"{"mappings":{"dynamic":"strict","properties":{"n":{"type":"integer"}}}}"#);
     let (gateway, _) = gateway(&node, json!({}));

@@ -193,7 +193,7 @@ mod tests {
     /// Every refusal that comes often has an answer in each shape, which is that of its reason, in the space that is
     /// declared for all of them.
     #[test]
-    fn what_is_prepared_is_what_would_be_said() {
+    fn prepared_answers_equal_rendered_ones() {
         let mut bytes = 0;
         for (at, protocol) in AnswerFormat::ALL.into_iter().enumerate() {
             assert_eq!(protocol.index(), at);

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_says_which_setting_to_change() {
+    fn a_plan_that_does_not_fit_names_the_setting_to_change() {
         let mut plan = MemoryPlan::new(32 << 20);
         plan.floor(Share::Egress, 1 << 20);
         plan.declare(connections(1000));

@@ -38,7 +38,7 @@ mod tests {
     use crate::{Bytes, Limits};
 
     #[test]
-    fn what_differs_is_named_by_its_path() {
+    fn differences_are_named_by_their_paths() {
         let old = Config::default();
         assert_eq!(differing(&old, &old), [""; 0]);
         let mut new = old.clone();

@@ -11,7 +11,7 @@ fn loosen(path: &Path, mode: u32) {
 }
 
 #[test]
-fn what_is_created_is_for_its_owner_or_for_the_group_to_read() {
+fn new_files_are_readable_by_owner_or_group_only() {
     let dir = tempfile::tempdir().unwrap();
     for (access, name, folder_mode, file_mode) in
         [(Access::Owner, "a", 0o700, 0o600), (Access::Group, "b", 0o750, 0o640)]
@@ -47,7 +47,7 @@ fn a_link_is_not_followed() {
 }
 
 #[test]
-fn what_others_could_read_is_taken_from_them() {
+fn tightening_removes_access_for_others() {
     let dir = tempfile::tempdir().unwrap();
     let (top, outside) = (dir.path().join("top"), dir.path().join("outside"));
     let (folder, file) = (top.join("folder"), top.join("folder/file"));

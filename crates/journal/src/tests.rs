@@ -76,7 +76,7 @@ fn body(follower: &mut Follower, arena: &Arena) -> Window {
 }
 
 #[test]
-fn what_is_acknowledged_is_followed_in_order_and_bit_for_bit() {
+fn acknowledged_records_are_read_in_order_and_bit_for_bit() {
     let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
     let (journal, recovery) = Journal::open(Settings::new(dir.path())).unwrap();
     assert_eq!(recovery.head, 0);
@@ -261,7 +261,7 @@ fn looking_at_a_journal_changes_nothing_and_says_what_is_wrong() {
 }
 
 #[test]
-fn what_is_declared_is_small_and_grows_with_its_settings() {
+fn declared_memory_is_small_and_grows_with_the_settings() {
     let settings = Settings { queue: 64, followers: 2, ..Settings::new("journal") };
     let bytes =
         |settings: &Settings| settings.overhead().iter().map(|declared| declared.bytes()).sum::<u64>();

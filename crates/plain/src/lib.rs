@@ -64,7 +64,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_a_terminal_obeys_is_escaped_and_nothing_else() {
+    fn control_characters_are_escaped_and_nothing_else() {
         for (text, expected) in [
             ("é ü 漢 👩\u{200d}💻 \\n", "é ü 漢 👩\u{200d}💻 \\n"),
             ("\x1b[2J\x07", "\\u{1b}[2J\\u{7}"),

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_peer_asks_for_counts_when_it_is_longer() {
+    fn a_longer_retry_after_wins() {
         let mut backoff = Backoff::new(30 * MS, 100 * MS);
         let asked = Duration::from_secs(20);
         assert!((asked..=asked.mul_f64(1.1)).contains(&backoff.wait(Some(asked))));

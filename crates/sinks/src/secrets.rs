@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_peer_repeats_is_masked() {
+    fn secrets_in_a_response_are_masked() {
         let said = "no handler for /p?api_key=s3cret&x=1 with Bearer hunter2; s3cret, hunter2, 1";
         assert_eq!(secrets().mask(said.to_owned()), "no handler for /p?*** with ***; ***, ***, 1");
         assert_eq!(secrets().mask("all is well".to_owned()), "all is well");

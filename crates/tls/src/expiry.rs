@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_one_session_is_not_anothers() {
+    fn expiry_of_one_session_does_not_reach_another() {
         let sealed = rustls::crypto::ring::Ticketer::new().unwrap();
         during(&mut ValidUntil(1000), || ());
         let ticket = during(&mut { ValidUntil::NEVER }, || tickets(&sealed, 1).encrypt(b"state").unwrap());

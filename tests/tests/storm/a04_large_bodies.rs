@@ -117,7 +117,7 @@ fn ninety_thousand_series_are_answered() {
 
 /// The largest accepted body is accepted, however many arrive at once.
 #[test]
-fn what_just_fits_is_taken() {
+fn the_largest_accepted_bodies_pass() {
     let _alone = alone();
     // Bodies of 2.0 hold five times as many series, so fewer of them show the same. What is announced is for a body and
     // its compressed form together, which is a fifth of it here.

@@ -37,7 +37,7 @@ async fn send(target: Target, client: usize) -> Answers {
 }
 
 #[test]
-fn what_does_not_end_is_stopped() {
+fn endless_bodies_are_stopped() {
     let _alone = alone();
     // Bodies of more than 2 MiB are too large here, so that a client need not send all that it would.
     let small = json!({ "sources": { "prometheus_remote_write": { "max_body": "2MiB" } } });

@@ -166,7 +166,7 @@ fn the_oldest_is_dropped_where_asked_for() {
 /// Rejections and the quota's drops are counted once each, even if both affect one request; and nothing is refused
 /// while the oldest data may be dropped.
 #[test]
-fn what_is_dropped_twice_is_counted_once() {
+fn items_dropped_twice_are_counted_once() {
     let _alone = alone();
     let settings = json!({ "journal": { "segment": "1MiB", "quota": "4MiB", "when_full": "drop_oldest" } });
     let mut storm = Storm::plan(64 * MIB, 16_000, &settings);

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_gives_up_waiting_takes_no_turn() {
+    async fn an_abandoned_wait_takes_no_turn() {
         let turn = DecodeTurn::come().await;
         {
             let mut waiting = std::pin::pin!(DecodeTurn::come());

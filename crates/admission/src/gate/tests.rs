@@ -106,7 +106,7 @@ async fn the_wait_for_memory_has_an_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_gets_what_becomes_free() {
+async fn a_waiting_request_gets_freed_memory() {
     let rig = rig(1 << 30);
     let held = take_all_but(&rig, 0);
     let asked = Instant::now();
@@ -121,7 +121,7 @@ async fn who_waits_gets_what_becomes_free() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_never_fits_is_refused_at_once_and_for_good() {
+async fn an_oversize_body_is_refused_at_once_without_a_retry_delay() {
     let rig = rig(1 << 30);
     let asked = Instant::now();
     let refused =
@@ -131,7 +131,7 @@ async fn what_never_fits_is_refused_at_once_and_for_good() {
 }
 
 #[tokio::test]
-async fn what_is_durable_is_accepted() {
+async fn appended_batches_are_counted_as_accepted() {
     let rig = rig(1 << 30);
     assert_eq!(rig.gate.head(), Ok(()));
     for _ in 0..10 {
@@ -187,7 +187,7 @@ async fn a_full_journal_is_a_refusal_that_says_to_return_and_ends_by_itself() {
 }
 
 #[tokio::test]
-async fn what_is_larger_than_the_quota_is_refused_for_good() {
+async fn a_batch_larger_than_the_quota_is_refused_without_a_retry_delay() {
     let rig = rig(256 << 10);
     let refused = rig.append(300 << 10).await.err().unwrap();
     assert_eq!((refused.reason, refused.retry_after), (Refusal::TooLarge, None));

@@ -117,7 +117,7 @@ mod tests {
     /// A prepared answer equals the rendered one byte for byte, for every refusal and any number of digits in the
     /// delay.
     #[test]
-    fn what_is_prepared_is_what_would_be_said() {
+    fn prepared_statuses_equal_rendered_ones() {
         for standing in CannedRefusal::ALL {
             for seconds in [0, 1, 9, 10, 99, 100, 127, 128, 300, 9999, 10_000, 16_383] {
                 let refused = Rejection::canned(*standing).retry_after(seconds);
@@ -133,7 +133,7 @@ mod tests {
 
     /// Rare refusals are rendered by the ordinary code.
     #[test]
-    fn what_is_not_prepared_is_said_so() {
+    fn rare_refusals_have_no_prepared_status() {
         let standing = Rejection::canned(CannedRefusal::Memory);
         assert!(ready(&standing).is_none());
         assert!(ready(&standing.clone().retry_after(16_384)).is_none());

@@ -34,7 +34,7 @@ fn growing_keeps_what_is_filled_where_it_is() {
 }
 
 #[test]
-fn what_is_not_paid_for_is_refused() {
+fn a_window_does_not_grow_beyond_its_share() {
     let arena = arena(MIB);
     let mut window = arena.try_window(Share::Ingest, 4096).unwrap();
     let held = arena.try_charge(Share::Ingest, 256 << 10).unwrap();

@@ -37,7 +37,7 @@ fn every_option_is_written_and_a_body_over_several_lines_is_one() {
 
 /// Items for which servers refuse the whole request are refused before they join one.
 #[test]
-fn what_would_spoil_a_request_is_refused() {
+fn items_that_would_fail_a_whole_request_are_refused() {
     let long = "x".repeat(513);
     let revision = Revision::default();
     let refused = |action, target, body: &[u8]| {

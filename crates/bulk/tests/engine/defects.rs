@@ -201,7 +201,7 @@ async fn a_large_body_leaves_nothing_behind() {
 
 /// 9: what was refused kept its block.
 #[tokio::test(start_paused = true)]
-async fn what_is_refused_takes_nothing() {
+async fn a_refused_item_holds_no_memory() {
     let (bulk, driver) = Bulk::new(settings(), arena());
     for _ in 0..2000 {
         assert!(matches!(bulk.index(Target::new("i", "1"), b"not an object"), Err(Refused::Invalid(_))));

@@ -51,7 +51,7 @@ async fn rejections_end_at_the_deadline() {
 
 /// While what was rejected rests, its flight is free, and its caller can take it back.
 #[tokio::test(start_paused = true)]
-async fn what_rests_holds_no_flight_and_can_be_taken_back() {
+async fn an_item_in_backoff_holds_no_flight_and_can_be_withdrawn() {
     let server = Server::scripted([Step::Reject(vec![0, 1], 429)]);
     let one =
         Settings { flights: 1, backoff: (Duration::from_secs(5), Duration::from_secs(5)), ..settings() };

@@ -63,7 +63,7 @@ async fn elements_are_the_servers_own() {
 
 /// An element that is too long to be put together still tells its status; one without memory tells its error's words.
 #[tokio::test(start_paused = true)]
-async fn what_is_not_kept_still_tells_its_status() {
+async fn a_discarded_response_element_still_reports_its_status() {
     let long = format!("{{\"update\":{{\"get\":\"{}\",\"status\":200}}}}", "x".repeat(20_000));
     let server = Server { piece: 999, ..Server::scripted([Step::Text(format!("{{\"items\":[{long}]}}"))]) };
     let body = "{\"update\":{\"_id\":\"a\"}}\n{}\n";

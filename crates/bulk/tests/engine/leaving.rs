@@ -7,7 +7,7 @@ use tidegate_bulk::{List, Settings, Target};
 
 /// A withdrawn item leaves no bytes in the request.
 #[tokio::test(start_paused = true)]
-async fn what_was_taken_back_is_not_in_the_request() {
+async fn a_withdrawn_item_is_not_in_the_request() {
     let server = Server::default();
     driven(settings(), &server, async |bulk, _| {
         let get = |id: u32| bulk.get(Target::new("i", &id.to_string())).unwrap();

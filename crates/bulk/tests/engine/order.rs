@@ -34,7 +34,7 @@ async fn only_items_of_documents_under_way_wait() {
 
 /// An item that was rejected does not follow a later one of the same document that was carried out.
 #[tokio::test(start_paused = true)]
-async fn what_was_overtaken_is_not_sent_again() {
+async fn an_overtaken_item_is_not_retried() {
     let server = Server::scripted([Step::Reject(vec![0, 2], 429)]);
     driven(settings(), &server, async |bulk, _| {
         let index = |id: &'static str, n: u32| {

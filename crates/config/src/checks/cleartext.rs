@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_on_the_machine_or_is_no_credential_is_fine() {
+    fn loopback_urls_and_requests_without_credentials_pass() {
         for host in
             ["127.0.0.1:9200", "localhost", "es.localhost", "[::1]:9200", "[::ffff:127.0.0.1]", "127.8.0.1"]
         {

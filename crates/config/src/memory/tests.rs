@@ -44,7 +44,7 @@ fn of_limit(mib: u64) -> Bytes {
 /// The chosen value leaves the memory that `tidegate plan` reserves for the kernel, and wastes little; a connection
 /// limit above the kernel's memory is not accepted.
 #[test]
-fn what_is_chosen_and_what_the_kernel_needs_fit_the_limit() {
+fn the_budget_and_the_kernels_memory_fit_the_limit() {
     for mib in (48..2048).step_by(7) {
         let text = (mib << 20_u64).to_string();
         let root = machine(&[("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.max", &text)]);

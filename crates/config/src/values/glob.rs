@@ -81,7 +81,7 @@ mod tests {
 
     /// Each refusal says what to do.
     #[test]
-    fn what_matches_no_names_is_refused() {
+    fn patterns_that_match_no_index_are_refused() {
         for good in ["logs-*-*", "{tenant}-*", "*", "a", "x-{tenant}.y", &"a".repeat(255)] {
             assert!(good.parse::<IndexGlob>().is_ok(), "{good}");
         }

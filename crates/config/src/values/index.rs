@@ -192,7 +192,7 @@ mod tests {
 
     /// Each refusal says what to do.
     #[test]
-    fn what_makes_no_names_is_refused() {
+    fn patterns_without_valid_index_names_are_refused() {
         for (pattern, help) in [
             ("", "begin it with"),
             ("{tenant}-logs", "begin it with"),

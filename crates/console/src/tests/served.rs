@@ -218,7 +218,7 @@ fn head_is_get_without_content() {
 
 /// A page that would be too long is cut behind a whole line and says so; JSON is given whole or not at all.
 #[test]
-fn what_is_too_long_is_cut_visibly() {
+fn a_long_page_is_truncated_with_a_note() {
     let mut status = healthy();
     let line = status.memory.declared[0].clone();
     status.memory.declared = vec![line; 10_000];

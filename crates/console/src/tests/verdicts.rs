@@ -16,7 +16,7 @@ fn assert_verdict(status: &Status, state: State, reason: &str) {
 }
 
 #[test]
-fn what_keeps_up_flows() {
+fn sinks_that_keep_up_are_flowing() {
     assert_verdict(&healthy(), State::Flowing, "data is accepted, and every sink keeps up");
     let mut status = healthy();
     status.sinks.truncate(1);
@@ -95,7 +95,7 @@ fn the_worst_sink_is_named() {
 
 /// Each thing that can be used up pushes back, and is named.
 #[test]
-fn what_is_used_up_pushes_back() {
+fn an_exhausted_resource_pushes_back_and_is_named() {
     let reason = "the journal accepts nothing: its quota is used up by records that sinks have not completed yet; \
                   `old`, which is no longer configured, holds back 12,000 items: \
                   `tidegate journal forget old` drops them; \
@@ -127,7 +127,7 @@ fn what_is_used_up_pushes_back() {
 }
 
 #[test]
-fn who_was_told_to_stop_stops() {
+fn a_gateway_that_shuts_down_is_stopping() {
     let mut status = behind();
     status.stopping = true;
     let verdict = Verdict::of(&status);

@@ -90,7 +90,7 @@ fn text_is_put_into_its_shape() {
 
 /// A prepared answer equals the rendered reply byte for byte, with every connection option and every delay.
 #[test]
-fn what_is_prepared_is_what_would_be_rendered() {
+fn prepared_replies_equal_rendered_ones() {
     fn quoted(out: &mut Vec<u8>, parts: [&[u8]; 3]) {
         out.push(b'"');
         parts.iter().for_each(|part| out.extend_from_slice(part));

@@ -148,7 +148,7 @@ fn bodies_wait_for_their_memory_before_they_are_asked_for() {
 
 /// The codec drains a refused client's bytes only within limits of rate, time and size.
 #[test]
-fn what_is_sent_in_vain_is_read_within_bounds() {
+fn a_refused_body_is_drained_within_bounds() {
     let refused = "POST /small HTTP/1.1\r\nHost: h\r\nContent-Length: 900000000\r\n\r\n";
     let send = |times: u32, bytes: usize| {
         move |client: Client| async move {

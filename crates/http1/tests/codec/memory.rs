@@ -166,7 +166,7 @@ fn chunks_are_paid_for_as_they_arrive() {
 /// Requests sent without waiting for answers are answered in order; where there is no memory to keep what
 /// came ahead, the one after is refused, and neither is lost in silence.
 #[test]
-fn what_comes_ahead_is_kept_or_refused() {
+fn pipelined_requests_are_answered_or_refused() {
     let request = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello";
     let all_at_once = |total: u64| {
         let server = crate::record::server_with(Settings::default(), total);

@@ -8,7 +8,7 @@ const BAD: fn(SyntaxError) -> Refusal = Refusal::Malformed;
 /// Everything that could be read in two ways, or that this server does not offer, is refused with its own
 /// status and reason, and the connection ends: the request behind it is not looked at.
 #[test]
-fn what_could_be_read_in_two_ways_is_refused() {
+fn ambiguous_requests_are_refused() {
     let long_target = format!("GET /{} HTTP/1.1\r\n", "a".repeat(66_000));
     let long_head = format!("GET / HTTP/1.1\r\nHost: h\r\nA: {}\r\n\r\n", "a".repeat(66_000));
     let many_headers = format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(64));
@@ -192,7 +192,7 @@ fn what_could_be_read_in_two_ways_is_refused() {
 
 /// A client that will never send more learns so at once, not when its time is up.
 #[test]
-fn what_can_never_become_a_request_is_refused_early() {
+fn bytes_that_cannot_begin_a_request_are_refused_early() {
     let rows = [
         "GET /\r\n",
         "PRI * HTTP/2.0\r\n",

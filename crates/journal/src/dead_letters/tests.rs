@@ -48,7 +48,7 @@ fn the_bound_holds_and_the_newest_stay() {
 }
 
 #[test]
-fn what_was_sent_is_not_listed_again() {
+fn a_sent_dead_letter_is_not_listed() {
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(read(dir.path(), false).unwrap().count(), 0);
     let letters = DeadLetters::open(dir.path(), DEFAULT_MAX).unwrap();
@@ -68,7 +68,7 @@ fn what_was_sent_is_not_listed_again() {
 
 /// A letter that is refused again stays, whatever is sent after it, until it is sent itself.
 #[test]
-fn what_was_refused_again_is_listed_still() {
+fn a_dead_letter_refused_again_stays_listed() {
     let dir = tempfile::tempdir().unwrap();
     let letters = DeadLetters::open(dir.path(), DEFAULT_MAX).unwrap();
     let letters_left = || read(dir.path(), false).unwrap().map(|letter| letter.id).collect::<Vec<_>>();

@@ -345,7 +345,7 @@ proptest! {
 /// anew, a sink that had opened a segment before anything in it was published, a file that was a segment and
 /// to be written over at once.
 #[test]
-fn what_was_found_before_is_not_found_again() {
+fn seeds_that_once_failed_pass() {
     lives(3349671046615075207, Durability::PageCache, [true, false], 0);
     for (seed, keeper) in [
         (12734097219383216278, false),

@@ -253,7 +253,7 @@ fn a_record_inside_a_body_is_never_taken_for_one() {
 
 /// A refused record gets no number; so an earlier segment may leave records in its file with numbers still to come.
 #[test]
-fn what_an_earlier_segment_left_is_never_taken_for_a_record() {
+fn leftovers_of_an_earlier_segment_are_not_read_as_records() {
     let sample = Sample::fresh();
     let (next, name, _, end) = sample.records.last().unwrap();
     let salt = salt_of(Header::decode(&sample.image["00000000000000000000.seg"]).unwrap().key, 0);

@@ -74,7 +74,7 @@ fn next(follower: &mut Follower) -> Record {
 
 /// A record a second, completed thirty seconds later as a lake does, or at once.
 #[test]
-fn who_keeps_up_is_as_late_as_what_it_holds() {
+fn the_lag_is_the_age_of_the_uncompleted_records() {
     for held in [0, 30] {
         let mut rig = Rig::new();
         let mut follower = rig.journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
@@ -100,7 +100,7 @@ fn who_keeps_up_is_as_late_as_what_it_holds() {
 }
 
 #[test]
-fn what_nobody_has_taken_has_an_age_and_a_restart_does_not_change_it() {
+fn unread_records_keep_their_age_over_a_restart() {
     let mut rig = Rig::new();
     let mut follower = rig.journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
     for _ in 0..600 {

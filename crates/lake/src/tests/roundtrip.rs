@@ -40,7 +40,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn what_comes_out_is_what_came_in(bodies in proptest::collection::vec((any_body(), any::<bool>()), 1..6)) {
+    fn points_read_back_as_they_were_written(bodies in proptest::collection::vec((any_body(), any::<bool>()), 1..6)) {
         let dir = tempfile::tempdir().unwrap();
         let mut writer = writer(dir.path());
         let mut expected = Vec::new();
@@ -96,7 +96,7 @@ fn many_row_groups_lose_nothing() {
 
 /// Items that cannot fit are counted and do not affect the others.
 #[test]
-fn what_does_not_fit_is_dropped_by_reason() {
+fn oversize_rows_are_dropped_by_reason() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = writer(dir.path());
     let huge = body::labels(&[("__name__", "huge"), ("text", &"x".repeat(10 << 20))]);

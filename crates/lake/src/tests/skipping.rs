@@ -59,7 +59,7 @@ fn filters_are_exact() {
 /// Files outside the times asked for, and row groups without the metric, are not even opened or read: here
 /// they could not be.
 #[test]
-fn what_cannot_match_is_not_read() {
+fn files_that_cannot_match_are_not_read() {
     let dir = lake();
     let partition = dir.path().join("v1/metric_points/dt=2023-11-14/hh=22");
     let mut files: Vec<_> = std::fs::read_dir(&partition).unwrap().map(|file| file.unwrap().path()).collect();

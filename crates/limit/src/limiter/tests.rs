@@ -6,7 +6,7 @@ use proptest::prelude::*;
 const NOW: Moment = Moment(1_000_000_000);
 
 #[test]
-fn what_is_dropped_is_given_back() {
+fn a_dropped_permit_returns_its_share() {
     let limiter = Limiter::new(&LimiterSettings {
         concurrency: Some(2),
         in_flight: Some(100),

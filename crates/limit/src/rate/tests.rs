@@ -24,7 +24,7 @@ fn the_burst_passes_at_once_and_then_one_at_a_time() {
 }
 
 #[test]
-fn what_is_larger_than_the_burst_passes_when_nothing_is_owed_and_is_paid_off() {
+fn a_request_larger_than_the_burst_passes_a_full_bucket_and_is_paid_off() {
     let rate = rate(100, 10);
     let mut now = Moment(SECOND);
     assert_eq!(rate.take(now, 1000), Ok(()));

@@ -205,7 +205,7 @@ fn items_are_limited_by_what_the_books_say() {
 /// A decompressed body counts as well as the received bytes: a tenant that has decompressed up to its share is
 /// refused more memory and new requests, while another tenant passes; and all of it is returned.
 #[test]
-fn what_is_decompressed_counts_for_its_tenant() {
+fn decompressed_bytes_count_for_their_tenant() {
     const TOTAL: u64 = 1_000_000;
     let (table, route) = table(LimiterSettings::default(), 8, TenantLimits::default());
     let account = |name: &str| table.tenants().unwrap().account(find(&table, name)).unwrap();
@@ -241,7 +241,7 @@ fn what_is_decompressed_counts_for_its_tenant() {
 
 /// A translation counts for its tenant and not for its rates; refused, it keeps what it had; and all of it comes back.
 #[test]
-fn what_a_body_is_translated_into_counts_for_its_tenant() {
+fn translated_bytes_count_for_their_tenant() {
     let slow =
         LimiterSettings { bytes: Some(PerSecond { rate: 1, burst: 100 }), ..LimiterSettings::default() };
     let (table, route) = table(slow, 8, TenantLimits::default());

@@ -7,7 +7,7 @@ use crate::{Behaviour, OnRefused};
 
 /// Every acknowledged item arrives under its number, however it travels.
 #[test]
-fn what_is_acknowledged_has_arrived() {
+fn acknowledged_items_have_arrived() {
     let sink = OtlpSink::start(Behaviour::Healthy, true).unwrap();
     let mut profile = OtlpProfile { connections: 2, items: 30, requests: 3, ..OtlpProfile::default() };
     for transport in [Transport::Http, Transport::Grpc] {

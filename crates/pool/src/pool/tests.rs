@@ -39,7 +39,7 @@ async fn a_panic_is_its_callers_error_and_the_thread_goes_on() {
 
 /// One at work, one in the queue: the third is not let in before the first has left.
 #[tokio::test]
-async fn what_is_in_the_pool_is_bounded() {
+async fn the_queue_is_bounded() {
     let pool = Pool::start(1, 1).unwrap();
     let (work, begun, end) = held();
     let mut first = pin!(pool.run(work));
@@ -53,7 +53,7 @@ async fn what_is_in_the_pool_is_bounded() {
 }
 
 #[tokio::test]
-async fn what_nobody_waits_for_is_not_begun() {
+async fn abandoned_work_is_not_begun() {
     let pool = Pool::start(1, 2).unwrap();
     let (work, begun, end) = held();
     let mut first = pin!(pool.run(work));

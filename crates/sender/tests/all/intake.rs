@@ -163,7 +163,7 @@ fn metrics_are_sets_of_one_sample() {
 }
 
 #[test]
-fn what_the_server_took_of_a_bad_request_counts_as_sent() {
+fn events_accepted_from_a_bad_request_count_as_sent() {
     let answer = br#"{"accepted": 3, "errors": [{"message": "no", "document": "{}"}]}"#;
     let peer = Peer::scripted([Behaviour::Answer(400, String::new(), answer.to_vec())]);
     let sender = quick(&peer).protocol(Protocol::ElasticApm).start().unwrap();

@@ -65,7 +65,7 @@ async fn growing_counts_too() {
 }
 
 #[tokio::test]
-async fn what_is_given_back_is_heard_of() {
+async fn a_release_wakes_the_waiter() {
     let (_arena, room, _) = rooms();
     let own = room.window(PAGE).await.unwrap();
     let others = room.window(2 * PAGE).await.unwrap();

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_is_remembered_by_ranges_and_by_name_when_there_are_too_many() {
+    fn waiting_documents_are_kept_as_ranges_or_as_a_whole_index() {
         let index: Arc<str> = Arc::from("red");
         let mut share = RecordShare::default();
         (10..20).chain(30..33).for_each(|number| share.wait(&index, number));

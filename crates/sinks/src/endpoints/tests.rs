@@ -47,7 +47,7 @@ async fn one_that_failed_is_tried_by_one_request() {
 }
 
 #[tokio::test]
-async fn what_it_asked_for_holds_although_earlier_requests_succeed() {
+async fn a_retry_after_outlives_the_success_of_earlier_requests() {
     let (mut endpoints, now) = (endpoints(1), Instant::now());
     let (first, second) = (place(&mut endpoints, now).unwrap(), place(&mut endpoints, now).unwrap());
     let failed = now + SECOND;

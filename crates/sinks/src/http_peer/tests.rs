@@ -54,7 +54,7 @@ async fn of_a_long_answer_the_beginning_is_kept() {
 }
 
 #[tokio::test]
-async fn what_is_no_answer_is_an_error() {
+async fn an_invalid_response_is_a_connection_error() {
     for nonsense in [&b""[..], b"SSH-2.0\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"] {
         assert!(matches!(post(nonsense, &[]).await.0, Err(NoAnswer::Connection(_))));
     }

@@ -75,7 +75,7 @@ async fn a_document_that_spoils_the_request_is_found() {
 
 /// After a node answers that a request is too large, it is split, and later requests are smaller from the start.
 #[tokio::test]
-async fn what_a_node_finds_too_large_is_split() {
+async fn a_request_answered_413_is_split() {
     let (mut rig, node) = (Rig::new(PART), Node::new([]).always(Answer::AtMost(100 << 10)));
     for _ in 0..8 {
         rig.put(Encoding::Identity, CREATE, 200, 1000).await;

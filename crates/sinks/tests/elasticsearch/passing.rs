@@ -29,7 +29,7 @@ async fn documents_arrive_once_however_they_came_and_go() {
 /// A record that is longer than a request may be goes in pieces; one that needs more memory than the sink's own goes
 /// with borrowed memory, when nothing else is under way.
 #[tokio::test]
-async fn what_is_too_long_for_a_request_goes_in_pieces() {
+async fn a_record_longer_than_a_request_is_split() {
     for part in [PART, 512 << 10] {
         let (mut rig, node) = (Rig::new(part), Node::new([]));
         rig.put(Encoding::Identity, CREATE, 3, 100).await;
@@ -62,7 +62,7 @@ async fn requests_have_the_headers_that_are_configured() {
 
 /// Items that cannot become documents are counted, and hold up nothing.
 #[tokio::test]
-async fn what_cannot_be_said_is_counted() {
+async fn untranslatable_records_are_counted() {
     let (mut rig, node) = (Rig::new(PART), Node::new([]));
     rig.put(Encoding::Identity, CREATE, 1, 10).await;
     rig.append(meta(Signal::Profiles, Protocol::Otlp), b"abc").await;
@@ -73,7 +73,7 @@ async fn what_cannot_be_said_is_counted() {
 
 /// Of what is no `_bulk` although it is said to be one, nothing counts as delivered, and its neighbours are.
 #[tokio::test]
-async fn what_is_no_bulk_is_counted() {
+async fn invalid_bulk_bodies_are_counted() {
     for (ids, body, reason) in [
         (true, "{}", Dropped::Damaged),
         (false, "{}", Dropped::Damaged),

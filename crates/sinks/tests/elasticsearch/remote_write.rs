@@ -46,7 +46,7 @@ async fn series_become_documents() {
 
 /// Samples without a name or a value are counted.
 #[tokio::test]
-async fn what_is_no_value_is_counted() {
+async fn samples_without_a_value_are_counted() {
     let (rig, node) = (Rig::new(PART), Node::new([]));
     let label = |name: &[u8], value: &[u8]| field(1, &[field(1, name), field(2, value)].concat());
     let sample = |bits: u64| field(2, &[&[0x09][..], &bits.to_le_bytes(), &[0x10, 0x7f]].concat());

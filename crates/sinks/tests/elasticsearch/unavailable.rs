@@ -91,7 +91,7 @@ async fn many_red_indexes_and_a_restart_lose_nothing() {
 
 /// A document that is too much for a record of its own waits as others do.
 #[tokio::test]
-async fn what_needs_more_memory_than_the_sinks_own_waits_too() {
+async fn documents_with_borrowed_memory_wait_for_their_index_too() {
     let (mut rig, node) = (Rig::new(512 << 10), Node::new([]));
     node.seen().red.insert("red".to_owned());
     rig.put(Encoding::Gzip, &action("red"), 500, 2000).await;

@@ -29,7 +29,7 @@ async fn hasty(listener: TcpListener) {
 }
 
 #[tokio::test]
-async fn what_is_not_read_is_given_back() {
+async fn an_unread_request_returns_its_memory() {
     for padding in [20_000, 200_000] {
         let mut rig = Rig::new(512 << 10);
         let socket = TcpSocket::new_v4().unwrap();

@@ -37,7 +37,7 @@ fn record(number: u64, padding: usize) -> Vec<u8> {
 
 /// A single item, and items of a resource, that fit into no request at all: they go, and what is beside them arrives.
 #[tokio::test]
-async fn what_never_fits_is_dropped_and_nothing_hangs() {
+async fn items_larger_than_memory_are_dropped_without_stalling() {
     for transport in BOTH {
         for compression in COMPRESSIONS {
             let mut rig = Rig::narrow(256 << 10, MOST as u64);
@@ -67,7 +67,7 @@ fn assert_deliverable(protocol: Protocol, signal: Signal, kept: usize, decoded: 
 
 /// Bodies of many items, whose translations have no room beside them.
 #[tokio::test]
-async fn what_is_said_in_otlp_arrives_piece_by_piece() {
+async fn large_translated_bodies_arrive_in_pieces() {
     let metadata = r#"{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}}}}"#;
     let event = |number: usize| match number % 3 {
         0 => format!(r#"{{"log":{{"message":"event {number}","log":{{"level":"info"}}}}}}"#),

@@ -114,7 +114,7 @@ async fn a_sink_gets_of_a_body_the_signals_that_it_takes() {
 
 /// A stop in the middle of a body of several signals: afterwards the books are exact, too.
 #[tokio::test]
-async fn what_passes_a_sink_by_outlives_a_restart() {
+async fn skipped_items_survive_a_restart() {
     let mut rig = Rig::new(PART);
     rig.signals = [Signal::Traces].into_iter().collect();
     let peer = Peer::new();

@@ -308,7 +308,7 @@ async fn a_stalled_receiver_costs_no_more_than_the_part() {
 
 /// A record for which there is as much memory as [`Http::need`] says is delivered, item by item, whatever it holds.
 #[tokio::test]
-async fn what_is_accepted_is_delivered() {
+async fn accepted_otlp_is_delivered() {
     let times = |part: &[u8], len: usize| part.repeat(len / part.len());
     let log = |item: Vec<u8>| {
         let (mut scope, mut group, mut request) = (vec![], vec![], vec![]);
@@ -380,7 +380,7 @@ async fn a_restart_sends_what_was_not_answered() {
 
 /// The same of what is translated first.
 #[tokio::test]
-async fn what_is_translated_is_delivered() {
+async fn translated_records_are_delivered() {
     let names = |count, each: fn(usize) -> String| (0..count).map(each).collect::<Vec<_>>().join(",");
     let fields = names(12_000, |number| format!("\"{number:x}\":1"));
     let document = format!("{{\"create\":{{}}}}\n{{{fields}}}\n");

@@ -45,7 +45,7 @@ async fn a_stalled_peer_costs_no_more_than_the_part() {
 
 /// A body that is larger than the part is borrowed for, and not held over a wait.
 #[tokio::test]
-async fn what_was_borrowed_is_given_back_over_a_wait() {
+async fn borrowed_memory_is_returned_during_a_wait() {
     let ways = [
         (Encoding::Identity, Compression::None),
         (Encoding::Identity, Compression::Zstd(1)),

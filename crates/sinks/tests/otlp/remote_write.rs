@@ -76,7 +76,7 @@ async fn large_records_are_cut_and_borrow() {
 
 /// A histogram of floats has no form in OTLP.
 #[tokio::test]
-async fn what_otlp_cannot_say_is_counted() {
+async fn histograms_without_an_otlp_form_are_counted() {
     let rig = Rig::new(PART);
     let peer = OtlpSink::start(Behaviour::Healthy, true).unwrap();
     // One series "m" with a histogram whose count is a double, and one sample.

@@ -8,7 +8,7 @@ use tidegate_sinks::OtlpSettings;
 
 /// Requests are settled in any order, and that is what a restart remembers.
 #[tokio::test]
-async fn what_was_answered_out_of_order_is_not_sent_again() {
+async fn requests_answered_out_of_order_are_not_resent() {
     let each = BOTH.map(|transport| async move {
         let mut rig = Rig::new(PART);
         let peer = Peer::new();

@@ -74,7 +74,7 @@ proptest! {
 
 /// Without the setting nothing is said.
 #[tokio::test]
-async fn where_it_is_not_asked_for_nothing_is_said() {
+async fn without_the_setting_no_tenant_header_is_sent() {
     let mut rig = Rig::new(PART);
     let peer = Peer::new();
     rig.tenant = Tenant::new("a").unwrap();

@@ -340,7 +340,7 @@ async fn a_lake_gets_of_a_body_the_signals_that_it_takes() {
 
 /// A crash after the commit and before the cursor moves: what passed the lake by is booked as that, too.
 #[tokio::test]
-async fn what_passes_a_lake_by_outlives_a_crash() {
+async fn skipped_items_survive_a_crash() {
     let mut rig = Rig::new(1, 1 << 20);
     let signals = [Signal::Logs].into_iter().collect();
     rig.signals = signals;

@@ -131,7 +131,7 @@ async fn a_record_that_never_fits_into_memory_is_dropped_instead_of_stalling() {
 
 /// Records of another protocol are counted as such.
 #[tokio::test]
-async fn what_is_of_another_protocol_is_dropped_with_the_reason() {
+async fn records_of_another_protocol_are_dropped_with_the_reason() {
     let mut rig = Rig::new(10, 256 << 10);
     let peer = peer(Behaviour::Healthy);
     rig.put(Version::V1, 0..10, 1).await;

@@ -8,7 +8,7 @@ use tidegate_load::remote_write::Version;
 
 /// A sink that gives way when the quota is full, with a request on its way while records are taken from it.
 #[tokio::test]
-async fn what_the_quota_takes_is_counted_while_it_happens() {
+async fn records_dropped_by_the_quota_are_counted_at_once() {
     let mut rig = Rig::new(100, 256 << 10).with_quota(128 << 10, WhenFull::DropOldest);
     let peer = peer(Behaviour::Stall);
     rig.put(Version::V1, 0..100, 1).await;

@@ -37,7 +37,7 @@ async fn a_stalled_peer_costs_no_more_than_the_part() {
 
 /// Large bodies are borrowed for, one sink at a time, and given back while the peer is waited for.
 #[tokio::test]
-async fn what_was_borrowed_is_given_back_over_a_wait() {
+async fn borrowed_memory_is_returned_during_a_wait() {
     for version in [Version::V1, Version::V2] {
         let part = 256 << 10;
         let mut rig = Rig::new(3000, part);

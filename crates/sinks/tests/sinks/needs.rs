@@ -101,7 +101,7 @@ fn wide_histogram() -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_is_accepted_is_delivered() {
+async fn accepted_bodies_are_delivered() {
     let bodies = [
         ("tiny symbols", Version::V2, tiny_symbols()),
         ("a repeated symbol", Version::V2, repeated_symbol()),

@@ -137,7 +137,7 @@ async fn a_record_over_the_limits_is_cut() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_said_is_dropped_and_the_rest_arrives() {
+async fn untranslatable_metrics_are_dropped_and_the_rest_arrives() {
     let rig = Rig::new(1, 1 << 20);
     let peer = peer(Behaviour::Healthy);
     let (delta, cumulative) = (sum(1), sum(2));

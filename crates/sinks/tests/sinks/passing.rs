@@ -34,7 +34,7 @@ async fn joined_bodies_arrive_whole_and_in_order() {
 }
 
 #[tokio::test]
-async fn what_came_one_by_one_goes_on_without_waiting_for_more() {
+async fn single_records_are_sent_without_waiting_for_more() {
     let mut rig = Rig::new(10, 1 << 20);
     let peer = peer(Behaviour::Healthy);
     let (sink, stopper) = rig.sink(settings(&peer));

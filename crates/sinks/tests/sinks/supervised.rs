@@ -79,7 +79,7 @@ async fn a_sink_that_panics_in_the_middle_of_a_request_goes_on() {
 
 /// An end that nobody ordered is a failure too, and so is a start that fails; the waits become longer.
 #[tokio::test(start_paused = true)]
-async fn what_ends_by_itself_or_does_not_start_is_tried_again() {
+async fn a_sink_that_ends_or_fails_to_start_is_restarted() {
     let rig = Rig::new(1, 1 << 20);
     let (stopper, stop) = StopSender::new();
     let (starts, health) = (Cell::new(0), rig.health.clone());

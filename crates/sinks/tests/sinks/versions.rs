@@ -52,7 +52,7 @@ async fn a_success_without_written_headers_is_taken_for_415() {
 
 /// Metadata of families without a series has no place in 2.0; the books say so.
 #[tokio::test]
-async fn what_a_version_cannot_say_is_counted() {
+async fn metadata_without_a_series_is_counted_in_2_0() {
     use tidegate_ledger::Dropped;
     let mut rig = Rig::new(10, 1 << 20);
     let peer = peer(Behaviour::Healthy);

@@ -115,7 +115,7 @@ pub(crate) async fn sent(
 
 /// A success that says less than was sent is a success for what it says.
 #[tokio::test]
-async fn what_was_not_written_is_not_delivered() {
+async fn unwritten_samples_do_not_count_as_delivered() {
     let mut rig = Rig::new(100, 1 << 20);
     rig.put(load::Version::V2, 0..100, 1).await;
     let all = 100;

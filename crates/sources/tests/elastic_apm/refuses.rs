@@ -39,7 +39,7 @@ async fn wrong_requests_are_answered_as_apm_server_does() {
 /// Oversize requests are answered 413, as received or decompressed; a bomb is decompressed no further than a
 /// plausible expansion.
 #[tokio::test]
-async fn what_is_too_large_is_refused() {
+async fn oversize_requests_are_answered_413() {
     let rig = Rig::new();
     let line = format!("{{\"log\":{{\"message\":\"{}\"}}}}\n", "x".repeat(200 << 10));
     let large = METADATA.to_owned() + &line.repeat(MAX_BODY / line.len() + 1);

@@ -67,7 +67,7 @@ async fn a_body_is_kept_as_it_came_and_answered_item_by_item() {
 
 /// URL parameters are written into the actions that lack them.
 #[tokio::test]
-async fn what_the_address_says_is_kept_with_the_items() {
+async fn url_parameters_are_stored_in_the_actions() {
     let rig = unrestricted();
     let body = b"{\"create\":{}}\n{}\n{\"index\":{\"_index\":\"b\",\"pipeline\":\"q\"}}\n{}\n";
     let path = "/elasticsearch/%3Clogs-%7Bnow%7D%3E/_bulk/?pipeline=p%20%22&require_alias";

@@ -65,7 +65,7 @@ async fn clients_find_what_they_look_for() {
 
 /// Existence checks and setup requests succeed, so that clients proceed.
 #[tokio::test]
-async fn what_is_set_up_is_acknowledged() {
+async fn setup_requests_are_acknowledged() {
     for path in ["/", "/logs", "/_index_template/x", "/_template/x", "/_alias/x"] {
         let rig = Rig::new();
         let request = format!("HEAD /elasticsearch{path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");

@@ -165,7 +165,7 @@ async fn a_large_body_goes_in_pieces() {
 
 /// Items that are not to be sent have their errors in their places; and `filter_path` leaves what it names.
 #[tokio::test]
-async fn what_is_not_sent_is_answered_in_its_place() {
+async fn unsent_items_have_errors_in_their_places() {
     let body = b"{\"index\":{}}\n{\"a\":1}\n{\"index\":{}}\nno json\n{\"delete\":{\"_id\":\"x\"}}\n{\"index\":{\"_index\":\".secret\"}}\n{}\n\
                  {\"create\":{}}\n{\"b\":\"poison\"}\n";
     let (rig, _, driver) = ruled(small(), BulkActions::default(), 1 << 30);
@@ -285,7 +285,7 @@ async fn without_room_requests_are_refused() {
 
 /// A destination that refuses the gateway, or has no room until the deadline, is told from one that answers.
 #[tokio::test]
-async fn what_the_destination_says_as_a_whole_is_said() {
+async fn a_failure_of_the_whole_destination_is_reported() {
     for (status, wanted, reason) in
         [(401, 503, Refusal::Destination), (503, 429, Refusal::Concurrency), (500, 503, Refusal::Destination)]
     {

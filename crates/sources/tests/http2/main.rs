@@ -145,7 +145,7 @@ async fn a_body_that_is_too_long_is_refused() {
 
 /// A client that waits for `100 Continue` is told to go on.
 #[tokio::test]
-async fn who_waits_to_be_told_to_go_on_is_told() {
+async fn a_client_that_expects_100_continue_gets_it() {
     let rig = Rig::new();
     let request = http::Request::post("http://test/intake/v2/events").header(NDJSON.0, NDJSON.1);
     let request = request.header("expect", "100-continue").body(()).unwrap();

@@ -99,7 +99,7 @@ async fn on_clients(mut clients: Vec<Client>, call: impl Fn(&mut Client) + Send 
 }
 
 #[tokio::test]
-async fn what_streams_leave_in_the_codec_is_paid_for_and_let_go() {
+async fn codec_memory_of_streams_is_charged_and_released() {
     // A goodbye is not waited for as long as usual.
     let rig = Rig::with(1 << 30, Settings { write: Duration::from_millis(500), ..settings() });
     rig.serve(async |address| {

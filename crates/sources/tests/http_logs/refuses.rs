@@ -17,7 +17,7 @@ use tidegate_limit::{AdmissionTable, LimiterSettings, Moment, PerSecond, TenantL
 type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, &'a [u8], u16, Refusal, &'a str);
 
 #[tokio::test]
-async fn what_cannot_be_read_is_refused() {
+async fn unreadable_bodies_are_refused() {
     let many: String = (0..65).map(|number| format!("a{number}=b,")).collect();
     let long = format!("a={}", "b".repeat(4 << 10));
     let large = vec![b'x'; MAX_BODY + 1];

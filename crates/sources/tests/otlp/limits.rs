@@ -268,7 +268,7 @@ async fn beyond_a_fair_part_of_what_bodies_become_a_request_is_to_come_again() {
 }
 
 #[tokio::test]
-async fn who_may_not_send_is_told_so_and_not_to_come_again() {
+async fn unauthorized_clients_get_a_final_refusal() {
     let dir = tempfile::tempdir().unwrap();
     let (file, made, other) = (dir.path().join("credentials"), make(None).unwrap(), make(None).unwrap());
     let lines = format!("bearer agents {} tenant=shop\nbearer others {}\n", made.kept, other.kept);

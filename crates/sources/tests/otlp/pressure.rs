@@ -89,7 +89,7 @@ async fn a_message_that_finds_no_window_is_to_come_again_on_the_same_connection(
 }
 
 #[tokio::test]
-async fn who_waits_for_a_window_gets_what_becomes_free() {
+async fn a_call_that_waits_for_a_window_gets_freed_memory() {
     let settings =
         tidegate_http1::Settings { memory_wait: 10 * crate::rig::SECOND, ..crate::rig::settings() };
     let (rig, body) = (Rig::with(1 << 30, settings), message(false, &traces(100, 10_000)));

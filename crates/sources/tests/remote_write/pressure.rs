@@ -107,7 +107,7 @@ async fn a_barred_journal_refuses_before_the_body() {
 
 /// A thread for what may hang (name resolution, say) that hangs holds up no body, however large.
 #[test]
-fn what_hangs_elsewhere_does_not_hold_up_large_bodies() {
+fn a_hanging_blocking_thread_does_not_delay_large_bodies() {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
     let (let_go, hangs) = std::sync::mpsc::sync_channel::<()>(0);

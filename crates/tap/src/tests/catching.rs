@@ -23,7 +23,7 @@ fn a_closed_tap_allocates_nothing() {
 
 /// Neither does an open one for records that it does not want.
 #[test]
-fn what_is_not_wanted_is_not_copied() {
+fn unwanted_records_are_not_copied() {
     let tap = Tap::new(arena());
     let reading = open(&tap, "sink=out&signal=logs&every=1000").unwrap();
     let body = request(otlp::Signal::Traces, 10);
@@ -78,7 +78,7 @@ fn a_full_queue_takes_nothing_more_and_counts_it() {
 
 /// Everything that a look holds, full and being shown, is within what is charged for it.
 #[test]
-fn what_is_charged_is_enough() {
+fn the_charge_covers_all_memory_of_a_reader() {
     let tap = Tap::new(arena());
     let raw = request(otlp::Signal::Traces, 2_000);
     let body = otlp::ContentCoding::Gzip.encode(&raw).unwrap();

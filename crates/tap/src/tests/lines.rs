@@ -204,7 +204,7 @@ fn documents_are_shown() {
 
 /// A record that is too long to be shown is reported with its metadata.
 #[test]
-fn what_is_not_shown_is_said() {
+fn records_too_long_to_show_are_reported_with_their_metadata() {
     let many = shown("", &[otlp(otlp::Signal::Logs, 500)]);
     assert_eq!(many.len(), 201);
     assert_eq!((&many[200]["items"], &many[200]["not_shown"]), (&json!(500), &json!(300)));
@@ -233,7 +233,7 @@ fn what_is_not_shown_is_said() {
 
 /// Lines for which there is no room are counted, and the others are whole.
 #[test]
-fn what_has_no_room_is_counted() {
+fn lines_that_do_not_fit_are_counted() {
     let tap = Tap::new(arena());
     let reading = open(&tap, "").unwrap();
     let (meta, body) = otlp(otlp::Signal::Logs, 100);

@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_busy_sink_has_not_entered_is_not_queued() {
+    fn items_taken_by_a_busy_sink_are_not_queued() {
         let mut books = [SinkBalance {
             name: "up".to_owned(),
             accepted: 100,

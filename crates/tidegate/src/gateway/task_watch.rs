@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_told() {
+    fn an_ended_task_is_reported() {
         let (task, running) = sync_channel::<()>(0);
         let thread = std::thread::spawn(move || running.recv());
         let mut watch = TaskWatch::default();

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_gateway_left_is_replaced() {
+    fn a_stale_socket_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.sock");
         // As after a kill in the middle of a start, too.
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_is_left_alone() {
+    fn foreign_files_and_sockets_are_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.sock");
         let other = UnixListener::bind(&path).unwrap();

@@ -145,7 +145,7 @@ fn hostile_names_are_left_out() {
 }
 
 #[test]
-fn what_is_no_certificate_is_none() {
+fn invalid_certificates_have_no_subject() {
     let good = made(&der(SEQUENCE, &attribute(CN, UTF8, b"a")));
     for end in 0..good.len() {
         assert_eq!(certificate(&good[..end]), None, "{end}");

@@ -139,7 +139,7 @@ async fn half_a_record_holds_a_page() {
 }
 
 #[tokio::test]
-async fn what_is_no_record_and_what_was_tampered_with_ends_the_connection() {
+async fn invalid_and_tampered_records_end_the_connection() {
     for hostile in
         [b"GET / HTTP/1.1\r\n\r\n".to_vec(), vec![23, 3, 3, 0, 40].into_iter().chain([9; 40]).collect()]
     {
@@ -191,7 +191,7 @@ async fn readers_with_small_buffers_and_slow_peers_get_everything() {
 }
 
 #[tokio::test]
-async fn who_the_client_is_reaches_the_service() {
+async fn the_clients_identity_reaches_the_service() {
     let rig = rig(ClientAuth::Optional).await;
     let signed = rig.authority.sign("agent 7", "Acme");
     for (shows, who) in [(Some(&signed), "agent 7"), (None, "nobody")] {

@@ -27,7 +27,7 @@ async fn only_certificates_of_the_authority_let_in() {
 }
 
 #[tokio::test]
-async fn who_speaks_plain_http_gets_the_socket_back() {
+async fn a_plain_http_client_leaves_the_socket_usable() {
     let rig = rig(ClientAuth::None).await;
     let mut client = TcpStream::connect(rig.address).await.unwrap();
     client.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();

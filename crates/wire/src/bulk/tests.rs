@@ -269,7 +269,7 @@ fn nothing_is_allocated() {
 
 /// The accepted part reports its written length, and the length of its largest item.
 #[test]
-fn what_was_taken_is_measured() {
+fn accepted_items_are_measured() {
     let body = b"{\"index\":{}}\n{\"a\":1}\n{\"delete\":{\"_id\":\"12345678901234567890\"}}\n";
     let mut counts = Counts::default();
     for item in items(body) {

@@ -34,7 +34,7 @@ proptest! {
 
     /// Compressed in any pieces, the other implementation reads back what was written.
     #[test]
-    fn what_is_encoded_decodes_elsewhere(raw in texts(), level in 1..=9, piece in 1..4000usize, room in 1..4000usize) {
+    fn gzip_output_decodes_elsewhere(raw in texts(), level in 1..=9, piece in 1..4000usize, room in 1..4000usize) {
         let mut encoder = Encoder::new(level).unwrap();
         let mut body = Vec::new();
         for _ in 0..2 {

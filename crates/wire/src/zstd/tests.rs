@@ -32,7 +32,7 @@ proptest! {
 
     /// Compressed in any pieces, with and without a length, both implementations read back what was written.
     #[test]
-    fn what_is_encoded_decodes_elsewhere(
+    fn zstd_output_decodes_elsewhere(
         raw in texts(),
         level in 1..=4,
         piece in 1..4000usize,

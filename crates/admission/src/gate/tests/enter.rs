@@ -71,7 +71,7 @@ impl Rig {
 }
 
 #[test]
-fn where_nothing_is_limited_nothing_is_held() {
+fn without_limits_a_request_holds_no_permit() {
     let rig = limited(LimiterSettings::default(), false);
     let (passage, _open) = rig.enter(None, Some(1 << 40)).unwrap();
     assert!(passage.0.is_none());
@@ -97,7 +97,7 @@ fn a_limit_is_answered_with_a_time_at_which_it_is_none() {
 }
 
 #[test]
-fn what_is_refused_or_dropped_holds_nothing() {
+fn refused_and_dropped_requests_hold_nothing() {
     let limits =
         LimiterSettings { concurrency: Some(2), in_flight: Some(1000), ..LimiterSettings::default() };
     let rig = limited(limits, true);

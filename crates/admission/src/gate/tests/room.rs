@@ -89,7 +89,7 @@ async fn one_request_of_a_tenant_waits_and_the_others_are_refused() {
 
 /// Memory that a body needs beyond its announced size counts too, and is returned.
 #[tokio::test]
-async fn what_a_body_turns_out_to_become_is_on_the_account() {
+async fn decoded_bytes_count_for_the_tenant() {
     let rig = limited(LimiterSettings::default(), true);
     let (passage, _open) = rig.enter(Some("flood"), Some(400)).unwrap();
     let (beside, _open_too) = rig.enter(Some("flood"), Some(400)).unwrap();
@@ -139,7 +139,7 @@ async fn bodies_that_are_not_light_are_checked_one_at_a_time_on_a_thread() {
 
 /// A request that needs more than both shares together gets no retry delay.
 #[tokio::test(start_paused = true)]
-async fn what_never_fits_beside_the_body_is_refused_at_once_and_for_good() {
+async fn a_decode_larger_than_both_shares_is_refused_without_a_retry_delay() {
     let rig = rig(1 << 30);
     let body = rig.arena.try_window(Share::Ingest, 2 << 20).unwrap();
     let asked = tokio::time::Instant::now();

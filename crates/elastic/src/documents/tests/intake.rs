@@ -87,7 +87,7 @@ fn alike_but_deep(said: &Value, free: &Value) -> bool {
 
 /// An object of more members than are looked at together keeps its first ones, and the others are counted.
 #[test]
-fn what_is_too_much_is_counted() {
+fn members_beyond_the_limit_are_counted() {
     let members: Vec<_> = (0..3000).map(|number| format!("\"k{}\":{number}", number % 2000)).collect();
     let raw = format!(
         "{{\"metadata\":{{\"service\":{{\"name\":\"a\",\"agent\":{{\"name\":\"go\",\"version\":\"1\"}}}}}}}}\n\

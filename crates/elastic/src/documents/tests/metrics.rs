@@ -142,7 +142,7 @@ fn each_kind_of_metric_has_its_value() {
 
 /// Only parts that no field can hold are counted.
 #[test]
-fn what_cannot_be_said_is_counted() {
+fn untranslatable_values_are_counted() {
     let nothing = NumberDataPoint { time_unix_nano: 1, ..NumberDataPoint::default() };
     let gone = NumberDataPoint { flags: 1, ..point(Number::AsInt(1), "eu", 1) };
     let unordered = HistogramDataPoint {

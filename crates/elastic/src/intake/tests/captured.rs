@@ -23,7 +23,7 @@ fn text(attributes: &[KeyValue], name: &str) -> String {
 
 /// Every event becomes what a receiver of OTLP takes, in about the room that was foreseen, without an allocation.
 #[test]
-fn what_agents_send_is_said() {
+fn captured_bodies_become_valid_otlp() {
     for agent in AGENTS {
         for body in [agent.busy, agent.idle] {
             let mut events = 0;

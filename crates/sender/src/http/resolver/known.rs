@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_vanished_writer_holds_leaves_the_last_addresses() {
+    fn a_lock_of_a_vanished_writer_leaves_the_last_addresses() {
         let known = Known::default();
         known.remember("a", &[IpAddr::from([192, 0, 2, 1])]);
         let _writer = known.copies[0].try_lock().unwrap();

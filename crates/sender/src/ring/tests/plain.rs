@@ -71,7 +71,7 @@ fn the_oldest_of_the_least_valuable_class_goes_first() {
 }
 
 #[test]
-fn what_is_less_valuable_than_all_there_is_does_not_get_in() {
+fn an_event_below_all_queued_classes_is_dropped() {
     let ring = ring();
     let len = ring.block_bytes - 10;
     for id in 0..256 {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shared_request_cannot_ask_for_is_refused() {
+    fn parameters_that_a_shared_request_cannot_have_are_refused() {
         let of = |query| can_be_shared(&Request { query, ..Request::default() }).is_ok();
         assert!(of("refresh=true&wait_for_active_shards=1&_source=false"));
         assert!(!of("wait_for_active_shards=all") && !of("_source=true") && !of("_source_includes=a"));

@@ -47,7 +47,7 @@ mod tests {
 
     /// Output stays unchanged while it is referenced, however often the buffers rotate.
     #[test]
-    fn what_is_kept_is_not_written_over() {
+    fn referenced_output_is_not_overwritten() {
         let mut kept = Vec::new();
         for round in 0..2000_u32 {
             let text = round.to_string().repeat(20);

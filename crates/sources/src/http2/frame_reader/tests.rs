@@ -248,7 +248,7 @@ fn padding_longer_than_its_frame_reaches_the_codec() {
 
 /// Without memory the codec gets frames that fit its buffer as it is.
 #[test]
-fn what_is_not_paid_for_comes_to_the_codec_in_short_frames() {
+fn without_memory_the_codec_gets_short_frames() {
     let mut rig = Rig::new();
     let bytes: Vec<u8> = (0..40_000).map(|at: u32| at.to_be_bytes()[3]).collect();
     let frames = bytes.chunks(15_000).flat_map(|piece| frame(DATA, 0, 1, piece));

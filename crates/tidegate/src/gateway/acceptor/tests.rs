@@ -162,7 +162,7 @@ fn open_files_are_a_limit_of_their_own() {
 /// Whoever was let in, turned away for its address, or turned away for want of a place: afterwards each address has
 /// exactly what it had before.
 #[test]
-fn what_a_connection_took_is_given_back_once() {
+fn a_connection_releases_its_slots_once() {
     let rig = Rig::new(3, Some(2));
     let clients = [rig.enters(2), rig.enters(2), rig.enters(3)];
     assert!(rig.refused(2).starts_with("HTTP/1.1 503 "), "its address has as many as it may");

@@ -125,7 +125,7 @@ async fn names_that_are_not_the_gateways_are_not_answered() {
 }
 
 #[tokio::test]
-async fn who_listens_everywhere_is_asked_by_any_address_and_no_other_name() {
+async fn a_wildcard_listener_answers_any_address_and_no_foreign_name() {
     let one = rig("192.0.2.7:4319", &[]).await;
     assert_eq!((one.ask_as("192.0.2.7:4319").await, one.ask_as("192.0.2.8:4319").await), (200, 421));
     for everywhere in ["0.0.0.0:4319", "[::]:4319"] {

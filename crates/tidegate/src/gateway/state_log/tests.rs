@@ -148,7 +148,7 @@ fn a_sink_that_fails_and_works_again_is_told_with_what_it_failed_with() {
 }
 
 #[test]
-fn what_is_dropped_is_told_at_once_and_counted_every_five_minutes() {
+fn drops_are_logged_at_once_and_then_every_five_minutes() {
     let mut watched = Watched::new();
     watched.seen.sinks[0].dropped.insert("rejected", 1000);
     assert_eq!(watched.during(5, |_, _| {}), [], "what was dropped before the start is no news");

@@ -5,7 +5,7 @@ use tidegate_load::elastic_apm::AGENTS;
 
 /// All of each body is accepted, without an allocation.
 #[test]
-fn what_agents_send_is_accepted() {
+fn captured_bodies_are_accepted_without_an_allocation() {
     for agent in AGENTS {
         for body in [agent.busy, agent.idle] {
             let mut counts = None;
@@ -33,7 +33,7 @@ fn what_agents_send_is_accepted() {
 
 /// All of each body is shown as another decoder reads it.
 #[test]
-fn what_agents_send_is_shown() {
+fn captured_events_equal_those_of_another_decoder() {
     for agent in AGENTS {
         for body in [agent.busy, agent.idle] {
             let shown: Vec<_> = events(body.as_bytes())

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_passed_is_wanted_where_the_two_overlap() {
+    fn passing_items_counts_those_within_the_range() {
         let mut part = PointRange::new(3..7);
         assert!(!part.reaches(3));
         assert_eq!((part.pass(2), part.has_last()), (0, false));

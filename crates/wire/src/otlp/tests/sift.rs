@@ -214,7 +214,7 @@ fn items_of_a_bad_resource_are_refused_with_it() {
 
 /// Truncated input has no items that could be counted.
 #[test]
-fn what_is_broken_around_its_items_is_refused_whole() {
+fn a_truncated_request_is_refused_whole() {
     let raw = captured::TRACES;
     for cut in [raw.len() - 1, raw.len() / 2, 5] {
         assert!(sift(Signal::Traces, &mut raw[..cut].to_vec()).is_err());

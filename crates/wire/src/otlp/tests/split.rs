@@ -176,7 +176,7 @@ proptest! {
 }
 
 #[test]
-fn what_fits_is_one_piece_and_not_copied() {
+fn a_request_that_fits_is_one_borrowed_piece() {
     for (signal, raw) in [
         (Signal::Traces, captured::TRACES),
         (Signal::Metrics, captured::METRICS),
@@ -191,7 +191,7 @@ fn what_fits_is_one_piece_and_not_copied() {
 
 /// A resource that is longer than a piece may be is not said once for each of thousands of items.
 #[test]
-fn what_encloses_much_is_said_seldom() {
+fn a_large_resource_is_not_repeated_for_each_item() {
     let attribute = |len: usize| {
         let value = opentelemetry_proto::tonic::common::v1::any_value::Value::StringValue("x".repeat(len));
         opentelemetry_proto::tonic::common::v1::KeyValue {

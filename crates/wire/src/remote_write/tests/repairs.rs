@@ -118,7 +118,7 @@ proptest! {
     /// Whatever is accepted of a damaged body is, once it is repaired, what the strictest receiver accepts, item for item;
     /// and what is accepted and what is refused is all that there was.
     #[test]
-    fn what_is_repaired_is_right(
+    fn a_repaired_body_passes_the_strict_check(
         (version, raw) in strategies::encoded(),
         damages in vec(damage(), 1..4),
     ) {

@@ -159,7 +159,7 @@ fn a_bad_record_costs_itself() {
 
 /// Recursion has a bound, and what is within it is taken.
 #[test]
-fn what_nests_too_deeply_is_refused_by_itself() {
+fn only_the_record_that_nests_too_deeply_is_refused() {
     for (levels, refused) in [(LEVELS, 0), (LEVELS + 1, 1), (3000, 1), (100_000, 1)] {
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
             let deep = format!("{{\"msg\":{}1{}}}\n{{}}", open.repeat(levels), close.repeat(levels));

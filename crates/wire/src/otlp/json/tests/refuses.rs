@@ -76,7 +76,7 @@ fn fields_that_break_a_rule_are_named() {
 
 /// Invalid JSON is refused, in ignored fields as well.
 #[test]
-fn what_is_not_json_is_refused() {
+fn invalid_json_is_refused() {
     let cases = [
         ("", "there is the end of the body instead of an object, at byte 0"),
         ("[]", "there is `[` instead of an object, at byte 0"),
@@ -120,14 +120,14 @@ fn what_is_not_json_is_refused() {
 
 /// Text that is not UTF-8 is refused wherever it is.
 #[test]
-fn what_is_not_utf8_is_refused() {
+fn text_that_is_not_utf8_is_refused() {
     let error = translate(Signal::Logs, b"{\"a\":\"\xc3\"}", &mut [0; 600]).unwrap_err();
     assert_eq!(error.to_string(), "the text is not valid UTF-8, at byte 6");
 }
 
 /// Profiles are refused in words, and a room that is too small is an error like any other.
 #[test]
-fn what_cannot_be_done_is_said() {
+fn profiles_and_a_full_output_are_errors() {
     assert_eq!(
         refused(Signal::Profiles, "{}"),
         "profiles are read as protobuf only: their schema is still in development"

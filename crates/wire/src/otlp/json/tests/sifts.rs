@@ -63,7 +63,7 @@ fn one_bad_point_does_not_cost_the_others() {
 
 /// Errors outside of items leave no item to remove, and invalid JSON has no end.
 #[test]
-fn what_hides_where_an_item_ends_is_refused_whole() {
+fn errors_that_hide_the_end_of_an_item_refuse_the_request() {
     for bad in [r#"{"name":"a"#, r#"{"name":a}"#, r#"{"name":"a"]"#, "{\"name\":\"a\u{1}\"}"] {
         assert!(sifted(Signal::Traces, &traces(&[SPAN, bad, SPAN])).is_err(), "{bad}");
     }

@@ -184,7 +184,7 @@ proptest! {
 
     /// No room is too small to say so.
     #[test]
-    fn what_has_no_room_is_an_error((version, raw) in strategies::encoded(), part in 0.0f64..1.0) {
+    fn a_short_output_is_an_error((version, raw) in strategies::encoded(), part in 0.0f64..1.0) {
         let (done, body) = reversed(version, &raw);
         let mut symbols = Symbols::new();
         let request = view(version, &raw, &mut symbols).unwrap();

@@ -121,7 +121,7 @@ fn delta_sums_are_left_out_and_counted() {
 
 /// Neither labels nor symbols beyond the room make memory grow.
 #[test]
-fn what_has_no_room_is_left_out_or_an_error() {
+fn series_beyond_the_scratch_space_are_dropped_or_an_error() {
     let attributes = (0..20).map(|number| attribute(&format!("a{number}"), "b")).collect();
     let point = NumberDataPoint { attributes, value: Some(Of::AsInt(1)), ..NumberDataPoint::default() };
     let raw = request(gauge(point), &[]);
