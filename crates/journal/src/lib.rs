@@ -27,7 +27,6 @@ mod follower;
 pub mod inspect;
 mod journal;
 mod meta;
-mod overhead;
 mod queue;
 mod receive_times;
 mod record;

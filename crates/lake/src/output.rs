@@ -2,12 +2,11 @@
 
 mod cell;
 mod csv;
-mod json;
-mod table;
 
 use crate::Error;
 use arrow::array::{Array, RecordBatch};
 use cell::CellValue;
+use serde_json::Value;
 use std::io::Write;
 
 /// How rows are written.
@@ -62,7 +61,7 @@ impl<W: Write> Output<W> {
             return Ok(());
         }
         match self.format {
-            Format::Table => table::line(&mut self.out, &self.columns, &self.widths),
+            Format::Table => write_aligned_line(&mut self.out, &self.columns, &self.widths),
             Format::Csv => csv::line(&mut self.out, self.columns.iter().map(String::as_str)),
             Format::Ndjson => Ok(()),
         }
@@ -89,11 +88,11 @@ impl<W: Write> Output<W> {
                     let cells = columns.iter().map(|&column| (column.0, cell(column, row)));
                     if self.is_terminal {
                         let mut line = Vec::new();
-                        json::line(&mut line, cells)?;
+                        write_json_line(&mut line, cells)?;
                         let line = String::from_utf8_lossy(&line);
                         self.out.write_all(tidegate_plain::json(&line).as_bytes())?;
                     } else {
-                        json::line(&mut self.out, cells)?;
+                        write_json_line(&mut self.out, cells)?;
                     }
                 }
             }
@@ -123,7 +122,7 @@ impl<W: Write> Output<W> {
                 }
                 self.begin()?;
                 for row in texts {
-                    table::line(&mut self.out, &row, &self.widths)?;
+                    write_aligned_line(&mut self.out, &row, &self.widths)?;
                 }
             }
         }
@@ -143,6 +142,29 @@ fn nanoseconds_of(column: &str) -> Option<&'static str> {
         "observed_time" => Some("observed_ns"),
         _ => None,
     }
+}
+
+fn write_json_line<'a>(
+    out: &mut impl Write,
+    cells: impl Iterator<Item = (&'a str, CellValue)>,
+) -> std::io::Result<()> {
+    for (place, (name, cell)) in cells.enumerate() {
+        let open = if place == 0 { '{' } else { ',' };
+        write!(out, "{open}{}:{}", Value::from(name), cell.json())?;
+    }
+    out.write_all(b"}\n")
+}
+
+/// Writes fields padded to the widths of their columns. The last one is not padded.
+fn write_aligned_line(out: &mut impl Write, fields: &[String], widths: &[usize]) -> std::io::Result<()> {
+    for (place, (field, &width)) in fields.iter().zip(widths).enumerate() {
+        if place + 1 == fields.len() {
+            write!(out, "{field}")?;
+        } else {
+            write!(out, "{field:width$}  ")?;
+        }
+    }
+    out.write_all(b"\n")
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@
 mod answer;
 mod batching;
 mod json;
-mod need;
 mod outbound_request;
 mod oversize;
 mod peer;
@@ -46,10 +45,14 @@ use outbound_request::OutboundRequest;
 use oversize::SplitRequest;
 use peer::{PREFIX, Peer};
 use std::convert::Infallible;
+use tidegate_arena::GROWTH_STEP;
 use tidegate_journal::{Protocol, Signal};
 
 /// Records that go out together: bodies behind [`PREFIX`].
 type Batch = JoinedBatch<Key>;
+
+/// Windows come in whole steps: the body as it came, decoded, and a piece; and a piece compressed.
+const WORKING: usize = 4 * GROWTH_STEP;
 
 /// The sink, attached to the journal and ready to run.
 pub struct Otlp(Delivery<OtlpProtocol>);
@@ -76,10 +79,22 @@ impl Otlp {
     /// The memory for delivering a record of this protocol and signal; `None` if the sink does not accept it.
     ///
     /// A body is held as it came, decoded, and then decoded beside one piece of what goes out. The largest item (with
-    /// what encloses it) is such a piece alone, and goes uncompressed where there is no room to compress it.
+    /// what encloses it) is such a piece alone, and goes uncompressed where there is no room to compress it. The factors
+    /// are those of the worst possible item, as tests beside the translations prove: JSON of empty names with the longest
+    /// prefix, buckets that grow from one byte to ten.
     #[must_use]
     pub fn need(protocol: Protocol, signal: Signal) -> Option<Need> {
-        need::of(protocol, signal)
+        let (more, factor) = match (protocol, signal) {
+            // They cannot be cut, and are sent from where they were decoded.
+            (Protocol::Otlp, Signal::Profiles) => (0, 0),
+            (Protocol::Otlp, Signal::Traces | Signal::Logs | Signal::Metrics) => (0, 1),
+            // Buckets between others, of which there is nothing in the body.
+            (Protocol::RemoteWrite1 | Protocol::RemoteWrite2, Signal::Metrics) => (GROWTH_STEP, 12),
+            (Protocol::Intake, _) => (GROWTH_STEP / 8, 10),
+            (Protocol::Bulk, _) => (GROWTH_STEP / 8, 6),
+            _ => return None,
+        };
+        Some(Need { working: WORKING + more, factor })
     }
 
     /// Attaches the sink to the journal.

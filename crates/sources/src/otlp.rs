@@ -4,7 +4,6 @@
 //! it came. Where single items are bad it is the request without them, and `partial_success` says so; otherwise that
 //! is not set.
 
-mod json;
 mod request_head;
 
 pub(crate) use request_head::{BodyFormat, SERVICES, encoding_of, encoding_over_http};
@@ -17,7 +16,7 @@ use std::future::ready;
 use std::sync::Arc;
 use tidegate_admission::otlp::{Media, PartialSuccess};
 use tidegate_admission::{AnswerFormat as Answered, DecodeBuffer, Gate, Permit, Rejection, Size, answer};
-use tidegate_arena::{Arena, Share};
+use tidegate_arena::{Arena, ChargeError, Share};
 use tidegate_http1::{Body, Content, Head, Reply};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol, Tenant};
 use tidegate_ledger as ledger;
@@ -231,9 +230,9 @@ impl Otlp {
         let malformed = Rejection::malformed;
         let Some(room) = room else {
             let json = body.bytes();
-            let beside = json::ReservedBytes { ingest: body.window.charged(), decode: 0 };
+            let beside = ReservedBytes { ingest: body.window.charged(), decode: 0 };
             let mut window = None;
-            json::reserve(gate, signal, json, beside, |bytes| {
+            reserve_protobuf(gate, signal, json, beside, |bytes| {
                 self.arena.try_window(Share::Ingest, bytes).map(|taken| window = Some(taken))
             })?;
             let Some(mut window) = window else { return Err(gate.no_memory()) };
@@ -246,8 +245,8 @@ impl Otlp {
         // The received body is no longer needed, so its window is free.
         let Received { window, range } = body;
         window.clear();
-        let beside = json::ReservedBytes { ingest: 0, decode: room.charged() };
-        json::reserve(gate, signal, room, beside, |bytes| window.try_reserve(bytes))?;
+        let beside = ReservedBytes { ingest: 0, decode: room.charged() };
+        reserve_protobuf(gate, signal, room, beside, |bytes| window.try_reserve(bytes))?;
         let done = otlp::json::translate(signal, room, window.spare_mut()).map_err(malformed)?;
         window.advance(done.len);
         *range = 0..done.len;
@@ -346,4 +345,30 @@ fn sift(
     };
     bad.note(sifted.refused, sifted.errors);
     Ok((sifted.counts, sifted.len))
+}
+
+/// A request's memory while its JSON is translated: of the bodies' share, and of the decode share.
+#[derive(Clone, Copy)]
+struct ReservedBytes {
+    ingest: usize,
+    decode: usize,
+}
+
+/// Reserves the memory in which `json` is translated into protobuf.
+///
+/// Holding the body, and perhaps decode memory, it does not wait for that. Where as much as JSON can become is not
+/// free, or would be much, it is translated to nowhere first, and then only what it takes is asked for.
+fn reserve_protobuf(
+    gate: &Gate,
+    signal: Signal,
+    json: &[u8],
+    beside: ReservedBytes,
+    mut reserve: impl FnMut(usize) -> Result<(), ChargeError>,
+) -> Result<(), Rejection> {
+    if json.len() <= LARGE && reserve(otlp::json::max_len(json)).is_ok() {
+        return Ok(());
+    }
+    let needed = otlp::json::measure(signal, json).map_err(Rejection::malformed)?;
+    let ingest = beside.ingest.saturating_add(needed);
+    reserve(needed.max(1)).map_err(|refused| gate.short_of(refused, ingest, beside.decode, json.len() / 2))
 }

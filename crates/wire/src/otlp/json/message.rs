@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use super::Translated;
 use super::error::{ErrorAtOffset, OtlpJsonError, OtlpJsonErrorKind, ReadResult};
-use super::reader::{Reader, Text};
+use super::reader::Reader;
 use super::schema::{Field, Kind, LOGS, METRICS, Message, Rule, TRACES};
+use super::text::Text;
 use super::value::{member, numbers, strings, trailing};
 use super::writer::{Measure, Out, Writer};
 use crate::otlp::{MAX_DEPTH, Signal};

@@ -2,6 +2,7 @@
 
 use super::error::{ErrorAtOffset, FoundToken, OtlpJsonErrorKind, ReadResult};
 use super::number::is_number;
+use super::text::Text;
 use crate::json::plain_len;
 use crate::remote_write::Excerpt;
 
@@ -10,15 +11,6 @@ use crate::remote_write::Excerpt;
 pub(super) struct Reader<'a> {
     body: &'a [u8],
     at: usize,
-}
-
-/// The contents of a string between its quotes, and its position.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Text<'a> {
-    pub(super) raw: &'a [u8],
-    pub(super) at: usize,
-    /// Whether there are backslashes in it.
-    pub(super) is_escaped: bool,
 }
 
 /// How many arrays and objects may be in each other in what nobody reads: as many as there are in what is read.

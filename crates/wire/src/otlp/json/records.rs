@@ -7,7 +7,8 @@
 use super::Translated;
 use super::error::{ErrorAtOffset, OtlpJsonError, OtlpJsonErrorKind, ReadResult};
 use super::number::{double, integer, is_number, signed};
-use super::reader::{Reader, Text};
+use super::reader::Reader;
+use super::text::Text;
 use super::value::{counted, trailing};
 use super::writer::{Measure, Out, Writer};
 use crate::proto::write::{Varint, varint_len};

@@ -1,9 +1,17 @@
 //! The meaning of strings: text, ids, bytes.
 
 use super::error::{ErrorAtOffset, OtlpJsonErrorKind, ReadResult};
-use super::reader::Text;
 use crate::json::{BadEscape, hex_digit, unescaped};
 use crate::remote_write::Excerpt;
+
+/// The contents of a string between its quotes, and its position.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Text<'a> {
+    pub(super) raw: &'a [u8],
+    pub(super) at: usize,
+    /// Whether there are backslashes in it.
+    pub(super) is_escaped: bool,
+}
 
 impl Text<'_> {
     /// Checks that the escapes are valid.

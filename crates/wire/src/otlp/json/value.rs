@@ -2,8 +2,9 @@
 
 use super::error::{ErrorAtOffset, FoundToken, OtlpJsonErrorKind, ReadResult};
 use super::number::{double, integer, is_number, signed, unsigned};
-use super::reader::{Reader, Text};
+use super::reader::Reader;
 use super::schema::{Field, Kind, Rule};
+use super::text::Text;
 use super::writer::Out;
 use crate::proto::write::varint_len;
 use crate::remote_write::Excerpt;
