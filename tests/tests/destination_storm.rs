@@ -25,19 +25,31 @@ use tokio::task::JoinSet;
 
 const MIB: u64 = 1 << 20;
 const CLIENTS: usize = 30_000;
-/// Clients of one connection. The gateway has 64 of them at a time, and the others wait for their stream.
-const STREAMS: usize = 500;
 const BODY: usize = 16 << 10;
 /// How long all of it may take, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
+/// How often the clients of a connection connect again at most. While memory is short, one that has no request for a while
+/// is told to end.
+const MOST_CONNECTIONS: usize = 8;
 /// How long the cluster stalls.
 const STALL: Duration = Duration::from_secs(5);
 
 type Answers = Arc<Mutex<BTreeMap<u16, usize>>>;
 
 #[test]
-fn thirty_thousand_clients_before_a_cluster_that_stalls() {
-    let connections = CLIENTS.div_ceil(STREAMS);
+fn thirty_thousand_clients_on_few_connections_wait_for_a_cluster_that_stalls() {
+    storm(500);
+}
+
+/// Here the connections themselves take most of the memory, and most clients find none.
+#[test]
+fn thirty_thousand_clients_on_many_connections_are_answered() {
+    storm(125);
+}
+
+/// A storm with so many clients on each connection. The gateway has 64 of them at a time; the others wait for their stream.
+fn storm(streams_of_each: usize) {
+    let connections = CLIENTS.div_ceil(streams_of_each);
     let cluster = Cluster::start();
     let mut gateway = Gateway::new(json!({
         "memory": 64 * MIB,
@@ -55,8 +67,8 @@ fn thirty_thousand_clients_before_a_cluster_that_stalls() {
         let all = Arc::new(Barrier::new(connections + 1));
         let mut clients = JoinSet::new();
         for number in 0..connections {
-            let streams = STREAMS.min(CLIENTS - number * STREAMS);
-            clients.spawn(connection(gateway.http(), streams, Arc::clone(&answers), Arc::clone(&all)));
+            let streams = streams_of_each.min(CLIENTS - number * streams_of_each);
+            clients.spawn(client_group(gateway.http(), streams, Arc::clone(&answers), Arc::clone(&all)));
         }
         all.wait().await;
         println!("{connections} connections after {:?}", since.elapsed());
@@ -100,13 +112,28 @@ fn thirty_thousand_clients_before_a_cluster_that_stalls() {
     assert_eq!(gateway.term(), 0);
 }
 
-/// One connection of HTTP/2 with as many clients as it has streams.
-async fn connection(address: SocketAddr, streams: usize, answers: Answers, all: Arc<Barrier>) {
-    let since = Instant::now();
+/// As many clients, on one connection of HTTP/2 at a time: whoever is left when it is told to end connects again.
+async fn client_group(address: SocketAddr, clients: usize, answers: Answers, all: Arc<Barrier>) {
+    let (mut left, mut all) = (clients, Some(all));
+    for _ in 0..MOST_CONNECTIONS {
+        left -= connection(address, left, &answers, all.take()).await;
+        if left == 0 {
+            return;
+        }
+    }
+    panic!("{left} clients found no connection that would have them");
+}
+
+/// One connection; how many clients it served.
+async fn connection(
+    address: SocketAddr,
+    streams: usize,
+    answers: &Answers,
+    all: Option<Arc<Barrier>>,
+) -> usize {
     let stream = TcpStream::connect(address).await.unwrap();
     stream.set_nodelay(true).unwrap();
     let (client, connection) = h2::client::handshake(stream).await.unwrap();
-    let mut tasks = JoinSet::new();
     let mut connection = Box::pin(connection);
     let client = client.ready();
     tokio::pin!(client);
@@ -114,30 +141,38 @@ async fn connection(address: SocketAddr, streams: usize, answers: Answers, all: 
         client = &mut client => client.unwrap(),
         ended = &mut connection => panic!("{ended:?}"),
     };
-    all.wait().await;
-    let turn = Arc::new(tokio::sync::Mutex::new(()));
+    if let Some(all) = all {
+        all.wait().await;
+    }
+    let (turn, mut tasks) = (Arc::new(tokio::sync::Mutex::new(())), JoinSet::new());
     for _ in 0..streams {
-        let (client, answers, turn) = (client.clone(), Arc::clone(&answers), Arc::clone(&turn));
+        let (client, answers, turn) = (client.clone(), Arc::clone(answers), Arc::clone(&turn));
         tasks.spawn(async move {
             let status = one(client, &turn).await;
-            *answers.lock().unwrap().entry(status).or_default() += 1;
+            status.inspect(|status| *answers.lock().unwrap().entry(*status).or_default() += 1).is_some()
         });
     }
-    let clients = async { while tasks.join_next().await.is_some_and(|ended| ended.is_ok()) {} };
-    tokio::select! {
-        () = clients => {}
-        ended = connection => println!("{:?} a connection ended: {ended:?}", since.elapsed()),
-    }
+    drop(client);
+    let clients = async {
+        let mut served = 0;
+        while let Some(is_served) = tasks.join_next().await {
+            served += usize::from(is_served.unwrap());
+        }
+        served
+    };
+    // It goes on until every client knows how its request ended.
+    tokio::join!(clients, connection).0
 }
 
-/// One client: its status, or 0 without an answer. Clients of one connection send one after another, and wait together.
-async fn one(client: h2::client::SendRequest<Bytes>, turn: &tokio::sync::Mutex<()>) -> u16 {
+/// One client: its status, 0 without an answer, or nothing when the connection was told to end before its request was
+/// looked at. Clients of one connection send one after another, and wait together.
+async fn one(client: h2::client::SendRequest<Bytes>, turn: &tokio::sync::Mutex<()>) -> Option<u16> {
     let turn = turn.lock().await;
-    let Ok(mut client) = client.ready().await else { return 0 };
+    let mut client = client.ready().await.ok()?;
     let request = http::Request::post("http://gateway/elasticsearch/i/_bulk")
         .header("content-type", "application/x-ndjson");
     let body = format!("{{\"index\":{{}}}}\n{{\"message\":\"{}\"}}\n", "x".repeat(BODY - 32));
-    let Ok((answer, mut sending)) = client.send_request(request.body(()).unwrap(), false) else { return 0 };
+    let (answer, mut sending) = client.send_request(request.body(()).unwrap(), false).ok()?;
     let mut body = Bytes::from(body);
     while !body.is_empty() {
         sending.reserve_capacity(body.len());
@@ -148,8 +183,15 @@ async fn one(client: h2::client::SendRequest<Bytes>, turn: &tokio::sync::Mutex<(
             break;
         }
     }
-    drop(turn);
-    let Ok(answer) = answer.await else { return 0 };
+    drop((turn, client));
+    let answer = match answer.await {
+        Ok(answer) => answer,
+        Err(error) if error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR) => return None,
+        Err(error) => {
+            println!("no answer: {error:?}");
+            return Some(0);
+        }
+    };
     let (head, mut body) = answer.into_parts();
     let mut text = Vec::new();
     while let Some(Ok(data)) = body.data().await {
@@ -167,5 +209,5 @@ async fn one(client: h2::client::SendRequest<Bytes>, turn: &tokio::sync::Mutex<(
             assert!(delay.is_some_and(|delay| delay >= 1), "{head:?}");
         }
     }
-    head.status.as_u16()
+    Some(head.status.as_u16())
 }

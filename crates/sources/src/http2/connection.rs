@@ -8,7 +8,7 @@ use super::receive;
 use super::request;
 use super::server::Inner;
 use super::socket::Socket;
-use super::streams::{RESETS, STREAMS};
+use super::streams::{RESETS, STREAMS, UNSEEN_RESETS};
 use super::transport::Transport;
 use crate::grpc;
 use crate::otlp::Otlp;
@@ -105,9 +105,12 @@ pub(super) async fn serve<T: Transport>(
                     let way = flow.body(stream, start.goes_past());
                     calls.push(start.serve((server, &flow), way, body, respond));
                 }
-                None if has_end || grpc::is_call(&parts) => {}
+                None if has_end || grpc::is_call(&parts) => flow.abandon(stream),
                 None => {
-                    let Some(charge) = rest(server, &flow) else { continue };
+                    let Some(charge) = rest(server, &flow) else {
+                        flow.abandon(stream);
+                        continue;
+                    };
                     let way = flow.body(stream, false);
                     calls.push(Box::pin(async move {
                         receive::discard(&way, body).await;
@@ -148,7 +151,7 @@ async fn greet<T: Transport>(server: &Inner, stream: T, flow: &Arc<Flow>) -> Opt
         .max_header_list_size(HEADERS)
         .header_table_size(HEADER_TABLE)
         .max_concurrent_reset_streams(RESETS)
-        .max_pending_accept_reset_streams(RESETS);
+        .max_pending_accept_reset_streams(UNSEEN_RESETS);
     flow.begin_turn();
     timeout(settings.head, builder.handshake(socket)).await.ok()?.ok().map(Box::new)
 }

@@ -93,6 +93,7 @@ impl<'a> Deadlines<'a> {
         }
         let own = match quiet {
             WaitReason::Blocked(since) => Some(since + self.settings.write),
+            WaitReason::Memory => None,
             // A stream has deadlines of its own.
             _ if has_streams => None,
             WaitReason::HalfFrame(since) => Some(since + self.settings.body_stall),

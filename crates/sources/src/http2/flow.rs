@@ -83,7 +83,7 @@ enum Payment {
     Waiting(Pin<Box<dyn Future<Output = Option<Charges>> + Send>>),
     Paid(#[expect(dead_code, reason = "held for what it pays for")] Charge),
     /// There was none in time. What the connection's own buffer holds is read all the same, so that calls
-    /// can be answered: with a refusal.
+    /// can be answered: with a refusal. Before each read it is asked again, without a wait.
     Refused,
 }
 
@@ -95,6 +95,8 @@ type Charges = (Charge, Option<Charge>);
 pub(super) enum WaitReason {
     /// Nothing: whatever was begun is done.
     Idle,
+    /// Memory to read with what has come. That ends by itself.
+    Memory,
     /// The rest of a frame, of which the first bytes came at this time at the latest.
     HalfFrame(Instant),
     /// The peer, since this time, to take what is written.
@@ -138,8 +140,9 @@ impl Flow {
 
     /// Whether reading goes on once the calls have run. If not, but it could, the task is woken for another turn.
     pub(super) fn resumes(&self, context: &mut Context<'_>) -> bool {
-        let mut state = self.state();
+        let state = &mut *self.state();
         let held = std::mem::take(&mut state.held);
+        state.streams.sweep(|stream| state.bodies.has(stream));
         if !state.streams.takes_more() && !held {
             return false;
         }
@@ -186,6 +189,7 @@ impl Flow {
         }
         match state.blocked.into_iter().chain(state.unsent.map(|(since, _)| since)).min() {
             Some(since) => WaitReason::Blocked(since),
+            None if matches!(state.payment, Payment::Waiting(_)) => WaitReason::Memory,
             None if !whole => WaitReason::HalfFrame(state.last_read),
             None => WaitReason::Idle,
         }
@@ -201,6 +205,11 @@ impl Flow {
     pub(super) fn body(&self, stream: u32, call: bool) -> Body<'_> {
         self.state().bodies.add(stream, call);
         Body { flow: self, stream }
+    }
+
+    /// There is no call for a stream: it was answered by its head alone.
+    pub(super) fn abandon(&self, stream: u32) {
+        self.state().streams.abandon(stream);
     }
 
     /// When a call is to be woken next.
@@ -299,7 +308,7 @@ impl Drop for Body<'_> {
         if let Some(window) = state.bodies.remove(self.stream) {
             drop(state.inflow.leave(self.stream, window));
         }
-        state.streams.forget(self.stream);
+        state.streams.abandon(self.stream);
     }
 }
 
@@ -324,7 +333,8 @@ impl Drop for Pause<'_> {
 impl FlowState {
     /// Ready when what is read next is paid for, or cannot be.
     pub(super) fn poll_paid(&mut self, context: &mut Context<'_>, arena: &Arena, wait: Duration) -> Poll<()> {
-        if matches!(self.payment, Payment::None) {
+        if matches!(self.payment, Payment::None | Payment::Refused) {
+            let waits = matches!(self.payment, Payment::None);
             let reading = arena.try_charge(Share::Ingest, READING);
             let growth = match &self.growth {
                 None => arena.try_charge(Share::Ingest, GROWN).map(Some),
@@ -332,7 +342,7 @@ impl FlowState {
             };
             match (reading, growth) {
                 (Ok(reading), Ok(growth)) => self.paid(reading, growth),
-                (Err(ChargeError::Short), _) | (_, Err(ChargeError::Short)) => {
+                (Err(ChargeError::Short), _) | (_, Err(ChargeError::Short)) if waits => {
                     self.payment =
                         Payment::Waiting(Box::pin(pay(arena.clone(), self.growth.is_none(), wait)));
                 }
@@ -348,7 +358,7 @@ impl FlowState {
         Poll::Ready(())
     }
 
-    /// Whether what is read is not paid for, and will not be until the connection falls quiet.
+    /// Whether what is read is not paid for, since there was no memory in time.
     pub(super) fn is_refused(&self) -> bool {
         matches!(self.payment, Payment::Refused)
     }

@@ -370,8 +370,14 @@ impl FrameReader {
         owed: &mut WindowUpdates,
         streams: &mut Streams,
     ) -> Result<FramePart, ReadStep> {
-        let Data { stream, left, .. } = data;
+        let Data { stream, left, padding, .. } = data;
         let place = bodies.place(stream);
+        if place == Destination::Unknown && streams.is_gone(stream) {
+            // The codec would answer each frame of a stream that it has forgotten with another reset, and after a
+            // thousand of them with the end of the connection.
+            owed.connection(left);
+            return Ok(FramePart::Skipped(left + padding));
+        }
         let goes_past = matches!(place, Destination::Window(1..)) && left > 0;
         let is_asked = matches!(place, Destination::Prefix(0)) && left > 0;
         if !goes_past && !is_asked && !streams.takes_frame() {

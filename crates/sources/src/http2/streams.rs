@@ -11,8 +11,13 @@ use tidegate_arena::{Arena, Charge, Share};
 /// Streams at a time. Fewer than the hundred that the protocol recommends (RFC 9113, section 6.5.2): each may
 /// bring a head as large as is allowed, and calls of telemetry are large and few.
 pub(super) const STREAMS: u32 = 64;
-/// Streams that were reset and are remembered; and that the peer may have reset before they were looked at.
-pub(super) const RESETS: usize = 16;
+/// Streams that we have reset and the codec remembers: for what it cannot be spared, as trailers. It never sees `DATA` of
+/// streams that are [gone](Streams::is_gone).
+pub(super) const RESETS: usize = 4;
+/// Remembered streams that take the room of one that is open: nothing lies in them.
+const RESETS_IN_ROOM: usize = 2;
+/// Streams that the peer may have reset before they were looked at.
+pub(super) const UNSEEN_RESETS: usize = 16;
 /// Streams for which the connection's own places pay.
 const OWN: usize = 4;
 /// The codec's memory for each concurrent stream, in bytes: its state, its number, and its answer of up to three
@@ -34,8 +39,8 @@ pub(super) struct Streams {
     open: Vec<Stream>,
     /// The last that the peer has opened.
     last: u32,
-    /// How many were reset, by us and by the peer, up to as many as the codec remembers.
-    resets: [usize; 2],
+    /// How many we have reset, up to as many as the codec remembers.
+    resets: usize,
     /// For so many there is room that is paid for.
     room: usize,
     growth: Vec<Charge>,
@@ -58,6 +63,8 @@ struct Stream {
     number: u32,
     /// Whether the peer has ended it, and whether we have.
     ended: [bool; 2],
+    /// Nobody waits for its body any more.
+    abandoned: bool,
 }
 
 /// The destination of a frame.
@@ -79,7 +86,7 @@ impl Streams {
             arena,
             open: Vec::new(),
             last: 0,
-            resets: [0; 2],
+            resets: 0,
             room: OWN,
             growth: Vec::new(),
             long: None,
@@ -160,7 +167,7 @@ impl Streams {
     /// always: the codec refuses it, and keeps nothing of it.
     fn let_in(&mut self, number: u32) -> bool {
         if self.open.len() < STREAMS as usize {
-            let needed = self.open.len() + 1 + self.resets.iter().sum::<usize>();
+            let needed = self.open.len() + 1 + self.resets.div_ceil(RESETS_IN_ROOM);
             while self.room < needed {
                 let Ok(charge) = self.arena.try_charge(Share::Ingest, EACH * self.room as u64) else {
                     return false;
@@ -168,7 +175,7 @@ impl Streams {
                 self.growth.push(charge);
                 self.room *= 2;
             }
-            self.open.push(Stream { number, ended: [false; 2] });
+            self.open.push(Stream { number, ended: [false; 2], abandoned: false });
         }
         self.last = number;
         true
@@ -188,11 +195,25 @@ impl Streams {
         }
     }
 
-    /// The call of a stream has ended, and with it what the codec kept for its sake.
-    pub(super) fn forget(&mut self, number: u32) {
-        if self.open.iter().any(|stream| stream.number == number && stream.ended == [true; 2]) {
-            self.remove(number);
+    /// The call of a stream has ended, or there was none. What still comes of its body is for nobody.
+    pub(super) fn abandon(&mut self, number: u32) {
+        if let Some(stream) = self.open.iter_mut().find(|stream| stream.number == number) {
+            stream.abandoned = true;
         }
+    }
+
+    /// Forgets the streams that are over and have no call, once the codec has handed out all that it was given.
+    pub(super) fn sweep(&mut self, is_call: impl Fn(u32) -> bool) {
+        let before = self.open.len();
+        self.open.retain(|stream| stream.ended != [true; 2] || is_call(stream.number));
+        self.note_ends(before - self.open.len());
+    }
+
+    /// Whether the peer has opened this stream, and nobody waits for its body any more.
+    pub(super) fn is_gone(&self, number: u32) -> bool {
+        let is_abandoned =
+            || self.open.iter().find(|stream| stream.number == number).is_none_or(|s| s.abandoned);
+        number % 2 == 1 && number <= self.last && is_abandoned()
     }
 
     fn end(&mut self, number: u32, side: usize) {
@@ -209,18 +230,21 @@ impl Streams {
     fn reset(&mut self, number: u32, side: usize) {
         let Some(stream) = self.open.iter_mut().find(|stream| stream.number == number) else { return };
         stream.ended = [true; 2];
-        if let Some(resets) = self.resets.get_mut(side) {
-            *resets = (*resets + 1).min(RESETS);
-        }
         if side == 1 {
+            self.resets = (self.resets + 1).min(RESETS);
             self.remove(number);
         }
     }
 
     fn remove(&mut self, number: u32) {
+        let before = self.open.len();
         self.open.retain(|stream| stream.number != number);
-        self.freed = true;
-        self.ends = self.ends.wrapping_add(1);
+        self.note_ends(before - self.open.len());
+    }
+
+    fn note_ends(&mut self, streams: usize) {
+        self.freed |= streams > 0;
+        self.ends = self.ends.wrapping_add(u32::try_from(streams).unwrap_or(u32::MAX));
     }
 
     /// Whether one that waited for another's end may come in now.
@@ -264,8 +288,6 @@ impl Streams {
 
     /// Gives back what is not needed while no stream is open.
     pub(super) fn rest(&mut self) {
-        // Those that the peer has reset before anybody heard of them.
-        self.open.clear();
         self.open.shrink_to(OWN);
     }
 }
@@ -336,13 +358,47 @@ mod tests {
         // A reset of the peer's counts when the call has heard of it.
         streams.begin();
         assert_eq!(streams.enter(head(RST_STREAM, 0, 7, 4)), FrameDestination::Open);
+        streams.sweep(|stream| stream == 7);
         assert_eq!(streams.open.len(), 3);
-        streams.forget(7);
+        streams.sweep(|_| false);
         assert_eq!(streams.open.len(), 2);
-        assert_eq!(opened(&mut streams, 11), FrameDestination::Crowded);
+        assert_eq!(opened(&mut streams, 11), FrameDestination::Open);
+        assert_eq!(opened(&mut streams, 13), FrameDestination::Crowded);
         streams.written(head(HEADERS, WHOLE, 1, 10));
         assert!(streams.takes_more());
-        assert_eq!(opened(&mut streams, 11), FrameDestination::Open);
+        assert_eq!(opened(&mut streams, 13), FrameDestination::Open);
+    }
+
+    /// However many were reset, by whomever: a stream that is alone never waits for another, of which there is none.
+    #[test]
+    fn without_memory_resets_leave_room_for_streams() {
+        let (arena, mut streams) = streams(1 << 20);
+        let _all = arena.try_charge(Share::Ingest, 1 << 20).unwrap();
+        for number in (1..400).step_by(4) {
+            assert_eq!(opened(&mut streams, number), FrameDestination::Open, "{number}");
+            streams.written(head(RST_STREAM, 0, number, 4));
+            assert_eq!(opened(&mut streams, number + 2), FrameDestination::Open, "{number}");
+            streams.begin();
+            assert_eq!(streams.enter(head(RST_STREAM, 0, number + 2, 4)), FrameDestination::Open);
+            // The codec handed it out, and it was refused.
+            streams.abandon(number + 2);
+            streams.sweep(|_| false);
+        }
+        assert!(streams.open.is_empty());
+    }
+
+    /// The body of a stream is for nobody once its call has ended, or once the stream has; not before it is opened.
+    #[test]
+    fn bodies_of_ended_calls_are_gone() {
+        let (_arena, mut streams) = streams(4 << 20);
+        streams.begin();
+        assert!(!streams.is_gone(1));
+        assert_eq!(streams.enter(head(HEADERS, END_HEADERS, 3, 30)), FrameDestination::Open);
+        assert!(!streams.is_gone(3) && streams.is_gone(1), "3 closes 1, which was idle");
+        streams.abandon(3);
+        assert!(streams.is_gone(3));
+        streams.written(head(RST_STREAM, 0, 3, 4));
+        assert!(streams.is_gone(3) && !streams.is_gone(5) && !streams.is_gone(2));
     }
 
     /// However small frames are, no more of them lie in the codec than it has room for; and heads no more than can be

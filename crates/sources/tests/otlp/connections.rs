@@ -376,7 +376,7 @@ async fn the_rest_of_a_refused_request_is_thrown_away() {
 }
 
 /// Reads until so many streams have ended, once by an answer and once by a reset where both are sent.
-async fn follow(stream: &mut TcpStream, answers: &mut wire::Answers, ended: usize) {
+pub(crate) async fn follow(stream: &mut TcpStream, answers: &mut wire::Answers, ended: usize) {
     while answers.ended < ended {
         let mut piece = [0; 1024];
         let read = stream.read(&mut piece).await.unwrap();

@@ -2,7 +2,8 @@
 //! itself.
 
 use crate::body::{gzip, message, traces};
-use crate::client::{JSON, PROTOBUF, TRACES, call, call_to, connect};
+use crate::client::{JSON, PROTOBUF, TRACES, call, call_to, connect, exchange};
+use crate::connections::follow;
 use crate::rig::Rig;
 use crate::wire;
 use tidegate_arena::{Charge, Share};
@@ -69,6 +70,58 @@ async fn without_any_memory_calls_are_refused_and_not_ignored() {
     drop(held);
     assert_eq!(rig.books().refused, [(Refusal::Memory, 2)]);
     assert_eq!(rig.call(TRACES, &[], &body).await.code, 0);
+}
+
+/// A connection on which many requests are refused, and their streams reset with bytes of them on the way, answers the next
+/// one all the same: what is remembered of the reset ones takes no room from it.
+#[tokio::test]
+async fn without_any_memory_a_connection_answers_however_many_it_resets() {
+    const REQUESTS: usize = 100;
+    let (rig, body) = (Rig::new(), vec![b' '; 3 << 10]);
+    let held = take(&rig, Share::Ingest, 0);
+    rig.serve(async |address| {
+        let mut client = connect(address).await;
+        let mut requests = tokio::task::JoinSet::new();
+        for at in 0..REQUESTS {
+            let (mut client, body) = (client.clone(), body.clone());
+            requests.spawn(async move {
+                if at % 2 == 0 {
+                    return assert_unavailable(&call(&mut client, TRACES, &[], &body).await, "memory");
+                }
+                let request = http::Request::post("http://test/v1/traces").header(JSON.0, JSON.1);
+                assert_busy(&exchange(&mut client, request.body(()).unwrap(), &body).await.0, "memory");
+            });
+        }
+        requests.join_all().await;
+        drop(held);
+        assert_eq!(call(&mut client, TRACES, &[], &message(false, &traces(1, 1))).await.code, 0);
+    })
+    .await;
+    assert_eq!(rig.books().refused, [(Refusal::Memory, REQUESTS as u64)]);
+}
+
+/// A connection that found no memory finds it later, without having been quiet: here it is always within a frame.
+#[tokio::test]
+async fn a_busy_connection_that_found_no_memory_finds_it_later() {
+    let rig = Rig::new();
+    let held = take(&rig, Share::Ingest, 0);
+    let first = wire::call(TRACES, &traces(1, 9_000));
+    let mut second = wire::call(TRACES, &traces(1, 1));
+    wire::renumber(&mut second, 3);
+    let (begun, rest) = first.split_at(5_000);
+    rig.serve(async |address| {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.write_all(&[wire::PREFACE, &wire::SETTINGS, begun].concat()).await.unwrap();
+        let mut answers = wire::Answers::default();
+        // A refusal, and the end of its stream.
+        follow(&mut stream, &mut answers, 2).await;
+        drop(held);
+        stream.write_all(&[rest, &second].concat()).await.unwrap();
+        follow(&mut stream, &mut answers, 3).await;
+    })
+    .await;
+    let books = rig.books();
+    assert_eq!((books.accepted, books.refused), (1, vec![(Refusal::Memory, 1)]));
 }
 
 /// A message that does not fit now waits without being read, is refused in time, and the connection goes on.

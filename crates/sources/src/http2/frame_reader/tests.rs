@@ -176,13 +176,18 @@ fn every_body_is_whole_in_whatever_pieces_it_comes() {
                 credit += len;
             }
             let head = frame(HEADERS, END_HEADERS, stream, &vec![7; dice.roll(400)]);
-            queues.push([vec![head], frames].concat().into_iter().peekable());
+            queues.push((true, [vec![head], frames].concat().into_iter().peekable()));
         }
         let mut wire = PREFACE.to_vec();
         let one_by_one = dice.roll(2) == 0;
-        while queues.iter_mut().any(|queue| queue.peek().is_some()) {
+        while queues.iter_mut().any(|(_, queue)| queue.peek().is_some()) {
             let chosen = if one_by_one { 0 } else { dice.roll(queues.len()) };
-            match queues[chosen].next() {
+            // Streams are opened in the order of their numbers.
+            let chosen =
+                queues.iter().position(|(unopened, _)| *unopened).map_or(chosen, |next| chosen.min(next));
+            let (unopened, queue) = &mut queues[chosen];
+            *unopened = false;
+            match queue.next() {
                 Some(frame) => wire.extend(frame),
                 None => _ = queues.remove(chosen),
             }
