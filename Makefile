@@ -7,6 +7,7 @@ COLLECTOR ?= $(TARGET)/test-collector
 OPENSEARCH ?= $(TARGET)/test-opensearch
 APM    ?= $(TARGET)/test-apm
 SHIPPERS ?= $(TARGET)/test-shippers
+REAL   ?= $(TARGET)/test-real
 export CARGO_TARGET_DIR := $(TARGET)
 export TIDEGATE_TEST_PYTHON := $(VENV)/bin/python
 export TIDEGATE_TEST_NODE_MODULES := $(NODE)/node_modules
@@ -21,7 +22,7 @@ export TIDEGATE_BIN := $(TARGET)/release/tidegate
 # Where `make install-sender-c` puts the library; DESTDIR goes before it.
 PREFIX ?= /usr/local
 
-.PHONY: demo test unit loom programs python packages fuzz fuzz-long forks bench lint install install-sender-c setup setup-test docs
+.PHONY: demo test test-real unit loom programs python packages fuzz fuzz-long forks bench lint install install-sender-c setup setup-test docs
 
 ## run the gateway with no configuration, and send it a trickle of metrics
 demo: setup
@@ -30,6 +31,11 @@ demo: setup
 
 ## every test: set-up, unit and property tests, concurrency, whole programs, the sender from Python, a short fuzz run
 test: setup-test unit loom programs python packages fuzz
+
+## before a release: real receivers and senders that take minutes to build (Thanos, VictoriaMetrics, vmagent, compliance suite)
+test-real: setup
+	cargo build --release -p tidegate
+	scripts/test-real $(REAL)
 
 unit:
 	cargo test --workspace --exclude tidegate-tests

@@ -19,7 +19,10 @@ mod opensearch;
 mod ports;
 mod program;
 mod prometheus;
+pub mod promql;
+mod real;
 mod recorder;
+mod scrape_target;
 mod until;
 
 pub use cgroup::Cgroup;
@@ -30,7 +33,9 @@ pub use opensearch::OpenSearch;
 pub use ports::free_address;
 pub use program::{Finished, Program, finish};
 pub use prometheus::{Prometheus, Samples};
+pub use real::real_program;
 pub use recorder::{Recorded, Recorder};
+pub use scrape_target::ScrapeTarget;
 pub use until::{POLL, until, until_some};
 
 use std::io::Write as _;

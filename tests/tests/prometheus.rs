@@ -8,91 +8,13 @@
 use rustix::process::Signal;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::thread::JoinHandle;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use tidegate_tests::{Gateway, Program, Prometheus, SOON, Samples, free_address, http, until};
+use tidegate_tests::{Gateway, Program, Prometheus, SOON, Samples, ScrapeTarget, free_address, http, until};
 
 const STALE: u64 = 0x7ff0_0000_0000_0002;
 const JOBS: [&str; 3] = ["node", "own", "tidegate"];
-
-/// A target to be scraped that can lose a series, vanish and come back.
-struct Target {
-    address: SocketAddr,
-    page: Arc<Page>,
-    server: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Page {
-    scrapes: AtomicU64,
-    without_series: AtomicBool,
-    stopping: AtomicBool,
-}
-
-impl Target {
-    fn new() -> Target {
-        let mut target = Target { address: free_address(), page: Arc::default(), server: None };
-        target.start();
-        target
-    }
-
-    fn start(&mut self) {
-        let listener = TcpListener::bind(self.address).unwrap();
-        self.page.stopping.store(false, Relaxed);
-        let page = Arc::clone(&self.page);
-        self.server = Some(std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                if page.stopping.load(Relaxed) {
-                    return;
-                }
-                let _client_gone = page.serve(stream);
-            }
-        }));
-    }
-
-    fn stop(&mut self) {
-        self.page.stopping.store(true, Relaxed);
-        // Wakes the server, which looks whether it is to stop.
-        let _woken = TcpStream::connect(self.address);
-        self.server.take().unwrap().join().unwrap();
-    }
-}
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        if self.server.is_some() {
-            self.stop();
-        }
-    }
-}
-
-impl Page {
-    fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
-        stream.set_read_timeout(Some(SOON))?;
-        let mut lines = BufReader::new(stream.try_clone()?).lines();
-        while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
-        let scrapes = self.scrapes.fetch_add(1, Relaxed) + 1;
-        let mut text = format!(
-            "# TYPE own_scrapes counter\n# HELP own_scrapes How often.\nown_scrapes {scrapes}\n\
-             own_special{{value=\"nan\"}} NaN\nown_special{{value=\"-inf\"}} -Inf\n\
-             own_special{{value=\"zürich \\\"1\\\"\"}} 1e-300\n"
-        );
-        if !self.without_series.load(Relaxed) {
-            text.push_str(&format!("own_vanishing {scrapes}\n"));
-        }
-        write!(
-            stream,
-            "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\n\
-             Connection: close\r\n\r\n{text}",
-            text.len()
-        )
-    }
-}
 
 fn node_exporter(folder: &std::path::Path) -> (Program, SocketAddr) {
     let address = free_address();
@@ -112,7 +34,7 @@ struct Chain {
     upstream: Prometheus,
     gateway: Gateway,
     downstream: Prometheus,
-    own: Target,
+    own: ScrapeTarget,
     _node: Program,
     from_ms: i64,
 }
@@ -131,13 +53,13 @@ impl Chain {
                 },
             },
         }));
-        let own = Target::new();
+        let own = ScrapeTarget::started();
         let (node, node_address) = node_exporter(gateway.folder());
         let target = |job: &str, address: SocketAddr| json!({"job_name": job, "static_configs": [{"targets": [address.to_string()]}]});
         let config = json!({
             "global": {"scrape_interval": "250ms", "scrape_timeout": "250ms"},
             "scrape_configs": [
-                target("node", node_address), target("own", own.address), target("tidegate", gateway.admin()),
+                target("node", node_address), target("own", own.address()), target("tidegate", gateway.admin()),
             ],
             "remote_write": [{
                 "url": gateway.target().to_string(),
@@ -283,7 +205,7 @@ fn the_second_prometheus_has_what_the_first_has() {
     assert_eq!(differences, Some(0.0), "our own metrics, as Prometheus reads them");
 
     let from = now_ms();
-    chain.own.page.without_series.store(true, Relaxed);
+    chain.own.lose_series(true);
     chain.ends("own_vanishing", from);
 
     assert_eq!(chain.gateway.term(), 0);
@@ -293,7 +215,7 @@ fn the_second_prometheus_has_what_the_first_has() {
     let from = now_ms();
     chain.own.stop();
     chain.ends("own_scrapes", from);
-    chain.own.page.without_series.store(false, Relaxed);
+    chain.own.lose_series(false);
     chain.own.start();
     chain.flows("samples of the target that is back");
 
