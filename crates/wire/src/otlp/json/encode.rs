@@ -21,11 +21,11 @@ mod values;
 
 use super::super::{AnyValue, Attributes, MAX_DEPTH, Signal, Values};
 use super::schema::{ANY_VALUE, Field, KEY_VALUE, Kind, Message, RESOURCE, Rule, SCOPE};
-use crate::json::write as json;
 use crate::output::{Full, Output, SliceOutput};
-use crate::proto::{Messages, Reader, low32, zigzag};
+use crate::proto::{Messages, Reader};
 use items::{Item, Items};
-use scalar::{Scalar, UNIX_NANO, base64, double, scalar, snake_case, word};
+use scalar::{Notation, snake_case};
+use values::Numbers;
 
 /// How requests are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,12 @@ const DATA: u8 = 5;
 const MOST_FIELDS: usize = 16;
 
 /// About how much is written in one part.
-const TURN: usize = 64 << 10;
+pub(super) const TURN: usize = 64 << 10;
+/// The most bytes of a text that are written in one step. A multiple of three, so that base64 is padded at the end only.
+/// Small for the fuzzer, whose inputs are short.
+pub(super) const LONGEST_STEP: usize = if cfg!(fuzzing) { 12 } else { 12 << 10 };
+/// The most numbers of a list that are written in one step.
+const MOST_NUMBERS: usize = if cfg!(fuzzing) { 3 } else { 256 };
 /// The deepest list of open messages: deeper values, which no check lets through, are empty.
 const DEEPEST: usize = MAX_DEPTH + 24;
 /// Most heap bytes of an [`Encoder`]: for deeply nested values.
@@ -101,7 +106,17 @@ enum StackFrame<'a> {
         before: &'static str,
         schema_url: &'a [u8],
         after: &'static str,
+        /// The first of its fields that is not written yet: scalars are written up to a long one at a time.
+        from: usize,
     },
+    /// The rest of a long text.
+    Long {
+        rest: &'a [u8],
+        notation: Notation,
+        after: &'static str,
+    },
+    /// The value of an attribute with a long key.
+    Value(AnyValue<'a>, bool),
     /// A message of which the scalars are written.
     Message(OpenMessage<'a>),
     List {
@@ -129,6 +144,7 @@ enum Members<'a> {
     Messages(&'static Message, Messages<'a>),
     Pairs(Attributes<'a>),
     Values(Values<'a>),
+    Numbers(&'static Field, Numbers<'a>),
 }
 
 impl<'a> Encoder<'a> {
@@ -184,11 +200,24 @@ impl<'a> Encoder<'a> {
             return true;
         };
         let after = if self.layout == Layout::Lines { "}\n" } else { "}" };
-        let members =
-            |(table, body)| StackFrame::Begin { table, body, before: "", schema_url: &[], after: "" };
+        let members = |(table, body)| StackFrame::Begin {
+            table,
+            body,
+            before: "",
+            schema_url: &[],
+            after: "",
+            from: 0,
+        };
         match item {
             Item::Group(group, body) => {
-                self.open.push(StackFrame::Begin { table: group, body, before: "{", schema_url: &[], after });
+                self.open.push(StackFrame::Begin {
+                    table: group,
+                    body,
+                    before: "{",
+                    schema_url: &[],
+                    after,
+                    from: 0,
+                });
             }
             Item::One { head, metric, item, resource: (resource, of_resource), scope: (scope, of_scope) } => {
                 self.open.push(StackFrame::Text(after));
@@ -197,7 +226,14 @@ impl<'a> Encoder<'a> {
                     (resource, of_resource, &RESOURCE, ",\"resource\":{"),
                 ] {
                     if !body.is_empty() || !schema_url.is_empty() {
-                        self.open.push(StackFrame::Begin { table, body, before, schema_url, after: "}" });
+                        self.open.push(StackFrame::Begin {
+                            table,
+                            body,
+                            before,
+                            schema_url,
+                            after: "}",
+                            from: 0,
+                        });
                     }
                 }
                 self.open.push(members(item));
@@ -216,26 +252,26 @@ impl<'a> Encoder<'a> {
         match self.open.pop() {
             None => Ok(()),
             Some(StackFrame::Text(text)) => out.put(text.as_bytes()),
-            Some(StackFrame::Begin { table, body, before, schema_url, after }) => {
+            Some(StackFrame::Begin { table, body, before, schema_url, after, from }) => {
                 out.put(before.as_bytes())?;
                 // A part without its own brace follows other members.
                 let mut is_first = !before.is_empty();
                 if !schema_url.is_empty() {
                     self.name(out, "schemaUrl", &mut is_first)?;
-                    json::string(schema_url, out)?;
+                    self.open.push(StackFrame::Begin {
+                        table,
+                        body,
+                        before: "",
+                        schema_url: &[],
+                        after,
+                        from,
+                    });
+                    return self.text(out, schema_url, Notation::Text, "\"");
                 }
-                let chosen = self.scalars(out, table, body, &mut is_first)?;
-                let rest = Reader::new(body);
-                self.open.push(StackFrame::Message(OpenMessage {
-                    table,
-                    rest,
-                    lists: 0,
-                    chosen,
-                    is_first,
-                    after,
-                }));
-                Ok(())
+                self.scalars(out, table, body, is_first, after, from)
             }
+            Some(StackFrame::Long { rest, notation, after }) => self.rest_of_text(out, rest, notation, after),
+            Some(StackFrame::Value(value, in_pair)) => self.value(out, value, in_pair),
             Some(StackFrame::Message(message)) => self.field(out, message),
             Some(StackFrame::List { members, is_first, after }) => self.member(out, members, is_first, after),
         }
@@ -254,91 +290,6 @@ impl<'a> Encoder<'a> {
             out.put(name.as_bytes())?;
         }
         out.put(b"\":")
-    }
-
-    /// Writes the scalars of a message; of one that is there several times the last counts. Returns which of the messages
-    /// that exclude each other counts.
-    fn scalars(
-        &self,
-        out: &mut SliceOutput<'_>,
-        message: &'static Message,
-        body: &'a [u8],
-        is_first: &mut bool,
-    ) -> Result<u8, Full> {
-        let mut last = [None; MOST_FIELDS];
-        let mut chosen = 0;
-        let mut reader = Reader::new(body);
-        while let Ok(Some(key)) = reader.key() {
-            let found = message.fields.iter().position(|field| u32::from(field.number) == key.field);
-            match found.and_then(|at| Some((at, message.fields.get(at)?))) {
-                Some((at, field)) if field.is_scalar() => {
-                    let Some(value) = scalar(field.kind, key, &mut reader) else { break };
-                    for (rival, place) in message.fields.iter().zip(&mut last) {
-                        if rival.choice == field.choice {
-                            *place = None;
-                        }
-                    }
-                    if let Some(place) = last.get_mut(at) {
-                        *place = Some(value);
-                    }
-                    continue;
-                }
-                Some((_, field)) if field.choice == DATA => chosen = field.number,
-                _ => {}
-            }
-            if reader.skip(key).is_err() {
-                break;
-            }
-        }
-        for (field, value) in message.fields.iter().zip(last) {
-            let Some(value) = value else { continue };
-            let is_zero = matches!(value, Scalar::Bits(0) | Scalar::Bytes([]));
-            if is_zero && field.rule == Rule::Plain {
-                continue;
-            }
-            let is_number = self.is_plain() && matches!(field.name, "asInt" | "asDouble");
-            self.name(out, if is_number { "value" } else { field.name }, is_first)?;
-            self.scalar(out, field, value)?;
-        }
-        Ok(chosen)
-    }
-
-    fn scalar(&self, out: &mut SliceOutput<'_>, field: &Field, value: Scalar<'_>) -> Result<(), Full> {
-        let bits = match (field.kind, value) {
-            (Kind::String, Scalar::Bytes(text)) => return json::string(text, out),
-            (Kind::Bytes, Scalar::Bytes(bytes)) => return base64(bytes, out),
-            (_, Scalar::Bytes(id)) => {
-                out.put(b"\"")?;
-                json::hex(id, out)?;
-                return out.put(b"\"");
-            }
-            (_, Scalar::Bits(bits)) => bits,
-        };
-        match field.kind {
-            Kind::Bool => out.put(if bits == 0 { b"false" } else { b"true" }),
-            Kind::Double => double(bits, out),
-            Kind::Zigzag32 => json::int(zigzag(u64::from(low32(bits))), out),
-            Kind::Fixed32 | Kind::Uint32 => json::unsigned(low32(bits).into(), out),
-            Kind::Enum => match word(field.name, low32(bits)).filter(|_| self.is_plain()) {
-                Some(word) => json::string(word.as_bytes(), out),
-                None => json::int(low32(bits).cast_signed().into(), out),
-            },
-            Kind::Fixed64 if self.is_plain() && field.name.ends_with(UNIX_NANO) => json::time(bits, out),
-            Kind::Int64 | Kind::SignedFixed64 => self.long(out, |out| json::int(bits.cast_signed(), out)),
-            _ => self.long(out, |out| json::unsigned(bits, out)),
-        }
-    }
-
-    /// Writes a number of 64 bits, which is a text in OTLP/JSON.
-    fn long<'o>(
-        &self,
-        out: &mut SliceOutput<'o>,
-        write: impl FnOnce(&mut SliceOutput<'o>) -> Result<(), Full>,
-    ) -> Result<(), Full> {
-        let quote: &[u8] = if self.is_plain() { b"" } else { b"\"" };
-        out.put(quote)?;
-        write(out)?;
-        out.put(quote)
     }
 
     /// Writes the next field of a message that is no scalar, or its end.
@@ -367,7 +318,9 @@ impl<'a> Encoder<'a> {
             let Some(nested) = nested else {
                 message.lists |= 1 << field.number;
                 self.open.push(StackFrame::Message(message));
-                return self.numbers(out, field, before.rest());
+                let members = Members::Numbers(field, Numbers::new(field, before.rest()));
+                self.open.push(StackFrame::List { members, is_first: true, after: "]" });
+                return out.put(b"[");
             };
             if is_list {
                 message.lists |= 1 << field.number;
@@ -396,6 +349,7 @@ impl<'a> Encoder<'a> {
                 before: "{",
                 schema_url: &[],
                 after: "}",
+                from: 0,
             });
             return Ok(());
         }

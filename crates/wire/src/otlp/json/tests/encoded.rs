@@ -3,6 +3,7 @@
 
 use super::super::super::MAX_DEPTH;
 use super::super::super::tests::{normal, strategies};
+use super::super::encode::{LONGEST_STEP, TURN};
 use super::super::schema::Field;
 use super::*;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest as Logs;
@@ -292,6 +293,55 @@ fn values_nest_as_deep_as_the_check_allows() {
     assert_eq!(line.matches('[').count(), MAX_DEPTH);
     assert!(line.contains("[\"x\"]"));
     assert_eq!(encoded(Signal::Logs, &raw, Layout::Request).matches("arrayValue").count(), MAX_DEPTH);
+}
+
+/// However long a single text or list is, one turn writes a bounded part of it, and the parts are the whole.
+#[test]
+fn a_turn_is_bounded_whatever_is_long() {
+    const LONG: usize = 1 << 18;
+    let text = |byte: u8| field(1, &vec![byte; LONG]);
+    let ids = [field(1, &[1; 16]), field(2, &[1; 8])].concat();
+    let span = [ids, field(3, &vec![b's'; LONG]), field(5, &vec![b'n'; LONG])];
+    for (what, signal, item, least) in [
+        ("a body of control characters", Signal::Logs, field(5, &text(1)), 6 * LONG),
+        ("a body of bytes", Signal::Logs, field(5, &field(7, &vec![0xff; LONG])), LONG * 4 / 3 + 2),
+        ("a severity", Signal::Logs, [field(3, &vec![b'x'; LONG]), field(12, b"behind it")].concat(), LONG),
+        ("a key", Signal::Logs, field(6, &[text(b'k'), field(2, &field(1, b"value"))].concat()), LONG),
+        ("a key without a value", Signal::Logs, field(6, &text(b'k')), LONG),
+        ("a name and a state", Signal::Traces, span.concat(), 2 * LONG),
+        ("bucket counts", Signal::Metrics, field(6, &vec![0; LONG]), LONG / 4),
+    ] {
+        let raw = match signal {
+            Signal::Metrics => field(1, &field(2, &field(2, &field(9, &field(1, &item))))),
+            _ => request_of(signal, &item),
+        };
+        assert!(crate::otlp::check(signal, &raw).is_ok(), "{what}");
+        for layout in [Layout::Request, Layout::Lines] {
+            let (mut encoder, mut space, mut out) =
+                (Encoder::new(signal, &raw, layout), vec![0; 16 * LONG], Vec::new());
+            loop {
+                let progress = encoder.write(&mut space);
+                assert!(progress.written <= TURN + 6 * LONGEST_STEP + 64, "{what}: {progress:?}");
+                out.extend_from_slice(&space[..progress.written]);
+                if progress.next == Next::Done {
+                    break;
+                }
+            }
+            let _: serde_json::Value = serde_json::from_slice(&out).unwrap();
+            assert!(out.len() >= least, "{what}: {}", out.len());
+            assert!(out == encoded_in(signal, &raw, layout, 64).into_bytes(), "{what}");
+        }
+        match signal {
+            Signal::Traces => reads_back::<Traces>(signal, &raw),
+            Signal::Metrics => reads_back::<Metrics>(signal, &raw),
+            _ => reads_back::<Logs>(signal, &raw),
+        }
+    }
+}
+
+fn reads_back<T: prost::Message + Default + PartialEq>(signal: Signal, raw: &[u8]) {
+    let json = encoded_in(signal, raw, Layout::Request, 1 << 20);
+    assert!(read_back::<T>(signal, &json) == T::decode(raw).unwrap());
 }
 
 /// No item grows by more than [`GROWTH`] and what its own fields are called.
