@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use tidegate_bulk::answer::{Elements, document, item, response};
+use tidegate_bulk::response::{ElementScanner, read_bulk_item, read_mget_document, read_msearch_response};
 
 const KEY: &[u8] = b"\"items\"";
 
@@ -14,8 +14,8 @@ fuzz_target!(|input: (u8, &[u8])| {
     assert_eq!((&found, complete), (&elements(body, usize::MAX).0, elements(body, usize::MAX).1));
     assert!(found.iter().map(Vec::len).sum::<usize>() <= body.len());
     for element in &found {
-        let _ = (document(element), response(element));
-        if let Some(error) = item(element).and_then(|item| item.error) {
+        let _ = (read_mget_document(element), read_msearch_response(element));
+        if let Some(error) = read_bulk_item(element).and_then(|item| item.error) {
             assert!(error.message().len() <= 2048);
         }
     }
@@ -30,7 +30,7 @@ fuzz_target!(|input: (u8, &[u8])| {
 });
 
 fn elements(body: &[u8], piece: usize) -> (Vec<Vec<u8>>, bool) {
-    let (mut found, mut elements) = (Vec::<Vec<u8>>::new(), Elements::of("items"));
+    let (mut found, mut elements) = (Vec::<Vec<u8>>::new(), ElementScanner::new("items"));
     for piece in body.chunks(piece) {
         elements.feed(piece, |part| {
             if part.first {

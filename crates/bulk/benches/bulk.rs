@@ -16,7 +16,9 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Waker};
 use tidegate_arena::heap::{self, CountingAllocator, JEMALLOC, Jemalloc};
 use tidegate_arena::{Arena, Floors, Share};
-use tidegate_bulk::{Answered, Bulk, Driver, NoAnswer, Request, Settings, Target, Transport};
+use tidegate_bulk::{
+    Bulk, Driver, Settings, Target, Transport, TransportError, TransportRequest, TransportResponse,
+};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator<Jemalloc> = CountingAllocator::new(JEMALLOC);
@@ -90,9 +92,9 @@ impl Canned {
 impl Transport for Canned {
     async fn send(
         &self,
-        request: Request,
+        request: TransportRequest,
         answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
-    ) -> Result<Answered, NoAnswer> {
+    ) -> Result<TransportResponse, TransportError> {
         if self.stalled {
             std::future::pending::<()>().await;
         }
@@ -103,13 +105,13 @@ impl Transport for Canned {
                 break;
             }
         }
-        Ok(Answered { status: 200, ..Answered::default() })
+        Ok(TransportResponse { status: 200, ..TransportResponse::default() })
     }
 }
 
 fn engine(items: usize) -> (Bulk, Driver) {
     let arena = Arena::new(128 << 20, Floors::NONE, 8 << 20, 64, 16).unwrap();
-    Bulk::new(Settings { items: items as u32, ..Settings::new(Share::Forward, 64 << 20) }, arena)
+    Bulk::new(Settings { batch_items: items as u32, ..Settings::new(Share::Forward, 64 << 20) }, arena)
 }
 
 fn runtime() -> tokio::runtime::Runtime {

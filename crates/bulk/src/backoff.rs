@@ -1,18 +1,18 @@
-//! How long to wait before what was rejected is sent again.
+//! The delay before rejected items are sent again.
 
 use std::time::Duration;
 
 /// The wait after the `attempt`th rejection (from one): between half and the whole of a step that doubles from
-/// `shortest` to `longest`, and no less than what the server asked for.
+/// `shortest` to `longest`, and no less than what the server retry_after for.
 pub(crate) fn wait(
     (shortest, longest): (Duration, Duration),
     attempt: u32,
-    asked: Option<Duration>,
+    retry_after: Option<Duration>,
 ) -> Duration {
     let doubled = shortest.saturating_mul(1 << attempt.saturating_sub(1).min(20));
     let step = doubled.min(longest.max(shortest));
     let own = step / 2 + (step / 2).mul_f64(rand::random::<f64>());
-    own.max(asked.unwrap_or_default())
+    own.max(retry_after.unwrap_or_default())
 }
 
 #[cfg(all(test, not(loom)))]

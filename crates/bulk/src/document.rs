@@ -1,4 +1,4 @@
-//! The documents that have items waiting or under way: where the last of them is.
+//! The documents that have pending items, and the batch of each one's last item.
 
 use crate::slots::NONE;
 use std::hash::{BuildHasher, RandomState};
@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// The memory of a document, in bytes: its entry, and up to two buckets.
 pub(crate) const ENTRY_BYTES: usize = size_of::<Entry>() + 2 * size_of::<u32>();
 
-/// A document with items waiting or under way.
+/// A document with pending items.
 ///
 /// Documents are told apart by a hash of 64 bits with a seed of its own. Where two share one, they are kept in
 /// one order: needless, and harmless.
@@ -22,14 +22,14 @@ struct Entry {
     batch: u16,
     /// An item was rejected in this attempt.
     rejected: bool,
-    /// A later item was carried out all the same.
+    /// A later item was carried out nevertheless.
     overtaken: bool,
 }
 
 /// All of them: a hash table with chains, at most one entry for each slot.
 pub(crate) struct Documents {
     seed: u64,
-    /// The first entry of each bucket and one, so that what was never used is zero.
+    /// The first entry of each bucket plus one: an unused bucket is zero.
     buckets: Vec<u32>,
     entries: Vec<Entry>,
     free: u32,

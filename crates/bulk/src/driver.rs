@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::engine::{Bulk, Shared};
-use crate::flight::fly;
+use crate::send_batch::send_batch;
 use crate::settings::Settings;
 use crate::sync::{Arc, lock};
 use crate::transport::Transport;
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use tidegate_arena::{Arena, Window};
 use tokio::time::{Instant as Tick, sleep};
 
-/// Sends what callers hand over. When it is dropped, running or not, everybody who waits gets an answer, and
-/// whoever comes later is refused.
+/// Sends submitted items. When it is dropped, running or not, every waiting caller gets an answer, and later
+/// calls are refused.
 #[must_use = "dropping the driver ends the engine"]
 pub struct Driver {
     shared: Arc<Shared>,
@@ -28,18 +28,18 @@ const IDLE: Duration = Duration::from_secs(3600);
 impl Bulk {
     /// An engine, and the driver that is to be run for it.
     pub fn new(settings: Settings, arena: Arena) -> (Bulk, Driver) {
-        let bulk = Bulk::idle(settings, arena);
+        let bulk = Bulk::without_driver(settings, arena);
         let driver = Driver { shared: Arc::clone(&bulk.shared) };
         (bulk, driver)
     }
 }
 
 impl Driver {
-    /// Sends over `transport` until `stop` is ready; then takes no more items, sends what there is without
-    /// waiting for company, and ends when that is answered or the grace is over.
+    /// Sends over `transport` until `stop` is ready. Then it accepts no more items, sends the remaining ones at
+    /// once, and ends when all are answered or the grace period is over.
     pub async fn run<T: Transport>(self, transport: &T, stop: impl Future<Output = ()>) {
         let shared = &*self.shared;
-        let mut flights = FuturesUnordered::new();
+        let mut requests = FuturesUnordered::new();
         let mut stop = pin!(stop);
         let mut timer = pin!(sleep(IDLE));
         let mut until: Option<Instant> = None;
@@ -50,20 +50,20 @@ impl Driver {
                     lock(&shared.state).stop();
                 }
                 let now = clock::now();
-                let turn = Turn::take(shared, context, now, |takeoff| {
-                    flights.push(fly(shared, transport, takeoff));
+                let pass = DriverPass::run(shared, context, now, |request| {
+                    requests.push(send_batch(shared, transport, request));
                 });
-                let mut landed = false;
-                while let Poll::Ready(Some(())) = flights.poll_next_unpin(context) {
-                    landed = true;
+                let mut finished = false;
+                while let Poll::Ready(Some(())) = requests.poll_next_unpin(context) {
+                    finished = true;
                 }
-                if landed {
+                if finished {
                     continue;
                 }
-                if until.is_some_and(|until| turn.idle || until <= now) {
+                if until.is_some_and(|until| pass.idle || until <= now) {
                     return Poll::Ready(());
                 }
-                let next = turn.next.into_iter().chain(until).min().unwrap_or(now + IDLE);
+                let next = pass.next.into_iter().chain(until).min().unwrap_or(now + IDLE);
                 timer.as_mut().reset(Tick::from_std(next));
                 if timer.as_mut().poll(context).is_pending() {
                     return Poll::Pending;
@@ -75,37 +75,37 @@ impl Driver {
 }
 
 /// The result of one pass over the state.
-struct Turn {
+struct DriverPass {
     next: Option<Instant>,
     idle: bool,
 }
 
-impl Turn {
-    /// Does what is due, and hands out what is to be sent.
-    fn take(
+impl DriverPass {
+    /// Runs the timers and starts the requests that are due.
+    fn run(
         shared: &Shared,
         context: &mut Context<'_>,
         now: Instant,
-        mut launch: impl FnMut(crate::state::Takeoff),
-    ) -> Turn {
+        mut start: impl FnMut(crate::state::BatchRequest),
+    ) -> DriverPass {
         let (mut wakers, mut windows): (Vec<Waker>, Vec<Window>) = (Vec::new(), Vec::new());
         let mut state = lock(&shared.state);
-        let next = state.tick(context.waker(), now, &mut wakers, &mut windows);
-        while let Some(takeoff) = state.next_flight(now) {
-            launch(takeoff);
+        let next = state.run_timers(context.waker(), now, &mut wakers, &mut windows);
+        while let Some(request) = state.next_request(now) {
+            start(request);
         }
         let idle = state.is_idle();
         drop(state);
         drop(windows);
         wakers.into_iter().for_each(Waker::wake);
-        Turn { next, idle }
+        DriverPass { next, idle }
     }
 }
 
 impl Drop for Driver {
     fn drop(&mut self) {
         let (mut wakers, mut windows): (Vec<Waker>, Vec<Window>) = (Vec::new(), Vec::new());
-        lock(&self.shared.state).end(&mut wakers, &mut windows);
+        lock(&self.shared.state).answer_all(&mut wakers, &mut windows);
         drop(windows);
         wakers.into_iter().for_each(Waker::wake);
     }

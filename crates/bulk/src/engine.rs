@@ -1,10 +1,12 @@
 //! The callers' handle, and the ticket for one item.
 
-use crate::line::{Action, FIXED, Line};
-use crate::meters::Measures;
-use crate::outcome::{Answer, Failure, Found, Hits, Kept, Refused, Written};
+use crate::meters::RequestHistograms;
+use crate::new_item::{Action, FIXED_BYTES, NewItem};
+use crate::outcome::{
+    Answer, BulkSubmitError, Failure, FetchedDocument, SearchResponse, StoredOutcome, WriteResponse,
+};
 use crate::settings::Settings;
-use crate::slots::{Key, Phase};
+use crate::slots::{Phase, SlotKey};
 use crate::state::{State, hash_of};
 use crate::sync::{Arc, Mutex, lock};
 use crate::target::{Search, Target};
@@ -28,93 +30,105 @@ pub struct Bulk {
 pub(crate) struct Shared {
     pub(crate) state: Mutex<State>,
     pub(crate) settings: Settings,
-    pub(crate) measures: Measures,
+    pub(crate) histograms: RequestHistograms,
     pub(crate) arena: Arena,
     /// Of the documents' hashes.
     seed: u64,
 }
 
 impl Bulk {
-    /// An engine with nobody to drive it yet.
-    pub(crate) fn idle(settings: Settings, arena: Arena) -> Bulk {
-        let settings = settings.within_reason();
+    /// An engine without a driver.
+    pub(crate) fn without_driver(settings: Settings, arena: Arena) -> Bulk {
+        let settings = settings.clamped();
         let state = State::new(settings.clone(), arena.clone());
         let seed = state.seed();
-        let measures = Measures::new();
-        Bulk { shared: Arc::new(Shared { state: Mutex::new(state), settings, measures, arena, seed }) }
+        let histograms = RequestHistograms::new();
+        Bulk { shared: Arc::new(Shared { state: Mutex::new(state), settings, histograms, arena, seed }) }
     }
 
     /// Writes a document that must not exist yet.
     ///
     /// # Errors
     /// When it is not taken; nothing was sent then, and nothing will be.
-    pub fn create(&self, target: Target<'_>, source: &[u8]) -> Result<Ticket<'_, Written>, Refused> {
-        self.submit(&Line::document(Action::Create, target, source)?)
+    pub fn create(
+        &self,
+        target: Target<'_>,
+        source: &[u8],
+    ) -> Result<Ticket<'_, WriteResponse>, BulkSubmitError> {
+        self.submit(&NewItem::document(Action::Create, target, source)?)
     }
 
     /// Writes a document, whether it exists or not.
     ///
     /// # Errors
     /// As [`create`](Self::create).
-    pub fn index(&self, target: Target<'_>, source: &[u8]) -> Result<Ticket<'_, Written>, Refused> {
-        self.submit(&Line::document(Action::Index, target, source)?)
+    pub fn index(
+        &self,
+        target: Target<'_>,
+        source: &[u8],
+    ) -> Result<Ticket<'_, WriteResponse>, BulkSubmitError> {
+        self.submit(&NewItem::document(Action::Index, target, source)?)
     }
 
     /// Changes a document; `change` is the body of an update (`{"doc":{…}}`, `{"script":{…}}`).
     ///
     /// # Errors
     /// As [`create`](Self::create).
-    pub fn update(&self, target: Target<'_>, change: &[u8]) -> Result<Ticket<'_, Written>, Refused> {
-        self.submit(&Line::document(Action::Update, target, change)?)
+    pub fn update(
+        &self,
+        target: Target<'_>,
+        change: &[u8],
+    ) -> Result<Ticket<'_, WriteResponse>, BulkSubmitError> {
+        self.submit(&NewItem::document(Action::Update, target, change)?)
     }
 
     /// Deletes a document.
     ///
     /// # Errors
     /// As [`create`](Self::create).
-    pub fn delete(&self, target: Target<'_>) -> Result<Ticket<'_, Written>, Refused> {
-        self.submit(&Line::document(Action::Delete, target, b"")?)
+    pub fn delete(&self, target: Target<'_>) -> Result<Ticket<'_, WriteResponse>, BulkSubmitError> {
+        self.submit(&NewItem::document(Action::Delete, target, b"")?)
     }
 
     /// Reads a document.
     ///
     /// # Errors
     /// As [`create`](Self::create).
-    pub fn get(&self, target: Target<'_>) -> Result<Ticket<'_, Found>, Refused> {
-        self.submit(&Line::document(Action::Get, target, b"")?)
+    pub fn get(&self, target: Target<'_>) -> Result<Ticket<'_, FetchedDocument>, BulkSubmitError> {
+        self.submit(&NewItem::document(Action::Get, target, b"")?)
     }
 
     /// Searches.
     ///
     /// # Errors
     /// As [`create`](Self::create).
-    pub fn search(&self, search: Search<'_>) -> Result<Ticket<'_, Hits>, Refused> {
-        self.submit(&Line::search(search)?)
+    pub fn search(&self, search: Search<'_>) -> Result<Ticket<'_, SearchResponse>, BulkSubmitError> {
+        self.submit(&NewItem::search(search)?)
     }
 
     /// The longest item that is taken, in bytes, its action included.
     pub(crate) fn longest_item(&self) -> usize {
         let Settings { item_bytes, lane_bytes, .. } = self.shared.settings;
         let lane = usize::try_from(lane_bytes).unwrap_or(usize::MAX);
-        item_bytes.min(self.shared.arena.window_len()).min(lane).saturating_sub(FIXED)
+        item_bytes.min(self.shared.arena.window_len()).min(lane).saturating_sub(FIXED_BYTES)
     }
 
-    /// How many items wait, are under way, or were answered and not taken yet.
+    /// The number of items that wait, are in flight, or have an answer that was not taken yet.
     pub fn depth(&self) -> u32 {
         lock(&self.shared.state).used()
     }
 
     /// Publishes the engine's meters, which are named `bulk_…`. One engine can publish to one registry.
     pub fn publish(&self, registry: &Registry) {
-        self.shared.measures.publish(&self.shared, registry);
+        self.shared.histograms.publish(&self.shared, registry);
     }
 
-    pub(crate) fn submit<T>(&self, line: &Line<'_>) -> Result<Ticket<'_, T>, Refused> {
+    pub(crate) fn submit<T>(&self, item: &NewItem<'_>) -> Result<Ticket<'_, T>, BulkSubmitError> {
         let shared = &*self.shared;
-        let (bound, hash) = (line.bound(), hash_of(shared.seed, line));
+        let (max_len, hash) = (item.max_len(), hash_of(shared.seed, item));
         let (taken, driver) = {
             let mut state = lock(&shared.state);
-            (state.submit(line, bound, hash), state.nudge())
+            (state.submit(item, max_len, hash), state.take_driver_waker())
         };
         if let Some(driver) = driver {
             driver.wake();
@@ -129,15 +143,14 @@ impl fmt::Debug for Bulk {
     }
 }
 
-/// An item that was handed over; awaiting it gives its answer.
+/// A submitted item; awaiting it gives its answer.
 ///
-/// Dropping it before the item is sent takes the item back. Dropping it later changes nothing but that nobody
-/// reads the answer.
+/// Dropping it before the item is sent withdraws the item. Dropping it later only discards the answer.
 #[must_use = "dropping a ticket takes the item back"]
 pub struct Ticket<'a, T> {
     shared: &'a Shared,
     /// `None` once the answer was taken.
-    key: Option<Key>,
+    key: Option<SlotKey>,
     answer: PhantomData<fn() -> T>,
 }
 
@@ -150,7 +163,7 @@ impl<T: Answer> Future for Ticket<'_, T> {
         match taken {
             Some(outcome) => {
                 self.key = None;
-                Poll::Ready(T::of(Kept(outcome)))
+                Poll::Ready(T::of(StoredOutcome(outcome)))
             }
             None => Poll::Pending,
         }
@@ -158,21 +171,22 @@ impl<T: Answer> Future for Ticket<'_, T> {
 }
 
 impl<T> Ticket<'_, T> {
-    /// Takes the item back. Returns false when that was too late: it is in flight, or was answered.
+    /// Withdraws the item. Returns false when it is too late: the item is in flight or answered.
     pub fn withdraw(mut self) -> bool {
-        self.leave().is_some_and(|in_flight| !in_flight)
+        self.release().is_some_and(|in_flight| !in_flight)
     }
 
-    /// Gives the slot back. Returns whether the item was in flight or over; nothing when its answer was taken before.
-    fn leave(&mut self) -> Option<bool> {
+    /// Releases the slot. Returns whether the item was in flight or answered; `None` when its answer was taken
+    /// before.
+    fn release(&mut self) -> Option<bool> {
         if let Some(key) = self.key.take() {
-            let (left, driver) = {
+            let (released, driver) = {
                 let mut state = lock(&self.shared.state);
-                (state.leave(key), state.nudge())
+                (state.abandon(key), state.take_driver_waker())
             };
-            let is_over = left.in_flight || matches!(left.phase, Some(Phase::Answered(_)));
+            let is_over = released.in_flight || matches!(released.phase, Some(Phase::Answered(_)));
             // Wakers and windows end without the lock: what they do then is not ours to know.
-            drop(left);
+            drop(released);
             if let Some(driver) = driver {
                 driver.wake();
             }
@@ -184,7 +198,7 @@ impl<T> Ticket<'_, T> {
 
 impl<T> Drop for Ticket<'_, T> {
     fn drop(&mut self) {
-        self.leave();
+        self.release();
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::driver::Driver;
 use crate::engine::{Bulk, Ticket};
-use crate::line::{Forwarded, Line};
-use crate::outcome::{Element, Refused};
+use crate::new_item::{ForwardedItem, NewItem};
+use crate::outcome::{BulkSubmitError, ItemResponse};
 use crate::settings::Settings;
 use crate::target::Refresh;
 use tidegate_arena::Arena;
@@ -35,8 +35,8 @@ impl Forward {
         more: &[&[u8]],
         index: &[u8],
         refresh: Refresh,
-    ) -> Result<Ticket<'_, Element>, Refused> {
-        self.0.submit(&Line::Forwarded(Forwarded { item, more, index, refresh }))
+    ) -> Result<Ticket<'_, ItemResponse>, BulkSubmitError> {
+        self.0.submit(&NewItem::Forwarded(ForwardedItem { item, extra_fields: more, index, refresh }))
     }
 
     /// The longest item that it takes, in bytes as written.
@@ -44,7 +44,7 @@ impl Forward {
         self.0.longest_item()
     }
 
-    /// How many items wait, are in flight, or were answered and not taken yet.
+    /// The number of items that wait, are in flight, or have an answer that was not taken yet.
     pub fn depth(&self) -> u32 {
         self.0.depth()
     }

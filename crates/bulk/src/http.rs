@@ -1,13 +1,13 @@
-//! The transport over HTTP/1.1: several nodes of one cluster, kept connections, TLS, and an API key.
+//! The transport over HTTP/1.1: several nodes of one cluster, idle connections, TLS, and an API key.
 //!
-//! A request goes to the next node that is well. One that cannot be reached rests, and the request goes to another,
-//! since nothing of it was sent. Anything else that fails is for the engine to judge.
+//! Requests go to the healthy nodes in turn. A node that cannot be reached backs off, and the request goes to
+//! the next one, since nothing of it was sent. Other failures are returned to the engine.
 
 mod health;
 
-use crate::transport::{Answered, NoAnswer, Request, Transport};
+use crate::transport::{Transport, TransportError, TransportRequest, TransportResponse};
 use bytes::Bytes;
-use health::Health;
+use health::NodeHealth;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -29,21 +29,21 @@ use tokio::task::JoinSet;
 const EXCERPT: usize = 512;
 /// The most that one connection buffers in each direction.
 const CONNECTION_BUFFER: usize = 64 << 10;
-/// How long a connection is kept that nobody uses.
-const KEPT: Duration = Duration::from_secs(60);
+/// How long an idle connection is kept open.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The nodes of a cluster.
 pub struct Nodes {
     client: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     connections: Connections,
     nodes: Vec<Node>,
-    health: Health,
+    health: NodeHealth,
     authorization: Option<HeaderValue>,
 }
 
-/// How to reach them.
+/// How to connect to the nodes.
 #[derive(Debug, Clone)]
-pub struct Reach {
+pub struct ConnectionSettings {
     /// Goes with every request: `ApiKey …` or `Basic …`.
     pub authorization: Option<HeaderValue>,
     /// For nodes with `https`; the system's certificates where there is none.
@@ -51,18 +51,23 @@ pub struct Reach {
     /// How long connecting may take.
     pub connect_timeout: Duration,
     /// How many connections without a request are kept for each node.
-    pub kept: usize,
+    pub max_idle_per_node: usize,
 }
 
-impl Default for Reach {
-    fn default() -> Reach {
-        Reach { authorization: None, tls: None, connect_timeout: Duration::from_secs(5), kept: 4 }
+impl Default for ConnectionSettings {
+    fn default() -> ConnectionSettings {
+        ConnectionSettings {
+            authorization: None,
+            tls: None,
+            connect_timeout: Duration::from_secs(5),
+            max_idle_per_node: 4,
+        }
     }
 }
 
 /// The nodes cannot be used as they are named.
 #[derive(Debug, thiserror::Error)]
-pub enum Unusable {
+pub enum InvalidNodes {
     /// There is none.
     #[error("preparing to send to Elasticsearch: no node is named; name at least one, as http://host:9200")]
     NoNode,
@@ -70,13 +75,13 @@ pub enum Unusable {
     #[error(
         "preparing to send to {node}: it is no address of a node; write http://host:9200 or https://host:9200"
     )]
-    NoAddress {
+    InvalidUrl {
         /// The configured names.
         node: Uri,
     },
     /// There are no certificates to check its own against.
     #[error("preparing TLS: the system's root certificates cannot be read: {0}")]
-    NoRoots(std::io::Error),
+    RootCertificates(std::io::Error),
 }
 
 struct Node {
@@ -91,10 +96,10 @@ impl Nodes {
     ///
     /// # Errors
     /// When a node is no URL, or TLS cannot be prepared.
-    pub fn new(nodes: &[Uri], reach: Reach) -> Result<Nodes, Unusable> {
+    pub fn new(nodes: &[Uri], reach: ConnectionSettings) -> Result<Nodes, InvalidNodes> {
         let nodes = nodes.iter().map(Node::of).collect::<Result<Vec<_>, _>>()?;
         if nodes.is_empty() {
-            return Err(Unusable::NoNode);
+            return Err(InvalidNodes::NoNode);
         }
         let tls = nodes.iter().any(|node| node.scheme == hyper::http::uri::Scheme::HTTPS);
         let config = match reach.tls {
@@ -113,8 +118,8 @@ impl Nodes {
         let connections = Connections::default();
         let client = legacy::Client::builder(connections.clone())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(KEPT)
-            .pool_max_idle_per_host(reach.kept)
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(reach.max_idle_per_node)
             // A request that a kept connection took with it to its end is the engine's to judge.
             .retry_canceled_requests(false)
             .http1_max_buf_size(CONNECTION_BUFFER)
@@ -123,11 +128,11 @@ impl Nodes {
             value.set_sensitive(true);
             value
         });
-        let health = Health::of(nodes.len());
+        let health = NodeHealth::new(nodes.len());
         Ok(Nodes { client, connections, nodes, health, authorization })
     }
 
-    fn request(&self, node: &Node, request: &Request) -> Option<hyper::Request<Full<Bytes>>> {
+    fn request(&self, node: &Node, request: &TransportRequest) -> Option<hyper::Request<Full<Bytes>>> {
         let uri = Uri::builder()
             .scheme(node.scheme.clone())
             .authority(node.authority.clone())
@@ -149,28 +154,28 @@ impl Nodes {
 impl Transport for Nodes {
     async fn send(
         &self,
-        request: Request,
-        answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
-    ) -> Result<Answered, NoAnswer> {
-        let mut words = String::new();
+        request: TransportRequest,
+        on_chunk: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
+    ) -> Result<TransportResponse, TransportError> {
+        let mut message = String::new();
         for place in self.health.order() {
             let Some(node) = self.nodes.get(place) else { continue };
             let Some(sent) = self.request(node, &request) else { continue };
-            // On the heap: it is the largest part of a request under way.
+            // On the heap: it is the largest part of a request in flight.
             match Box::pin(self.client.request(sent)).await {
                 Ok(response) => {
-                    self.health.well(place);
+                    self.health.record_success(place);
                     drop(request);
-                    return Box::pin(read(response, answer)).await;
+                    return Box::pin(read(response, on_chunk)).await;
                 }
                 Err(error) if error.is_connect() => {
-                    self.health.ill(place);
-                    words = format!("{}: {}", node.authority, chain(&error));
+                    self.health.record_failure(place);
+                    message = format!("{}: {}", node.authority, chain(&error));
                 }
-                Err(error) => return Err(NoAnswer::Broken(chain(&error))),
+                Err(error) => return Err(TransportError::Broken(chain(&error))),
             }
         }
-        Err(NoAnswer::NotSent(words))
+        Err(TransportError::NotSent(message))
     }
 }
 
@@ -181,25 +186,25 @@ impl Drop for Nodes {
 }
 
 impl Node {
-    fn of(uri: &Uri) -> Result<Node, Unusable> {
+    fn of(uri: &Uri) -> Result<Node, InvalidNodes> {
         let (Some(scheme), Some(authority)) = (uri.scheme(), uri.authority()) else {
-            return Err(Unusable::NoAddress { node: uri.clone() });
+            return Err(InvalidNodes::InvalidUrl { node: uri.clone() });
         };
         if !matches!(scheme.as_str(), "http" | "https") {
-            return Err(Unusable::NoAddress { node: uri.clone() });
+            return Err(InvalidNodes::InvalidUrl { node: uri.clone() });
         }
         let prefix = uri.path().trim_end_matches('/').to_owned();
         Ok(Node { scheme: scheme.clone(), authority: authority.clone(), prefix })
     }
 }
 
-fn roots(needed: bool) -> Result<ClientConfig, Unusable> {
+fn roots(needed: bool) -> Result<ClientConfig, InvalidNodes> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| Unusable::NoRoots(std::io::Error::other(error)))?;
+        .map_err(|error| InvalidNodes::RootCertificates(std::io::Error::other(error)))?;
     let builder = if needed {
-        builder.with_native_roots().map_err(Unusable::NoRoots)?
+        builder.with_native_roots().map_err(InvalidNodes::RootCertificates)?
     } else {
         builder.with_root_certificates(RootCertStore::empty())
     };
@@ -208,16 +213,16 @@ fn roots(needed: bool) -> Result<ClientConfig, Unusable> {
 
 async fn read(
     response: Response<Incoming>,
-    answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
-) -> Result<Answered, NoAnswer> {
+    on_chunk: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
+) -> Result<TransportResponse, TransportError> {
     let (head, mut body) = response.into_parts();
     let status = head.status.as_u16();
     let mut excerpt = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| NoAnswer::Broken(chain(&error)))?;
+        let frame = frame.map_err(|error| TransportError::Broken(chain(&error)))?;
         let Some(data) = frame.data_ref() else { continue };
         if status == 200 {
-            if answer(data).is_break() {
+            if on_chunk(data).is_break() {
                 // Dropping the body ends the connection: cheaper than reading on.
                 break;
             }
@@ -231,7 +236,7 @@ async fn read(
     }
     let retry_after = head.headers.get(RETRY_AFTER).and_then(delay);
     let excerpt = String::from_utf8_lossy(&excerpt).trim().to_owned();
-    Ok(Answered { status, retry_after, excerpt })
+    Ok(TransportResponse { status, retry_after, excerpt })
 }
 
 /// `Retry-After` in seconds or as a date, RFC 9110 section 10.2.3; at most an hour is believed.
@@ -246,15 +251,15 @@ fn delay(value: &HeaderValue) -> Option<Duration> {
 
 /// An error with its causes: the last one usually says what is wrong.
 fn chain(error: &dyn Error) -> String {
-    let (mut words, mut cause) = (error.to_string(), error.source());
+    let (mut message, mut cause) = (error.to_string(), error.source());
     while let Some(error) = cause {
-        words = format!("{words}: {error}");
+        message = format!("{message}: {error}");
         cause = error.source();
     }
-    words
+    message
 }
 
-/// The tasks that serve the connections: at most a few for each request under way.
+/// The tasks that serve the connections: at most a few for each request in flight.
 #[derive(Clone, Default)]
 struct Connections(Arc<Mutex<JoinSet<()>>>);
 

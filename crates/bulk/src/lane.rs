@@ -1,4 +1,4 @@
-//! The lanes: what can share a request, and waits for nobody else.
+//! The lanes: groups of items that can share a request, independent of each other.
 
 /// The fields of an item's answer that are read.
 macro_rules! bulk_fields {
@@ -8,7 +8,7 @@ macro_rules! bulk_fields {
     };
 }
 
-/// Which request an item goes out with. Each lane gathers, sends and waits by itself.
+/// The kind of request that carries an item. Each lane batches, sends and backs off independently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lane {
     /// Writes that are seen by searches when the index is refreshed next.
@@ -28,7 +28,7 @@ pub const LANES: [Lane; Lane::COUNT] =
     [Lane::Write, Lane::WriteRefresh, Lane::WriteWait, Lane::Get, Lane::Search];
 
 impl Lane {
-    /// How many lanes there are.
+    /// The number of lanes.
     pub const COUNT: usize = 5;
     /// How many of them write. They come first.
     pub(crate) const WRITES: usize = 3;
@@ -53,7 +53,7 @@ impl Lane {
         self.index() < Lane::WRITES
     }
 
-    /// Where its requests go whose answers are wanted whole.
+    /// The path of requests whose responses are read unfiltered.
     pub(crate) const fn whole_path(self) -> &'static str {
         match self {
             Lane::Write => "/_bulk",

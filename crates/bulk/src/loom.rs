@@ -1,9 +1,9 @@
-//! The hand-over between those who leave and the driver, in every order: `--cfg loom`.
+//! Interleavings of callers that withdraw and the driver: `--cfg loom`.
 
 use crate::engine::Bulk;
-use crate::outcome::{Failure, Kind, Outcome, Refused, Written};
+use crate::outcome::{BulkSubmitError, Failure, FailureKind, Outcome, WriteResponse};
 use crate::settings::Settings;
-use crate::state::{Reply, Verdict};
+use crate::state::{BatchOutcome, ItemReply};
 use crate::sync::lock;
 use crate::target::Target;
 use std::future::Future;
@@ -14,45 +14,52 @@ use tidegate_arena::{Arena, Floors, Share};
 
 fn engine() -> (Bulk, Arena) {
     let arena = Arena::new(1 << 20, Floors::NONE, 64 << 10, 2, 1).unwrap();
-    let settings =
-        Settings { callers: 2, items: 2, batches: 2, flights: 1, ..Settings::new(Share::Forward, 1 << 20) };
-    (Bulk::idle(settings, arena.clone()), arena)
+    let settings = Settings {
+        slots: 2,
+        batch_items: 2,
+        batches: 2,
+        max_in_flight: 1,
+        ..Settings::new(Share::Forward, 1 << 20)
+    };
+    (Bulk::without_driver(settings, arena.clone()), arena)
 }
 
-/// One turn of the driver: starts requests, answers all, completes them. Returns the number of items sent.
+/// One pass of the driver: starts requests, answers all, finishes them. Returns the number of items sent.
 fn flush(bulk: &Bulk) -> u32 {
-    let written = || Reply::Final(Outcome::Written(Written::default()));
+    let written = || ItemReply::Final(Outcome::Written(WriteResponse::default()));
     send(bulk, Instant::now() + Duration::from_secs(1), written)
 }
 
-/// A turn at `late` in which the server says `reply` to each item.
-fn send(bulk: &Bulk, late: Instant, reply: impl Fn() -> Reply) -> u32 {
+/// A pass at `late` in which the server answers each item with `reply`.
+fn send(bulk: &Bulk, late: Instant, reply: impl Fn() -> ItemReply) -> u32 {
     let (mut wakers, mut windows) = (Vec::new(), Vec::new());
-    let takeoff = {
+    let request = {
         let mut state = lock(&bulk.shared.state);
-        state.tick(Waker::noop(), late, &mut wakers, &mut windows);
-        state.next_flight(late)
+        state.run_timers(Waker::noop(), late, &mut wakers, &mut windows);
+        state.next_request(late)
     };
     drop(windows);
-    let Some(takeoff) = takeoff else { return 0 };
-    let mut replies: Vec<_> = (0..takeoff.items).map(|_| reply()).collect();
-    lock(&bulk.shared.state).resolve(takeoff.id, &mut replies, &mut wakers);
-    let verdict = Verdict::Over(Failure::new(Kind::Server, 0));
-    let window = lock(&bulk.shared.state).land(takeoff.id, Some(takeoff.window), verdict, late, &mut wakers);
+    let Some(request) = request else { return 0 };
+    let mut replies: Vec<_> = (0..request.items).map(|_| reply()).collect();
+    lock(&bulk.shared.state).apply_replies(request.id, &mut replies, &mut wakers);
+    let outcome = BatchOutcome::Failed(Failure::new(FailureKind::Server, 0));
+    let window =
+        lock(&bulk.shared.state).finish_request(request.id, Some(request.window), outcome, late, &mut wakers);
     drop(window);
     wakers.into_iter().for_each(Waker::wake);
-    takeoff.items
+    request.items
 }
 
 fn nothing_is_left(bulk: &Bulk, arena: &Arena) {
     flush(bulk);
-    // A batch that everybody left is let go when it is due.
+    // An emptied batch is released when it is due.
     flush(bulk);
     assert_eq!(bulk.depth(), 0);
     assert!(arena.usage().shares.iter().all(|share| share.used == 0));
 }
 
-/// One leaves while the driver sends: either it is not sent, or its answer finds nobody. The other one is answered.
+/// A caller withdraws while the driver sends: the item is not sent, or its answer is discarded. The other item
+/// is answered.
 #[test]
 fn leaving_while_it_is_sent() {
     loom::model(|| {
@@ -91,7 +98,8 @@ fn whoever_stays_is_woken() {
     });
 }
 
-/// Two writers of one document, one of whom leaves: what stays is answered, and no entry of the document is left.
+/// Two writers of one document, one of whom withdraws: the other item is answered, and the document's entry is
+/// removed.
 #[test]
 fn leaving_beside_a_writer_of_the_same_document() {
     loom::model(|| {
@@ -107,7 +115,8 @@ fn leaving_beside_a_writer_of_the_same_document() {
     });
 }
 
-/// One leaves while the request is rejected: it is dropped or taken back, and the other one is sent again alone.
+/// A caller withdraws while the request is rejected: its item is dropped, and the other one is sent again
+/// alone.
 #[test]
 fn leaving_while_it_is_rejected() {
     loom::model(|| {
@@ -117,11 +126,11 @@ fn leaving_while_it_is_rejected() {
         let start = Instant::now();
         let rejected = bulk.clone();
         let driver = loom::thread::spawn(move || {
-            send(&rejected, start + Duration::from_secs(1), || Reply::Rejected(429))
+            send(&rejected, start + Duration::from_secs(1), || ItemReply::Rejected(429))
         });
         drop(goes);
         assert!((1..=2).contains(&driver.join().unwrap()));
-        let written = || Reply::Final(Outcome::Written(Written::default()));
+        let written = || ItemReply::Final(Outcome::Written(WriteResponse::default()));
         assert_eq!(send(&bulk, start + Duration::from_secs(30), written), 1);
         let mut stays = pin!(stays);
         assert!(matches!(stays.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(_))));
@@ -129,7 +138,7 @@ fn leaving_while_it_is_rejected() {
     });
 }
 
-/// The driver goes while somebody comes: they are refused, or answered.
+/// The driver ends while a caller submits: the caller is refused, or answered.
 #[test]
 fn coming_while_the_driver_goes() {
     loom::model(|| {
@@ -137,12 +146,12 @@ fn coming_while_the_driver_goes() {
         let other = bulk.clone();
         let caller = loom::thread::spawn(move || match other.index(Target::new("i", "1"), b"{}") {
             Ok(ticket) => {
-                assert_eq!(loom::future::block_on(ticket).unwrap_err().kind, Kind::Stopped);
+                assert_eq!(loom::future::block_on(ticket).unwrap_err().kind, FailureKind::Stopped);
             }
-            Err(refused) => assert_eq!(refused, Refused::Stopping),
+            Err(error) => assert_eq!(error, BulkSubmitError::Stopping),
         });
         let (mut wakers, mut windows) = (Vec::new(), Vec::new());
-        lock(&bulk.shared.state).end(&mut wakers, &mut windows);
+        lock(&bulk.shared.state).answer_all(&mut wakers, &mut windows);
         drop(windows);
         wakers.into_iter().for_each(Waker::wake);
         caller.join().unwrap();

@@ -3,14 +3,14 @@
 use crate::clock;
 use crate::engine::Shared;
 use crate::lane::{LANES, Lane};
-use crate::state::Queues;
+use crate::state::LaneState;
 use crate::sync::{Arc, lock};
 use std::time::Duration;
 use tidegate_meters::{Buckets, Histogram, Kind, Name, Registry, Value};
 
 /// Counted under the engine's lock, so plain numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct LaneCounters {
     pub(crate) submitted: u64,
     pub(crate) refused: u64,
     pub(crate) answered: u64,
@@ -22,21 +22,21 @@ pub(crate) struct Counts {
 
 /// Distributions, by lane.
 #[derive(Debug)]
-pub(crate) struct Measures {
+pub(crate) struct RequestHistograms {
     items: [Histogram; Lane::COUNT],
     latency: [Histogram; Lane::COUNT],
 }
 
-impl Measures {
-    pub(crate) fn new() -> Measures {
+impl RequestHistograms {
+    pub(crate) fn new() -> RequestHistograms {
         // One stripe, added to atomically: once a request.
         let items = LANES.map(|_| Histogram::new(Buckets::counts(), 0));
         let latency = LANES.map(|_| Histogram::new(Buckets::durations(), 0));
-        Measures { items, latency }
+        RequestHistograms { items, latency }
     }
 
     /// A request with `items` items was answered, or failed, after `latency`.
-    pub(crate) fn landed(&self, lane: Lane, items: u32, latency: Duration) {
+    pub(crate) fn observe_request(&self, lane: Lane, items: u32, latency: Duration) {
         if let (Some(sizes), Some(latencies)) = (self.items.get(lane.index()), self.latency.get(lane.index()))
         {
             sizes.observe(u64::from(items));
@@ -94,16 +94,16 @@ const ITEMS: Name = Name::plain("bulk_items", "Items of the bulk engine, by outc
 const BATCH: Name = Name::plain("bulk_batch_items", "Items in one request of the bulk engine");
 const LATENCY: Name = Name::seconds("bulk_flush", "How long one request of the bulk engine took");
 
-type Fate = (&'static str, fn(&Queues) -> u64);
+type Fate = (&'static str, fn(&LaneState) -> u64);
 
-/// An item that is submitted is answered, failed or withdrawn in the end. One that is abandoned is under way and
-/// is answered or failed later, unless it is rejected; one that is retried is counted each time.
+/// Every submitted item is answered, failed or withdrawn in the end. An abandoned item is in flight without a
+/// caller; it is answered or failed later, unless it is rejected. A retried item is counted each time.
 const FATES: [Fate; 7] = [
-    ("submitted", |queues| queues.counts.submitted),
-    ("refused", |queues| queues.counts.refused),
-    ("answered", |queues| queues.counts.answered),
-    ("failed", |queues| queues.counts.failed),
-    ("withdrawn", |queues| queues.counts.withdrawn),
-    ("abandoned", |queues| queues.counts.abandoned),
-    ("retried", |queues| queues.counts.retried),
+    ("submitted", |state| state.counts.submitted),
+    ("refused", |state| state.counts.refused),
+    ("answered", |state| state.counts.answered),
+    ("failed", |state| state.counts.failed),
+    ("withdrawn", |state| state.counts.withdrawn),
+    ("abandoned", |state| state.counts.abandoned),
+    ("retried", |state| state.counts.retried),
 ];

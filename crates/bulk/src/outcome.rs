@@ -7,9 +7,9 @@ use std::time::Duration;
 use tidegate_arena::Window;
 
 /// The most bytes of a server's reason that are kept.
-pub(crate) const REASON: usize = 256;
+pub(crate) const MAX_REASON_BYTES: usize = 256;
 
-/// Which state of a document is meant.
+/// A state of a document, for conditional writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Revision {
     /// `_seq_no`.
@@ -20,7 +20,7 @@ pub struct Revision {
 
 /// A write was carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Written {
+pub struct WriteResponse {
     /// Its status: 200 or 201.
     pub status: u16,
     /// Whether it changed nothing (`noop`).
@@ -35,9 +35,9 @@ pub struct Written {
 
 /// A document that was read.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FetchedDocument {
     /// `_source`, empty where there is none.
-    pub source: Body,
+    pub source: ResponseBytes,
     /// The document's version.
     pub version: u64,
     /// The values for a later conditional write that must not overwrite another's.
@@ -46,20 +46,20 @@ pub struct Found {
 
 /// The answer to a search: one element of `responses`, as JSON.
 #[derive(Debug, Clone)]
-pub struct Hits {
+pub struct SearchResponse {
     /// The element's bytes.
-    pub body: Body,
+    pub body: ResponseBytes,
 }
 
 /// The response to a forwarded item, as the server wrote it: `{"index":{…,"status":201}}`.
 #[derive(Debug, Clone)]
-pub struct Element {
+pub struct ItemResponse {
     /// The status of the item.
     pub status: u16,
-    /// Whether it has an error. A deletion of what is not there has none, with 404.
+    /// Whether it has an error. Deleting a missing document is no error, and has status 404.
     pub failed: bool,
     /// The element; `None` when there was no memory to keep it.
-    pub body: Option<Body>,
+    pub body: Option<ResponseBytes>,
     /// Where the element was not kept: type and reason of its error, cut.
     pub reason: Option<Box<str>>,
 }
@@ -67,21 +67,21 @@ pub struct Element {
 /// Bytes of an answer, in memory that all answers of one request share and that is paid for until the last of
 /// them is dropped.
 #[derive(Clone)]
-pub struct Body {
+pub struct ResponseBytes {
     window: Arc<Window>,
     start: u32,
     end: u32,
 }
 
-impl Body {
+impl ResponseBytes {
     /// The bytes `range` of `window`.
-    pub(crate) fn new(window: &Arc<Window>, range: &Range<usize>) -> Body {
+    pub(crate) fn new(window: &Arc<Window>, range: &Range<usize>) -> ResponseBytes {
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        Body { window: Arc::clone(window), start: place(range.start), end: place(range.end) }
+        ResponseBytes { window: Arc::clone(window), start: place(range.start), end: place(range.end) }
     }
 }
 
-impl Deref for Body {
+impl Deref for ResponseBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -89,7 +89,7 @@ impl Deref for Body {
     }
 }
 
-impl fmt::Debug for Body {
+impl fmt::Debug for ResponseBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         String::from_utf8_lossy(self).fmt(f)
     }
@@ -99,7 +99,7 @@ impl fmt::Debug for Body {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Failure {
     /// The category of a failure that a caller can act upon.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The status that the server gave the item or the request; 0 where there was none.
     pub status: u16,
     /// The server's or the connection's words, cut.
@@ -108,14 +108,14 @@ pub struct Failure {
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum FailureKind {
     /// There is no such document.
     NotFound,
     /// There is no such index.
     IndexNotFound,
     /// The document is there already, or is not in the state that was named.
     VersionConflict,
-    /// The server had no room for it until the deadline. It was not carried out.
+    /// The server was overloaded until the deadline. The item was not carried out.
     Rejected,
     /// It could not be sent before the deadline. It was not carried out.
     Timeout,
@@ -135,21 +135,21 @@ pub enum Kind {
     Server,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::NotFound => "there is no such document",
-            Kind::IndexNotFound => "there is no such index",
-            Kind::VersionConflict => "the document is in another state than the write expects",
-            Kind::Rejected => "the server stayed overloaded until the deadline",
-            Kind::Timeout => "it could not be sent before the deadline",
-            Kind::Unanswered => "it was sent and not answered, and may have been carried out",
-            Kind::Invalid => "the server cannot make sense of it",
-            Kind::Denied => "the server does not allow it",
-            Kind::TooLarge => "it or its answer is too large",
-            Kind::NoRoom => "there was no memory for the answer",
-            Kind::Stopped => "the engine ended before it was sent",
-            Kind::Server => "the server failed",
+            FailureKind::NotFound => "there is no such document",
+            FailureKind::IndexNotFound => "there is no such index",
+            FailureKind::VersionConflict => "the document is in another state than the write expects",
+            FailureKind::Rejected => "the server stayed overloaded until the deadline",
+            FailureKind::Timeout => "it could not be sent before the deadline",
+            FailureKind::Unanswered => "it was sent and not answered, and may have been carried out",
+            FailureKind::Invalid => "the server cannot make sense of it",
+            FailureKind::Denied => "the server does not allow it",
+            FailureKind::TooLarge => "it or its answer is too large",
+            FailureKind::NoRoom => "there was no memory for the answer",
+            FailureKind::Stopped => "the engine ended before it was sent",
+            FailureKind::Server => "the server failed",
         })
     }
 }
@@ -169,24 +169,24 @@ impl fmt::Display for Failure {
 
 impl Failure {
     /// A failure without words.
-    pub(crate) fn new(kind: Kind, status: u16) -> Failure {
+    pub(crate) fn new(kind: FailureKind, status: u16) -> Failure {
         Failure { kind, status, reason: None }
     }
 
     /// The same with the server's words, cut.
-    pub(crate) fn because(self, reason: &str) -> Failure {
-        let reason = reason.get(..reason.floor_char_boundary(REASON)).unwrap_or_default();
+    pub(crate) fn with_reason(self, reason: &str) -> Failure {
+        let reason = reason.get(..reason.floor_char_boundary(MAX_REASON_BYTES)).unwrap_or_default();
         Failure { reason: (!reason.is_empty()).then(|| reason.into()), ..self }
     }
 }
 
-/// An item was not taken.
+/// Why an item was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// There is no room now.
+pub enum BulkSubmitError {
+    /// The engine has no free memory or slot.
     #[error("as much as is allowed waits to be sent; try again in {retry_after:?}")]
     Full {
-        /// When there will be, as far as the last requests show.
+        /// The estimated delay, from the throughput of the last requests.
         retry_after: Duration,
     },
     /// It never fits.
@@ -208,43 +208,43 @@ pub enum Refused {
 /// The result kept in a slot until its caller takes it.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    Written(Written),
-    Found(Found),
-    Hits(Hits),
-    Element(Element),
+    Written(WriteResponse),
+    Found(FetchedDocument),
+    Hits(SearchResponse),
+    Element(ItemResponse),
     Failed(Failure),
 }
 
-/// The results of a ticket.
+/// The answer type of a ticket.
 pub trait Answer: Sized + sealed::Sealed {
-    /// Takes it out of what the engine keeps.
+    /// Converts the stored outcome.
     #[doc(hidden)]
-    fn of(kept: Kept) -> Result<Self, Failure>;
+    fn of(stored: StoredOutcome) -> Result<Self, Failure>;
 }
 
-/// The kept part of an answer.
+/// An outcome taken from its slot.
 #[doc(hidden)]
-pub struct Kept(pub(crate) Outcome);
+pub struct StoredOutcome(pub(crate) Outcome);
 
 mod sealed {
     pub trait Sealed {}
-    impl Sealed for super::Written {}
-    impl Sealed for super::Found {}
-    impl Sealed for super::Hits {}
-    impl Sealed for super::Element {}
+    impl Sealed for super::WriteResponse {}
+    impl Sealed for super::FetchedDocument {}
+    impl Sealed for super::SearchResponse {}
+    impl Sealed for super::ItemResponse {}
 }
 
 macro_rules! answers {
-    ($($name:ident),*) => {$(
-        impl Answer for $name {
-            fn of(kept: Kept) -> Result<Self, Failure> {
-                match kept.0 {
-                    Outcome::$name(answer) => Ok(answer),
+    ($($variant:ident($response:ident)),*) => {$(
+        impl Answer for $response {
+            fn of(stored: StoredOutcome) -> Result<Self, Failure> {
+                match stored.0 {
+                    Outcome::$variant(answer) => Ok(answer),
                     Outcome::Failed(failure) => Err(failure),
-                    _ => Err(Failure::new(Kind::Server, 0)),
+                    _ => Err(Failure::new(FailureKind::Server, 0)),
                 }
             }
         }
     )*};
 }
-answers!(Written, Found, Hits, Element);
+answers!(Written(WriteResponse), Found(FetchedDocument), Hits(SearchResponse), Element(ItemResponse));

@@ -1,4 +1,4 @@
-//! The slots: one for each item that waits or is under way, in one allocation that never grows beyond its bound.
+//! The slots: one for each pending item, in one allocation of bounded size.
 
 use crate::outcome::Outcome;
 use std::task::Waker;
@@ -11,21 +11,21 @@ const _: () = assert!(SLOT_BYTES <= 112, "a slot has grown");
 
 /// Names a slot as long as it is used for the same item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct SlotKey {
     pub(crate) slot: u32,
     generation: u32,
 }
 
-/// Where an item stands. What is under way is said by its batch, so that sending touches no slot.
+/// The state of an item. The batch knows whether its request is in flight, so sending touches no slot.
 #[derive(Debug)]
 pub(crate) enum Phase {
     /// Unused.
     Free,
-    /// In its batch's list: waiting, under way or to be sent again.
-    Listed,
-    /// In its batch's list and under way, and nobody waits for the answer.
+    /// In its batch's list: waiting, in flight or to be retried.
+    Queued,
+    /// In its batch's list and in flight, without a caller.
     Abandoned,
-    /// In no list any more; the caller has not taken it yet.
+    /// In no list; the caller has not taken the answer yet.
     Answered(Outcome),
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Slot {
     /// Its bytes in its batch's window.
     pub(crate) start: u32,
     pub(crate) len: u32,
-    /// Its neighbours in its batch's list; `next` also links what is free.
+    /// Its neighbours in its batch's list; `next` also links free slots.
     pub(crate) previous: u32,
     pub(crate) next: u32,
     /// The position in the order of its document.
@@ -45,7 +45,7 @@ pub(crate) struct Slot {
     generation: u32,
     pub(crate) batch: u16,
     /// The server chooses its id, and the answer is to name it.
-    pub(crate) unnamed: bool,
+    pub(crate) has_auto_id: bool,
 }
 
 /// All slots. Those never used yet are not initialised, so their pages are not resident.
@@ -73,12 +73,12 @@ impl Slots {
     }
 
     /// Takes a slot for an item of `batch`. `None` when all are in use.
-    pub(crate) fn take(&mut self, batch: u16) -> Option<Key> {
+    pub(crate) fn take(&mut self, batch: u16) -> Option<SlotKey> {
         let slot = if self.free != NONE {
             self.free
         } else if self.all.len() < self.most {
             let (phase, previous, next, document) = (Phase::Free, NONE, NONE, NONE);
-            let (start, len, generation, batch, unnamed) = (0, 0, 0, 0, false);
+            let (start, len, generation, batch, has_auto_id) = (0, 0, 0, 0, false);
             let waker = None;
             self.all.push(Slot {
                 phase,
@@ -90,7 +90,7 @@ impl Slots {
                 document,
                 generation,
                 batch,
-                unnamed,
+                has_auto_id,
             });
             // `most` is at most 2^24.
             u32::try_from(self.all.len() - 1).unwrap_or(NONE)
@@ -101,10 +101,10 @@ impl Slots {
         self.free = taken.next;
         taken.next = NONE;
         taken.previous = NONE;
-        taken.phase = Phase::Listed;
+        taken.phase = Phase::Queued;
         taken.batch = batch;
         self.used += 1;
-        Some(Key { slot, generation: taken.generation })
+        Some(SlotKey { slot, generation: taken.generation })
     }
 
     /// Gives a slot back. What it held is returned, to be dropped without the lock.
@@ -120,7 +120,7 @@ impl Slots {
     }
 
     /// The slot of `key`, unless it was given back since.
-    pub(crate) fn of(&mut self, key: Key) -> Option<&mut Slot> {
+    pub(crate) fn get_mut(&mut self, key: SlotKey) -> Option<&mut Slot> {
         self.all.get_mut(key.slot as usize).filter(|slot| slot.generation == key.generation)
     }
 
@@ -133,16 +133,16 @@ impl Slots {
     }
 }
 
-/// A doubly linked list of slots, so that any can leave in O(1).
+/// A doubly linked list of slots, with removal in O(1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Queue {
+pub(crate) struct SlotList {
     pub(crate) head: u32,
     pub(crate) tail: u32,
     pub(crate) len: u32,
 }
 
-impl Queue {
-    pub(crate) const EMPTY: Queue = Queue { head: NONE, tail: NONE, len: 0 };
+impl SlotList {
+    pub(crate) const EMPTY: SlotList = SlotList { head: NONE, tail: NONE, len: 0 };
 
     /// Adds `slot` at the end.
     pub(crate) fn push(&mut self, slots: &mut Slots, slot: u32) {
@@ -179,25 +179,25 @@ impl Queue {
 mod tests {
     use super::*;
 
-    /// A key that is out of date reaches nothing, and lists lose whoever leaves and nobody else.
+    /// A stale key finds nothing, and removing a slot from a list leaves the others.
     #[test]
     fn keys_and_lists_outlive_their_items() {
         let mut slots = Slots::new(3);
-        let mut queue = Queue::EMPTY;
-        let keys: Vec<Key> = (0..3).map(|_| slots.take(7).unwrap()).collect();
+        let mut queue = SlotList::EMPTY;
+        let keys: Vec<SlotKey> = (0..3).map(|_| slots.take(7).unwrap()).collect();
         assert!(slots.is_full() && slots.take(7).is_none());
         keys.iter().for_each(|key| queue.push(&mut slots, key.slot));
         queue.remove(&mut slots, keys[1].slot);
         slots.free(keys[1].slot);
-        assert!(slots.of(keys[1]).is_none());
+        assert!(slots.get_mut(keys[1]).is_none());
         let next = slots.take(7).unwrap();
         assert_eq!((next.slot, slots.used()), (keys[1].slot, 3));
-        assert!(slots.of(keys[1]).is_none() && slots.of(next).is_some());
+        assert!(slots.get_mut(keys[1]).is_none() && slots.get_mut(next).is_some());
         queue.push(&mut slots, next.slot);
         for slot in [keys[0].slot, keys[2].slot, next.slot] {
             assert_eq!(queue.head, slot);
             queue.remove(&mut slots, slot);
         }
-        assert_eq!(queue, Queue::EMPTY);
+        assert_eq!(queue, SlotList::EMPTY);
     }
 }

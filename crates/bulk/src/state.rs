@@ -1,23 +1,24 @@
 //! The state shared by callers and the driver, under one lock: the slots, the batches, and the waiters of each.
 //!
-//! `submit` is a caller's side, `flight` the driver's. The states and the argument are in `design/bulk.md`.
+//! `caller_side` submits and withdraws, `driver_side` sends and answers. The states and the argument are in
+//! `design/bulk.md`.
 
-mod flight;
-mod submit;
+mod caller_side;
+mod driver_side;
 
+pub(crate) use caller_side::hash_of;
 #[cfg(feature = "driver")]
-pub(crate) use flight::Takeoff;
-pub(crate) use flight::{Reply, Verdict};
-pub(crate) use submit::hash_of;
+pub(crate) use driver_side::BatchRequest;
+pub(crate) use driver_side::{BatchOutcome, ItemReply};
 
 use crate::batch::{Batch, Id, Stage};
 use crate::document::Documents;
-use crate::drain::Drain;
 use crate::lane::{LANES, Lane};
-use crate::meters::Counts;
-use crate::outcome::{Failure, Kind, Outcome};
+use crate::meters::LaneCounters;
+use crate::outcome::{Failure, FailureKind, Outcome};
 use crate::settings::Settings;
-use crate::slots::{Key, Phase, Slots};
+use crate::slots::{Phase, SlotKey, Slots};
+use crate::throughput::ThroughputEstimate;
 use std::collections::VecDeque;
 use std::task::Waker;
 use std::time::Instant;
@@ -30,63 +31,63 @@ pub(crate) struct State {
     documents: Documents,
     /// At most `Lane::COUNT` times `settings.batches`.
     batches: Vec<Batch>,
-    lanes: [Queues; Lane::COUNT],
+    lanes: [LaneState; Lane::COUNT],
     /// The driver's, when it sleeps.
     driver: Option<Waker>,
     /// There is something for the driver to do.
-    nudged: bool,
+    has_driver_work: bool,
     stopping: bool,
 }
 
-/// One lane: its batches, and what was counted.
-pub(crate) struct Queues {
+/// One lane: its batches and counters.
+pub(crate) struct LaneState {
     /// The batch that takes items whose documents are nowhere else.
     open: Option<Id>,
-    /// The batches that wait for their turn. At most `settings.batches`.
+    /// The batches that can be sent. At most `settings.batches`.
     ready: VecDeque<Id>,
-    flying: usize,
+    in_flight: usize,
     batches: usize,
     /// How long the body of the last request was: what the next one is given room for at once, so that it gets a
     /// window whose pages are there already.
-    usual: usize,
-    /// Bytes charged for bodies, waiting and under way.
+    last_body_len: usize,
+    /// Bytes charged for bodies that wait or are in flight.
     pub(crate) charged: u64,
-    /// Items waiting, under way, or answered and not taken.
+    /// Items that wait, are in flight, or have an answer that was not taken.
     pub(crate) depth: u32,
-    drain: Drain,
-    pub(crate) counts: Counts,
+    throughput: ThroughputEstimate,
+    pub(crate) counts: LaneCounters,
 }
 
-/// Values abandoned by callers, to be dropped outside of the lock.
+/// Values released by a caller, to be dropped without the lock.
 #[derive(Default)]
-pub(crate) struct Left {
+pub(crate) struct ReleasedValues {
     pub(crate) phase: Option<Phase>,
     pub(crate) waker: Option<Waker>,
     pub(crate) window: Option<Window>,
-    /// Whether it was in flight, and goes on without its caller.
+    /// Whether the item is in flight, and goes on without its caller.
     pub(crate) in_flight: bool,
 }
 
 impl State {
     pub(crate) fn new(settings: Settings, arena: Arena) -> State {
-        let lanes = LANES.map(|_| Queues {
+        let lanes = LANES.map(|_| LaneState {
             open: None,
             ready: VecDeque::with_capacity(settings.batches),
-            flying: 0,
+            in_flight: 0,
             batches: 0,
-            usual: 0,
+            last_body_len: 0,
             charged: 0,
             depth: 0,
-            drain: Drain::default(),
-            counts: Counts::default(),
+            throughput: ThroughputEstimate::default(),
+            counts: LaneCounters::default(),
         });
         State {
-            slots: Slots::new(settings.callers),
-            documents: Documents::new(settings.callers),
+            slots: Slots::new(settings.slots),
+            documents: Documents::new(settings.slots),
             batches: Vec::with_capacity(settings.batches * Lane::COUNT),
             lanes,
             driver: None,
-            nudged: false,
+            has_driver_work: false,
             stopping: false,
             settings,
             arena,
@@ -99,21 +100,21 @@ impl State {
     }
 
     /// The driver's waker, when there is something for it to do. To be woken without the lock.
-    pub(crate) fn nudge(&mut self) -> Option<Waker> {
-        if !self.nudged {
+    pub(crate) fn take_driver_waker(&mut self) -> Option<Waker> {
+        if !self.has_driver_work {
             return None;
         }
         let waker = self.driver.take();
-        self.nudged = waker.is_none();
+        self.has_driver_work = waker.is_none();
         waker
     }
 
-    pub(crate) fn lane(&self, lane: Lane) -> &Queues {
-        // Every lane has an index below their number.
+    pub(crate) fn lane(&self, lane: Lane) -> &LaneState {
+        // Each lane's index is below `Lane::COUNT`.
         &self.lanes[lane.index()]
     }
 
-    fn lane_mut(&mut self, lane: Lane) -> &mut Queues {
+    fn lane_mut(&mut self, lane: Lane) -> &mut LaneState {
         &mut self.lanes[lane.index()]
     }
 
@@ -125,7 +126,7 @@ impl State {
         self.batches.get_mut(usize::from(id))
     }
 
-    /// Since when the oldest item of `lane` has been waiting or under way.
+    /// The age of the oldest pending item of `lane`: when its batch was opened.
     pub(crate) fn oldest(&self, lane: Lane) -> Option<Instant> {
         let used = |batch: &&Batch| batch.lane == lane && batch.stage != Stage::Free && batch.items.len > 0;
         self.batches.iter().filter(used).map(|batch| batch.opened).min()
@@ -137,10 +138,10 @@ impl State {
     }
 
     /// Takes the answer of `key` if there is one, and has `waker` woken when there will be.
-    pub(crate) fn take(&mut self, key: Key, waker: &Waker) -> Option<Outcome> {
-        let Some(slot) = self.slots.of(key) else {
+    pub(crate) fn take(&mut self, key: SlotKey, waker: &Waker) -> Option<Outcome> {
+        let Some(slot) = self.slots.get_mut(key) else {
             // Not reached: a slot is given back only with its ticket, or after it.
-            return Some(Outcome::Failed(Failure::new(Kind::Unanswered, 0)));
+            return Some(Outcome::Failed(Failure::new(FailureKind::Unanswered, 0)));
         };
         if !matches!(slot.phase, Phase::Answered(_)) {
             if !slot.waker.as_ref().is_some_and(|kept| kept.will_wake(waker)) {
@@ -163,8 +164,8 @@ impl State {
         self.slots.free(slot)
     }
 
-    /// The lane of a batch's place in the table. A slot outlives its batch when its answer is taken late, so it is
-    /// the place that tells: places are dealt out lane by lane.
+    /// The lane of a batch, from its index in the table. A slot outlives its batch when its answer is taken
+    /// late, so only the index tells: indices are assigned lane by lane.
     fn batch_lane(&self, id: Id) -> Option<Lane> {
         LANES.get(usize::from(id) % Lane::COUNT).copied()
     }
@@ -176,32 +177,32 @@ impl State {
         (batch.stage, batch.charged) = (Stage::Free, 0);
         let window = batch.window.take();
         let followers = std::mem::take(&mut batch.followers);
-        let queues = self.lane_mut(lane);
-        queues.batches -= 1;
-        queues.charged -= charged;
-        if queues.open == Some(id) {
-            queues.open = None;
+        let state = self.lane_mut(lane);
+        state.batches -= 1;
+        state.charged -= charged;
+        if state.open == Some(id) {
+            state.open = None;
         }
         if stage == Stage::Ready {
-            queues.ready.retain(|ready| *ready != id);
+            state.ready.retain(|ready| *ready != id);
         }
         for follower in followers.into_iter().flatten() {
-            self.let_go(follower);
+            self.unblock(follower);
         }
-        self.nudged = true;
+        self.has_driver_work = true;
         window
     }
 
     /// The predecessor of `id` is done.
-    fn let_go(&mut self, id: Id) {
+    fn unblock(&mut self, id: Id) {
         let Some(batch) = self.batch_mut(id) else { return };
-        batch.after = None;
+        batch.predecessor = None;
         let (lane, stage) = (batch.lane, batch.stage);
         if batch.items.len == 0 {
             // It was emptied while it waited, and has no window.
             self.complete(id);
         } else if stage == Stage::Gathering && self.lane(lane).open.is_none() {
-            // It has waited long enough, and may gather on until there is a flight for it.
+            // It has waited long enough, and may gather on until its lane may start another request.
             batch_due_now(self.batch_mut(id));
             self.lane_mut(lane).open = Some(id);
         } else {
@@ -212,16 +213,16 @@ impl State {
     /// `id` takes no more items.
     fn seal(&mut self, id: Id) {
         let Some(batch) = self.batch_mut(id) else { return };
-        let (lane, held) = (batch.lane, batch.after.is_some());
-        batch.stage = if held { Stage::Held } else { Stage::Ready };
-        let queues = self.lane_mut(lane);
-        if queues.open == Some(id) {
-            queues.open = None;
+        let (lane, held) = (batch.lane, batch.predecessor.is_some());
+        batch.stage = if held { Stage::Blocked } else { Stage::Ready };
+        let state = self.lane_mut(lane);
+        if state.open == Some(id) {
+            state.open = None;
         }
         if !held {
-            queues.ready.push_back(id);
+            state.ready.push_back(id);
         }
-        self.nudged = true;
+        self.has_driver_work = true;
     }
 
     /// Answers the item in `slot` of batch `id`, and takes it out of the list.
@@ -230,7 +231,7 @@ impl State {
         batch.items.remove(&mut self.slots, slot);
         let lane = batch.lane;
         let Some(item) = self.slots.at_mut(slot) else { return };
-        batch.dead += item.len as usize;
+        batch.dead_bytes += item.len as usize;
         let document = item.document;
         let counts = &mut self.lanes[lane.index()].counts;
         if let Outcome::Failed(_) = outcome {

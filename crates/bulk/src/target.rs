@@ -1,7 +1,7 @@
 //! The target of a call: a document, or an index to search.
 
 use crate::lane::Lane;
-use crate::outcome::{Refused, Revision};
+use crate::outcome::{BulkSubmitError, Revision};
 
 /// When a write is seen by searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -44,8 +44,8 @@ pub struct Target<'a> {
 
 /// The most bytes of an index's name and of a document's id that servers take. They refuse whole requests with
 /// longer ones.
-pub(crate) const LONGEST_INDEX: usize = 255;
-pub(crate) const LONGEST_ID: usize = 512;
+pub(crate) const MAX_INDEX_BYTES: usize = 255;
+pub(crate) const MAX_ID_BYTES: usize = 512;
 
 impl<'a> Target<'a> {
     /// The document `id` in `index`.
@@ -54,7 +54,7 @@ impl<'a> Target<'a> {
     }
 
     /// A new document in `index`, whose id the server chooses.
-    pub fn unnamed(index: &'a str) -> Target<'a> {
+    pub fn with_auto_id(index: &'a str) -> Target<'a> {
         Target { index, ..Target::default() }
     }
 
@@ -83,11 +83,11 @@ impl<'a> Target<'a> {
     }
 
     /// Refuses what would make the server refuse the whole request.
-    pub(crate) fn check(&self) -> Result<(), Refused> {
+    pub(crate) fn check(&self) -> Result<(), BulkSubmitError> {
         check_index(self.index)?;
         for name in [self.id, self.routing].into_iter().flatten() {
-            if name.is_empty() || name.len() > LONGEST_ID {
-                return Err(Refused::Invalid("a document's id and routing have 1 to 512 bytes"));
+            if name.is_empty() || name.len() > MAX_ID_BYTES {
+                return Err(BulkSubmitError::Invalid("a document's id and routing have 1 to 512 bytes"));
             }
         }
         Ok(())
@@ -103,9 +103,9 @@ pub struct Search<'a> {
     pub query: &'a [u8],
 }
 
-pub(crate) fn check_index(index: &str) -> Result<(), Refused> {
-    if index.is_empty() || index.len() > LONGEST_INDEX {
-        return Err(Refused::Invalid("an index's name has 1 to 255 bytes"));
+pub(crate) fn check_index(index: &str) -> Result<(), BulkSubmitError> {
+    if index.is_empty() || index.len() > MAX_INDEX_BYTES {
+        return Err(BulkSubmitError::Invalid("an index's name has 1 to 255 bytes"));
     }
     Ok(())
 }

@@ -8,21 +8,20 @@ use tidegate_arena::Window;
 
 /// Sends requests. Implemented over HTTP in [`http`](crate::http), and by servers in memory in tests.
 pub trait Transport: Sync {
-    /// Sends `request` and waits for the answer. If its status is 200, hands its body to `answer` piece by piece
-    /// until that breaks off.
+    /// Sends `request` and waits for the response. If its status is 200, passes the body to `on_chunk` piece by
+    /// piece until that breaks off.
     ///
-    /// It should let go of the request's body before it returns: what has to be sent again is sent out of the
-    /// same memory.
+    /// It should release the request's body before it returns: retries are sent from the same memory.
     fn send(
         &self,
-        request: Request,
-        answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
-    ) -> impl Future<Output = Result<Answered, NoAnswer>> + Send;
+        request: TransportRequest,
+        on_chunk: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
+    ) -> impl Future<Output = Result<TransportResponse, TransportError>> + Send;
 }
 
 /// A POST.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct TransportRequest {
     /// The path with its query.
     pub path: &'static str,
     /// The media type of the body.
@@ -50,18 +49,18 @@ impl AsRef<[u8]> for Payload {
 
 /// The server answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Answered {
+pub struct TransportResponse {
     /// The status of the whole request.
     pub status: u16,
     /// How long the server asks to stay away.
     pub retry_after: Option<Duration>,
-    /// The beginning of what it says, where the status is not 200.
+    /// The beginning of the body, if the status is not 200.
     pub excerpt: String,
 }
 
 /// The server did not answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoAnswer {
+pub enum TransportError {
     /// Nothing of the request reached a server.
     #[error("no server could be reached: {0}")]
     NotSent(String),

@@ -7,7 +7,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use tidegate_arena::heap::{CountingAllocator, JEMALLOC, Jemalloc, allocations_of_this_thread};
 use tidegate_arena::{Arena, Floors, Share};
-use tidegate_bulk::{Answered, Bulk, NoAnswer, Request, Settings, Target, Transport};
+use tidegate_bulk::{Bulk, Settings, Target, Transport, TransportError, TransportRequest, TransportResponse};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator<Jemalloc> = CountingAllocator::new(JEMALLOC);
@@ -30,21 +30,21 @@ impl Canned {
 impl Transport for Canned {
     async fn send(
         &self,
-        _request: Request,
+        _request: TransportRequest,
         answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
-    ) -> Result<Answered, NoAnswer> {
+    ) -> Result<TransportResponse, TransportError> {
         if self.stalled {
             std::future::pending::<()>().await;
         }
         let _ = answer(self.answer.as_bytes());
-        Ok(Answered { status: 200, ..Answered::default() })
+        Ok(TransportResponse { status: 200, ..TransportResponse::default() })
     }
 }
 
 fn engine() -> (Bulk, tidegate_bulk::Driver) {
     let settings = Settings::new(Share::Forward, 32 << 20);
     let arena = Arena::new(32 << 20, Floors::NONE, 8 << 20, 64, 16).unwrap();
-    Bulk::new(Settings { items: ITEMS as u32, ..settings }, arena)
+    Bulk::new(Settings { batch_items: ITEMS as u32, ..settings }, arena)
 }
 
 fn runtime() -> tokio::runtime::Runtime {

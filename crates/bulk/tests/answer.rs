@@ -3,14 +3,14 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use tidegate_bulk::answer::{Elements, document, item, response};
+use tidegate_bulk::response::{ElementScanner, read_bulk_item, read_mget_document, read_msearch_response};
 
 /// The elements under `key` of `text`, which comes in pieces that end at `cuts`.
 fn elements(key: &'static str, text: &[u8], cuts: &[usize]) -> (Vec<Vec<u8>>, bool) {
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (text.len() + 1)).chain([0, text.len()]).collect();
     cuts.sort_unstable();
     let (mut found, mut open) = (Vec::<Vec<u8>>::new(), false);
-    let mut elements = Elements::of(key);
+    let mut elements = ElementScanner::new(key);
     for ends in cuts.windows(2) {
         let piece = &text[ends[0]..ends[1]];
         elements.feed(piece, |part| {
@@ -116,7 +116,7 @@ proptest! {
         }
         let known = known.as_object().unwrap().clone();
         let text = written(&json!({"update": fields(known, more.clone())}), pretty);
-        let read = item(&text).unwrap();
+        let read = read_bulk_item(&text).unwrap();
         prop_assert_eq!((read.status, read.version, read.seq_no, read.primary_term), (status, version, seq_no, 7));
         prop_assert_eq!((read.unchanged, read.error.is_some()), (noop, failed));
         let quoted = [b"\"", read.id, b"\""].concat();
@@ -131,7 +131,7 @@ proptest! {
             known["error"] = error.clone();
         }
         let text = written(&fields(known.as_object().unwrap().clone(), more.clone()), pretty);
-        let read = document(&text).unwrap();
+        let read = read_mget_document(&text).unwrap();
         prop_assert_eq!((read.found, read.version, read.error.is_some()), (found, version, failed));
         prop_assert_eq!(serde_json::from_slice::<Value>(&text[read.source]).unwrap(), source.clone());
 
@@ -140,7 +140,7 @@ proptest! {
             known["error"] = error;
         }
         let text = written(&fields(known.as_object().unwrap().clone(), more), pretty);
-        let (read, error) = response(&text).unwrap();
+        let (read, error) = read_msearch_response(&text).unwrap();
         prop_assert_eq!((read, error.is_some()), (status, failed));
     }
 
@@ -155,7 +155,7 @@ proptest! {
         prop_assert!(found.iter().map(Vec::len).sum::<usize>() <= text.len());
         prop_assert_eq!(&found, &elements("items", &text, &[]).0, "pieces make no difference");
         for element in &found {
-            let _ = (item(element).map(|item| item.error.map(|error| error.message())), document(element), response(element));
+            let _ = (read_bulk_item(element).map(|item| item.error.map(|error| error.message())), read_mget_document(element), read_msearch_response(element));
         }
     }
 }
@@ -166,9 +166,9 @@ fn reasons_are_cut_between_characters() {
     let long =
         json!({"index": {"status": 400, "error": {"type": "t", "reason": "\u{1f600}é\n".repeat(1000)}}})
             .to_string();
-    let words = item(long.as_bytes()).unwrap().error.unwrap().message();
+    let words = read_bulk_item(long.as_bytes()).unwrap().error.unwrap().message();
     assert!(words.starts_with("t: \u{1f600}é\n\u{1f600}") && words.len() < 300);
     let escaped = br#"{"index":{"status":400,"error":{"reason":"\ud83d\ude00 \u00e9 \/ \ud83d \q"}}}"#;
-    let words = item(escaped).unwrap().error.unwrap().message();
+    let words = read_bulk_item(escaped).unwrap().error.unwrap().message();
     assert!(words.starts_with("\u{1f600} é / "), "{words}");
 }

@@ -12,8 +12,8 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use tidegate_arena::{Arena, Floors, Share};
-use tidegate_bulk::http::{Nodes, Reach, Unusable};
-use tidegate_bulk::{Bulk, Kind, Settings, Target};
+use tidegate_bulk::http::{ConnectionSettings, InvalidNodes, Nodes};
+use tidegate_bulk::{Bulk, FailureKind, Settings, Target};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
@@ -58,7 +58,10 @@ async fn serve(listener: TcpListener, seen: Seen, refusals: usize) {
 
 /// Runs `test` while an engine is driven against `nodes`.
 async fn driven(nodes: Vec<Uri>, test: impl AsyncFnOnce(&Bulk)) {
-    let reach = Reach { authorization: Some(HeaderValue::from_static("ApiKey a2V5")), ..Reach::default() };
+    let reach = ConnectionSettings {
+        authorization: Some(HeaderValue::from_static("ApiKey a2V5")),
+        ..ConnectionSettings::default()
+    };
     let nodes = Nodes::new(&nodes, reach).unwrap();
     let arena = Arena::new(16 << 20, Floors::NONE, 4 * MIB, 64, 16).unwrap();
     let (bulk, driver) = Bulk::new(Settings::new(Share::Forward, 16 << 20), arena.clone());
@@ -132,7 +135,7 @@ async fn a_broken_connection_is_no_reason_to_write_twice() {
     };
     let test = driven(vec![uri], async |bulk| {
         let failure = bulk.index(Target::new("i", "1"), b"{}").unwrap().await.unwrap_err();
-        assert_eq!(failure.kind, Kind::Unanswered);
+        assert_eq!(failure.kind, FailureKind::Unanswered);
         assert!(failure.reason.is_some());
     });
     tokio::select! { () = test => {}, () = server => {} }
@@ -142,9 +145,10 @@ async fn a_broken_connection_is_no_reason_to_write_twice() {
 /// Addresses that cannot be used are refused with what to write instead.
 #[test]
 fn nodes_are_addresses() {
-    let refused =
-        |node: &str| Nodes::new(&[node.parse().unwrap()], Reach::default()).err().unwrap().to_string();
-    assert!(matches!(Nodes::new(&[], Reach::default()), Err(Unusable::NoNode)));
+    let refused = |node: &str| {
+        Nodes::new(&[node.parse().unwrap()], ConnectionSettings::default()).err().unwrap().to_string()
+    };
+    assert!(matches!(Nodes::new(&[], ConnectionSettings::default()), Err(InvalidNodes::NoNode)));
     assert!(refused("/only/a/path").contains("write http://host:9200"));
     assert!(refused("ftp://host").contains("write http://host:9200"));
 }

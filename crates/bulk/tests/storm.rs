@@ -6,7 +6,10 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use tidegate_arena::heap::{self, CountingAllocator, JEMALLOC, Jemalloc};
 use tidegate_arena::{Arena, Floors, Share};
-use tidegate_bulk::{Answered, Bulk, Kind, NoAnswer, Refused, Request, Settings, Target, Transport};
+use tidegate_bulk::{
+    Bulk, BulkSubmitError, FailureKind, Settings, Target, Transport, TransportError, TransportRequest,
+    TransportResponse,
+};
 use tokio::task::JoinSet;
 
 #[global_allocator]
@@ -22,9 +25,9 @@ struct Stalled;
 impl Transport for Stalled {
     async fn send(
         &self,
-        _request: Request,
+        _request: TransportRequest,
         _answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
-    ) -> Result<Answered, NoAnswer> {
+    ) -> Result<TransportResponse, TransportError> {
         std::future::pending().await
     }
 }
@@ -47,7 +50,7 @@ fn thirty_thousand_callers_and_a_stalled_server() {
     let settings = Settings::new(Share::Forward, 40 << 20);
     let settings = Settings {
         batches: 64,
-        interval: Duration::from_millis(5),
+        linger: Duration::from_millis(5),
         timeout: Duration::from_millis(500),
         deadline: Duration::from_millis(1000),
         ..settings
@@ -77,10 +80,10 @@ fn thirty_thousand_callers_and_a_stalled_server() {
             while let Some(answer) = callers.join_next().await {
                 match answer.unwrap() {
                     Ok(kind) => {
-                        assert!(matches!(kind, Kind::Unanswered | Kind::Timeout), "{kind}");
+                        assert!(matches!(kind, FailureKind::Unanswered | FailureKind::Timeout), "{kind}");
                         failed += 1;
                     }
-                    Err(Refused::Full { retry_after }) => {
+                    Err(BulkSubmitError::Full { retry_after }) => {
                         assert!(retry_after >= Duration::from_millis(100));
                         refused += 1;
                     }

@@ -7,7 +7,9 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, Share};
-use tidegate_bulk::{Answered, Bulk, NoAnswer, Refused, Request, Settings, Target, Transport};
+use tidegate_bulk::{
+    Bulk, BulkSubmitError, Settings, Target, Transport, TransportError, TransportRequest, TransportResponse,
+};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 
@@ -32,9 +34,9 @@ impl Noting {
 impl Transport for Noting {
     async fn send(
         &self,
-        request: Request,
+        request: TransportRequest,
         answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
-    ) -> Result<Answered, NoAnswer> {
+    ) -> Result<TransportResponse, TransportError> {
         for _ in 0..request.items % 7 {
             yield_now().await;
         }
@@ -47,7 +49,7 @@ impl Transport for Noting {
             let _ = answer(piece);
             yield_now().await;
         }
-        Ok(Answered { status: 200, ..Answered::default() })
+        Ok(TransportResponse { status: 200, ..TransportResponse::default() })
     }
 }
 
@@ -71,7 +73,7 @@ async fn caller(bulk: Bulk, name: u64) -> u64 {
                 assert_eq!(ticket.await.unwrap().status, 200);
                 answered += 1;
             }
-            Err(refused) => assert!(matches!(refused, Refused::Full { .. })),
+            Err(refused) => assert!(matches!(refused, BulkSubmitError::Full { .. })),
         }
     }
     answered
@@ -84,7 +86,8 @@ fn threads_share_an_engine() {
     let arena = Arena::new(4 << 20, Floors::NONE, 1 << 20, 64, 16).unwrap();
     let settings = Settings::new(Share::Forward, 4 << 20);
     let interval = Duration::from_micros(200);
-    let (bulk, driver) = Bulk::new(Settings { callers: 64, items: 16, interval, ..settings }, arena.clone());
+    let (bulk, driver) =
+        Bulk::new(Settings { slots: 64, batch_items: 16, linger: interval, ..settings }, arena.clone());
     let server = Noting::default();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let answered: u64 = std::thread::scope(|scope| {

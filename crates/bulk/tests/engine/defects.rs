@@ -5,7 +5,9 @@ use crate::server::{Server, Step};
 use crate::{MS, arena, charged, driven, once, settings, settle};
 use serde_json::json;
 use std::time::Duration;
-use tidegate_bulk::{Bulk, Kind, List, Refresh, Refused, Search, Settings, Target, Written};
+use tidegate_bulk::{
+    Bulk, BulkSubmitError, FailureKind, Refresh, Search, Settings, Target, TicketList, WriteResponse,
+};
 use tidegate_meters::Registry;
 
 /// 1: memory was bounded by nothing. Here it is by the lane's bytes, and the rest is refused with a delay.
@@ -21,7 +23,7 @@ async fn waiting_bodies_are_bounded() {
         for number in 0..200 {
             match bulk.index(Target::new("i", &number.to_string()), body.as_bytes()) {
                 Ok(ticket) => tickets.push(ticket),
-                Err(Refused::Full { retry_after }) => {
+                Err(BulkSubmitError::Full { retry_after }) => {
                     assert!(retry_after >= 100 * MS);
                     refused += 1;
                 }
@@ -96,7 +98,7 @@ async fn updates_within_one_request_are_sent_in_order() {
     let server = Server::default();
     driven(settings(), &server, async |bulk, _| {
         let index = |n: u8| bulk.index(Target::new("i", "1"), format!("{{\"n\":{n}}}").as_bytes()).unwrap();
-        let list: List<Written> = [0, 1, 2].map(index).into_iter().collect();
+        let list: TicketList<WriteResponse> = [0, 1, 2].map(index).into_iter().collect();
         let versions: Vec<u64> = list.await.into_iter().map(|answer| answer.unwrap().version).collect();
         assert_eq!(versions, [1, 2, 3]);
     })
@@ -110,7 +112,7 @@ async fn updates_within_one_request_are_sent_in_order() {
 async fn items_of_a_list_keep_their_options() {
     let server = Server::default();
     driven(settings(), &server, async |bulk, _| {
-        let mut list = List::with_capacity(3);
+        let mut list = TicketList::with_capacity(3);
         for (id, refresh) in [("1", Refresh::Now), ("2", Refresh::Wait), ("3", Refresh::No)] {
             let target = Target::new("i", id).refresh(refresh).routing("r");
             list.push(bulk.index(target, b"{}").unwrap());
@@ -132,7 +134,7 @@ async fn items_of_a_list_keep_their_options() {
 async fn writes_that_hang_hold_up_no_read_and_end_nothing() {
     let server = Server::scripted([Step::Hang, Step::Hang]);
     let patient = Settings {
-        items: 1,
+        batch_items: 1,
         timeout: Duration::from_secs(90),
         deadline: Duration::from_secs(80),
         ..settings()
@@ -148,13 +150,13 @@ async fn writes_that_hang_hold_up_no_read_and_end_nothing() {
             serde_json::from_slice::<serde_json::Value>(&hits.body).unwrap()["hits"]["query"]["size"] == 1
         );
         let found = bulk.get(Target::new("i", "1")).unwrap().await;
-        assert_eq!(found.unwrap_err().kind, Kind::NotFound);
+        assert_eq!(found.unwrap_err().kind, FailureKind::NotFound);
         let refreshed = bulk.index(Target::new("i", "4").refresh(Refresh::Now), b"{}").unwrap().await;
         assert!(refreshed.is_ok());
         assert!(started.elapsed() < Duration::from_secs(1));
-        assert_eq!(third.await.unwrap_err().kind, Kind::Timeout, "its turn never came");
-        assert_eq!(first.await.unwrap_err().kind, Kind::Unanswered);
-        assert_eq!(second.await.unwrap_err().kind, Kind::Unanswered);
+        assert_eq!(third.await.unwrap_err().kind, FailureKind::Timeout, "its turn never came");
+        assert_eq!(first.await.unwrap_err().kind, FailureKind::Unanswered);
+        assert_eq!(second.await.unwrap_err().kind, FailureKind::Unanswered);
         assert!(bulk.index(Target::new("i", "5"), b"{}").unwrap().await.is_ok(), "the engine goes on");
     })
     .await;
@@ -164,13 +166,13 @@ async fn writes_that_hang_hold_up_no_read_and_end_nothing() {
 #[tokio::test(start_paused = true)]
 async fn lists_are_counted_and_taken_back_whole() {
     let server = Server::default();
-    let few = Settings { callers: 10, ..settings() };
+    let few = Settings { slots: 10, ..settings() };
     driven(few, &server, async |bulk, _| {
-        let mut list = List::with_capacity(20);
+        let mut list = TicketList::with_capacity(20);
         for number in 0..20 {
             match bulk.index(Target::new("i", &number.to_string()), b"{}") {
                 Ok(ticket) => list.push(ticket),
-                Err(refused) => assert!(matches!(refused, Refused::Full { .. })),
+                Err(refused) => assert!(matches!(refused, BulkSubmitError::Full { .. })),
             }
         }
         assert_eq!((list.len(), bulk.depth()), (10, 10));
@@ -204,13 +206,16 @@ async fn a_large_body_leaves_nothing_behind() {
 async fn a_refused_item_holds_no_memory() {
     let (bulk, driver) = Bulk::new(settings(), arena());
     for _ in 0..2000 {
-        assert!(matches!(bulk.index(Target::new("i", "1"), b"not an object"), Err(Refused::Invalid(_))));
-        assert!(matches!(bulk.get(Target::unnamed("i")), Err(Refused::Invalid(_))));
-        assert!(matches!(bulk.search(Search { index: "", query: b"{}" }), Err(Refused::Invalid(_))));
+        assert!(matches!(
+            bulk.index(Target::new("i", "1"), b"not an object"),
+            Err(BulkSubmitError::Invalid(_))
+        ));
+        assert!(matches!(bulk.get(Target::with_auto_id("i")), Err(BulkSubmitError::Invalid(_))));
+        assert!(matches!(bulk.search(Search { index: "", query: b"{}" }), Err(BulkSubmitError::Invalid(_))));
     }
     assert_eq!(bulk.depth(), 0);
     drop(driver);
-    assert!(matches!(bulk.delete(Target::new("i", "1")), Err(Refused::Stopping)));
+    assert!(matches!(bulk.delete(Target::new("i", "1")), Err(BulkSubmitError::Stopping)));
 }
 
 /// 10: items of a batch were read after their replies were sent, and shared a place. Here each gets its own answer,
@@ -225,7 +230,7 @@ async fn each_item_gets_the_answer_at_its_place() {
             let id = (number % 7).to_string();
             tickets.push(match number % 3 {
                 0 => bulk.create(Target::new("i", &id), b"{}").unwrap(),
-                1 => bulk.create(Target::unnamed("i"), b"{}").unwrap(),
+                1 => bulk.create(Target::with_auto_id("i"), b"{}").unwrap(),
                 _ => bulk.delete(Target::new("missing", &id)).unwrap(),
             });
         }
@@ -243,12 +248,12 @@ async fn each_item_gets_the_answer_at_its_place() {
                 }
                 0 => {
                     let failure = answer.unwrap_err();
-                    assert_eq!(failure.kind, Kind::VersionConflict);
+                    assert_eq!(failure.kind, FailureKind::VersionConflict);
                     let words = "version_conflict_engine_exception: a \"b\" \u{e9}";
                     assert_eq!(failure.reason.as_deref(), Some(words));
                 }
                 1 => assert!(answer.unwrap().id.unwrap().starts_with("chosen-")),
-                _ => assert_eq!(answer.unwrap_err().kind, Kind::IndexNotFound),
+                _ => assert_eq!(answer.unwrap_err().kind, FailureKind::IndexNotFound),
             }
         }
     })
@@ -281,14 +286,14 @@ async fn too_large_concerns_one_item() {
     driven(small, &server, async |bulk, _| {
         let body = |len: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(len));
         let index = |id: &str, len: usize| bulk.index(Target::new("i", id), body(len).as_bytes());
-        assert!(matches!(index("huge", 5000), Err(Refused::TooLarge { most: 4000, .. })));
+        assert!(matches!(index("huge", 5000), Err(BulkSubmitError::TooLarge { most: 4000, .. })));
         let mut list: Vec<_> = (0..20).map(|number| index(&number.to_string(), 300).unwrap()).collect();
         list.insert(7, index("large", 2500).unwrap());
-        let answers = list.into_iter().collect::<List<_>>().await;
+        let answers = list.into_iter().collect::<TicketList<_>>().await;
         for (place, answer) in answers.into_iter().enumerate() {
             match answer {
                 Ok(written) => assert_eq!((written.version, place == 7), (1, false)),
-                Err(failure) => assert_eq!((failure.kind, place), (Kind::TooLarge, 7)),
+                Err(failure) => assert_eq!((failure.kind, place), (FailureKind::TooLarge, 7)),
             }
         }
     })

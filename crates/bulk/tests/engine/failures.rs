@@ -4,10 +4,12 @@ use crate::server::{Server, Step};
 use crate::{MS, arena, charged, driven, settings, settle};
 use serde_json::json;
 use std::time::Duration;
-use tidegate_bulk::{Bulk, Kind, List, Refused, Search, Settings, Target, Ticket, Written};
+use tidegate_bulk::{
+    Bulk, BulkSubmitError, FailureKind, Search, Settings, Target, Ticket, TicketList, WriteResponse,
+};
 use tokio::time::Instant;
 
-fn hand_over<'a>(bulk: &'a Bulk, ids: impl IntoIterator<Item = u32>) -> Vec<Ticket<'a, Written>> {
+fn hand_over<'a>(bulk: &'a Bulk, ids: impl IntoIterator<Item = u32>) -> Vec<Ticket<'a, WriteResponse>> {
     let index = |id: u32| bulk.index(Target::new("i", &id.to_string()), format!("{{\"n\":{id}}}").as_bytes());
     ids.into_iter().map(|id| index(id).unwrap()).collect()
 }
@@ -21,7 +23,7 @@ async fn only_what_was_rejected_is_sent_again() {
         let last = tickets.pop().unwrap();
         assert!(last.await.is_ok());
         assert_eq!(server.sizes(), [5], "it need not wait for those that were rejected");
-        for answer in tickets.into_iter().collect::<List<_>>().await {
+        for answer in tickets.into_iter().collect::<TicketList<_>>().await {
             assert_eq!(answer.unwrap().status, 201);
         }
     })
@@ -42,7 +44,7 @@ async fn rejections_end_at_the_deadline() {
     driven(Settings { deadline, ..settings() }, &server, async |bulk, _| {
         let started = Instant::now();
         let failure = hand_over(bulk, 0..1).remove(0).await.unwrap_err();
-        assert_eq!((failure.kind, failure.status), (Kind::Rejected, 429));
+        assert_eq!((failure.kind, failure.status), (FailureKind::Rejected, 429));
         assert!(started.elapsed() <= deadline + 10 * MS && started.elapsed() > deadline / 4);
     })
     .await;
@@ -53,8 +55,11 @@ async fn rejections_end_at_the_deadline() {
 #[tokio::test(start_paused = true)]
 async fn an_item_in_backoff_holds_no_flight_and_can_be_withdrawn() {
     let server = Server::scripted([Step::Reject(vec![0, 1], 429)]);
-    let one =
-        Settings { flights: 1, backoff: (Duration::from_secs(5), Duration::from_secs(5)), ..settings() };
+    let one = Settings {
+        max_in_flight: 1,
+        backoff: (Duration::from_secs(5), Duration::from_secs(5)),
+        ..settings()
+    };
     driven(one, &server, async |bulk, _| {
         let mut tickets = hand_over(bulk, 0..2);
         tokio::time::sleep(20 * MS).await;
@@ -77,7 +82,7 @@ async fn whole_requests_are_sent_again_where_nothing_was_done() {
     let server = Server::scripted([Step::NotSent, Step::Status(503, None), Step::Status(429, asked)]);
     driven(settings(), &server, async |bulk, _| {
         let started = Instant::now();
-        for answer in hand_over(bulk, 0..3).into_iter().collect::<List<_>>().await {
+        for answer in hand_over(bulk, 0..3).into_iter().collect::<TicketList<_>>().await {
             assert_eq!(answer.unwrap().version, 1);
         }
         assert!(started.elapsed() >= Duration::from_secs(3));
@@ -91,8 +96,8 @@ async fn whole_requests_are_sent_again_where_nothing_was_done() {
 async fn without_a_server_items_time_out() {
     let server = Server::scripted((0..1000).map(|_| Step::NotSent));
     driven(settings(), &server, async |bulk, _| {
-        for answer in hand_over(bulk, 0..3).into_iter().collect::<List<_>>().await {
-            assert_eq!(answer.unwrap_err().kind, Kind::Timeout);
+        for answer in hand_over(bulk, 0..3).into_iter().collect::<TicketList<_>>().await {
+            assert_eq!(answer.unwrap_err().kind, FailureKind::Timeout);
         }
     })
     .await;
@@ -103,12 +108,12 @@ async fn without_a_server_items_time_out() {
 async fn a_broken_answer_is_unknown_for_writes_and_nothing_for_reads() {
     let server = Server { piece: 1, ..Server::scripted([Step::Broken(250)]) };
     driven(settings(), &server, async |bulk, _| {
-        let answers = hand_over(bulk, 0..20).into_iter().collect::<List<_>>().await;
+        let answers = hand_over(bulk, 0..20).into_iter().collect::<TicketList<_>>().await;
         let answered = answers.iter().take_while(|answer| answer.is_ok()).count();
         assert!((1..4).contains(&answered), "{answered}");
         for answer in &answers[answered..] {
             let failure = answer.as_ref().unwrap_err();
-            assert_eq!((failure.kind, failure.reason.as_deref()), (Kind::Unanswered, Some("reset")));
+            assert_eq!((failure.kind, failure.reason.as_deref()), (FailureKind::Unanswered, Some("reset")));
         }
         server.push(Step::Broken(50));
         let found = bulk.get(Target::new("i", "1")).unwrap().await.unwrap();
@@ -126,11 +131,11 @@ async fn answers_that_cannot_be_read_are_answers() {
     let server = Server::scripted(texts.map(|text| Step::Answer(text.to_owned())));
     driven(settings(), &server, async |bulk, _| {
         for round in 0..5 {
-            let answers = hand_over(bulk, 0..3).into_iter().collect::<List<_>>().await;
+            let answers = hand_over(bulk, 0..3).into_iter().collect::<TicketList<_>>().await;
             let kinds: Vec<_> =
                 answers.iter().map(|answer| answer.as_ref().map_err(|failure| failure.kind)).collect();
             assert_eq!(kinds[0].is_ok(), round == 0);
-            assert!(kinds[1..].iter().all(|kind| *kind == Err(Kind::Unanswered)), "{kinds:?}");
+            assert!(kinds[1..].iter().all(|kind| *kind == Err(FailureKind::Unanswered)), "{kinds:?}");
         }
     })
     .await;
@@ -143,11 +148,13 @@ async fn one_bad_item_spoils_no_other() {
     driven(settings(), &server, async |bulk, _| {
         let mut tickets = hand_over(bulk, 0..50);
         tickets.insert(33, bulk.update(Target::new("i", "x"), b"{\"poison\":1}").unwrap());
-        let answers = tickets.into_iter().collect::<List<_>>().await;
+        let answers = tickets.into_iter().collect::<TicketList<_>>().await;
         for (place, answer) in answers.into_iter().enumerate() {
             match answer {
                 Ok(written) => assert_eq!((written.version, place == 33), (1, false)),
-                Err(failure) => assert_eq!((failure.kind, failure.status, place), (Kind::Invalid, 400, 33)),
+                Err(failure) => {
+                    assert_eq!((failure.kind, failure.status, place), (FailureKind::Invalid, 400, 33))
+                }
             }
         }
     })
@@ -158,7 +165,7 @@ async fn one_bad_item_spoils_no_other() {
         let search = |query: &'static [u8]| bulk.search(Search { index: "i", query }).unwrap();
         let (good, bad, other) = (search(b"{}"), search(b"{\"poison\":1}"), search(b"{}"));
         assert!(good.await.is_ok() && other.await.is_ok());
-        assert_eq!(bad.await.unwrap_err().kind, Kind::Invalid);
+        assert_eq!(bad.await.unwrap_err().kind, FailureKind::Invalid);
     })
     .await;
 }
@@ -172,16 +179,16 @@ async fn answers_beyond_the_limit_come_in_several() {
         let body =
             |id: u32| format!("{{\"n\":{id},\"a\":\"{}\"}}", "x".repeat(if id == 5 { 20_000 } else { 2000 }));
         let write = |id: u32| bulk.index(Target::new("i", &id.to_string()), body(id).as_bytes()).unwrap();
-        assert!((0..12).map(write).collect::<List<_>>().await.iter().all(Result::is_ok));
+        assert!((0..12).map(write).collect::<TicketList<_>>().await.iter().all(Result::is_ok));
         let get = |id: u32| bulk.get(Target::new("i", &id.to_string())).unwrap();
-        let answers = (0..12).map(get).collect::<List<_>>().await;
+        let answers = (0..12).map(get).collect::<TicketList<_>>().await;
         for (id, answer) in (0..12).zip(answers) {
             match answer {
                 Ok(found) => assert_eq!(
                     *found.source,
                     *serde_json::from_str::<serde_json::Value>(&body(id)).unwrap().to_string().as_bytes()
                 ),
-                Err(failure) => assert_eq!((failure.kind, id), (Kind::TooLarge, 5)),
+                Err(failure) => assert_eq!((failure.kind, id), (FailureKind::TooLarge, 5)),
             }
         }
     })
@@ -191,12 +198,15 @@ async fn answers_beyond_the_limit_come_in_several() {
 /// The status of a whole request is each item's.
 #[tokio::test(start_paused = true)]
 async fn statuses_of_requests_become_kinds() {
-    for (status, kind) in
-        [(401, Kind::Denied), (403, Kind::Denied), (500, Kind::Server), (504, Kind::Unanswered)]
-    {
+    for (status, kind) in [
+        (401, FailureKind::Denied),
+        (403, FailureKind::Denied),
+        (500, FailureKind::Server),
+        (504, FailureKind::Unanswered),
+    ] {
         let server = Server::scripted([Step::Status(status, None)]);
         driven(settings(), &server, async |bulk, _| {
-            for answer in hand_over(bulk, 0..3).into_iter().collect::<List<_>>().await {
+            for answer in hand_over(bulk, 0..3).into_iter().collect::<TicketList<_>>().await {
                 let failure = answer.unwrap_err();
                 assert_eq!((failure.kind, failure.status), (kind, status));
             }
@@ -209,7 +219,7 @@ async fn statuses_of_requests_become_kinds() {
 #[tokio::test(start_paused = true)]
 async fn at_the_end_everybody_is_answered() {
     let server = Server::scripted([Step::Serve, Step::Hang]);
-    let slow = Settings { interval: Duration::from_secs(3600), flights: 1, items: 2, ..settings() };
+    let slow = Settings { linger: Duration::from_secs(3600), max_in_flight: 1, batch_items: 2, ..settings() };
     let arena = arena();
     let (bulk, driver) = Bulk::new(slow.clone(), arena.clone());
     let mut tickets = hand_over(&bulk, 0..5);
@@ -218,14 +228,14 @@ async fn at_the_end_everybody_is_answered() {
     assert!(started.elapsed() >= slow.grace && started.elapsed() < 2 * slow.grace);
     let kinds: Vec<_> = tickets
         .drain(..)
-        .collect::<List<_>>()
+        .collect::<TicketList<_>>()
         .await
         .into_iter()
         .map(|answer| answer.map(|written| written.status).map_err(|failure| failure.kind))
         .collect();
-    let (unanswered, stopped) = (Err(Kind::Unanswered), Err(Kind::Stopped));
+    let (unanswered, stopped) = (Err(FailureKind::Unanswered), Err(FailureKind::Stopped));
     assert_eq!(kinds, [Ok(201), Ok(201), unanswered, unanswered, stopped]);
-    assert!(matches!(bulk.delete(Target::new("i", "1")), Err(Refused::Stopping)));
+    assert!(matches!(bulk.delete(Target::new("i", "1")), Err(BulkSubmitError::Stopping)));
     assert_eq!((bulk.depth(), charged(&arena)), (0, 0));
 }
 
@@ -244,11 +254,11 @@ async fn without_its_driver_nobody_waits() {
         assert_eq!(server.sizes(), [2]);
         let waiting = hand_over(&bulk, 1..3);
         drop(run);
-        for answer in waiting.into_iter().collect::<List<_>>().await {
-            assert_eq!(answer.unwrap_err().kind, Kind::Stopped);
+        for answer in waiting.into_iter().collect::<TicketList<_>>().await {
+            assert_eq!(answer.unwrap_err().kind, FailureKind::Stopped);
         }
     }
-    for answer in under_way.into_iter().collect::<List<_>>().await {
-        assert_eq!(answer.unwrap_err().kind, Kind::Unanswered);
+    for answer in under_way.into_iter().collect::<TicketList<_>>().await {
+        assert_eq!(answer.unwrap_err().kind, FailureKind::Unanswered);
     }
 }

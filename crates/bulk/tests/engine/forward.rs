@@ -3,7 +3,7 @@
 use crate::server::{Server, Step};
 use crate::{MS, charged, settings, settle};
 use tidegate_arena::{Arena, Share};
-use tidegate_bulk::{Element, Forward, Kind, Refresh, Settings, Ticket};
+use tidegate_bulk::{FailureKind, Forward, ItemResponse, Refresh, Settings, Ticket};
 use tidegate_wire::bulk::checked;
 
 async fn driven<T>(settings: Settings, server: &Server, test: impl AsyncFnOnce(&Forward, &Arena) -> T) -> T {
@@ -22,13 +22,13 @@ async fn driven<T>(settings: Settings, server: &Server, test: impl AsyncFnOnce(&
 }
 
 /// Forwards every item of a body that belongs to the index `i`.
-fn all<'f>(forward: &'f Forward, body: &str, refresh: Refresh) -> Vec<Ticket<'f, Element>> {
+fn all<'f>(forward: &'f Forward, body: &str, refresh: Refresh) -> Vec<Ticket<'f, ItemResponse>> {
     let more: &[&[u8]] = &[b"\"_index\":\"i\""];
     let items = checked(body.as_bytes()).map(Result::unwrap);
     items.map(|item| forward.forward(&item, more, b"\"i\"", refresh).unwrap()).collect()
 }
 
-fn text(element: &Element) -> String {
+fn text(element: &ItemResponse) -> String {
     String::from_utf8(element.body.as_ref().unwrap().to_vec()).unwrap()
 }
 
@@ -69,7 +69,7 @@ async fn a_discarded_response_element_still_reports_its_status() {
     let body = "{\"update\":{\"_id\":\"a\"}}\n{}\n";
     driven(settings(), &server, async |forward, _| {
         let [ticket] = all(forward, body, Refresh::No).try_into().unwrap();
-        let element: Element = ticket.await.unwrap();
+        let element: ItemResponse = ticket.await.unwrap();
         assert_eq!((element.status, element.failed, element.body.is_none()), (200, false, true));
     })
     .await;
@@ -86,7 +86,7 @@ async fn a_discarded_response_element_still_reports_its_status() {
             others.push(window);
         }
         drop(release);
-        let element: Element = ticket.await.unwrap();
+        let element: ItemResponse = ticket.await.unwrap();
         assert_eq!((element.status, element.failed, element.body.is_none()), (400, true, true));
         assert_eq!(element.reason.as_deref(), Some("t: r"));
     })
@@ -116,7 +116,7 @@ async fn leaving_says_whether_it_was_in_time() {
 /// a server, it is reported as not sent.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_is_refused_has_an_end() {
-    for (step, kind) in [(503, Kind::Rejected), (0, Kind::Timeout)] {
+    for (step, kind) in [(503, FailureKind::Rejected), (0, FailureKind::Timeout)] {
         let steps = (0..1000).map(|_| if step == 0 { Step::NotSent } else { Step::Status(step, None) });
         let server = Server::scripted(steps);
         let short = Settings { deadline: 2000 * MS, ..settings() };

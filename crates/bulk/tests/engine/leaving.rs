@@ -3,7 +3,7 @@
 use crate::server::{Server, Step};
 use crate::{MS, charged, driven, settings};
 use serde_json::json;
-use tidegate_bulk::{List, Settings, Target};
+use tidegate_bulk::{Settings, Target, TicketList};
 
 /// A withdrawn item leaves no bytes in the request.
 #[tokio::test(start_paused = true)]
@@ -19,8 +19,8 @@ async fn a_withdrawn_item_is_not_in_the_request() {
         for at in [8, 5, 4, 0] {
             drop((gets.remove(at), writes.remove(at)));
         }
-        assert!(writes.into_iter().collect::<List<_>>().await.iter().all(Result::is_ok));
-        let found = gets.into_iter().collect::<List<_>>().await;
+        assert!(writes.into_iter().collect::<TicketList<_>>().await.iter().all(Result::is_ok));
+        let found = gets.into_iter().collect::<TicketList<_>>().await;
         assert_eq!(found.len(), 5);
     })
     .await;
@@ -40,7 +40,7 @@ async fn a_withdrawn_item_is_not_in_the_request() {
 #[tokio::test(start_paused = true)]
 async fn holes_are_used_again() {
     let server = Server::default();
-    let small = Settings { bytes: 32 << 10, lane_bytes: 64 << 10, interval: 1000 * MS, ..settings() };
+    let small = Settings { batch_bytes: 32 << 10, lane_bytes: 64 << 10, linger: 1000 * MS, ..settings() };
     driven(small, &server, async |bulk, arena| {
         let body = format!("{{\"a\":\"{}\"}}", "x".repeat(1000));
         let index = |id: u32| bulk.index(Target::new("i", &id.to_string()), body.as_bytes()).unwrap();

@@ -23,7 +23,14 @@ fn arena() -> Arena {
 
 fn settings() -> Settings {
     let settings = Settings::new(Share::Forward, TOTAL);
-    Settings { callers: 1000, items: 100, bytes: 64 << 10, interval: 10 * MS, flights: 2, ..settings }
+    Settings {
+        slots: 1000,
+        batch_items: 100,
+        batch_bytes: 64 << 10,
+        linger: 10 * MS,
+        max_in_flight: 2,
+        ..settings
+    }
 }
 
 /// Everything that `arena` has charged.

@@ -5,7 +5,7 @@ use crate::{MS, driven, settings};
 use proptest::prelude::*;
 use serde_json::json;
 use std::time::Duration;
-use tidegate_bulk::{Kind, Refresh, Settings, Target};
+use tidegate_bulk::{FailureKind, Refresh, Settings, Target};
 use tokio::time::Instant;
 
 /// An item whose document is under way waits, and one whose document is not does not.
@@ -42,7 +42,7 @@ async fn an_overtaken_item_is_not_retried() {
         };
         let (old, new, other) = (index("a", 0), index("a", 1), index("b", 2));
         assert!(new.await.is_ok());
-        assert_eq!(old.await.unwrap_err().kind, Kind::Rejected);
+        assert_eq!(old.await.unwrap_err().kind, FailureKind::Rejected);
         assert!(other.await.is_ok());
     })
     .await;
@@ -95,9 +95,9 @@ proptest! {
                 });
             }
             let tight = Settings {
-                items: 7,
-                bytes: 2000,
-                callers: 60,
+                batch_items: 7,
+                batch_bytes: 2000,
+                slots: 60,
                 batches: 6,
                 timeout: 200 * MS,
                 deadline: Duration::from_secs(2),
@@ -134,7 +134,7 @@ proptest! {
                     let carried_out = server.written(&id).iter().any(|body| body["n"] == number);
                     match ticket.await {
                         Ok(_) => assert!(server.written(&id).iter().any(|body| body["n"] == number)),
-                        Err(failure) if failure.kind != Kind::Unanswered => {
+                        Err(failure) if failure.kind != FailureKind::Unanswered => {
                             assert!(!carried_out, "{number} was carried out: {failure}");
                         }
                         Err(_) => {}

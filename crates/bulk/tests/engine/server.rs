@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::Duration;
-use tidegate_bulk::{Answered, NoAnswer, Request, Transport};
+use tidegate_bulk::{Transport, TransportError, TransportRequest, TransportResponse};
 use tokio::sync::oneshot;
 
 /// The server's reaction to one request.
@@ -80,7 +80,7 @@ impl Server {
         store.log.iter().filter(|(written, _)| written == id).map(|(_, body)| body.clone()).collect()
     }
 
-    fn serve(&self, request: &Request, rejected: &[usize], status: u16) -> String {
+    fn serve(&self, request: &TransportRequest, rejected: &[usize], status: u16) -> String {
         let body = std::str::from_utf8(request.body.as_ref()).unwrap();
         let mut store = self.store.lock().unwrap();
         let mut answers = Vec::new();
@@ -170,15 +170,15 @@ impl Store {
 impl Transport for Server {
     async fn send(
         &self,
-        request: Request,
+        request: TransportRequest,
         answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
-    ) -> Result<Answered, NoAnswer> {
+    ) -> Result<TransportResponse, TransportError> {
         let body = String::from_utf8(request.body.as_ref().to_vec()).unwrap();
         let seen = Seen { path: request.path, body: body.clone(), items: request.items as usize };
         self.seen.lock().unwrap().push(seen);
         let step = self.script.lock().unwrap().pop_front().unwrap_or(Step::Serve);
         let status = |status, retry_after, excerpt: &str| {
-            Ok(Answered { status, retry_after, excerpt: excerpt.to_owned() })
+            Ok(TransportResponse { status, retry_after, excerpt: excerpt.to_owned() })
         };
         if self.most.is_some_and(|most| body.len() > most) {
             return status(413, None, "too long");
@@ -193,7 +193,7 @@ impl Transport for Server {
             Step::Hold(held) => drop(held.await),
             Step::Hang => std::future::pending().await,
             Step::Status(code, retry_after) => return status(code, retry_after, "no"),
-            Step::NotSent => return Err(NoAnswer::NotSent("connection refused".to_owned())),
+            Step::NotSent => return Err(TransportError::NotSent("connection refused".to_owned())),
             Step::Broken(bytes) => breaks = Some(bytes),
             Step::Reject(items, status) => (rejected, code) = (items, status),
             Step::Text(text) => given = Some(text),
@@ -217,7 +217,7 @@ impl Transport for Server {
             tokio::task::yield_now().await;
         }
         if breaks.is_some() {
-            return Err(NoAnswer::Broken("reset".to_owned()));
+            return Err(TransportError::Broken("reset".to_owned()));
         }
         status(200, None, "")
     }

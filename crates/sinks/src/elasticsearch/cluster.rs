@@ -8,7 +8,7 @@ use crate::endpoints::{AttemptResult, Endpoints, Reservation};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tidegate_bulk::{Answered, NoAnswer, Request, Transport};
+use tidegate_bulk::{Transport, TransportError, TransportRequest, TransportResponse};
 use tokio::time::Instant;
 
 /// How often a cluster that refuses the gateway's requests is named in the log, at most.
@@ -80,14 +80,14 @@ impl Cluster {
     }
 
     /// Names in the log that the cluster refuses requests, now and then.
-    fn warn(&self, answered: &Answered) {
+    fn warn(&self, answered: &TransportResponse) {
         let now = Instant::now();
         let mut state = self.state();
         if state.warned.is_some_and(|last| now.saturating_duration_since(last) < WARNINGS) {
             return;
         }
         state.warned = Some(now);
-        let Answered { status, excerpt, .. } = answered;
+        let TransportResponse { status, excerpt, .. } = answered;
         tracing::warn!(
             status,
             said = excerpt,
@@ -99,9 +99,9 @@ impl Cluster {
 impl Transport for Cluster {
     async fn send(
         &self,
-        request: Request,
+        request: TransportRequest,
         answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
-    ) -> Result<Answered, NoAnswer> {
+    ) -> Result<TransportResponse, TransportError> {
         let nodes = Arc::clone(&self.state().nodes);
         let bytes = request.body.as_ref().len();
         let mut words = "no node can be reached now".to_owned();
@@ -111,7 +111,7 @@ impl Transport for Cluster {
                 if self.unreachable().is_some() {
                     self.note(Some(&words));
                 }
-                return Err(NoAnswer::NotSent(words));
+                return Err(TransportError::NotSent(words));
             };
             let mut attempt = Attempt { nodes: &nodes, reservation: Some(reservation) };
             match peer.forward(&request, answer).await {
@@ -123,7 +123,7 @@ impl Transport for Cluster {
                     }
                     return Ok(answered);
                 }
-                Err(NoAnswer::NotSent(why)) => {
+                Err(TransportError::NotSent(why)) => {
                     attempt.end(AttemptResult::Failed(None));
                     words = why;
                 }
@@ -157,7 +157,7 @@ impl Drop for Attempt<'_> {
 }
 
 /// A response's verdict on its node. An overloaded node works: the engine waits before it sends the rest again.
-fn verdict(answered: &Answered) -> AttemptResult {
+fn verdict(answered: &TransportResponse) -> AttemptResult {
     match answered.status {
         429 | 503 => AttemptResult::Pressed,
         500.. => AttemptResult::Failed(answered.retry_after),

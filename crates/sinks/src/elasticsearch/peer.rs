@@ -17,7 +17,7 @@ use hyper::header::{
 };
 use hyper::{Method, Request as HttpRequest, Response, Uri};
 use std::ops::ControlFlow;
-use tidegate_bulk::{Answered, NoAnswer, Request as Forwarded};
+use tidegate_bulk::{TransportError, TransportRequest, TransportResponse};
 use tidegate_journal::Tenant;
 
 /// The most that a connection buffers in each direction: heads of requests, and answers.
@@ -108,10 +108,10 @@ impl Node {
     /// When no connection could be made, or it broke.
     pub(super) async fn forward(
         &self,
-        request: &Forwarded,
+        request: &TransportRequest,
         answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
-    ) -> Result<Answered, NoAnswer> {
-        let unusable = |_| NoAnswer::NotSent("its URL is none".to_owned());
+    ) -> Result<TransportResponse, TransportError> {
+        let unusable = |_| TransportError::NotSent("its URL is none".to_owned());
         let mut parts = self.uri.clone().into_parts();
         let base = self.uri.path().trim_end_matches("/_bulk");
         let separator = if request.path.contains('?') { '&' } else { '?' };
@@ -125,16 +125,16 @@ impl Node {
         let exchange = self.client.exchange(|connections| async move {
             match connections.request(head).await {
                 Ok(response) => forwarded(response, answer).await,
-                Err(error) if error.is_connect() => Err(NoAnswer::NotSent(chain(&error))),
-                Err(error) => Err(NoAnswer::Broken(chain(&error))),
+                Err(error) if error.is_connect() => Err(TransportError::NotSent(chain(&error))),
+                Err(error) => Err(TransportError::Broken(chain(&error))),
             }
         });
         let masked = |words| self.secrets.mask(words);
         match exchange.await {
-            Ok(Ok(answered)) => Ok(Answered { excerpt: masked(answered.excerpt), ..answered }),
-            Ok(Err(NoAnswer::NotSent(words))) => Err(NoAnswer::NotSent(masked(words))),
-            Ok(Err(NoAnswer::Broken(words))) => Err(NoAnswer::Broken(masked(words))),
-            Err(late) => Err(NoAnswer::Broken(late.to_string())),
+            Ok(Ok(answered)) => Ok(TransportResponse { excerpt: masked(answered.excerpt), ..answered }),
+            Ok(Err(TransportError::NotSent(words))) => Err(TransportError::NotSent(masked(words))),
+            Ok(Err(TransportError::Broken(words))) => Err(TransportError::Broken(masked(words))),
+            Err(late) => Err(TransportError::Broken(late.to_string())),
         }
     }
 
@@ -201,14 +201,14 @@ impl endpoints::Peer for Node {
 async fn forwarded(
     response: Response<Incoming>,
     answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
-) -> Result<Answered, NoAnswer> {
+) -> Result<TransportResponse, TransportError> {
     let (head, mut incoming) = response.into_parts();
     let status = head.status.as_u16();
     let mut excerpt = Vec::new();
     while let Some(frame) = incoming.frame().await {
         let data = match frame {
             Ok(frame) => frame.into_data().unwrap_or_default(),
-            Err(error) => return Err(NoAnswer::Broken(chain(&error))),
+            Err(error) => return Err(TransportError::Broken(chain(&error))),
         };
         let wanted = MAX_EXCERPT.saturating_sub(excerpt.len()).min(data.len());
         if status != 200 {
@@ -220,7 +220,11 @@ async fn forwarded(
         }
     }
     let retry_after = head.headers.get(RETRY_AFTER).and_then(delay);
-    Ok(Answered { status, retry_after, excerpt: String::from_utf8_lossy(&excerpt).trim().to_owned() })
+    Ok(TransportResponse {
+        status,
+        retry_after,
+        excerpt: String::from_utf8_lossy(&excerpt).trim().to_owned(),
+    })
 }
 
 /// Reads an answer to its end.

@@ -397,7 +397,7 @@ fn wanted(element: &[u8], fields: Fields, out: &mut SliceOutput<'_>) -> Result<b
         return Ok(true);
     }
     let mut any = false;
-    let read = tidegate_bulk::answer::each_field(element, |action, name, value| {
+    let read = tidegate_bulk::response::each_field(element, |action, name, value| {
         if !Field::named(name).is_some_and(|field| fields.has(field)) {
             return Ok(());
         }

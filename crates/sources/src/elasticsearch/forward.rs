@@ -26,7 +26,7 @@ use std::time::Duration;
 use tidegate_admission::access::BulkRights;
 use tidegate_admission::{DecodeBuffer, Gate, Permit, Rejection, answer};
 use tidegate_arena::{PAGE, Share, Window};
-use tidegate_bulk::{self as bulk, Element, Forward, Refresh, Ticket};
+use tidegate_bulk::{self as bulk, Forward, ItemResponse, Refresh, Ticket};
 use tidegate_http1::Reply;
 use tidegate_journal::{Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger::{self as ledger, Fate, Forwarded, OpenRequest, Refusal};
@@ -50,7 +50,7 @@ pub struct Destination {
 
 /// An item that was offered to the engine.
 enum Offered<'f> {
-    Sent(Ticket<'f, Element>),
+    Sent(Ticket<'f, ItemResponse>),
     Malformed(LineError),
     Denied(Denied),
     Lost(Lost),
@@ -243,15 +243,19 @@ impl<'a, 'f> Offers<'a, 'f> {
             };
             let offered = match self.offer(&item) {
                 Ok(offered) => offered,
-                Err(bulk::Refused::Full { .. }) if !waiting.is_empty() => {
+                Err(bulk::BulkSubmitError::Full { .. }) if !waiting.is_empty() => {
                     self.held = Some(item);
                     return;
                 }
                 Err(refused) => {
                     let lost = match refused {
-                        bulk::Refused::Full { retry_after } => Lost::Busy(gate.spread(seconds(retry_after))),
-                        bulk::Refused::Stopping => Lost::Stopping,
-                        bulk::Refused::TooLarge { .. } | bulk::Refused::Invalid(_) => Lost::TooLarge,
+                        bulk::BulkSubmitError::Full { retry_after } => {
+                            Lost::Busy(gate.spread(seconds(retry_after)))
+                        }
+                        bulk::BulkSubmitError::Stopping => Lost::Stopping,
+                        bulk::BulkSubmitError::TooLarge { .. } | bulk::BulkSubmitError::Invalid(_) => {
+                            Lost::TooLarge
+                        }
                     };
                     // An item that is too large is the only one.
                     self.ended = Some(lost).filter(|lost| *lost != Lost::TooLarge);
@@ -262,7 +266,7 @@ impl<'a, 'f> Offers<'a, 'f> {
         }
     }
 
-    fn offer(&mut self, item: &Item<'a>) -> Result<Offered<'f>, bulk::Refused> {
+    fn offer(&mut self, item: &Item<'a>) -> Result<Offered<'f>, bulk::BulkSubmitError> {
         if self.has_refused {
             if let Err(error) = item.check() {
                 return Ok(Offered::Malformed(error));
@@ -342,7 +346,7 @@ impl Answers<'_> {
     }
 
     /// Waits until the deadline; an item that is not sent by then is taken back.
-    async fn wait(&mut self, mut ticket: Ticket<'_, Element>) -> Result<Element, Lost> {
+    async fn wait(&mut self, mut ticket: Ticket<'_, ItemResponse>) -> Result<ItemResponse, Lost> {
         let answered = poll_fn(|context| match Pin::new(&mut ticket).poll(context) {
             Poll::Ready(answered) => Poll::Ready(Some(answered)),
             Poll::Pending => self.deadline.as_mut().poll(context).map(|()| None),

@@ -12,7 +12,9 @@ use std::time::Duration;
 use tidegate_admission::access::BulkActions;
 use tidegate_admission::{BulkDefaults, GateRules};
 use tidegate_arena::Share;
-use tidegate_bulk::{Answered, Driver, Forward, NoAnswer, Request, Settings, Transport};
+use tidegate_bulk::{
+    Driver, Forward, Settings, Transport, TransportError, TransportRequest, TransportResponse,
+};
 use tidegate_ledger::{Fate, Refusal};
 use tidegate_sources::BulkDestination;
 use tidegate_wire::bulk::checked;
@@ -39,9 +41,9 @@ struct Fake {
 impl Transport for Fake {
     async fn send(
         &self,
-        request: Request,
+        request: TransportRequest,
         answer: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
-    ) -> Result<Answered, NoAnswer> {
+    ) -> Result<TransportResponse, TransportError> {
         let body = String::from_utf8(request.body.as_ref().to_vec()).unwrap();
         drop(request);
         self.requests.fetch_add(1, Relaxed);
@@ -51,7 +53,11 @@ impl Transport for Fake {
             pending::<()>().await;
         }
         if let Some(status) = self.status {
-            return Ok(Answered { status, excerpt: "no".to_owned(), ..Answered::default() });
+            return Ok(TransportResponse {
+                status,
+                excerpt: "no".to_owned(),
+                ..TransportResponse::default()
+            });
         }
         let mut items = Vec::new();
         for item in checked(body.as_bytes()) {
@@ -70,13 +76,13 @@ impl Transport for Fake {
             let _ = answer(piece);
             tokio::task::yield_now().await;
         }
-        Ok(Answered { status: 200, ..Answered::default() })
+        Ok(TransportResponse { status: 200, ..TransportResponse::default() })
     }
 }
 
 fn small() -> Settings {
     Settings {
-        interval: 5 * MS,
+        linger: 5 * MS,
         backoff: (20 * MS, 50 * MS),
         deadline: 300 * MS,
         ..Settings::new(Share::Forward, 4 << 20)
@@ -140,7 +146,7 @@ async fn a_large_body_goes_in_pieces() {
     let encoded = [NDJSON, ("content-encoding", "gzip")];
     for (headers, sent) in [(&encoded[..1], body.as_bytes()), (&encoded[..], &packed)] {
         for is_second in [false, true] {
-            let (rig, _, driver) = rig(Settings { callers: 100, items: 40, ..small() });
+            let (rig, _, driver) = rig(Settings { slots: 100, batch_items: 40, ..small() });
             let fake = Fake::default();
             let path = "/elasticsearch/i/_bulk";
             let answer = driven(&rig, driver, &fake, async || match is_second {
@@ -202,7 +208,7 @@ async fn unsent_items_have_errors_in_their_places() {
 async fn a_client_that_leaves_takes_its_items_back() {
     for is_second in [false, true] {
         let (rig, forward, driver) =
-            rig(Settings { interval: Duration::from_secs(60), deadline: Duration::from_secs(60), ..small() });
+            rig(Settings { linger: Duration::from_secs(60), deadline: Duration::from_secs(60), ..small() });
         let fake = Fake::default();
         driven(&rig, driver, &fake, async || {
             rig.serve(async |address| {
@@ -240,8 +246,13 @@ async fn a_client_that_leaves_takes_its_items_back() {
 /// A destination that does not answer is not waited for longer than the request says: what was not sent is taken back.
 #[tokio::test]
 async fn a_deadline_is_kept() {
-    let (rig, forward, driver) =
-        rig(Settings { flights: 1, items: 1, grace: MS, deadline: Duration::from_secs(60), ..small() });
+    let (rig, forward, driver) = rig(Settings {
+        max_in_flight: 1,
+        batch_items: 1,
+        grace: MS,
+        deadline: Duration::from_secs(60),
+        ..small()
+    });
     let fake = Fake { hangs: true, ..Fake::default() };
     let body = b"{\"index\":{\"_id\":\"1\"}}\n{}\n{\"index\":{\"_id\":\"2\"}}\n{}\n";
     let answer = driven(&rig, driver, &fake, async || {
@@ -260,7 +271,7 @@ async fn a_deadline_is_kept() {
 /// 413.
 #[tokio::test]
 async fn without_room_requests_are_refused() {
-    let (rig, forward, driver) = rig(Settings { callers: 1, item_bytes: 8 << 10, grace: MS, ..small() });
+    let (rig, forward, driver) = rig(Settings { slots: 1, item_bytes: 8 << 10, grace: MS, ..small() });
     let fake = Fake { hangs: true, ..Fake::default() };
     driven(&rig, driver, &fake, async || {
         let first = rig.post("/elasticsearch/i/_bulk?timeout=1s", &[NDJSON], b"{\"index\":{}}\n{}\n");

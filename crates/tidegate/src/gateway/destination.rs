@@ -51,7 +51,7 @@ pub(super) fn declare(plan: &mut MemoryPlan, config: &Config) {
     let settings = settings(config, sink, plan.payload());
     plan.declare(settings.declared());
     // Its connections are the next line.
-    plan.declare(Reservation { each: REQUEST, ..settings.declared_flights() });
+    plan.declare(Reservation { each: REQUEST, ..settings.declared_in_flight() });
     let connections = requests(config, sink);
     let bytes =
         kinds::elasticsearch::settings(sink).map_or(0, |sink| Cluster::bytes(&sink, connections)) as u64;
@@ -86,11 +86,11 @@ fn settings(config: &Config, sink: &ElasticsearchSink, payload: u64) -> Settings
     let flights = flights(config, sink);
     let timeout = sink.timeout.get();
     Settings {
-        callers: u32::try_from(items).unwrap_or(u32::MAX),
-        bytes: sink.max_request_bytes.as_usize().min(lane / 4),
+        slots: u32::try_from(items).unwrap_or(u32::MAX),
+        batch_bytes: sink.max_request_bytes.as_usize().min(lane / 4),
         item_bytes: lane / 2,
-        interval: INTERVAL,
-        flights,
+        linger: INTERVAL,
+        max_in_flight: flights,
         batches: 4 * flights.max(4),
         answer_bytes: LONGEST_RESPONSE,
         timeout: timeout + LATER,

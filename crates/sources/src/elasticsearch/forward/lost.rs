@@ -1,7 +1,7 @@
 //! Reasons why an item has no answer of the destination, and their words for the client.
 
 use tidegate_admission::{Gate, Rejection};
-use tidegate_bulk::{Element, Failure, Kind as Failed};
+use tidegate_bulk::{Failure, FailureKind, ItemResponse};
 use tidegate_ledger::{Fate, Refusal};
 
 /// Why an item was not sent, or has no answer.
@@ -20,16 +20,18 @@ pub(super) enum Lost {
 }
 
 /// The response for a failure of the engine: the destination's answer to this item alone, or that there is none.
-pub(super) fn judged(failure: Failure) -> Result<Element, Lost> {
+pub(super) fn judged(failure: Failure) -> Result<ItemResponse, Lost> {
     let Failure { kind, status, reason } = failure;
     match kind {
-        Failed::Rejected | Failed::NoRoom => Err(Lost::Busy(1)),
-        Failed::Timeout => Err(Lost::Late),
-        Failed::Stopped => Err(Lost::Stopping),
-        Failed::Denied => Err(Lost::Denied),
-        Failed::Server if (400..500).contains(&status) => Err(Lost::Denied),
+        FailureKind::Rejected | FailureKind::NoRoom => Err(Lost::Busy(1)),
+        FailureKind::Timeout => Err(Lost::Late),
+        FailureKind::Stopped => Err(Lost::Stopping),
+        FailureKind::Denied => Err(Lost::Denied),
+        FailureKind::Server if (400..500).contains(&status) => Err(Lost::Denied),
         // The destination refuses a request that has this item alone.
-        Failed::Invalid | Failed::TooLarge => Ok(Element { status, failed: true, body: None, reason }),
+        FailureKind::Invalid | FailureKind::TooLarge => {
+            Ok(ItemResponse { status, failed: true, body: None, reason })
+        }
         _ => Err(Lost::Unanswered),
     }
 }

@@ -10,7 +10,7 @@ use crate::remote_write::error::RemoteWriteError;
 pub struct PartialRejection {
     /// How much it is: series that are refused whole, and items, also of series that are refused in part.
     pub counts: Counts,
-    /// The first reasons, at most [`FAULTS`](Self::FAULTS).
+    /// The first reasons, at most [`MAX_ERRORS`](Self::MAX_ERRORS).
     pub errors: Vec<RemoteWriteError>,
     /// How many there were.
     pub error_count: u64,

@@ -1,30 +1,34 @@
-//! How fast requests get done, and so how long those who are refused should wait.
+//! Estimates the throughput of requests, and the delay that a refused caller should wait.
 
 use std::time::{Duration, Instant};
 
-/// The shortest and the longest delay that is named.
+/// The shortest and the longest delay.
 const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(60);
-/// How much the last request says of the pace.
-const NEWS: f64 = 0.25;
+/// The weight of the last request in the average.
+const SMOOTHING: f64 = 0.25;
 
-/// The pace of one lane.
+/// The throughput of one lane.
 #[derive(Debug, Default)]
-pub(crate) struct Drain {
+pub(crate) struct ThroughputEstimate {
     /// Bytes a second.
-    pace: f64,
+    bytes_per_second: f64,
     /// When the last request got done.
     last: Option<Instant>,
 }
 
-impl Drain {
+impl ThroughputEstimate {
     /// A request of `bytes` that was sent at `since` got done.
-    pub(crate) fn done(&mut self, bytes: usize, since: Instant, now: Instant) {
-        // Several are under way at a time: what counts is the time that passed since the one before.
+    pub(crate) fn record(&mut self, bytes: usize, since: Instant, now: Instant) {
+        // Requests overlap: what counts is the time since the last one finished.
         let from = self.last.map_or(since, |last| last.max(since));
         let took = now.saturating_duration_since(from).max(Duration::from_micros(10));
         let pace = bytes as f64 / took.as_secs_f64();
-        self.pace = if self.last.is_none() { pace } else { self.pace + NEWS * (pace - self.pace) };
+        self.bytes_per_second = if self.last.is_none() {
+            pace
+        } else {
+            self.bytes_per_second + SMOOTHING * (pace - self.bytes_per_second)
+        };
         self.last = Some(now);
     }
 
@@ -36,7 +40,7 @@ impl Drain {
             (None, Some(since)) => now.saturating_duration_since(since),
             (_, None) => Duration::ZERO,
         };
-        let paced = if self.pace > 0.0 { waiting as f64 / self.pace } else { 0.0 };
+        let paced = if self.bytes_per_second > 0.0 { waiting as f64 / self.bytes_per_second } else { 0.0 };
         let paced = Duration::try_from_secs_f64(paced).unwrap_or(LONGEST);
         paced.max(stalled).clamp(SHORTEST, LONGEST)
     }
@@ -52,11 +56,11 @@ mod tests {
     #[test]
     fn the_delay_follows_the_pace() {
         let start = Instant::now();
-        let mut drain = Drain::default();
+        let mut throughput = ThroughputEstimate::default();
         for second in 0..20 {
-            drain.done(1 << 20, start + second * SECOND, start + (second + 1) * SECOND);
+            throughput.record(1 << 20, start + second * SECOND, start + (second + 1) * SECOND);
         }
-        let delay = drain.delay(10 << 20, Some(start), start + 20 * SECOND);
+        let delay = throughput.delay(10 << 20, Some(start), start + 20 * SECOND);
         assert!((delay.as_secs_f64() - 10.0).abs() < 0.1, "{delay:?}");
     }
 
@@ -64,9 +68,9 @@ mod tests {
     #[test]
     fn a_stalled_server_makes_it_grow() {
         let start = Instant::now();
-        let drain = Drain::default();
-        assert_eq!(drain.delay(1, Some(start), start), SHORTEST);
-        assert_eq!(drain.delay(1, Some(start), start + 7 * SECOND), 7 * SECOND);
-        assert_eq!(drain.delay(1, Some(start), start + 700 * SECOND), LONGEST);
+        let throughput = ThroughputEstimate::default();
+        assert_eq!(throughput.delay(1, Some(start), start), SHORTEST);
+        assert_eq!(throughput.delay(1, Some(start), start + 7 * SECOND), 7 * SECOND);
+        assert_eq!(throughput.delay(1, Some(start), start + 700 * SECOND), LONGEST);
     }
 }

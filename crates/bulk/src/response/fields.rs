@@ -4,7 +4,7 @@ use super::json::{Cursor, unescaped};
 use std::ops::Range;
 
 /// The most bytes of a reason that are read.
-const REASON: usize = crate::outcome::REASON;
+const REASON: usize = crate::outcome::MAX_REASON_BYTES;
 
 /// Why something failed, in the server's words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct ItemFields<'a> {
 }
 
 /// Reads an element of the answer to `_bulk`. `None` when it is not one.
-pub fn item(element: &[u8]) -> Option<ItemFields<'_>> {
+pub fn read_bulk_item(element: &[u8]) -> Option<ItemFields<'_>> {
     let mut cursor = Cursor::new(element);
     cursor.open()?;
     cursor.key()?;
@@ -112,7 +112,7 @@ pub struct DocumentFields<'a> {
 }
 
 /// Reads an element of the answer to `_mget`. `None` when it is not one.
-pub fn document(element: &[u8]) -> Option<DocumentFields<'_>> {
+pub fn read_mget_document(element: &[u8]) -> Option<DocumentFields<'_>> {
     let mut cursor = Cursor::new(element);
     cursor.open()?;
     let mut fields = DocumentFields::default();
@@ -137,7 +137,7 @@ pub fn document(element: &[u8]) -> Option<DocumentFields<'_>> {
 }
 
 /// Reads the status and the error of an element of the answer to `_msearch`. `None` when it is not one.
-pub fn response(element: &[u8]) -> Option<(u16, Option<ServerError<'_>>)> {
+pub fn read_msearch_response(element: &[u8]) -> Option<(u16, Option<ServerError<'_>>)> {
     let mut cursor = Cursor::new(element);
     cursor.open()?;
     let (mut status, mut failed) = (200, None);

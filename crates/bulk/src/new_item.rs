@@ -1,8 +1,8 @@
-//! One item as it is sent: an action and, for most, a body, written into a window that has room.
+//! A submitted item: its action and its body, written into a batch's window.
 
 use crate::lane::Lane;
-use crate::outcome::Refused;
-use crate::target::{LONGEST_ID, LONGEST_INDEX, Refresh, Search, Target, check_index};
+use crate::outcome::BulkSubmitError;
+use crate::target::{MAX_ID_BYTES, MAX_INDEX_BYTES, Refresh, Search, Target, check_index};
 use memchr::memchr_iter;
 use std::convert::Infallible;
 use tidegate_wire::bulk::{self, Item};
@@ -21,72 +21,82 @@ pub(crate) enum Action {
 
 /// An item to be written.
 #[derive(Clone, Copy)]
-pub(crate) enum Line<'a> {
+pub(crate) enum NewItem<'a> {
     Document(Action, Target<'a>, &'a [u8]),
     Search(Search<'a>),
-    Forwarded(Forwarded<'a>),
+    Forwarded(ForwardedItem<'a>),
 }
 
 /// An item of a `_bulk` body, to be sent as it stands.
 #[derive(Clone, Copy)]
-pub(crate) struct Forwarded<'a> {
+pub(crate) struct ForwardedItem<'a> {
     pub(crate) item: &'a Item<'a>,
     /// Fields that its action lacks, each as `"name":value`.
-    pub(crate) more: &'a [&'a [u8]],
+    pub(crate) extra_fields: &'a [&'a [u8]],
     /// The index, as a JSON string: the action's own, or the one among `more`.
     pub(crate) index: &'a [u8],
     pub(crate) refresh: Refresh,
 }
 
 /// More than the fixed parts of any action, numbers included.
-pub(crate) const FIXED: usize = 192;
+pub(crate) const FIXED_BYTES: usize = 192;
 
-impl<'a> Line<'a> {
+impl<'a> NewItem<'a> {
     /// A write or a read of one document.
-    pub(crate) fn document(action: Action, target: Target<'a>, body: &'a [u8]) -> Result<Line<'a>, Refused> {
+    pub(crate) fn document(
+        action: Action,
+        target: Target<'a>,
+        body: &'a [u8],
+    ) -> Result<NewItem<'a>, BulkSubmitError> {
         target.check()?;
         match action {
             Action::Create if target.if_unchanged.is_some() => {
-                return Err(Refused::Invalid("a document that is created has no earlier state"));
+                return Err(BulkSubmitError::Invalid("a document that is created has no earlier state"));
             }
             Action::Update | Action::Delete | Action::Get if target.id.is_none() => {
-                return Err(Refused::Invalid("only a document that is created or indexed may have no id"));
+                return Err(BulkSubmitError::Invalid(
+                    "only a document that is created or indexed may have no id",
+                ));
             }
             Action::Update if target.if_unchanged.is_some() && target.retry_on_conflict > 0 => {
-                return Err(Refused::Invalid("an update of a certain state cannot be tried on another"));
+                return Err(BulkSubmitError::Invalid(
+                    "an update of a certain state cannot be tried on another",
+                ));
             }
             _ => {}
         }
         if !matches!(action, Action::Delete | Action::Get) {
             check_object(body)?;
         }
-        Ok(Line::Document(action, target, body))
+        Ok(NewItem::Document(action, target, body))
     }
 
     /// A search.
-    pub(crate) fn search(search: Search<'a>) -> Result<Line<'a>, Refused> {
+    pub(crate) fn search(search: Search<'a>) -> Result<NewItem<'a>, BulkSubmitError> {
         check_index(search.index)?;
         check_object(search.query)?;
-        Ok(Line::Search(search))
+        Ok(NewItem::Search(search))
     }
 
     pub(crate) fn lane(&self) -> Lane {
         match self {
-            Line::Document(Action::Get, ..) => Lane::Get,
-            Line::Document(_, target, _) => target.refresh.lane(),
-            Line::Search(_) => Lane::Search,
-            Line::Forwarded(forwarded) => forwarded.refresh.lane(),
+            NewItem::Document(Action::Get, ..) => Lane::Get,
+            NewItem::Document(_, target, _) => target.refresh.lane(),
+            NewItem::Search(_) => Lane::Search,
+            NewItem::Forwarded(forwarded) => forwarded.refresh.lane(),
         }
     }
 
     /// The document whose order has to be kept.
-    pub(crate) fn ordered<T>(&self, with: impl FnOnce(&[u8], &[u8]) -> T) -> Option<T> {
+    pub(crate) fn with_document_key<T>(&self, with: impl FnOnce(&[u8], &[u8]) -> T) -> Option<T> {
         match self {
-            Line::Document(Action::Get, ..) | Line::Search(_) => None,
-            Line::Document(_, target, _) => target.id.map(|id| with(target.index.as_bytes(), id.as_bytes())),
-            Line::Forwarded(Forwarded { item, index, .. }) => {
-                // However its name is written, it is the same document.
-                let (mut index_space, mut id_space) = ([0; LONGEST_INDEX], [0; LONGEST_ID]);
+            NewItem::Document(Action::Get, ..) | NewItem::Search(_) => None,
+            NewItem::Document(_, target, _) => {
+                target.id.map(|id| with(target.index.as_bytes(), id.as_bytes()))
+            }
+            NewItem::Forwarded(ForwardedItem { item, index, .. }) => {
+                // The same document, however its name is escaped.
+                let (mut index_space, mut id_space) = ([0; MAX_INDEX_BYTES], [0; MAX_ID_BYTES]);
                 let index = bulk::text(index, &mut index_space).unwrap_or(index);
                 item.action.id.map(|id| with(index, bulk::text(id, &mut id_space).unwrap_or(id)))
             }
@@ -94,37 +104,37 @@ impl<'a> Line<'a> {
     }
 
     /// Whether the server chooses the id, and the caller may want to know it.
-    pub(crate) fn unnamed(&self) -> bool {
-        matches!(self, Line::Document(_, Target { id: None, .. }, _))
+    pub(crate) fn has_auto_id(&self) -> bool {
+        matches!(self, NewItem::Document(_, Target { id: None, .. }, _))
     }
 
     /// No less than what [`write`](Self::write) writes.
-    pub(crate) fn bound(&self) -> usize {
-        FIXED
+    pub(crate) fn max_len(&self) -> usize {
+        FIXED_BYTES
             + match self {
-                Line::Document(_, target, body) => {
+                NewItem::Document(_, target, body) => {
                     let names = [Some(target.index), target.id, target.routing];
                     names.into_iter().flatten().map(|name| json::inner_len(name.as_bytes())).sum::<usize>()
                         + body.len()
                 }
-                Line::Search(search) => json::inner_len(search.index.as_bytes()) + search.query.len(),
-                Line::Forwarded(Forwarded { item, more, .. }) => {
+                NewItem::Search(search) => json::inner_len(search.index.as_bytes()) + search.query.len(),
+                NewItem::Forwarded(ForwardedItem { item, extra_fields: more, .. }) => {
                     item.written_len(more.iter().map(|field| field.len() + 1).sum())
                 }
             }
     }
 
-    /// Writes it to the front of `room`; how many bytes it took.
-    pub(crate) fn write(&self, room: &mut [u8]) -> usize {
-        if let Line::Forwarded(Forwarded { item, more, .. }) = self {
-            let mut output = SliceOutput::new(room);
-            // There is room: `bound` is no less.
+    /// Writes the item to the start of `buffer`; returns the number of bytes.
+    pub(crate) fn write(&self, buffer: &mut [u8]) -> usize {
+        if let NewItem::Forwarded(ForwardedItem { item, extra_fields: more, .. }) = self {
+            let mut output = SliceOutput::new(buffer);
+            // The buffer is long enough: `max_len` is an upper bound.
             let _ = item.write(more, &mut output);
             return output.len();
         }
-        let mut out = Out { room, at: 0 };
+        let mut out = ItemWriter { buffer, at: 0 };
         match self {
-            Line::Document(action, target, body) => {
+            NewItem::Document(action, target, body) => {
                 out.put(match action {
                     Action::Create => b"{\"create\":{\"_index\":\"",
                     Action::Index => b"{\"index\":{\"_index\":\"",
@@ -143,37 +153,37 @@ impl<'a> Line<'a> {
                     }
                 }
             }
-            Line::Search(search) => {
+            NewItem::Search(search) => {
                 out.put(b"{\"index\":\"");
                 out.escaped(search.index);
                 out.put(b"\"}\n");
                 out.line(search.query);
             }
-            Line::Forwarded(_) => {}
+            NewItem::Forwarded(_) => {}
         }
         out.at
     }
 }
 
 /// Empty or cut bodies would shift the lines of all others.
-fn check_object(body: &[u8]) -> Result<(), Refused> {
+fn check_object(body: &[u8]) -> Result<(), BulkSubmitError> {
     let body = body.trim_ascii();
     match (body.first(), body.last()) {
         (Some(b'{'), Some(b'}')) if body.len() > 1 => Ok(()),
-        _ => Err(Refused::Invalid("its body is not a JSON object")),
+        _ => Err(BulkSubmitError::Invalid("its body is not a JSON object")),
     }
 }
 
-struct Out<'a> {
-    room: &'a mut [u8],
+struct ItemWriter<'a> {
+    buffer: &'a mut [u8],
     at: usize,
 }
 
-impl Out<'_> {
+impl ItemWriter<'_> {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
         let end = self.at + bytes.len();
-        if let Some(room) = self.room.get_mut(self.at..end) {
+        if let Some(room) = self.buffer.get_mut(self.at..end) {
             room.copy_from_slice(bytes);
         }
         self.at = end;
@@ -223,12 +233,12 @@ impl Out<'_> {
         });
     }
 
-    /// A body as one line. In JSON a line feed can only stand between tokens, where a space says the same.
+    /// A body as one line. In JSON a line feed can only stand between tokens, so it can become a space.
     fn line(&mut self, body: &[u8]) {
         let start = self.at;
         self.put(body);
         for at in memchr_iter(b'\n', body) {
-            if let Some(byte) = self.room.get_mut(start + at) {
+            if let Some(byte) = self.buffer.get_mut(start + at) {
                 *byte = b' ';
             }
         }

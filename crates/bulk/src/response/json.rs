@@ -1,4 +1,4 @@
-//! A cursor over the bytes of one element. It skips what nobody asks for.
+//! A cursor over the bytes of one element. It skips unused values.
 
 use memchr::memchr2;
 
@@ -24,7 +24,7 @@ impl<'a> Cursor<'a> {
         self.expect(b'{')
     }
 
-    /// The next key of the object it is in, with its quotes taken off and its escapes left in. Its value is next.
+    /// The next key of the current object, without its quotes, still escaped. Its value is next.
     /// `None` at the object's end, which is passed.
     pub(super) fn key(&mut self) -> Option<&'a [u8]> {
         if self.peek()? == b',' {
@@ -39,7 +39,7 @@ impl<'a> Cursor<'a> {
         Some(key)
     }
 
-    /// A text, with its quotes taken off and its escapes left in.
+    /// A string without its quotes, still escaped.
     pub(super) fn text(&mut self) -> Option<&'a [u8]> {
         self.expect(b'"')?;
         let start = self.at;
