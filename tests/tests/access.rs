@@ -142,7 +142,7 @@ fn a_public_listener_needs_tls_or_an_explicit_setting() {
 }
 
 #[test]
-fn only_who_is_known_may_send_and_the_file_may_change() {
+fn only_known_clients_may_send_and_the_file_is_reloaded() {
     let (first, first_line) = token(&["agents", "--tenant", "shop"]);
     let (second, second_line) = token(&["others"]);
     let (key, key_line) = token(&["beats-1", "--kind", "api-key"]);
@@ -206,7 +206,7 @@ fn admin_requests_need_a_token_if_configured() {
 }
 
 #[test]
-fn certificates_say_who_sends() {
+fn certificates_identify_the_sender() {
     let Some(python) = python() else { return };
     let tls = json!({ "client_ca_file": "ca.pem", "client_auth": "optional" });
     let mut rig = Rig::new(json!({ "access": { "credentials_file": "credentials" } }), Some(tls));

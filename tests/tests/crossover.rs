@@ -135,7 +135,7 @@ fn deltas_are_counters_in_prometheus() {
 /// A Prometheus that takes no native histograms, and answers 500 to them, gets everything else; what it does not
 /// take is counted as rejected, and holds up nothing.
 #[test]
-fn native_histograms_do_not_hold_up_what_prometheus_takes() {
+fn native_histograms_do_not_delay_floats() {
     let prometheus = Prometheus::started("global: {}");
     let native = || {
         let point = json!({"timeUnixNano": format!("{}000000", now_ms()), "count": "3", "sum": 5.0, "scale": 2,

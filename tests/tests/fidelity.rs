@@ -81,7 +81,7 @@ fn everything(serial: i64) -> WriteRequest {
 
 /// Queued bodies are joined, and a joined body is the concatenation of what was sent, field by field.
 #[test]
-fn joined_bodies_are_what_was_sent() {
+fn joined_bodies_hold_the_sent_series() {
     let recorder = Recorder::start();
     let upstream = json!({"type": "prometheus_remote_write", "url": recorder.url(), "linger": "2s"});
     let gateway = Gateway::started(json!({"memory": "96MiB", "sinks": {"upstream": upstream}}));

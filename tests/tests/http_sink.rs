@@ -207,7 +207,7 @@ fn every_item_arrives_once() {
 
 /// Every field of an item is in its line, with its type.
 #[test]
-fn a_line_says_what_came() {
+fn a_line_has_every_field_of_its_item() {
     let server = Server::start(Mood::Well);
     let gateway = gateway(&server, json!({}));
     let record = json!({

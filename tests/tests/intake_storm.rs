@@ -25,7 +25,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// Two thousand uploads, each of which has sent a part: at most 8 KiB each, and a normal request does not notice.
 #[test]
-fn half_sent_uploads_are_in_nobodys_way() {
+fn half_sent_uploads_delay_no_other_request() {
     const UPLOADS: usize = 2000;
     const REQUESTS: usize = 2000;
     let _alone = alone();
@@ -76,7 +76,7 @@ fn half_sent_uploads_are_in_nobodys_way() {
 
 /// Uploads that end in one instant, more of them than can wait for the disk at a time, are all taken.
 #[test]
-fn uploads_that_end_at_once_are_all_taken() {
+fn uploads_that_end_at_once_are_all_accepted() {
     const UPLOADS: usize = 2500;
     let _alone = alone();
     let mut gateway = Gateway::started(json!({

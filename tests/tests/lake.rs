@@ -86,7 +86,7 @@ fn verified(gateway: &Gateway) -> String {
 /// All rows, by what the checking sink saw at the other end; in NDJSON and in DuckDB. SIGTERM finishes the
 /// file that is being filled.
 #[test]
-fn the_lake_has_what_the_other_sink_got() {
+fn the_lake_has_the_rows_that_the_other_sink_got() {
     let (sink, model) = (checking(), Arc::new(SeriesModel::with_histograms(2, 300, TIMELINE, 10)));
     let mut gateway = gateway(&sink, "1h");
     gateway.start();
@@ -180,7 +180,7 @@ fn kill_9_doubles_no_row_and_loses_none() {
 
 /// `lake ls`, and what `lake cat` filters by: metric, label, time, columns and number of rows.
 #[test]
-fn the_lake_can_be_looked_into() {
+fn lake_commands_show_its_files_and_rows() {
     let (sink, model) = (checking(), Arc::new(SeriesModel::new(4, 64, TIMELINE)));
     let mut gateway = gateway(&sink, "1h");
     gateway.start();

@@ -139,7 +139,7 @@ fn each_address_shows_its_own_certificate_and_trusts_its_own_authority() {
 }
 
 #[test]
-fn handshakes_that_fail_are_counted_by_reason_and_the_log_says_what_to_do() {
+fn failed_handshakes_are_counted_by_reason_and_logged_with_advice() {
     let tls = json!({ "cert_file": "common.pem", "key_file": "common.key", "client_ca_file": "ours.pem",
                       "client_auth": "required" });
     let mut rig = Rig::new(json!({}), json!({ "tls": tls }));
@@ -242,7 +242,7 @@ const PAGE: &str = r#"{"metadata":{"service":{"name":"page","agent":{"name":"AGE
 /// Where others need credentials, pages in browsers do not; but only those, within their limits, and for the default
 /// tenant.
 #[test]
-fn browsers_are_heard_without_credentials_and_nobody_else_is() {
+fn only_browsers_are_accepted_without_credentials() {
     let made = finish(command(&["token"]).args(["agents", "--tenant", "*"])).succeeded();
     let (secret, line) = made.trim_end().split_once('\n').unwrap();
     let rum = json!({ "enabled": true, "events_per_second": 20 });
@@ -300,7 +300,7 @@ fn connect(from: u8, to: SocketAddr) -> TcpStream {
 
 /// A limit per address does not affect other addresses; and a refused client gets an answer in its protocol.
 #[test]
-fn an_address_has_as_many_connections_as_it_may_and_is_told_so() {
+fn connections_beyond_the_limit_of_an_address_are_answered() {
     let mut rig = Rig::new(json!({ "limits": { "connections_per_peer": 2 } }), json!({}));
     rig.gateway.start();
     let http = rig.gateway.http();

@@ -159,7 +159,7 @@ fn check_names_files_that_are_missing() {
 
 /// A configuration that does not fit does not start, and the message names lines to change.
 #[test]
-fn a_configuration_that_does_not_fit_its_memory_says_what_to_change() {
+fn a_configuration_that_does_not_fit_names_the_lines_to_change() {
     let mut gateway = Gateway::new(json!({"memory": "16MiB", "limits": {"connections": 10_000}}));
     told(
         &gateway.refuses_to_start(),
@@ -371,7 +371,7 @@ fn stopping_under_load_loses_nothing() {
 
 /// Commands that need no gateway: references for people and editors, and the plan.
 #[test]
-fn reference_commands_print_what_they_promise() {
+fn reference_commands_print_their_documents() {
     let schema: Value = serde_json::from_str(&tidegate(&["schema"]).succeeded()).unwrap();
     assert!(schema["properties"]["sinks"].is_object() && schema["properties"]["memory"].is_object());
     let example = tidegate(&["example"]).succeeded();
@@ -406,7 +406,7 @@ fn reference_commands_print_what_they_promise() {
 
 /// The journal from outside: segments, cursors, and a check of every record, while the gateway runs and after.
 #[test]
-fn the_journal_can_be_looked_into() {
+fn journal_commands_show_segments_and_cursors() {
     let sink = checking();
     sink.set(Behaviour::Refuse);
     let mut gateway = Gateway::started(settings(json!({"far-away": to(&sink)})));
@@ -457,7 +457,7 @@ fn answering(statuses: &'static [u16]) -> SocketAddr {
 
 /// A letter that is refused for good does not keep back those after it; it is named, and the exit code tells.
 #[test]
-fn letters_are_sent_again_past_one_that_is_refused() {
+fn dead_letters_are_resent_past_a_refused_one() {
     let sink = checking();
     sink.set(Behaviour::Status { code: 400, retry_after: None });
     let mut gateway = Gateway::started(settings(json!({"picky": to(&sink)})));

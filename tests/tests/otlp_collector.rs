@@ -129,7 +129,7 @@ fn gateway(collector: &Collector, transport: &str, more: Value) -> Gateway {
 
 /// Over both transports, as OTLP/JSON from the sink `http`, and in each compression, joined and recoded: item by item.
 #[test]
-fn each_item_is_what_it_was() {
+fn each_item_arrives_unchanged() {
     let Some(collector) = Collector::started() else { return };
     say_all(collector.http());
     let direct = collector.items();
@@ -154,7 +154,7 @@ fn each_item_is_what_it_was() {
 /// UNAVAILABLE with RetryInfo, and 503 with Retry-After: it is left alone for so long, and then gets everything
 /// once.
 #[test]
-fn it_is_asked_again_when_it_said_so() {
+fn the_collectors_retry_delay_is_honoured() {
     let Some(collector) = Collector::started() else { return };
     for (round, transport) in ["grpc", "http", "otlp_json"].into_iter().enumerate() {
         collector.forget();

@@ -196,7 +196,7 @@ fn assert_same(job: &str, first: &BTreeMap<String, Samples>, second: &BTreeMap<S
 
 /// P2 among real programs: everything is restarted in turn, and in the end nothing is missing.
 #[test]
-fn the_second_prometheus_has_what_the_first_has() {
+fn the_second_prometheus_has_all_samples_of_the_first() {
     let mut chain = Chain::start("{}");
     until(SOON, "Prometheus to scrape tidegate", || {
         chain.upstream.value("up{job=\"tidegate\"}") == Some(1.0)

@@ -67,7 +67,7 @@ fn refused(answer: &Answer, status: u16, words: &str) {
 
 /// Both versions, on both paths, one after the other on one connection.
 #[test]
-fn accepted_is_204_with_what_was_written() {
+fn an_accepted_request_is_answered_204_with_written_headers() {
     let gateway = gateway();
     let mut client = Client::connect(gateway.http()).unwrap();
     for path in ["/api/v1/write", "/api/v1/receive"] {

@@ -99,7 +99,7 @@ const MIXED: &str = "{\"create\":{\"_index\":\"shop-a\"}}\n{\"n\":1}\n\
 /// A sender has done with the sink's key what its credential allows, at every address, and the rest is answered item by
 /// item and counted.
 #[test]
-fn bulk_does_what_a_credential_allows_and_nothing_else() {
+fn bulk_actions_follow_the_rights_of_the_credential() {
     let (peer, alone) = (Peer::start(), free_address());
     let (plain, plain_line) = token(&["plain", "--tenant", "shop"]);
     let (strong, strong_line) = token(&[
@@ -240,7 +240,7 @@ fn a_credential_speaks_for_its_tenant_only() {
 
 /// A letter goes out again under the tenant that it had, and only who is an admin sends it.
 #[test]
-fn letters_keep_their_tenant_and_only_an_admin_sends_them_again() {
+fn dead_letters_keep_their_tenant_and_only_an_admin_resends_them() {
     let peer = Peer::start();
     let (shop, shop_line) = token(&["shop", "--tenant", "shop", "--bulk", "delete"]);
     let (proxy, proxy_line) = token(&["proxy", "--tenant", "*", "--bulk", "delete"]);

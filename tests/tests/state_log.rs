@@ -55,7 +55,7 @@ fn says(message: &'static str, field: &'static str, value: &'static str) -> impl
 
 /// The journal fills because its sink fails: the log says both, and when both are over. Nothing in it but JSON.
 #[test]
-fn the_log_says_what_goes_wrong_and_when_it_is_over() {
+fn the_log_has_the_beginning_and_end_of_each_trouble() {
     let up = VerifyingReceiver::start(Behaviour::Refuse, Check::Timed(TIMELINE)).unwrap();
     let gateway = Gateway::started(json!({
         "memory": "64MiB", "limits": {"connections": 100}, "sinks": {"up": to(&up.target().to_string())},
@@ -102,7 +102,7 @@ fn the_log_says_what_goes_wrong_and_when_it_is_over() {
 /// A sink that was taken out is on the page with the command that lets it go, which works while the gateway runs; one
 /// that is configured is not let go.
 #[test]
-fn a_sink_that_was_taken_out_is_named_and_let_go_online() {
+fn a_removed_sink_is_named_and_can_be_forgotten_online() {
     let settings = |sinks: Value| json!({"memory": "64MiB", "limits": {"connections": 100}, "sinks": sinks});
     let mut gateway = Gateway::started(settings(
         json!({"nowhere": {"type": "blackhole"}, "old": to(NOWHERE), "kept": to(NOWHERE)}),

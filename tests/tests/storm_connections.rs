@@ -78,7 +78,7 @@ fn idle_connections_cost_next_to_nothing() {
 
 /// Clients that send a byte a second are answered 408 and closed; they keep nobody waiting meanwhile.
 #[test]
-fn slow_connections_are_told_so() {
+fn slow_connections_are_answered_408() {
     let _alone = alone();
     allow_files();
     let settings =
@@ -153,7 +153,7 @@ async fn fast_then_slow(address: std::net::SocketAddr, head: String) -> HostileR
 
 /// A thousand connections a second come, say half a word, and go; nothing of them stays.
 #[test]
-fn churn_leaves_nothing_behind() {
+fn connection_churn_leaks_nothing() {
     let _alone = alone();
     allow_files();
     let mut storm = Storm::start(64 * MIB, 1000, &json!({ "limits": { "connections": 4000 } }));
@@ -175,7 +175,7 @@ fn churn_leaves_nothing_behind() {
 
 /// One connection too many is answered 503 with a delay, and when one goes there is room for one.
 #[test]
-fn one_too_many_is_told_so() {
+fn a_connection_beyond_the_limit_is_answered_503() {
     let _alone = alone();
     const MOST: usize = 50;
     let mut storm = Storm::start(64 * MIB, 1000, &json!({ "limits": { "connections": MOST } }));

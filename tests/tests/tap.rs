@@ -98,7 +98,7 @@ fn lines(answer: &Answer) -> (Vec<Value>, Value) {
 
 /// Items of a source and of each kind of sink, as they were sent.
 #[test]
-fn a_look_shows_what_passes() {
+fn the_tap_shows_passing_items() {
     let rig = Rig::start();
     let number = format!("/attributes/{}", otlp::NUMBER);
     let mut first = 0;
@@ -135,7 +135,7 @@ fn a_look_shows_what_passes() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn invalid_filters_are_reported() {
     let rig = Rig::start();
     let answer = rig.gateway.page("/tap?sink=colector");
     assert_eq!(answer.status, 404);
@@ -194,7 +194,7 @@ fn the_command_prints_and_ends() {
 
 /// Several look at a time, and each is let go at once, whether it is interrupted or killed.
 #[test]
-fn several_look_and_are_let_go_at_once() {
+fn several_readers_watch_and_leave_at_once() {
     let rig = Rig::start();
     let admin = rig.gateway.admin().to_string();
     let look = |name: &str| Program::start(name, command(&["tap", "--admin", &admin]), rig.gateway.folder());
@@ -219,7 +219,7 @@ fn several_look_and_are_let_go_at_once() {
 /// Under a flood: whoever looks and never reads again costs a bounded piece of memory for a few seconds, and so does
 /// whoever reads all the time; all that is acknowledged arrives, and the budget holds.
 #[test]
-fn nobody_notices_a_look() {
+fn tap_readers_do_not_delay_the_gateway() {
     let rig = Rig::start();
     let profile = otlp::OtlpProfile {
         transport: Transport::Grpc,

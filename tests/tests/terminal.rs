@@ -45,7 +45,7 @@ fn is_harmless(shown: &str) {
 }
 
 #[test]
-fn a_terminal_obeys_nothing_that_was_sent() {
+fn sent_control_characters_are_escaped_on_a_terminal() {
     let gateway = Gateway::started(json!({
         "memory": "128MiB",
         "sinks": {"lake": {"type": "lake", "file_age": "1s"}},

@@ -226,7 +226,7 @@ mod tests {
 
     /// P3: what time can mend is answered with a status that clients retry, and everything else is not.
     #[test]
-    fn only_what_time_can_mend_is_retryable() {
+    fn only_temporary_refusals_are_retryable() {
         for reason in Refusal::ALL {
             let retryable = matches!(
                 reason,

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn those_refused_together_do_not_return_together() {
+    fn retry_delays_are_spread() {
         let pressure = DrainEstimate::default();
         let mut delays: Vec<u32> = (0..100).map(|_| pressure.spread(20)).collect();
         delays.sort_unstable();

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn payload_is_what_overhead_leaves() {
+    fn payload_is_the_budget_minus_overhead() {
         let mut plan = MemoryPlan::new(32 << 20);
         plan.declare(connections(1024));
         plan.floor(Share::Ingest, 1 << 20);

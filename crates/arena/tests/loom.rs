@@ -22,7 +22,7 @@ fn nothing_is_held(arena: &Arena) {
 }
 
 #[test]
-fn whoever_waits_is_woken() {
+fn a_waiter_is_woken() {
     loom::model(|| {
         let arena = arena();
         let others = arena.clone();
@@ -54,7 +54,7 @@ fn a_wait_abandoned_while_it_is_granted_leaks_nothing() {
 }
 
 #[test]
-fn windows_change_hands_with_their_memory_paid_for() {
+fn windows_move_between_threads_with_their_charges() {
     loom::model(|| {
         let arena = arena();
         let others = arena.clone();

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_says_what_was_met_and_what_was_missed() {
+    fn the_table_shows_met_and_missed_targets() {
         let figure = |bar, measured| Figure {
             name: "idle",
             what: "resident memory, MiB".to_owned(),

@@ -37,7 +37,7 @@ fn lists_its_rows_without_a_gateway() {
 }
 
 #[test]
-fn says_what_to_do_about_a_missing_gateway() {
+fn a_missing_gateway_is_an_error_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().to_str().unwrap();
     let said = failure(&bench(&["idle", "--dir", dir, "--subject", "/nonexistent/tidegate"]));

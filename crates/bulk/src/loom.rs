@@ -82,7 +82,7 @@ fn leaving_while_it_is_sent() {
 
 /// One who awaits an answer is woken, whenever it comes.
 #[test]
-fn whoever_stays_is_woken() {
+fn a_caller_that_stays_is_woken() {
     loom::model(|| {
         let (bulk, arena) = engine();
         let other = bulk.clone();

@@ -106,7 +106,7 @@ async fn items_go_out_and_answers_come_back() {
 
 /// A node that cannot be reached costs nothing but a look at it.
 #[tokio::test]
-async fn another_node_takes_what_one_cannot() {
+async fn an_unreachable_nodes_requests_go_to_another() {
     let (gone, nowhere) = listener().await;
     drop(gone);
     let (listener, uri) = listener().await;

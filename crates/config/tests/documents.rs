@@ -18,7 +18,7 @@ fn the_reference_is_up_to_date() {
 }
 
 #[test]
-fn the_schema_says_what_the_reader_takes() {
+fn the_schema_matches_the_reader() {
     let schema = schema();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert_eq!(schema["additionalProperties"], json!(false));

@@ -168,7 +168,7 @@ fn the_effective_configuration_reads_back_with_secrets_masked() {
 }
 
 #[test]
-fn the_example_is_the_default_and_what_it_leaves_out_is_valid() {
+fn the_example_is_the_default_and_its_commented_settings_are_valid() {
     let example = example();
     assert_eq!(read(&example), Config::default());
 

@@ -82,7 +82,7 @@ mod tests {
 
     /// Browsers get the page, programs what they ask for, terminals text.
     #[test]
-    fn everyone_gets_what_they_like_best() {
+    fn clients_get_their_preferred_format() {
         let firefox = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8";
         let table = [
             ("*/*", StatusFormat::Text),

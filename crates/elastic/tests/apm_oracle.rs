@@ -163,7 +163,7 @@ fn answers_are_those_of_apm_server() {
 
 /// The documents contain the other properties of a browser's request.
 #[test]
-fn browsers_are_told_as_by_apm_server() {
+fn browser_requests_become_apm_servers_documents() {
     let metadata = |more: &str| {
         format!(
             "{{\"metadata\":{{\"service\":{{\"name\":\"page\",\"agent\":{{\"name\":\"rum-js\",\"version\":\"5\"}}}}{more}}}}}"
@@ -223,7 +223,7 @@ fn says_something(value: &Value) -> bool {
 
 /// Random events, of whatever agents can say in them.
 #[test]
-fn random_events_are_told_as_by_apm_server() {
+fn random_events_become_apm_servers_documents() {
     let metadata = json!({ "metadata": {
         "service": {"name": "My-Shop 2", "agent": {"name": "go", "version": "1"}, "version": "1.2", "environment": "test"},
         "system": {"hostname": "here", "container": {"id": "c1"}, "kubernetes": {"node": {"name": "n1"}}},

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_who_can_read_a_secret() {
+    fn names_the_readers_of_a_secret() {
         assert_eq!(judge(0o100_600, 1000, 1000), None);
         assert_eq!(judge(0o100_400, 0, 1000), None);
         assert_eq!(judge(0o100_640, 0, 1000), None, "root's, for the group of this process");

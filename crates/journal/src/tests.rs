@@ -97,7 +97,7 @@ fn acknowledged_records_are_read_in_order_and_bit_for_bit() {
 }
 
 #[test]
-fn a_record_that_is_not_completed_can_be_read_again_beside_what_comes_next() {
+fn an_uncompleted_record_can_be_reread_beside_the_next_ones() {
     for durability in [Durability::PageCache, Durability::Memory] {
         let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
         let settings = Settings { durability, segment_bytes: 64 << 10, ..Settings::new(dir.path()) };
@@ -128,7 +128,7 @@ fn a_record_that_is_not_completed_can_be_read_again_beside_what_comes_next() {
 }
 
 #[test]
-fn a_restart_goes_on_at_the_cursor_and_keeps_what_was_completed_out_of_order() {
+fn a_restart_resumes_at_the_cursor_and_keeps_out_of_order_completions() {
     let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
     let settings = Settings { durability: Durability::PageCache, ..Settings::new(dir.path()) };
     let (journal, _) = Journal::open(settings.clone()).unwrap();
@@ -158,7 +158,7 @@ fn a_restart_goes_on_at_the_cursor_and_keeps_what_was_completed_out_of_order() {
 }
 
 #[test]
-fn a_second_instance_is_refused_and_told_who_has_it() {
+fn a_second_instance_is_refused_with_the_owners_process_id() {
     let dir = tempfile::tempdir().unwrap();
     let (_journal, _) = Journal::open(Settings::new(dir.path())).unwrap();
     let refused = Journal::open(Settings::new(dir.path())).err().unwrap().to_string();
@@ -202,7 +202,7 @@ fn a_record_larger_than_a_segment_gets_one_of_its_own() {
 }
 
 #[test]
-fn many_who_append_at_once_are_all_answered_and_followed() {
+fn concurrent_appends_are_all_answered_and_read() {
     let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
     let settings = Settings { segment_bytes: 64 << 10, ..Settings::new(dir.path()) };
     let (journal, _) = Journal::open(settings).unwrap();
@@ -236,7 +236,7 @@ fn many_who_append_at_once_are_all_answered_and_followed() {
 }
 
 #[test]
-fn looking_at_a_journal_changes_nothing_and_says_what_is_wrong() {
+fn inspecting_a_journal_changes_nothing_and_reports_damage() {
     let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
     let (journal, _) = Journal::open(Settings::new(dir.path())).unwrap();
     drop(journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap());

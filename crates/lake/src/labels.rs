@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn name_and_promoted_labels_are_taken_out() {
+    fn name_and_promoted_labels_become_columns() {
         let pairs = [("__name__", "up"), ("a", "1"), ("instance", "i"), ("job", "j")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()));
         let labelled = SeriesLabels::new(labels(&pairs));

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_columns_are_named_with_those_there_are() {
+    fn unknown_columns_are_named_with_the_known_ones() {
         let mut query = Query::new(Table::MetricPoints);
         query.columns = vec!["time".to_owned(), "valve".to_owned()];
         let error = query.output().unwrap_err().to_string();

@@ -67,7 +67,7 @@ fn fill(dir: &Path) {
 }
 
 #[test]
-fn duckdb_reads_what_was_written() {
+fn duckdb_reads_the_written_rows() {
     let Some(python) = python() else { return };
     let dir = tempfile::tempdir().unwrap();
     fill(dir.path());

@@ -55,7 +55,7 @@ fn a_burst_is_taken_once() {
 }
 
 #[test]
-fn items_of_the_books_are_owed_once() {
+fn items_of_the_books_are_charged_once() {
     model(|| {
         let items = Some(PerSecond { rate: 1, burst: 1 });
         let limiter = Arc::new(Limiter::new(&Limits { items, ..Limits::default() }));

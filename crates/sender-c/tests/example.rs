@@ -66,7 +66,7 @@ fn the_example_in_c_reports_its_jobs() {
 }
 
 #[test]
-fn pointers_to_nothing_are_an_answer() {
+fn null_pointers_are_an_error() {
     use tidegate_sender_c as c;
     // SAFETY: NULL is what these functions are asked to bear.
     unsafe {

@@ -58,7 +58,7 @@ fn numbers(peer: &Peer) -> HashSet<Vec<u8>> {
 }
 
 #[test]
-fn children_send_what_they_made_and_nothing_of_their_parent() {
+fn children_send_their_own_events_only() {
     let peer = Peer::new();
     let sender = sender(peer.url()).ring_bytes(16 << 20).start().unwrap();
     let (made, stop) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -84,7 +84,7 @@ fn children_send_what_they_made_and_nothing_of_their_parent() {
 }
 
 #[test]
-fn children_start_whatever_their_parent_was_doing() {
+fn children_start_during_any_activity_of_the_parent() {
     let (peer, other) = (Peer::new(), Arc::new(Peer::new()));
     let https = |port: u16| sender(format!("https://localhost:{port}")).authorities(secure::file("ca.pem"));
     let port = secure::secure(&other, false);
@@ -115,7 +115,7 @@ fn children_start_whatever_their_parent_was_doing() {
 /// The sender is started by the parent and first used by a grandchild, also through the call for those who fork
 /// without the C library.
 #[test]
-fn children_of_children_send_what_they_made() {
+fn grandchildren_send_their_own_events() {
     let peer = Peer::new();
     let sender = sender(peer.url()).start().unwrap();
     fork(|| {
@@ -131,7 +131,7 @@ fn children_of_children_send_what_they_made() {
 }
 
 #[test]
-fn children_of_a_program_in_c_send_what_they_made() {
+fn children_of_a_c_program_send_their_own_events() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let built = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let program = built.join("tidegate-sender-c-forks");

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_past_the_c_library_is_counted_when_it_says_so() {
+    fn a_direct_clone_is_counted_when_announced() {
         watch();
         let before = generation();
         // SAFETY: a fork by the system call alone; the child does nothing but atomic operations and `_exit`.

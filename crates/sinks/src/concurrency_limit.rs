@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_halves_it_and_those_sent_before_count_no_more() {
+    fn a_failure_halves_the_limit_once_per_round() {
         let mut clock = Instant::now();
         let mut limit = ConcurrencyLimit::new(AdaptationRule::Requests(8), clock);
         rounds(&mut limit, &mut clock, 20, 5 * MS);

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn says_nothing_where_there_is_nothing_to_be_said() {
+    fn records_without_events_of_other_signals_skip_nothing() {
         let traces: Signals = [Signal::Traces].into_iter().collect();
         assert!(OtherEvents::of(&meta(Encoding::Gzip), Signals::ALL, b"").is_none());
         assert!(

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tenant_is_said_once_and_only_where_it_is_known() {
+    fn a_known_tenant_is_sent_once() {
         let name = HeaderName::from_static("x-scope-orgid");
         let mut headers = HeaderMap::new();
         put(None, &Tenant::new("a").unwrap(), &mut headers);

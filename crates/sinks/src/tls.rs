@@ -118,7 +118,7 @@ mod tests {
 
     /// A mistake says which file, and what is wrong with it.
     #[test]
-    fn files_that_hold_nothing_of_use_are_named() {
+    fn unusable_files_are_named() {
         let dir = tempfile::tempdir().unwrap();
         let empty = dir.path().join("empty.pem");
         std::fs::write(&empty, "nothing").unwrap();

@@ -18,7 +18,7 @@ static HEAP: CountingAllocator<std::alloc::System> = CountingAllocator::new(std:
 
 /// An idle connection's memory, on the heap and in its task, is below its charge in the budget.
 #[tokio::test]
-async fn an_idle_connection_keeps_its_secrets_and_nothing_else() {
+async fn an_idle_connection_stays_below_its_charge() {
     const MANY: usize = 20;
     let rig = rig(ClientAuth::Required).await;
     let signed = rig.authority.sign("agent", "Acme");

@@ -16,7 +16,7 @@ fn settings(memory: &str, sink: std::net::SocketAddr) -> Value {
 /// A body that fits no sink any more keeps the gateway from starting; with as much memory as the message names, it
 /// starts and delivers it.
 #[test]
-fn less_memory_loses_nothing_that_is_queued() {
+fn less_memory_loses_no_queued_record() {
     let sink = free_address();
     let mut gateway = Gateway::started(settings("96MiB", sink));
     let many = requests().into_iter().find(|kind| kind.shape == Shape::Many).unwrap();

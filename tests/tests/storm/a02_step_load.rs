@@ -24,7 +24,7 @@ fn accepted_a_second(storm: &Storm) -> f64 {
 }
 
 #[test]
-fn a_step_is_taken_and_left_behind() {
+fn a_step_of_load_is_absorbed() {
     let _alone = alone();
     let mut storm =
         Storm::start(64 * MIB, 40_000, &json!({ "journal": { "quota": "64MiB", "segment": "4MiB" } }));

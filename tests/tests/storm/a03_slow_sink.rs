@@ -42,7 +42,7 @@ fn weather(memory: u64, settings: &Value, version: Version, each: Duration) {
 }
 
 #[test]
-fn the_sink_may_do_what_it_likes() {
+fn memory_holds_whatever_the_sink_does() {
     weather(64 * MIB, &json!({}), Version::V1, phase());
 }
 
@@ -54,7 +54,7 @@ fn half_the_memory_is_enough() {
 
 /// The same in version 2.0, and with a lake beside the sink, which goes on undisturbed.
 #[test]
-fn a_lake_beside_it_goes_on() {
+fn a_lake_continues_beside_a_slow_sink() {
     let lake = json!({ "sinks": { "lake": { "type": "lake", "file_age": "2s" } } });
     weather(64 * MIB, &lake, Version::V2, phase() / 2);
 }

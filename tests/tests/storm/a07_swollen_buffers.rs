@@ -16,7 +16,7 @@ const MOST: u64 = 60;
 const RATCHET: u64 = 4 * MIB;
 
 #[test]
-fn large_requests_leave_nothing_behind() {
+fn buffers_shrink_after_large_requests() {
     let _alone = alone();
     let mut storm = Storm::start(64 * MIB, 2000, &json!({}));
     let mut acked = AcknowledgedSamples::none(storm.model.len());

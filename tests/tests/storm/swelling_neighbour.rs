@@ -108,7 +108,7 @@ async fn one(target: &Target, body: &[u8]) -> Duration {
 }
 
 #[test]
-fn the_quiet_do_not_wait_for_what_bodies_become() {
+fn quiet_tenants_do_not_wait_for_decompressed_floods() {
     let _alone = alone();
     let tenants = json!({ "tenants": { "header": "X-Scope-OrgID", "default": "nobody" } });
     let mut storm = Storm::start(64 * MIB, SMALL, &tenants);

@@ -318,7 +318,7 @@ impl Rig {
 /// Behind one address there may be many, a proxy's: who sends wrong passwords from there does not lock out those who
 /// have sent the right one.
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_wrong_passwords_locks_out_nobody_who_is_known() {
+async fn a_flood_of_wrong_passwords_does_not_lock_out_known_clients() {
     let rig = rig(&format!("basic alice {}\nbasic bob {}\n", kept("a password"), kept("another")));
     assert_eq!(rig.basic_from(1, "alice", "a password"), Ok(()));
     let refusals: Vec<_> =

@@ -51,7 +51,7 @@ mod tests {
 
     /// One at a time, in order; and what was ready before runs before each of them.
     #[tokio::test]
-    async fn others_come_to_pass_between_two_turns() {
+    async fn ready_tasks_run_between_two_turns() {
         let seen = RefCell::new(Vec::new());
         let heavy = |name| {
             let seen = &seen;

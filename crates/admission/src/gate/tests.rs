@@ -141,7 +141,7 @@ async fn appended_batches_are_counted_as_accepted() {
 }
 
 #[tokio::test]
-async fn a_gate_that_stops_lets_nobody_in_and_says_to_return() {
+async fn a_stopping_gate_refuses_with_a_retry_delay() {
     let rig = rig(1 << 30);
     rig.gate.stop();
     assert!(rig.gate.is_stopping());
@@ -158,7 +158,7 @@ async fn a_gate_that_stops_lets_nobody_in_and_says_to_return() {
 }
 
 #[tokio::test]
-async fn a_full_journal_is_a_refusal_that_says_to_return_and_ends_by_itself() {
+async fn a_full_journal_refuses_with_a_retry_delay_until_there_is_space() {
     let rig = rig(256 << 10);
     let mut follower = rig.follow();
     let mut accepted = 0;

@@ -37,7 +37,7 @@ fn over_http(refused: Rejection, media: Media) -> (u16, String) {
 }
 
 #[test]
-fn only_what_time_can_mend_is_sent_again() {
+fn only_temporary_refusals_are_retryable() {
     for reason in Refusal::ALL.iter().copied() {
         let name = reason.name();
         let refused = refused(reason);

@@ -115,7 +115,7 @@ fn a_certificate_decides_alone_and_must_have_its_field() {
 }
 
 #[test]
-fn an_address_has_its_own_default_and_what_strangers_say_does_not_count() {
+fn a_listener_has_its_own_default_and_untrusted_headers_do_not_count() {
     let tenancy = Tenancy { default: Some("anybody".into()), ..by_header() };
     let headers = Said(vec![b"a"]);
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);

@@ -22,7 +22,7 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 }
 
 #[test]
-fn growing_keeps_what_is_filled_where_it_is() {
+fn growing_does_not_move_the_filled_part() {
     let arena = arena(4 * MIB);
     let mut window = arena.try_window(Share::Ingest, 10).unwrap();
     window.append(b"0123456789").unwrap();
@@ -62,7 +62,7 @@ fn hot_pages_of_idle_windows_yield_to_any_charge() {
 }
 
 #[test]
-fn a_hot_window_is_paid_for_or_trimmed() {
+fn resident_pages_of_an_idle_window_are_charged_or_released() {
     let arena = arena(8 * MIB);
     let mut window = arena.try_window(Share::Ingest, 1).unwrap();
     fill(&mut window, MIB, 3);
@@ -82,7 +82,7 @@ fn a_hot_window_is_paid_for_or_trimmed() {
 }
 
 #[test]
-fn those_who_wait_are_woken_in_order_and_may_leave() {
+fn waiters_are_woken_in_order_and_may_leave() {
     let arena = arena(MIB);
     let held = arena.try_charge(Share::Ingest, 900 << 10).unwrap();
     let mut first = Box::pin(arena.charge(Share::Ingest, 800 << 10));
@@ -109,7 +109,7 @@ fn a_window_waits_for_its_memory() {
 }
 
 #[test]
-fn a_new_plan_holds_from_then_on_if_what_is_used_fits_it() {
+fn a_new_plan_takes_effect_if_current_use_fits_it() {
     let arena = arena(4 * MIB);
     let held = arena.try_charge(Share::Ingest, 3 * MIB as u64).unwrap();
     let smaller = Floors::NONE.with(Share::Lake, MIB as u64);
@@ -140,7 +140,7 @@ fn floors_of_others_are_not_to_be_had() {
 
 /// Bytes that were skipped are zeros, whoever had the pages before.
 #[test]
-fn no_window_shows_what_another_held() {
+fn no_window_shows_bytes_of_another() {
     let arena = arena(4 * MIB);
     let mut window = arena.try_window(Share::Ingest, 1).unwrap();
     fill(&mut window, 64 << 10, 7);

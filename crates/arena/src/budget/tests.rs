@@ -16,7 +16,7 @@ fn budget() -> Budget {
 }
 
 #[test]
-fn a_floor_is_reachable_whatever_the_others_borrow() {
+fn a_floor_is_reachable_despite_borrowing() {
     let mut budget = budget();
     assert!(budget.try_take(Share::Ingest, 60));
     assert!(!budget.try_take(Share::Ingest, 1));

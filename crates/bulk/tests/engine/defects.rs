@@ -62,7 +62,7 @@ async fn leaving_while_under_way_leaves_one_slot_until_the_answer() {
 
 /// 3: a bench of one way to leave measured the other. The meters tell them apart.
 #[tokio::test(start_paused = true)]
-async fn the_two_ways_to_leave_are_counted_apart() {
+async fn withdrawals_and_abandonments_are_counted_separately() {
     let server = Server::scripted([Step::Hang]);
     let registry = Registry::new(1);
     let soon = Settings { timeout: 50 * MS, ..settings() };

@@ -16,7 +16,7 @@ fn hand_over<'a>(bulk: &'a Bulk, ids: impl IntoIterator<Item = u32>) -> Vec<Tick
 
 /// Items rejected inside a 200 are sent again alone; the others have their answers already.
 #[tokio::test(start_paused = true)]
-async fn only_what_was_rejected_is_sent_again() {
+async fn only_rejected_items_are_retried() {
     let server = Server::scripted([Step::Reject(vec![1, 3], 429), Step::Reject(vec![0], 503)]);
     driven(settings(), &server, async |bulk, _| {
         let mut tickets = hand_over(bulk, 0..5);
@@ -77,7 +77,7 @@ async fn an_item_in_backoff_holds_no_flight_and_can_be_withdrawn() {
 
 /// A request that was refused whole, or that reached nobody, is sent again whole, when the server asks for it.
 #[tokio::test(start_paused = true)]
-async fn whole_requests_are_sent_again_where_nothing_was_done() {
+async fn requests_that_were_not_carried_out_are_retried_whole() {
     let asked = Some(Duration::from_secs(3));
     let server = Server::scripted([Step::NotSent, Step::Status(503, None), Step::Status(429, asked)]);
     driven(settings(), &server, async |bulk, _| {
@@ -105,7 +105,7 @@ async fn without_a_server_items_time_out() {
 
 /// Writes whose answer broke off are not sent twice; those that were answered before have their answers. Reads are.
 #[tokio::test(start_paused = true)]
-async fn a_broken_answer_is_unknown_for_writes_and_nothing_for_reads() {
+async fn a_broken_response_leaves_writes_unanswered_and_retries_reads() {
     let server = Server { piece: 1, ..Server::scripted([Step::Broken(250)]) };
     driven(settings(), &server, async |bulk, _| {
         let answers = hand_over(bulk, 0..20).into_iter().collect::<TicketList<_>>().await;
@@ -217,7 +217,7 @@ async fn statuses_of_requests_become_kinds() {
 
 /// Told to stop, the engine sends what has gathered at once; what hangs beyond the grace is answered too.
 #[tokio::test(start_paused = true)]
-async fn at_the_end_everybody_is_answered() {
+async fn shutdown_answers_every_item() {
     let server = Server::scripted([Step::Serve, Step::Hang]);
     let slow = Settings { linger: Duration::from_secs(3600), max_in_flight: 1, batch_items: 2, ..settings() };
     let arena = arena();
@@ -241,7 +241,7 @@ async fn at_the_end_everybody_is_answered() {
 
 /// A driver that is lost with its task answers everybody too.
 #[tokio::test(start_paused = true)]
-async fn without_its_driver_nobody_waits() {
+async fn a_lost_driver_answers_every_item() {
     let server = Server::scripted([Step::Hang]);
     let (bulk, driver) = Bulk::new(settings(), arena());
     let under_way = hand_over(&bulk, 0..2);

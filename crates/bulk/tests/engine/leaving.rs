@@ -59,7 +59,7 @@ async fn holes_are_used_again() {
 
 /// When everybody left, nothing is sent, and the memory is free when the batch would have been due.
 #[tokio::test(start_paused = true)]
-async fn a_batch_that_everybody_left_is_not_sent() {
+async fn a_batch_without_callers_is_not_sent() {
     let server = Server::default();
     driven(settings(), &server, async |bulk, arena| {
         let index = |id: u32| bulk.index(Target::new("i", &id.to_string()), b"{}").unwrap();

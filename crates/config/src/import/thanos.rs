@@ -226,7 +226,7 @@ write:
 
     /// Mistakes are told with their place, as in our own file.
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported_with_their_positions() {
         let wrong = "write:\n  default:\n    request:\n      size_byte_limit: 5\n  tenants: { a/b: {} }\n";
         let errors = thanos_limits("limits.yaml", wrong).unwrap_err().to_string();
         assert!(errors.contains("size_bytes_limit") && errors.contains("limits.yaml"), "{errors}");

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_size() {
+    fn refuses_invalid_sizes() {
         for text in [
             "",
             "MiB",

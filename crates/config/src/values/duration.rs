@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_duration() {
+    fn refuses_invalid_durations() {
         for text in [
             "",
             "30",

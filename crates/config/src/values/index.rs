@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_are_taken_apart() {
+    fn patterns_are_parsed() {
         use IndexPiece::{Day, Month, Service, Text, Type, Year};
         let text = |text: &str| Text(text.to_owned());
         let pattern: IndexPattern = "{type}-{service.name}-{yyyy.MM.dd}".parse().unwrap();

@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_a_url_apart() {
+    fn splits_a_url_into_its_parts() {
         for (text, https, host, port, path) in [
             ("http://127.0.0.1:9090/api/v1/write", false, "127.0.0.1", 9090, "/api/v1/write"),
             ("https://Metrics.example.com/push?x=1", true, "metrics.example.com", 443, "/push?x=1"),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_cannot_be_sent_as_it_is() {
+    fn refuses_invalid_urls() {
         for text in [
             "",
             "localhost:9090",

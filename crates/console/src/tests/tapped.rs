@@ -54,7 +54,7 @@ fn lines(answer: &Answer) -> (usize, Value) {
 }
 
 #[test]
-fn a_look_opens_the_tap_and_shows_what_was_caught() {
+fn a_page_view_opens_the_tap_and_shows_records() {
     let (served, tap) = served();
     assert_eq!(served.ask("GET /status").status, 200);
     assert!(!tap.is_open(), "nobody looks");

@@ -48,7 +48,7 @@ fn a_failing_sink_spills() {
 
 /// An unexpected end is reported at once, not when it is late.
 #[test]
-fn a_sink_that_broke_is_said_at_once() {
+fn a_broken_sink_is_reported_at_once() {
     let mut status = healthy();
     status.sinks[1].broken = true;
     let message = "a panic: index out of bounds".to_owned();
@@ -59,7 +59,7 @@ fn a_sink_that_broke_is_said_at_once() {
 }
 
 #[test]
-fn a_sink_slower_than_what_arrives_spills() {
+fn a_sink_slower_than_the_intake_is_spilling() {
     let mut status = behind();
     status.sinks[1].items_per_second = Some(1_000.0);
     assert_verdict(

@@ -145,7 +145,7 @@ mod tests {
 
     /// Fields are said as names of indexes may have them, and times by UTC.
     #[test]
-    fn fields_and_times_are_said() {
+    fn patterns_expand_fields_and_times() {
         let date = || {
             vec![
                 PatternPart::Year,

@@ -104,7 +104,7 @@ fn a_refused_body_does_not_hide_the_answer() {
 
 /// The same where the service refuses, where the body is chunked, and where the refused one was all but small.
 #[test]
-fn whatever_is_refused_early_is_read_on() {
+fn a_request_refused_early_is_drained() {
     let server = server(Settings::default());
     for (head, status) in [
         ("POST /refuse HTTP/1.1\r\nHost: h\r\nContent-Length: 9000000\r\n\r\n", 401),

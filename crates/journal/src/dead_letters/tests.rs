@@ -15,7 +15,7 @@ fn bytes_in(dir: &Path) -> u64 {
 }
 
 #[test]
-fn letters_come_back_as_they_were_put_also_after_a_restart() {
+fn dead_letters_read_back_unchanged_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     add(&DeadLetters::open(dir.path(), DEFAULT_MAX).unwrap(), "400: out of bounds", b"first");
     let long = "ä".repeat(REASON_MAX);
@@ -85,7 +85,7 @@ fn a_dead_letter_refused_again_stays_listed() {
 }
 
 #[test]
-fn a_torn_letter_is_cut_and_a_damaged_one_stepped_over() {
+fn a_torn_dead_letter_is_truncated_and_a_damaged_one_skipped() {
     let dir = tempfile::tempdir().unwrap();
     let letters = DeadLetters::open(dir.path(), DEFAULT_MAX).unwrap();
     for number in 0..3u8 {

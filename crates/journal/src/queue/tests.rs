@@ -52,7 +52,7 @@ mod alone {
     }
 
     #[test]
-    fn closing_lets_what_is_queued_through() {
+    fn closing_drains_the_queue() {
         let queue: Queue<u8, u8> = Queue::new(2);
         let slot = queue.submit(1, 0).unwrap();
         queue.close();
@@ -131,7 +131,7 @@ mod interleaved {
     /// Loom fails this with a deadlock if an arrival or an answer can be slept through, and the assertions
     /// fail if an answer can reach the wrong ticket.
     #[test]
-    fn two_who_append_are_both_answered() {
+    fn two_concurrent_appends_are_both_answered() {
         loom::model(|| {
             let queue = Arc::new(Queue::new(2));
             let writer = thread::spawn({
@@ -156,7 +156,7 @@ mod interleaved {
 
     /// Of two who write, one has the turn at a time, and whoever arrives during a turn is not slept through.
     #[test]
-    fn two_who_write_take_turns() {
+    fn two_writers_take_turns() {
         loom::model(|| {
             let queue = Arc::new(Queue::new(2));
             let turns = Arc::new(loom::sync::atomic::AtomicUsize::new(0));

@@ -171,7 +171,7 @@ fn a_flipped_bit_costs_one_record_at_most() {
 }
 
 #[test]
-fn a_truncated_file_costs_what_was_cut_off() {
+fn a_truncated_file_loses_only_the_missing_records() {
     for sample in [Sample::fresh(), Sample::reused()] {
         for (name, len) in sample.names() {
             for at in 0..len {
@@ -184,7 +184,7 @@ fn a_truncated_file_costs_what_was_cut_off() {
 }
 
 #[test]
-fn a_tail_of_zeros_costs_what_they_cover() {
+fn a_tail_of_zeros_loses_only_the_covered_records() {
     for sample in [Sample::fresh(), Sample::reused()] {
         for (name, len) in sample.names() {
             for at in (0..len).step_by(4) {
@@ -197,7 +197,7 @@ fn a_tail_of_zeros_costs_what_they_cover() {
 }
 
 #[test]
-fn noise_in_the_middle_costs_what_it_covers() {
+fn noise_in_the_middle_loses_only_the_covered_records() {
     for sample in [Sample::fresh(), Sample::reused()] {
         for (name, len) in sample.names() {
             for at in (0..len).step_by(16) {
@@ -213,7 +213,7 @@ fn noise_in_the_middle_costs_what_it_covers() {
 }
 
 #[test]
-fn a_missing_file_costs_what_was_in_it() {
+fn a_missing_file_loses_only_its_records() {
     for sample in [Sample::fresh(), Sample::reused()] {
         for (name, _) in sample.names() {
             let mut image = sample.image.clone();
@@ -224,7 +224,7 @@ fn a_missing_file_costs_what_was_in_it() {
 }
 
 #[test]
-fn a_record_inside_a_body_is_never_taken_for_one() {
+fn a_record_inside_a_body_is_not_read_as_a_record() {
     let (files, arena) = (SimulatedFiles::new(1), arena());
     let (journal, mut writer, _) = open(&files);
     drop(journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap());

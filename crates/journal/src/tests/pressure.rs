@@ -114,7 +114,7 @@ fn with_no_sink_everything_is_kept_until_the_quota() {
 }
 
 #[test]
-fn a_sink_that_allows_it_is_moved_on_and_told_what_it_lost() {
+fn a_drop_oldest_sink_is_moved_on_and_learns_its_losses() {
     let mut rig = Rig::new(4 * 4096, Durability::Fsync);
     let mut sink = rig.journal.follow("sink", StartAt::Oldest, WhenFull::DropOldest).unwrap();
     rig.append().unwrap();
@@ -353,7 +353,7 @@ fn in_memory_a_sink_that_is_forgotten_holds_nothing_up() {
 }
 
 #[test]
-fn in_memory_without_sinks_everything_waits_for_one_and_what_does_not_fit_is_refused() {
+fn in_memory_without_sinks_appends_wait_and_oversize_ones_are_refused() {
     let mut rig = in_memory();
     let journal = rig.journal.clone();
     let mut writer = std::mem::replace(&mut rig.writer, in_memory().writer);

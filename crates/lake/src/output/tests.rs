@@ -110,7 +110,7 @@ fn csv_has_no_formulas() {
 
 /// A terminal is shown nothing that it obeys, in no format; a pipe gets the very bytes.
 #[test]
-fn a_terminal_obeys_nothing_and_a_pipe_is_exact() {
+fn a_terminal_gets_escaped_output_and_a_pipe_exact_bytes() {
     let nasty = "a\u{1b}[2J\u{9b}\u{202e}\u{2066}\u{7f}\n";
     for format in [Format::Table, Format::Csv, Format::Ndjson] {
         let shown = of_texts(format, vec![nasty], true);

@@ -75,7 +75,7 @@ fn files_that_cannot_match_are_not_read() {
 
 /// Retention may remove a file between reading the manifest and opening it.
 #[test]
-fn files_that_have_gone_are_passed_over() {
+fn files_removed_by_retention_are_skipped() {
     let dir = lake();
     let partition = dir.path().join("v1/metric_points/dt=2023-11-14/hh=22");
     std::fs::remove_dir_all(partition).unwrap();
@@ -97,7 +97,7 @@ fn listing_sums_up_the_manifests() {
 
 /// A file that a manifest names and that is not there is told; one that retention let go, with its manifest, is not.
 #[test]
-fn a_file_that_is_missing_is_told() {
+fn a_missing_file_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let mut lake = writer(dir.path());
     for sequence in 0..2 {

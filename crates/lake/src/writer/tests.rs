@@ -82,7 +82,7 @@ fn a_writer_can_be_given_to_a_thread() {
 
 /// A replay from further back than the lake's end is passed over.
 #[test]
-fn sequences_that_are_in_the_lake_are_not_taken_again() {
+fn replayed_sequences_are_skipped() {
     let dir = tempfile::tempdir().unwrap();
     let mut lake = writer(dir.path());
     for sequence in 0..3 {
@@ -274,7 +274,7 @@ fn a_damaged_manifest_costs_no_files() {
 
 /// Bit flips, truncation and strangers are told apart by `verify`.
 #[test]
-fn verify_finds_what_is_wrong() {
+fn verify_finds_damage() {
     let dir = tempfile::tempdir().unwrap();
     let mut lake = writer(dir.path());
     push(&mut lake, 0, NOW_NS, &body(0));

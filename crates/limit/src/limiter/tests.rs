@@ -26,7 +26,7 @@ fn a_dropped_permit_returns_its_share() {
 }
 
 #[test]
-fn a_change_leaves_what_is_in_use() {
+fn a_change_of_limits_keeps_current_permits() {
     let limiter = Limiter::new(&LimiterSettings::default());
     let entries: Vec<_> = (0..10).map(|_| limiter.acquire(NOW, 10).unwrap()).collect();
     limiter.change(&LimiterSettings { concurrency: Some(5), ..LimiterSettings::default() });
@@ -37,7 +37,7 @@ fn a_change_leaves_what_is_in_use() {
 }
 
 #[test]
-fn items_are_owed_once_whoever_enters_them() {
+fn items_are_charged_once() {
     let items = Some(PerSecond { rate: 10, burst: 10 });
     let limiter = Limiter::new(&LimiterSettings { items, ..LimiterSettings::default() });
     assert!(limiter.acquire(NOW, 0).is_ok());
@@ -54,7 +54,7 @@ fn items_are_owed_once_whoever_enters_them() {
 proptest! {
     /// Against counts kept plainly: the limits hold, and all comes back.
     #[test]
-    fn numbers_at_a_time_are_those_of_a_plain_count(
+    fn concurrency_equals_that_of_a_plain_counter(
         most in 1..8_u64,
         room in 1..1000_u64,
         steps in proptest::collection::vec((any::<bool>(), 0..400_u64, 0..64_usize), 1..200),

@@ -100,7 +100,7 @@ fn a_refusal_takes_no_token_of_the_other_limit() {
 /// Weighted max-min: whoever wants more gets parts by weight, whoever wants less gets all of it, and there is
 /// always something left for the next.
 #[test]
-fn memory_is_shared_by_weight_among_those_who_want_more() {
+fn memory_is_shared_by_weight_and_demand() {
     const TOTAL: u64 = 1_000_000;
     let heavy = TenantAllowance { weight: 2, ..TenantAllowance::default() };
     let allowed =
@@ -134,7 +134,7 @@ fn memory_is_shared_by_weight_among_those_who_want_more() {
 }
 
 #[test]
-fn a_body_that_turns_out_larger_is_entered_once_and_comes_back() {
+fn bytes_beyond_the_announced_length_are_charged_once_and_returned() {
     let limits = LimiterSettings { in_flight: Some(1000), ..LimiterSettings::default() };
     let (table, route) = table(limits, 8, TenantLimits::default());
     let enter = |bytes| table.enter(NOW, route, Some(find(&table, "a")), bytes, 10_000).unwrap();
@@ -171,7 +171,7 @@ fn a_body_is_not_cut_off_by_the_rate_that_it_has_passed() {
 }
 
 #[test]
-fn nothing_to_ask_is_said_so() {
+fn a_table_without_limits_is_inactive() {
     let books = ledger().source("otlp").unwrap();
     let table = AdmissionTable::new(vec![(books, LimiterSettings::default())], None);
     assert!(!table.is_active());
@@ -185,7 +185,7 @@ fn nothing_to_ask_is_said_so() {
 
 /// Items are those that the books have accepted.
 #[test]
-fn items_are_limited_by_what_the_books_say() {
+fn item_rates_follow_the_accepted_items_of_the_books() {
     let ledger = ledger();
     let books = ledger.source("otlp").unwrap();
     let items = Some(PerSecond { rate: 10, burst: 10 });
@@ -272,7 +272,7 @@ fn translated_bytes_count_for_their_tenant() {
 
 /// Where there are no tenants there are no parts.
 #[test]
-fn without_a_tenant_nothing_is_on_an_account() {
+fn without_tenants_no_account_is_charged() {
     let (table, route) = table(LimiterSettings::default(), 8, TenantLimits::default());
     let hold = table.enter(NOW, route, None, 10, 0).unwrap();
     assert!(hold.part(1 << 40, 0).unwrap().is_none());

@@ -19,7 +19,7 @@ fn a_key_holds_one_token_until_it_gives_it_back() {
 }
 
 #[test]
-fn a_token_that_is_given_back_late_takes_nothing_from_whoever_has_its_place() {
+fn a_token_returned_late_does_not_affect_the_next_holder() {
     let throttle = Throttle::new(1, LIVES);
     let late = throttle.acquire(Moment(0), 1).unwrap();
     let other = throttle.acquire(Moment(1000), 2).unwrap();

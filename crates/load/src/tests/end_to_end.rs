@@ -153,7 +153,7 @@ fn a_slow_sink_gets_everything() {
 
 /// A receiver that knows only version 1 and does not look drops version 2 silently: no `Written` header.
 #[test]
-fn an_oblivious_sink_says_nothing() {
+fn a_version_1_receiver_drops_version_2_silently() {
     let (sink, model) = (sink(Behaviour::Oblivious), model(3));
     let answers = [Version::V1, Version::V2].map(|version| {
         let (mut raw, mut body) = (Vec::new(), Vec::new());

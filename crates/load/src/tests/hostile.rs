@@ -53,7 +53,7 @@ fn lies_are_lies() {
 
 /// Slow clients are slow until they are answered or given up; churning ones come and go.
 #[test]
-fn hostile_clients_behave_as_told() {
+fn hostile_clients_behave_as_configured() {
     let sink = VerifyingReceiver::start(Behaviour::Healthy, Check::Everything).unwrap();
     let request = b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n....";
     let (pause, limit) = (Duration::from_millis(1), Duration::from_secs(60));

@@ -27,7 +27,7 @@ fn acknowledged_items_have_arrived() {
 
 /// Refusals are counted with what they say, and requests that may be are sent again.
 #[test]
-fn refusals_are_told_apart() {
+fn refusals_are_counted_by_status() {
     let sink = OtlpSink::start(Behaviour::Status { code: 503, retry_after: Some(1) }, true).unwrap();
     let profile =
         OtlpProfile { connections: 1, requests: 2, on_refused: OnRefused::Count, ..OtlpProfile::default() };

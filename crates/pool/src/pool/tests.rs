@@ -69,7 +69,7 @@ async fn abandoned_work_is_not_begun() {
 }
 
 #[tokio::test]
-async fn a_stop_answers_everybody_and_waits_for_what_is_begun() {
+async fn a_stop_answers_all_callers_and_waits_for_running_work() {
     let pool = Pool::start(1, 1).unwrap();
     let (work, begun, end) = held();
     let mut first = pin!(pool.run(work));

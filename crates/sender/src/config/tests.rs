@@ -86,7 +86,7 @@ fn mistakes_are_named_with_their_variable_and_secrets_are_not_shown() {
 }
 
 #[test]
-fn addresses_are_read_and_what_is_none_is_said() {
+fn addresses_are_parsed_and_invalid_ones_reported() {
     let parsed = |url: &str| Endpoint::parse(url, "/v1/logs");
     let ipv6 = parsed("http://[::1]:80").unwrap();
     assert_eq!((ipv6.authority.as_str(), ipv6.is_near()), ("[::1]:80", true));

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_came_late_is_taken_the_next_time() {
+    fn a_late_answer_is_used_by_the_next_query() {
         let mut names = Resolver::new(Arc::new(Known::default()), false);
         let (give, answer) = sync_channel(1);
         names.asked.push(ResolverRequest { host: "late.invalid".to_owned(), answer });

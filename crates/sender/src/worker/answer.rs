@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_apm_server_says_how_many_it_took() {
+    fn the_accepted_count_of_an_apm_server_is_read() {
         assert_eq!(accepted(b"{\n  \"accepted\": 17,\n \"errors\":[]}"), 17);
         assert_eq!(accepted(b"{\"error\":\"authentication failed\"}"), 0);
     }

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_somebody_gave_wins_over_the_default_of_an_sdk() {
+    fn a_configured_name_wins_over_the_default_of_an_sdk() {
         let sdk = |name| merged("shop", &[(SERVICE, Value::Str(name))]);
         assert_eq!(sdk("unknown_service"), ["kept=yes", "service.name=shop"]);
         assert_eq!(sdk("unknown_service:python"), ["kept=yes", "service.name=shop"]);

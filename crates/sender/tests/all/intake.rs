@@ -30,7 +30,7 @@ fn of_kind(peer: &Peer, kind: &str) -> Vec<Json> {
 }
 
 #[test]
-fn metadata_says_who_sends_in_names_that_the_server_takes() {
+fn metadata_names_the_service_with_valid_characters() {
     let peer = Peer::new();
     let sender = quick(&peer)
         .protocol(Protocol::ElasticApm)

@@ -50,7 +50,7 @@ fn a_flush_ends_while_others_go_on_writing() {
 }
 
 #[test]
-fn shutdown_sends_what_is_left_and_takes_no_more() {
+fn shutdown_sends_the_rest_and_refuses_new_events() {
     let peer = Peer::new();
     let sender = quick(&peer).start().unwrap();
     for number in 0..100 {
@@ -65,7 +65,7 @@ fn shutdown_sends_what_is_left_and_takes_no_more() {
 }
 
 #[test]
-fn shutdown_says_in_time_what_a_dead_peer_did_not_take() {
+fn shutdown_reports_undelivered_events_in_time() {
     let barrier = Arc::new(Barrier::new(2));
     let peer = Peer::scripted([Behaviour::Hold(Arc::clone(&barrier))]);
     let sender = quick(&peer).timeout(LONG).start().unwrap();
@@ -86,7 +86,7 @@ fn shutdown_says_in_time_what_a_dead_peer_did_not_take() {
 }
 
 #[test]
-fn dropping_the_last_handle_sends_what_is_left_without_waiting() {
+fn dropping_the_last_handle_sends_the_rest_without_waiting() {
     let peer = Peer::new();
     let sender = quick(&peer).start().unwrap();
     let other = sender.clone();
@@ -110,7 +110,7 @@ fn an_event_above_its_limit_is_refused_at_the_call() {
 }
 
 #[test]
-fn a_disabled_sender_takes_nothing_and_says_so() {
+fn a_disabled_sender_refuses_events() {
     let sender = Builder::from_variables(|name| (name == "OTEL_SDK_DISABLED").then(|| "true".to_owned()))
         .start()
         .unwrap();

@@ -26,7 +26,7 @@ fn events_go_over_tls_to_a_peer_that_an_authority_vouches_for() {
 }
 
 #[test]
-fn nothing_is_sent_to_a_peer_that_nobody_vouches_for_unless_anybody_will_do() {
+fn an_untrusted_peer_gets_nothing_unless_verification_is_off() {
     let peer = Arc::new(Peer::new());
     let port = secure(&peer, false);
     let other_authority = file("server.pem");
@@ -44,7 +44,7 @@ fn nothing_is_sent_to_a_peer_that_nobody_vouches_for_unless_anybody_will_do() {
 }
 
 #[test]
-fn a_peer_that_asks_who_we_are_is_told() {
+fn a_client_certificate_is_shown_on_request() {
     let peer = Arc::new(Peer::new());
     let port = secure(&peer, true);
     let sender = quick(&peer)

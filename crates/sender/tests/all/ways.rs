@@ -95,7 +95,7 @@ fn tracing_events_can_be_events_of_their_span() {
 }
 
 #[test]
-fn tracing_spans_beyond_their_places_are_counted_and_so_are_attributes_beyond_their_room() {
+fn tracing_spans_and_attributes_beyond_their_limits_are_counted() {
     let peer = Peer::new();
     let sender = quick(&peer).start().unwrap();
     let layer = Layer::with_open_spans(sender.clone(), 2, 64);

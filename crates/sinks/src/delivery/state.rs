@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_needs_the_turn_to_borrow_is_no_part_of_a_batch() {
+    fn a_record_that_needs_borrowed_memory_is_sent_alone() {
         let mut suspects = Suspects::default();
         assert_eq!(suspects.treatment(7), Treatment::Joined);
         suspects.up_to(7);

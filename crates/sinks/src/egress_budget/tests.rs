@@ -15,7 +15,7 @@ fn rooms() -> (Arena, EgressBudget, EgressBudget) {
 }
 
 #[tokio::test]
-async fn without_the_turn_the_part_is_all_there_is() {
+async fn without_the_borrow_turn_only_the_share_is_available() {
     let (_arena, room, _) = rooms();
     let half = room.window(PART / 2).await.unwrap();
     let rest = room.charge(PART / 2).await.unwrap();
@@ -27,7 +27,7 @@ async fn without_the_turn_the_part_is_all_there_is() {
 }
 
 #[tokio::test]
-async fn with_the_turn_what_is_nobodys_may_be_held_too() {
+async fn with_the_borrow_turn_free_memory_is_available() {
     let (_arena, room, other) = rooms();
     let turn = room.turn().await;
     // Eight parts, less the floors of the other shares and the other sink's part.

@@ -79,7 +79,7 @@ mod tests {
 
     /// Nothing is dropped that a person can still help.
     #[test]
-    fn only_what_is_about_the_documents_is_not_sent_again() {
+    fn only_document_errors_are_final() {
         for code in 300..=599 {
             let answer = BulkAnswer::of(StatusCode::from_u16(code).unwrap(), String::new(), None);
             let dropped = matches!(answer, BulkAnswer::TooLarge(_) | BulkAnswer::Refused(_));

@@ -407,7 +407,7 @@ mod tests {
 
     /// The usual answer is read no further than it has to be, and one that ends early is believed as far as it goes.
     #[test]
-    fn an_answer_without_errors_says_so_at_its_beginning() {
+    fn a_response_without_errors_is_recognized_by_its_beginning() {
         let reply = read(r#"{"errors":false,"took":0,"items":[{"create":{"status":201}}]}"#, 1, 7).unwrap();
         assert!(reply.is_clean(1));
         assert!(read(r#"{"took":3,"errors":false,"items":[{"cre"#, 1, 9).unwrap().is_clean(1));
@@ -428,7 +428,7 @@ mod tests {
 
     /// However many errors there are, what is kept of them is bounded.
     #[test]
-    fn errors_are_told_apart_up_to_a_number() {
+    fn distinct_errors_are_kept_up_to_a_bound() {
         let items: Vec<String> = (0..1000)
             .map(|n| {
                 format!(

@@ -88,7 +88,7 @@ mod tests {
     /// A body in every encoding is what it was, in no more room than its record says; one that is cut, or that
     /// is longer than its record says, is damaged.
     #[tokio::test]
-    async fn bodies_are_decoded_in_the_room_that_their_records_name() {
+    async fn bodies_are_decoded_in_the_announced_length() {
         let arena = Arena::new(256 * PAGE as u64, Floors::NONE, 64 * PAGE, 8, 8).unwrap();
         let raw: Vec<u8> =
             (0..100_000_u32).flat_map(|number| (number / 7).to_le_bytes()).take(150_000).collect();

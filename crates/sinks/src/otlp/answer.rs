@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn too_large_is_told_from_exhausted_by_the_delay() {
+    fn resource_exhausted_without_a_delay_is_too_large() {
         let OtlpAnswer::Refused { fault, reason } = OtlpAnswer::of_grpc(8, said(None)) else { panic!() };
         assert_eq!((fault, reason.to_string().as_str()), (RejectionCause::Size, "RESOURCE_EXHAUSTED"));
         let OtlpAnswer::Later { after, .. } = OtlpAnswer::of_grpc(8, said(Some(3))) else { panic!() };
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_not_grpc_never_counts_as_taken() {
+    fn a_response_without_a_grpc_status_is_no_success() {
         let of = |code| OtlpAnswer::of_foreign(StatusCode::from_u16(code).unwrap(), said(None));
         assert!(is_later(&of(200)) && is_later(&of(503)));
         assert!(matches!(of(413), OtlpAnswer::Refused { fault: RejectionCause::Size, .. }));

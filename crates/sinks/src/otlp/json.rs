@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn growth_follows_what_was_written() {
+    fn the_growth_estimate_follows_the_written_lengths() {
         let (signal, mut growth) = (Signal::Logs, Growth::default());
         assert_eq!(growth.longer(signal, 1000), 2500);
         growth.learn(signal, 1000, 6000);

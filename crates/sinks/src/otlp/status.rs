@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_says_why_and_when_to_come_back() {
+    fn a_status_has_a_message_and_a_retry_delay() {
         let read = Status::read(&status("busy", 7));
         assert_eq!(read.message.as_deref(), Some("busy"));
         assert_eq!(read.retry, Some(Duration::from_secs(7)));
@@ -139,7 +139,7 @@ mod tests {
 
     /// Only the beginning of a long one is kept, so only that may be there to be read.
     #[test]
-    fn a_status_that_is_cut_off_says_what_it_can() {
+    fn a_truncated_status_is_read_up_to_its_end() {
         let whole = status("busy", 7);
         for end in 0..whole.len() {
             let read = Status::read(&whole[..end]);

@@ -102,7 +102,7 @@ async fn a_lost_answer_makes_no_duplicates_and_no_losses() {
 
 /// A client's own id that somebody else has used is a conflict, and no delivery.
 #[tokio::test]
-async fn a_conflict_over_a_clients_id_is_told() {
+async fn a_conflict_over_a_clients_id_is_counted() {
     let (mut rig, node) = (Rig::new(PART), Node::new([]));
     node.seen().documents.insert("own-3".to_owned(), 1000);
     rig.put(Encoding::Identity, OWN, 5, 10).await;
@@ -126,7 +126,7 @@ async fn nothing_is_dropped_for_a_wrong_key_or_a_node_in_trouble() {
 
 /// With one node gone the others take everything.
 #[tokio::test]
-async fn the_other_nodes_take_what_one_that_is_gone_does_not() {
+async fn an_unreachable_nodes_documents_go_to_the_others() {
     let (mut rig, node) = (Rig::new(PART), Node::new([]));
     for _ in 0..50 {
         rig.put(Encoding::Identity, CREATE, 10, 2000).await;

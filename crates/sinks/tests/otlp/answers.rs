@@ -157,7 +157,7 @@ async fn partial_success_is_never_sent_again() {
 
 /// A success is one however long it is; but in gRPC it is only said at the end, which is not waited for for ever.
 #[tokio::test]
-async fn a_long_answer_is_a_success_where_it_says_so() {
+async fn a_long_success_response_is_a_success() {
     for transport in BOTH {
         for len in [1 << 20, (4 << 20) + 1] {
             let (rig, peer) = once(transport, Reply::Long(len)).await;
@@ -232,7 +232,7 @@ async fn of_a_joined_request_only_the_bad_record_is_dropped() {
 
 /// A dead letter can be resent unchanged.
 #[tokio::test]
-async fn a_letter_says_how_its_body_is_compressed() {
+async fn a_dead_letter_keeps_the_encoding_of_its_body() {
     let mut rig = Rig::new(PART);
     let peer = Peer::new();
     rig.put(Signal::Metrics, Encoding::Identity, 7).await;

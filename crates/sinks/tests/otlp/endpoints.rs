@@ -61,7 +61,7 @@ async fn a_dead_endpoint_costs_the_others_nothing() {
 
 /// While all are gone, one request at a time looks whether one is back.
 #[tokio::test]
-async fn one_request_looks_whether_an_endpoint_is_back() {
+async fn one_request_probes_a_failed_endpoint() {
     for transport in BOTH {
         let mut rig = Rig::new(PART);
         let (socket, url) = nowhere();

@@ -200,7 +200,7 @@ async fn the_tap_sees_a_large_record_once() {
 
 /// Of a record of several signals that is lost only the events are lost that the sink takes: the others pass it by.
 #[tokio::test]
-async fn of_a_lost_record_other_signals_pass_the_sink_by() {
+async fn only_accepted_signals_of_a_lost_record_are_lost() {
     let padding = "x".repeat(200);
     let mut raw =
         r#"{"metadata":{"service":{"name":"a","agent":{"name":"b","version":"1"}}}}"#.to_owned() + "\n";

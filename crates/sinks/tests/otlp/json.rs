@@ -201,7 +201,7 @@ async fn requests_that_are_too_long_are_halved_down_to_one_item() {
 }
 
 #[tokio::test]
-async fn answers_mean_what_servers_mean_by_them() {
+async fn responses_are_judged_by_status_and_retry_after() {
     for (status, again) in [
         (408, true),
         (429, true),
@@ -232,7 +232,7 @@ async fn answers_mean_what_servers_mean_by_them() {
 
 /// A 2xx body of an arbitrary server is not read as a count; that of an OTLP/JSON receiver is.
 #[tokio::test]
-async fn partial_success_is_told_by_receivers_of_otlp_alone() {
+async fn partial_success_is_read_from_otlp_receivers_only() {
     let words = br#"{"partialSuccess":{"rejectedLogRecords":"2","errorMessage":"too \"old\""}}"#;
     for (layout, words, rejected) in [
         (Layout::Request, &words[..], 2),
@@ -353,7 +353,7 @@ async fn accepted_otlp_is_delivered() {
 
 /// Answered records are not sent again after a restart, and all others are.
 #[tokio::test]
-async fn a_restart_sends_what_was_not_answered() {
+async fn a_restart_resends_unanswered_requests_only() {
     let mut rig = Rig::new(PART);
     let peer = Peer::new();
     peer.script([Reply::Stall]);

@@ -78,7 +78,7 @@ async fn only_the_item_that_is_too_large_is_dropped() {
 
 /// A failure between two pieces does not send again what was taken.
 #[tokio::test]
-async fn pieces_that_were_taken_are_not_sent_again() {
+async fn accepted_pieces_are_not_resent() {
     for transport in BOTH {
         let mut rig = Rig::new(PART);
         let peer = Peer::new();

@@ -78,7 +78,7 @@ async fn storm(seed: u64, stops: bool) {
 }
 
 #[tokio::test]
-async fn each_item_is_taken_or_counted() {
+async fn each_item_is_delivered_or_counted() {
     for seed in 0..8 {
         tokio::time::timeout(std::time::Duration::from_secs(60), storm(seed, seed % 2 == 0))
             .await

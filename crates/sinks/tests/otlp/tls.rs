@@ -56,7 +56,7 @@ fn secure(peer: &Peer, transport: Transport, tls: Tls) -> OtlpSettings {
 }
 
 #[tokio::test]
-async fn both_sides_are_who_they_say() {
+async fn both_peers_verify_each_others_certificates() {
     for transport in BOTH {
         let mut rig = Rig::new(PART);
         let peer = peer(transport);

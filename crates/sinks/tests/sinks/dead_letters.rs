@@ -64,7 +64,7 @@ async fn of_a_joined_request_only_the_bad_record_is_dropped() {
 
 /// Passed-through bodies become dead letters unchanged.
 #[tokio::test]
-async fn a_letter_holds_the_body_that_was_rejected() {
+async fn a_dead_letter_holds_the_rejected_body() {
     let rig = Rig::new(1, 1 << 20);
     let peer = peer(Behaviour::Healthy);
     let (body, raw_len) = unwelcome(Version::V1);

@@ -72,7 +72,7 @@ async fn secure(listener: TcpListener, requests: Arc<std::sync::atomic::AtomicUs
 }
 
 #[tokio::test]
-async fn over_tls_the_receiver_is_who_it_says() {
+async fn the_receivers_certificate_is_verified() {
     let trusted =
         Tls { ca: Some(file("ca.pem")), certificate: None, server_name: Some("peer.example".to_owned()) };
     let others = [

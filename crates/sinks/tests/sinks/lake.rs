@@ -369,7 +369,7 @@ fn snappy(raw: &[u8]) -> Vec<u8> {
 
 /// A body that is larger than the lake's own part is read with borrowed memory.
 #[tokio::test]
-async fn large_bodies_are_borrowed_for() {
+async fn large_bodies_are_read_with_borrowed_memory() {
     let mut rig = Rig::new(3000, 256 << 10);
     let lake = Running::start(&rig, |settings| settings);
     rig.put(Version::V1, 0..3000, 2).await;
@@ -382,7 +382,7 @@ async fn large_bodies_are_borrowed_for() {
 
 /// Of a record of several signals that is lost only the events are lost that the lake takes: the others pass it by.
 #[tokio::test]
-async fn of_a_lost_record_other_signals_pass_a_lake_by() {
+async fn only_accepted_signals_of_a_lost_record_are_lost() {
     let mut rig = Rig::new(1, 256 << 10);
     rig.signals = [Signal::Logs].into_iter().collect();
     let lake = Running::start(&rig, |settings| settings);

@@ -165,7 +165,7 @@ async fn a_point_of_otlp_is_delivered() {
 
 /// Records that the sink does not accept need no memory.
 #[test]
-fn needs_nothing_for_what_it_does_not_take() {
+fn records_that_are_not_accepted_need_no_memory() {
     assert_eq!(RemoteWrite::need(Protocol::Otlp, Signal::Logs), None);
     assert_eq!(RemoteWrite::need(Protocol::Bulk, Signal::Logs), None);
     assert!(RemoteWrite::need(Protocol::Otlp, Signal::Metrics).is_some());

@@ -15,7 +15,7 @@ async fn spans(rig: &Rig, items: u64) {
 
 /// Between, before and behind what is sent, also when that has to be sent twice.
 #[tokio::test]
-async fn other_signals_pass_a_sink_by() {
+async fn records_of_other_signals_are_skipped() {
     let mut rig = Rig::new(10, 1 << 20);
     rig.signals = [Signal::Metrics].into_iter().collect();
     let peer = peer(Behaviour::Status { code: 503, retry_after: None });
@@ -41,7 +41,7 @@ async fn other_signals_pass_a_sink_by() {
 
 /// Remote write has no way to say what Elastic's agents measure: it is not counted as lost.
 #[tokio::test]
-async fn metricsets_pass_remote_write_by() {
+async fn metricsets_are_skipped_by_remote_write() {
     let mut rig = Rig::new(10, 1 << 20);
     rig.signals = [Signal::Metrics].into_iter().collect();
     let peer = peer(Behaviour::Healthy);

@@ -31,7 +31,7 @@ async fn each_body_goes_out_as_it_was_received() {
 }
 
 #[tokio::test]
-async fn forced_versions_are_sent_whatever_was_received() {
+async fn a_forced_version_is_sent_for_both_received_versions() {
     assert_eq!(mixed(Behaviour::Healthy, Prefer::V1).await.versions[1], 0);
     assert_eq!(mixed(Behaviour::Healthy, Prefer::V2).await.versions[0], 0);
 }

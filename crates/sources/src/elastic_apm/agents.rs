@@ -236,7 +236,7 @@ mod tests {
 
     /// The service counts before the environment, and what names neither is for all others.
     #[test]
-    fn the_most_specific_settings_are_told() {
+    fn agents_get_the_most_specific_settings() {
         let all = vec![
             settings("", "", "0.1"),
             settings("", "test", "0.2"),

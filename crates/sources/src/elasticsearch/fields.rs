@@ -124,7 +124,7 @@ mod tests {
 
     /// The filters that Logstash, Beats and others send leave in the answer what they read.
     #[test]
-    fn filters_leave_what_they_name() {
+    fn filters_keep_the_named_fields() {
         use Field::*;
         assert_eq!(Fields::of(""), Fields::ALL);
         assert_eq!(Fields::of("refresh=true"), Fields::ALL);

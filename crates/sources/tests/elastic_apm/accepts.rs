@@ -107,7 +107,7 @@ async fn bodies_without_events_are_accepted() {
 
 /// Events of a browser do not say who sent them, so the metadata do then: as proxies say, and last, so that it counts.
 #[tokio::test]
-async fn it_is_kept_who_sent_what_a_browser_sent() {
+async fn the_address_of_a_browser_is_stored() {
     let rig = Rig::new();
     let mut follower = rig.follow();
     let metadata = METADATA.replace("{\"service", "{\"tidegate\":{\"client\":\"8.8.8.8\"},\"service");

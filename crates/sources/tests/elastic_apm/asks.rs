@@ -11,7 +11,7 @@ async fn get(rig: &Rig, target: &str, headers: &str) -> crate::client::Answer {
 
 /// Agents learn the version; for others nothing is at the root.
 #[tokio::test]
-async fn agents_learn_who_is_there() {
+async fn agents_learn_the_servers_version() {
     let rig = Rig::new();
     let answer = get(&rig, "/", "User-Agent: apm-agent-python/6.26.2 (shop)\r\naccept: text/plain\r\n").await;
     assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/plain; charset=utf-8")));
@@ -55,7 +55,7 @@ async fn agents_in_browsers_ask_across_origins() {
 
 /// Settings are told once, in both forms of the question.
 #[tokio::test]
-async fn agents_are_told_their_settings() {
+async fn agents_get_their_settings_once() {
     let rig = Rig::new();
     let target = "/config/v1/agents?service.name=shop&service.environment=test";
     let slash = target.replace('?', "/?");

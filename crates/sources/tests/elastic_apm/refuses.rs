@@ -57,7 +57,7 @@ async fn oversize_requests_are_answered_413() {
 
 /// Time mends this, and the client is told when.
 #[tokio::test]
-async fn a_stopping_gateway_says_when_to_return() {
+async fn a_stopping_gateway_sends_a_retry_delay() {
     let rig = Rig::new();
     rig.gate.stop();
     let answer = rig.post(PATH, &[NDJSON], METADATA.as_bytes()).await;
@@ -69,7 +69,7 @@ async fn a_stopping_gateway_says_when_to_return() {
 
 /// Browsers are heard within their rate, and told what they may send; the short form of their events is not taken.
 #[tokio::test]
-async fn browsers_are_heard_within_their_rate() {
+async fn browsers_are_accepted_within_their_rate() {
     let rig = Rig::new();
     let path = "/intake/v2/rum/events";
     let body = METADATA.to_owned() + &LOG.repeat(100);

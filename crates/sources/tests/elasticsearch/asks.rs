@@ -40,7 +40,7 @@ async fn json(path: &str) -> Value {
 /// Each client finds what it looks for: who this is, a licence, a healthy cluster of one node, templates that are
 /// there already.
 #[tokio::test]
-async fn clients_find_what_they_look_for() {
+async fn clients_find_the_cluster_they_expect() {
     let about = json("").await;
     assert_eq!(about["version"]["number"], "8.19.0");
     assert_eq!(about["version"]["build_flavor"], "default");

@@ -20,7 +20,7 @@ async fn refused(rig: &Rig, request: &[u8]) -> (Answer, Value) {
 
 /// Client errors are 4xx with a reason, and not retryable.
 #[tokio::test]
-async fn mistakes_are_told() {
+async fn client_errors_are_answered_4xx_with_a_reason() {
     let bomb = gzipped(&vec![b' '; MAX_BODY + 1000]);
     let gzip = ("content-encoding", "gzip");
     let path = "/elasticsearch/_bulk";
@@ -81,7 +81,7 @@ async fn mistakes_are_told() {
 
 /// Pressure is 429 with the type that every client sends again after, and a delay.
 #[tokio::test]
-async fn pressure_is_said_as_elasticsearch_says_it() {
+async fn pressure_is_answered_429_like_elasticsearch() {
     let rig = Rig::with(1 << 30, settings());
     // Somebody has all the memory.
     let total = rig.arena.usage().total;
@@ -98,7 +98,7 @@ async fn pressure_is_said_as_elasticsearch_says_it() {
 
 /// While nothing can be taken, those who ask whether somebody is there are told so: they would take the node for dead.
 #[tokio::test]
-async fn whoever_asks_first_is_answered_under_pressure() {
+async fn a_first_request_is_answered_under_pressure() {
     let rig = Rig::with(2 << 20, settings());
     let body = GOOD.repeat(4000);
     let request = post("/elasticsearch/_bulk", &[NDJSON], &body);

@@ -172,7 +172,7 @@ async fn whole(address: SocketAddr, request: &[u8]) -> String {
 
 /// Each finds what it needs to begin with; what it sends is kept, and its answer is the one that it reads.
 #[tokio::test]
-async fn senders_find_what_they_need_and_are_understood() {
+async fn every_sender_starts_and_delivers() {
     for Sender { name, asks, head, gzip, body, kept, answer } in SENDERS {
         for (line, place, wanted) in asks {
             let rig = Rig::new();

@@ -98,7 +98,7 @@ async fn labels_of_query_and_header_are_the_resource() {
 }
 
 #[tokio::test]
-async fn bad_records_are_told_and_cost_themselves() {
+async fn bad_records_are_reported_and_dropped_alone() {
     let rig = Rig::new();
     let mut follower = rig.follow();
     let body = format!("{{\"msg\":\"good\"}}\n{}", "bad\n".repeat(5));
@@ -132,7 +132,7 @@ async fn large_bodies_are_taken() {
 }
 
 #[tokio::test]
-async fn nothing_is_taken_for_what_it_is() {
+async fn empty_bodies_are_accepted() {
     let rig = Rig::new();
     for (content_type, body) in [(TEXT, ""), (NDJSON, "\n\n"), (JSON, "[]"), (JSON, "")] {
         let answer = rig.post(PATH, &[content_type], body.as_bytes()).await;

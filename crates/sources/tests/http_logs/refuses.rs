@@ -71,7 +71,7 @@ async fn unreadable_bodies_are_refused() {
 }
 
 #[tokio::test]
-async fn another_method_is_told_which_one_is_right() {
+async fn a_wrong_method_is_answered_with_the_right_one() {
     let rig = Rig::new();
     let answer = rig.request2("GET", PATH, &[], b"").await;
     assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")));
@@ -145,7 +145,7 @@ fn entered(rig: &Rig, tenant: (&'static str, &'static str), bytes: u64) -> Permi
 /// Short lines become several times as long, and a tenant that has its part of the memory is refused that, compressed or
 /// not, here or in the pool; another tenant is not.
 #[tokio::test]
-async fn beyond_a_fair_part_of_what_lines_become_a_request_is_to_come_again() {
+async fn translated_lines_beyond_the_fair_share_are_refused_retryably() {
     let small = b"a\n".repeat(8 << 10);
     let large = b"abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz abcdefghij\n".repeat(12 << 10);
     for (lines, encoding, is_large) in [

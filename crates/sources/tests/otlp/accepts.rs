@@ -84,7 +84,7 @@ async fn every_signal_in_every_encoding_over_grpc() {
 
 /// A call that names an encoding may still send a message as it is.
 #[tokio::test]
-async fn a_message_that_is_not_compressed_is_taken_as_it_is() {
+async fn an_uncompressed_message_of_a_compressed_call_is_accepted() {
     let (rig, raw) = (Rig::new(), traces(2, 5));
     assert_eq!(rig.call(TRACES, &[("grpc-encoding", "gzip")], &message(false, &raw)).await.code, 0);
     assert_journalled(&rig, Signal::Traces, Encoding::Identity, &raw, raw.len(), 2).await;
@@ -188,7 +188,7 @@ fn partial(response: &[u8]) -> (u8, String) {
 
 /// One bad span costs itself and nobody else: what is journalled is the request without it, and the answer says so.
 #[tokio::test]
-async fn good_items_are_taken_and_the_answer_says_what_was_not() {
+async fn valid_items_are_accepted_and_the_rest_is_reported() {
     // The third span's trace id has 15 bytes.
     let good = traces(2, 10);
     let raw = [&good[..], &bad_span(), &good].concat();
@@ -230,7 +230,7 @@ async fn good_items_are_taken_and_the_answer_says_what_was_not() {
 
 /// The same in JSON, whatever makes a span bad: that it is no JSON for a span, or that it makes no sense as one.
 #[tokio::test]
-async fn good_items_of_json_are_taken_and_the_answer_says_what_was_not() {
+async fn valid_items_of_json_are_accepted_and_the_rest_is_reported() {
     let good = r#"{"traceId":"07070707070707070707070707070707","spanId":"0909090909090909","name":"ahov"}"#;
     let bad = r#"{"traceId":"0707"},{"name":7},{"kind":"SERVER"},{"name":"x","links":[{"spanId":"07"}]}"#;
     let json = format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{bad},{good}]}}]}}]}}"#);

@@ -52,7 +52,7 @@ async fn pages_of_other_sites_write_to_no_source() {
 
 /// Whatever type senders name, or none: who is no browser is taken as before.
 #[tokio::test]
-async fn senders_are_taken_with_the_types_that_they_send() {
+async fn any_content_type_of_a_sender_is_accepted() {
     for (path, body) in
         [("/elasticsearch/_bulk", BULK), ("/elasticsearch/a/_bulk", BULK), ("/intake/v2/events", EVENTS)]
     {

@@ -161,7 +161,7 @@ async fn told_to_go(address: std::net::SocketAddr) -> TcpStream {
 /// Bytes that a client sends before it learns that its idle connection ends are read and not answered by a reset,
 /// which might overtake the GOAWAY.
 #[tokio::test]
-async fn after_the_goodbye_a_connection_is_read_on() {
+async fn a_connection_is_drained_after_goaway() {
     let brief = Duration::from_millis(100);
     let rig = Rig::with(1 << 30, Settings { idle: brief, linger: Duration::from_secs(60), ..settings() });
     rig.serve(async |address| {
@@ -450,7 +450,7 @@ async fn paths_may_end_with_a_slash() {
 /// a time, and the next when those have been looked at. In plain bytes, since h2's client does not send the head of a
 /// stream that it resets at once.
 #[tokio::test]
-async fn rapid_resets_hold_nothing_and_hinder_nobody() {
+async fn rapid_resets_hold_no_memory_and_delay_no_other_stream() {
     const TURNS: u32 = 50;
     /// Written in one piece: more than the codec would remember.
     const TOGETHER: u32 = 100;

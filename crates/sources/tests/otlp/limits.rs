@@ -116,7 +116,7 @@ async fn until(rig: &Rig, reached: impl Fn(&tidegate_limit::TenantAccount) -> bo
 }
 
 #[tokio::test]
-async fn beyond_a_rate_the_answer_says_when_to_return() {
+async fn a_call_beyond_the_rate_gets_a_retry_delay() {
     let rig = limited(LimiterSettings {
         requests: Some(PerSecond { rate: 1, burst: 1 }),
         ..LimiterSettings::default()
@@ -188,7 +188,7 @@ async fn as_many_bytes_at_a_time_as_are_allowed() {
 
 /// While memory is short a tenant that holds its part is sent away, and another is not.
 #[tokio::test]
-async fn beyond_a_fair_part_a_call_is_to_come_again() {
+async fn calls_beyond_the_fair_share_are_refused_retryably() {
     let rig = limited(LimiterSettings::default());
     let body = message(false, &traces(100, 1000));
     rig.serve(async |address| {
@@ -240,7 +240,7 @@ fn entered(rig: &Rig, tenant: (&'static str, &'static str)) -> Permit {
 
 /// A decompressed body counts towards the share too, over each of the protocols.
 #[tokio::test]
-async fn beyond_a_fair_part_of_what_bodies_become_a_request_is_to_come_again() {
+async fn decoded_bytes_beyond_the_fair_share_are_refused_retryably() {
     let rig = limited(LimiterSettings::default());
     let passage = entered(&rig, LOUD);
     let all = rig.arena.free(Share::Decode) as usize;

@@ -32,7 +32,7 @@ fn assert_busy(answer: &crate::client::Answer, words: &str) {
 }
 
 #[tokio::test]
-async fn a_body_that_finds_no_memory_to_be_decompressed_in_is_to_come_again() {
+async fn a_body_without_memory_for_decompression_is_refused_retryably() {
     let (rig, body) = (Rig::new(), gzip(&traces(100, 1000)));
     let held = take(&rig, Share::Decode, 0);
     let headers = [PROTOBUF, ("content-encoding", "gzip")];
@@ -48,7 +48,7 @@ async fn a_body_that_finds_no_memory_to_be_decompressed_in_is_to_come_again() {
 /// JSON needs a window for its protobuf while it holds its own; it does not wait for that. It asks for no more than that
 /// takes, where there is no more.
 #[tokio::test]
-async fn json_that_finds_no_memory_to_be_translated_into_is_to_come_again() {
+async fn json_without_memory_for_its_protobuf_is_refused_retryably() {
     let long = "a".repeat(1 << 20);
     let json = format!(r#"{{"resourceSpans":[{{"schemaUrl":"{long}"}}]}}"#).into_bytes();
     let (rig, blanks) = (Rig::new(), [vec![b' '; 1 << 20], b"{}".to_vec()].concat());
@@ -126,7 +126,7 @@ async fn a_busy_connection_that_found_no_memory_finds_it_later() {
 
 /// A message that does not fit now waits without being read, is refused in time, and the connection goes on.
 #[tokio::test]
-async fn a_message_that_finds_no_window_is_to_come_again_on_the_same_connection() {
+async fn a_message_without_memory_is_refused_and_its_connection_goes_on() {
     let (rig, body) = (Rig::new(), message(false, &traces(100, 10_000)));
     let held = take(&rig, Share::Ingest, 512 << 10);
     let mut held = Some(held);
@@ -164,7 +164,7 @@ async fn a_call_that_waits_for_a_window_gets_freed_memory() {
 }
 
 #[tokio::test]
-async fn a_stopping_gateway_says_so() {
+async fn a_stopping_gateway_refuses_retryably() {
     let rig = Rig::new();
     rig.gate.stop();
     assert_busy(&rig.post("/v1/traces", &[PROTOBUF], &traces(1, 1)).await, "stopping");
@@ -205,7 +205,7 @@ async fn a_barred_journal_refuses_before_the_body() {
 /// Several calls on each of several connections, for more memory than there is: whoever is refused comes again
 /// until it is taken, and nobody holds up another for good.
 #[tokio::test]
-async fn a_storm_of_large_calls_is_taken_in_the_end() {
+async fn every_call_of_a_storm_is_accepted_in_the_end() {
     const CALLS: usize = 4;
     let (rig, body) = (Rig::new(), message(false, &traces(200, 10_000)));
     let refusals = std::cell::Cell::new(0);
@@ -240,7 +240,7 @@ async fn a_storm_of_large_calls_is_taken_in_the_end() {
 /// A call does not wait for memory while another on its connection is owed the rest of its body: nothing is read
 /// meanwhile, so both would wait.
 #[tokio::test]
-async fn nobody_is_held_up_by_who_waits_on_the_same_connection() {
+async fn a_call_does_not_wait_for_memory_held_by_its_connection() {
     let settings =
         tidegate_http1::Settings { memory_wait: 30 * crate::rig::SECOND, ..crate::rig::settings() };
     let (rig, body) = (Rig::with(1 << 30, settings), message(false, &traces(100, 10_000)));

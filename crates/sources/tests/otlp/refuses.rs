@@ -181,7 +181,7 @@ async fn a_length_over_the_limit_is_refused_unread() {
 
 /// The codec's refusals have OTLP's format too, and are retryable if a retry helps.
 #[tokio::test]
-async fn a_body_that_stops_arriving_is_to_come_again() {
+async fn a_stalled_body_is_refused_retryably() {
     use std::time::Duration;
     use tokio::io::AsyncWriteExt;
     let settings = tidegate_http1::Settings {

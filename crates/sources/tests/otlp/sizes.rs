@@ -57,7 +57,7 @@ fn bodies(len: usize) -> Vec<Form> {
 }
 
 #[tokio::test]
-async fn an_idle_gateway_never_says_later() {
+async fn an_idle_gateway_never_refuses_retryably() {
     let rig = Rig::sized(MEMORY);
     let mut taken = std::collections::BTreeMap::new();
     for parts in [1, 4, 14, 20, 28, 44] {

@@ -103,7 +103,7 @@ async fn a_request_without_items_is_accepted_and_not_journaled() {
 
 /// A symbol table larger than a worker's buffer is charged while the body is checked.
 #[tokio::test]
-async fn the_symbols_of_a_body_are_paid_for() {
+async fn the_symbols_of_a_body_are_charged() {
     use tidegate_arena::Share;
     let rig = Rig::new();
     // 200,000 times the empty symbol: two bytes each, and four in the table.

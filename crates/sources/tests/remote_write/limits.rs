@@ -67,7 +67,7 @@ async fn the_tenant_is_in_the_journal() {
 }
 
 #[tokio::test]
-async fn beyond_a_rate_the_answer_says_when_to_return() {
+async fn a_request_beyond_the_rate_gets_a_retry_delay() {
     let requests = Some(PerSecond { rate: 1, burst: 2 });
     let rig = limited(LimiterSettings { requests, ..LimiterSettings::default() });
     let body = body(10);

@@ -16,7 +16,7 @@ fn body(series: usize) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_body_that_finds_no_memory_is_to_come_again() {
+async fn a_body_without_memory_is_refused_retryably() {
     let rig = Rig::new();
     let held = rig.arena.try_charge(Share::Decode, rig.arena.ceiling(Share::Decode)).unwrap();
     let answer = rig.write(Version::V1, &body(500)).await;
@@ -30,7 +30,7 @@ async fn a_body_that_finds_no_memory_is_to_come_again() {
 
 /// The codec itself has no memory to receive with.
 #[tokio::test]
-async fn a_request_that_cannot_be_received_is_to_come_again() {
+async fn a_request_without_receive_memory_is_refused_retryably() {
     let rig = Rig::new();
     let held = rig.arena.try_charge(Share::Ingest, rig.arena.ceiling(Share::Ingest)).unwrap();
     let answer = rig.write(Version::V1, &body(10)).await;
@@ -57,7 +57,7 @@ async fn scratch_that_is_not_free_now_is_no_fault_of_the_body() {
 }
 
 #[tokio::test]
-async fn a_stopping_gateway_says_so() {
+async fn a_stopping_gateway_refuses_retryably() {
     let rig = Rig::new();
     rig.gate.stop();
     let answer = rig.write(Version::V1, &body(10)).await;

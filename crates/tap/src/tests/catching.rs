@@ -59,7 +59,7 @@ fn a_source_is_known_by_its_name() {
 
 /// However much passes: at most so many records and bytes are held, the others are counted.
 #[test]
-fn a_full_queue_takes_nothing_more_and_counts_it() {
+fn a_full_queue_counts_missed_records() {
     let tap = Tap::new(arena());
     let reading = open(&tap, "").unwrap();
     let body = vec![0; 1_000];
@@ -102,7 +102,7 @@ fn the_charge_covers_all_memory_of_a_reader() {
 
 /// A source that offers while the queue is locked does not wait for it.
 #[test]
-fn nobody_waits_for_the_queue() {
+fn a_source_does_not_wait_for_a_locked_queue() {
     let tap = Tap::new(arena());
     let reading = open(&tap, "").unwrap();
     let meta = meta(Signal::Traces, 1, &[]);
@@ -137,7 +137,7 @@ fn a_tap_closes_by_itself() {
 
 /// Several look at the same time, each read by one at a time; whoever thinks better of it looks for something else.
 #[test]
-fn several_look_at_a_time() {
+fn several_readers_are_served_independently() {
     let tap = Tap::new(arena_for(LOOKS));
     let refused = |query| open(&tap, query).err();
     let mut readings: Vec<_> =
@@ -163,7 +163,7 @@ fn several_look_at_a_time() {
 /// A look ends at once when that is said, and when the connection is gone that it is bound to; whoever reads it
 /// learns of it.
 #[test]
-fn a_look_ends_when_it_is_to() {
+fn a_reader_ends_with_its_connection_or_on_request() {
     let arena = arena();
     let used = || arena.usage().shares.iter().map(|share| share.used).sum::<u64>();
     let tap = Tap::new(arena.clone());
@@ -189,7 +189,7 @@ fn a_look_ends_when_it_is_to() {
 
 /// Without memory there is no look, and nobody is kept waiting for ever.
 #[test]
-fn a_look_without_memory_is_refused() {
+fn a_reader_without_memory_is_refused() {
     let full = arena();
     let charge = full.try_charge(tidegate_arena::Share::Ingest, LOOK_BYTES).unwrap();
     let tap = Tap::new(full);

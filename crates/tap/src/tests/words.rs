@@ -42,7 +42,7 @@ proptest! {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn invalid_filters_are_reported() {
     let table = [
         ("sorce=otlp", "no parameter `sorce`"),
         ("source=kafka", "the sources are elastic_apm, elasticsearch, http, otlp, prometheus_remote_write"),

@@ -202,7 +202,7 @@ mod tests {
 
     /// A record of one item is judged with it, one of several without.
     #[test]
-    fn names_what_is_missing() {
+    fn names_the_missing_memory() {
         let bound = Bound { most: 1000, factor: 4, item: 300 };
         assert_eq!(missing(bound, Size { kept: 100, decoded: 900, item: 0 }), 0);
         assert_eq!(missing(bound, Size { kept: 100, decoded: 901, item: 0 }), 1);

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_follow_what_happened_lately() {
+    fn rates_follow_recent_events() {
         let rates = Rates::default();
         let second = Duration::from_secs(1);
         for at in 0..9_u32 {

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_who_looks_is_told_too() {
+    fn a_panic_of_the_watcher_is_reported() {
         let (_rounds, told) = rounds(|| panic!("looking fails"));
         assert_eq!(told.recv().unwrap(), "the thread `looking`");
     }

@@ -68,7 +68,7 @@ async fn handshakes_are_charged() {
 }
 
 #[tokio::test]
-async fn hostile_hellos_end_and_nothing_more() {
+async fn hostile_client_hellos_end_the_connection() {
     let rig = rig(ClientAuth::Optional).await;
     let hellos: Vec<Vec<u8>> = vec![
         vec![22, 3, 1, 0, 4, 1, 0, 0, 0],
@@ -105,7 +105,7 @@ async fn hostile_hellos_end_and_nothing_more() {
 
 /// A client that does not trust what it is shown says so, and that has a reason of its own.
 #[tokio::test]
-async fn a_client_that_refuses_is_counted_apart() {
+async fn a_client_that_rejects_our_certificate_is_counted_separately() {
     let rig = rig(ClientAuth::None).await;
     let strange = crate::rig::rig(ClientAuth::None).await;
     let config = Arc::new(strange.client(None));
@@ -116,7 +116,7 @@ async fn a_client_that_refuses_is_counted_apart() {
 
 /// Two acceptors show two certificates and ask for two authorities, and count together.
 #[tokio::test]
-async fn doorways_beside_each_other_show_and_ask_for_what_is_their_own() {
+async fn acceptors_have_certificates_and_authorities_of_their_own() {
     let rig = rig(ClientAuth::None).await;
     let (dir, other) = (tempfile::tempdir().unwrap(), Authority::new());
     let files = files(&dir, ClientAuth::Required);

@@ -107,7 +107,7 @@ proptest! {
 
     /// A line is a document exactly where another parser finds a JSON object in it.
     #[test]
-    fn documents_are_what_another_parser_takes(document in object(), cut in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn documents_are_accepted_as_by_another_parser(document in object(), cut in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let text = document.to_string().into_bytes();
         prop_assert_eq!(json::object(&text), Ok(()));
         let mut damaged = text.clone();
@@ -152,7 +152,7 @@ proptest! {
 
     /// Nothing that comes from outside makes it panic.
     #[test]
-    fn anything_is_looked_at(body in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_read_without_a_panic(body in prop::collection::vec(any::<u8>(), 0..200)) {
         for item in items(&body).chain(checked(&body)).flatten() {
             _ = item.check();
         }
@@ -183,7 +183,7 @@ fn same_verdict(text: &[u8]) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn a_fault_names_the_line_and_what_is_wrong() {
+fn an_error_names_the_line_and_the_reason() {
     let table: [(&[u8], u64, &str); 11] = [
         (b"{\"index\":{}}\n{}", 2, "line 2: the request must be terminated by a newline [\\n]"),
         (b"{\"index\":{}}\n", 2, "line 1: there is no document behind the action `index`"),

@@ -102,7 +102,7 @@ mod tests {
     proptest! {
         /// Another parser reads the same text.
         #[test]
-        fn strings_mean_what_another_parser_says(meant in "\\PC{0,12}|[\"\\\\/\n\t\x08😀a]{0,12}") {
+        fn strings_are_read_as_by_another_parser(meant in "\\PC{0,12}|[\"\\\\/\n\t\x08😀a]{0,12}") {
             let string = serde_json::to_string(&meant).unwrap();
             let escaped: String = meant.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
             for string in [string, format!("\"{escaped}\"")] {

@@ -181,7 +181,7 @@ fn an_unfinished_member_leaves_nothing_behind() {
 
 /// Random bytes compressed at any level fit in what `max_len` says.
 #[test]
-fn nothing_is_longer_than_said() {
+fn compressed_bodies_fit_max_len() {
     let mut state = 1u64;
     let noise: Vec<u8> = (0..300_000)
         .map(|_| {

@@ -120,7 +120,7 @@ mod tests {
     /// Series with nothing else go as a whole, with what they count for; all others keep what they have, byte by
     /// byte.
     #[test]
-    fn only_histograms_and_what_is_theirs_go() {
+    fn only_histograms_and_their_metadata_are_removed() {
         for (version, others) in [(Version::V1, 1), (Version::V2, 2)] {
             let Numbers { series, samples, histograms, others: [exemplars, metadata], .. } =
                 Numbers::of(version);

@@ -183,7 +183,7 @@ async fn a_request_with_more_than_one_may_have_is_too_large() {
 
 /// A certificate that expires while its connection is open lets in nothing more, whatever else is asked or not.
 #[test]
-fn an_expired_certificate_lets_nothing_in() {
+fn requests_after_the_certificate_expired_are_refused() {
     let rig = limited(LimiterSettings::default(), false);
     let ask = |valid_until| {
         let certificate = crate::access::Certificate { valid_until, ..Default::default() };

@@ -42,7 +42,7 @@ async fn a_wait_for_a_place_has_an_end() {
 
 /// A wait is paid for: where nothing is left for it, the answer comes at once.
 #[tokio::test]
-async fn a_wait_is_paid_for() {
+async fn a_waiting_request_is_charged() {
     let rig = rig_of(64 << 20, 1, |_, _| GateRules::default());
     let _place = rig.gate.place().unwrap();
     let waiting = rig.gate.paid_wait().unwrap();

@@ -108,7 +108,7 @@ async fn decoded_bytes_count_for_the_tenant() {
 
 /// Where there are no tenants whoever comes waits, as long as a request may.
 #[tokio::test(start_paused = true)]
-async fn without_tenants_nobody_has_a_part() {
+async fn without_tenants_there_are_no_shares() {
     let rig = limited(LimiterSettings::default(), false);
     let _taken = take_all_but(&rig, 0);
     let passage = Permit::default();

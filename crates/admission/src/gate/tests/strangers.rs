@@ -22,7 +22,7 @@ impl Headers for Said {
 }
 
 #[test]
-fn strangers_are_let_in_where_that_is_said_and_belong_to_the_default() {
+fn anonymous_clients_pass_if_configured_and_belong_to_the_default_tenant() {
     let dir = tempfile::tempdir().unwrap();
     let (file, token) = (dir.path().join("credentials"), make(None).unwrap());
     std::fs::write(&file, format!("bearer agents {} tenant=*", token.kept)).unwrap();

@@ -186,7 +186,7 @@ proptest! {
 
     /// Whatever a body is, what comes of it is a request that its own check takes, in the room that there is.
     #[test]
-    fn anything_is_taken(lines in prop::collection::vec("\\{\"(create|index)\":\\{\\}\\}|\\{.{0,20}\\}|[\\[\\]{}\":,a1 ]{0,20}", 0..6), room in 0usize..2000) {
+    fn any_document_becomes_valid_otlp(lines in prop::collection::vec("\\{\"(create|index)\":\\{\\}\\}|\\{.{0,20}\\}|[\\[\\]{}\":,a1 ]{0,20}", 0..6), room in 0usize..2000) {
         let body = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
         let mut space = vec![0; room];
         if let Ok(logs) = to_otlp_logs(body.as_bytes(), 1, &mut space) {
@@ -197,7 +197,7 @@ proptest! {
 
 /// In whatever pieces documents are written, they say the same.
 #[test]
-fn pieces_hold_what_the_whole_holds() {
+fn pieces_hold_the_same_records_as_the_whole() {
     let mut body = String::new();
     for number in 0..300 {
         let service = ["shop", "cart"][number / 7 % 2];

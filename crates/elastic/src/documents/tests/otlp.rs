@@ -183,7 +183,7 @@ proptest! {
 
     /// A log record's document says all that the record says.
     #[test]
-    fn logs_are_said_as_the_model_says_them(request in strategies::logs(), names in spoilt::names(), size in 300usize..3000) {
+    fn log_documents_equal_the_model(request in strategies::logs(), names in spoilt::names(), size in 300usize..3000) {
         let request = names.logs(request);
         let raw = request.encode_to_vec();
         let mut expected = Vec::new();
@@ -204,7 +204,7 @@ proptest! {
 
     /// A span's document says all that the span says but its events, which have their own.
     #[test]
-    fn spans_are_said_as_the_model_says_them(request in strategies::traces(), names in spoilt::names(), size in 300usize..3000) {
+    fn span_documents_equal_the_model(request in strategies::traces(), names in spoilt::names(), size in 300usize..3000) {
         let request = names.traces(request);
         let raw = request.encode_to_vec();
         let mut expected = Vec::new();

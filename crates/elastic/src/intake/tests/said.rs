@@ -22,7 +22,7 @@ fn span(kind: &str, fields: &str) -> Span {
 }
 
 #[test]
-fn kinds_are_inferred_where_they_are_not_said() {
+fn missing_span_kinds_are_inferred() {
     for (kind, fields, expected) in [
         ("transaction", r#","type":"request""#, 2),
         ("transaction", r#","type":"messaging""#, 5),
@@ -46,7 +46,7 @@ fn kinds_are_inferred_where_they_are_not_said() {
 /// The threshold is that of OpenTelemetry's samplers: 56 bits of `1 - rate`, which has 53, without the zeros at their
 /// end.
 #[test]
-fn sample_rates_are_said_to_both_kinds_of_samplers() {
+fn sample_rates_become_both_otlp_forms() {
     let state = |rate: &str| span("span", &format!(r#","type":"t","sample_rate":{rate}"#)).trace_state;
     assert_eq!(state("1"), "es=s:1");
     assert_eq!(state("0"), "es=s:0");
@@ -74,7 +74,7 @@ fn ids_are_bytes_whatever_they_were() {
 
 /// Values out of range saturate; nothing panics.
 #[test]
-fn absurd_numbers_are_said_as_well_as_they_can_be() {
+fn out_of_range_numbers_saturate() {
     let odd = span("span", r#","type":"t","timestamp":-5"#);
     assert_eq!(
         (odd.start_time_unix_nano, odd.end_time_unix_nano),
@@ -86,7 +86,7 @@ fn absurd_numbers_are_said_as_well_as_they_can_be() {
 
 /// Of a field that is given twice the last value counts that says something; each attribute is there once.
 #[test]
-fn the_last_of_a_field_is_said() {
+fn the_last_value_of_a_repeated_field_counts() {
     let twice = concat!(
         r#","type":"a","type":"request","name":"one","name":"two","name":null,"result":"x","own":1,"result":"y""#,
         r#","context":{"user":{"id":"1","id":"2"}}"#

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_server_is_asked_and_strangers_answers_are_passed_over() {
+    fn the_name_server_is_asked_and_foreign_answers_are_ignored() {
         let server = UdpSocket::bind("127.0.0.1:0").unwrap();
         let settings =
             Settings { servers: vec![server.local_addr().unwrap()], domains: vec!["test".into()], dots: 1 };

@@ -38,7 +38,7 @@ fn two_producers_and_eviction_keep_the_books() {
 }
 
 #[test]
-fn a_request_that_fails_while_producers_evict_loses_nothing_unseen() {
+fn events_lost_by_a_failed_request_during_eviction_are_counted() {
     loom::model(|| {
         let ring = ring();
         ring.push(Kind::Span, 0, event(1).as_slice()).unwrap();
@@ -59,7 +59,7 @@ fn a_request_that_fails_while_producers_evict_loses_nothing_unseen() {
 }
 
 #[test]
-fn sealing_and_sending_beside_a_producer_shows_whole_events_only() {
+fn concurrent_sealing_and_sending_shows_whole_events_only() {
     loom::model(|| {
         let ring = ring();
         let other = Arc::clone(&ring);

@@ -98,7 +98,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     #[test]
-    fn only_what_leaves_for_other_machines_goes_through_a_proxy() {
+    fn only_requests_to_other_machines_use_the_proxy() {
         let proxies =
             Matcher::builder().https("http://proxy.example:3128").no("inside.example,10.0.0.0/8").build();
         for (uri, is_proxied) in [

@@ -52,7 +52,7 @@ mod tests {
     /// A response of three rejected items says so in either compression, and in none that is not known; of a bomb
     /// the beginning is read, and of damage nothing.
     #[test]
-    fn a_compressed_response_says_what_a_plain_one_says() {
+    fn compressed_and_plain_responses_mean_the_same() {
         let mut plain = vec![0x0a, 12, 0x08, 3, 0x12, 8];
         plain.extend(b"too old!");
         let mut zstd = vec![0; 1024];

@@ -153,7 +153,7 @@ impl Rig {
 }
 
 #[test]
-fn every_body_is_whole_in_whatever_pieces_it_comes() {
+fn a_body_is_whole_however_it_is_framed() {
     for seed in 0..300 {
         let mut dice = Dice(seed);
         let mut rig = Rig::new();
@@ -215,7 +215,7 @@ fn every_body_is_whole_in_whatever_pieces_it_comes() {
 
 /// A call that gives up leaves the remaining bytes to the others.
 #[test]
-fn a_call_that_ends_early_leaves_what_is_not_its_own() {
+fn a_call_that_ends_early_leaves_the_bytes_of_others() {
     let (mut dice, mut rig) = (Dice(1), Rig::new());
     rig.bodies.add(1, true);
     rig.past.insert(1, 200_000);

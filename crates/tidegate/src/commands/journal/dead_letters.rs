@@ -245,7 +245,7 @@ mod tests {
 
     /// Strips the path of remote write from the given URL, so that the paths of OTLP can be appended.
     #[test]
-    fn letters_go_where_their_protocol_is_served() {
+    fn dead_letters_go_to_the_path_of_their_protocol() {
         let form = |version| RequestFormat { path: "/v1/logs", content_type: "t", encoding: "gzip", version };
         let start = |form: RequestFormat, url: &str| {
             let head = form.head(&url.parse().unwrap(), "", "shop", 7);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_stand_below_who_called() {
+    fn calls_are_listed_below_their_callers() {
         let spans = vec![
             span("c", Some("a"), 900, true),
             span("a", None, 0, false),

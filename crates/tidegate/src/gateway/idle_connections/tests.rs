@@ -159,7 +159,7 @@ fn status(client: &mut Client) -> String {
 }
 
 #[test]
-fn connections_that_do_nothing_keep_nobody_out() {
+fn idle_connections_give_way_to_new_ones() {
     let rig = rig(4);
     // As many as there are places, again and again: silent ones, those that have been served, and halves of heads.
     let mut old = Vec::new();
@@ -178,7 +178,7 @@ fn connections_that_do_nothing_keep_nobody_out() {
 
 /// Also when they all come at once, and most have not begun to wait when the next is accepted.
 #[test]
-fn many_that_come_at_once_keep_nobody_out() {
+fn many_simultaneous_connections_give_way_to_new_ones() {
     let rig = rig(4);
     // Fewer in all than may wait at a time.
     for _ in 0..5 {
@@ -188,7 +188,7 @@ fn many_that_come_at_once_keep_nobody_out() {
 }
 
 #[test]
-fn the_oldest_of_the_idle_goes_first_and_who_is_served_stays() {
+fn the_oldest_idle_connection_is_closed_first() {
     let rig = rig(3);
     let mut served = rig.connect();
     served.write_all(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();

@@ -11,7 +11,7 @@ fn settings_in(group: &str) -> Vec<String> {
 
 /// A sink's part of a mixed record is bounded like a whole record; a sink that accepts none of it sets no bound.
 #[test]
-fn mixed_records_are_bounded_by_who_takes_any_of_them() {
+fn mixed_records_are_bounded_by_every_accepting_sink() {
     use tidegate_journal::{Protocol, Signal};
     let planned = |signals: &str| {
         let text = format!(

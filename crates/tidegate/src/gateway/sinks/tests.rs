@@ -70,7 +70,7 @@ fn a_sink_that_does_not_stop_in_time_has_a_successor_when_it_has() {
 
 /// A sink without a predecessor that cannot start is a failure of the change, not of later.
 #[test]
-fn a_sink_that_cannot_start_is_said_at_once() {
+fn a_sink_that_cannot_start_fails_the_change() {
     let dir = tempfile::tempdir().unwrap();
     let (config, _planned, attach, journal) = attached(dir.path());
     let _other = journal.follow(NAME, StartAt::Oldest, WhenFull::Block).unwrap();

@@ -63,12 +63,12 @@ fn refuse(seen: &mut GatewaySnapshot, count: u64) {
 }
 
 #[test]
-fn a_gateway_that_is_well_says_nothing() {
+fn a_healthy_gateway_logs_nothing() {
     assert_eq!(Watched::new().during(1000, |_, _| {}), []);
 }
 
 #[test]
-fn refusals_are_told_at_once_then_every_five_minutes_and_when_they_are_over() {
+fn refusals_are_logged_at_once_every_five_minutes_and_at_their_end() {
     let mut watched = Watched::new();
     assert_eq!(watched.during(5, |_, _| {}), []);
     let full = |_: u64, seen: &mut GatewaySnapshot| {
@@ -107,7 +107,7 @@ fn refusals_now_and_then_are_one_state() {
 }
 
 #[test]
-fn a_state_is_told_when_it_lasts() {
+fn a_lasting_state_is_logged() {
     let mut watched = Watched::new();
     // Draining every other second is not worth a line.
     let flicker = |second: u64, seen: &mut GatewaySnapshot| {
@@ -122,7 +122,7 @@ fn a_state_is_told_when_it_lasts() {
 }
 
 #[test]
-fn a_sink_that_fails_and_works_again_is_told_with_what_it_failed_with() {
+fn a_recovered_sink_is_logged_with_its_error() {
     let mut watched = Watched::new();
     let fails = |_: u64, seen: &mut GatewaySnapshot| {
         let sink = &mut seen.sinks[0];

@@ -63,7 +63,7 @@ fn times_are_calendar_times() {
 
 /// Hexadecimal and base 64 are those of everybody.
 #[test]
-fn bytes_are_written_as_everybody_does() {
+fn hex_and_base64_equal_those_of_other_encoders() {
     assert_eq!(
         written(|out| hex(&(0..20).collect::<Vec<_>>(), out)),
         "000102030405060708090a0b0c0d0e0f10111213"

@@ -146,7 +146,7 @@ pub(crate) fn nested(depth: usize, inner: &[u8], is_map: impl Fn(usize) -> bool)
 
 /// Nothing calls itself for each level, so a small stack is enough, and what is wrong is found at any depth.
 #[test]
-fn values_nest_as_deep_as_is_said_and_no_deeper() {
+fn values_nest_up_to_the_documented_depth() {
     let check_all = || {
         let kinds: [fn(usize) -> bool; 3] = [|_| false, |_| true, |level| level % 2 == 0];
         for is_map in kinds {

@@ -145,7 +145,7 @@ proptest! {
 
     /// The skipped part and its rest together are the whole, wherever the split is.
     #[test]
-    fn items_can_be_passed_over(request in strategies::metrics(), passed in 0u64..40, max_bytes in 0usize..2000) {
+    fn skipping_items_leaves_the_rest(request in strategies::metrics(), passed in 0u64..40, max_bytes in 0usize..2000) {
         let raw = request.encode_to_vec();
         let mut rest = split(Signal::Metrics, &raw, max_bytes);
         rest.skip_items(passed);

@@ -214,7 +214,7 @@ fn v2_rules() {
 
 /// A body of one version under the name of the other would look empty; it is refused instead.
 #[test]
-fn the_other_version_is_not_taken_for_nothing() {
+fn a_body_of_the_other_version_is_refused() {
     assert_eq!(
         refusal(Version::V2, &v1(vec![series(&[("__name__", "up")])])),
         "this looks like prometheus.WriteRequest, but the Content-Type announces \

@@ -63,7 +63,7 @@ fn attributes(record: &LogRecord) -> Value {
 }
 
 #[test]
-fn known_members_say_what_they_mean() {
+fn known_members_become_record_fields() {
     let body = r#"
 {"@timestamp":"2024-02-29T12:34:56.789Z","level":"WARN","msg":"disk \"full\" \u00e9","disk":{"free":0,"of":[1,2.5,true,null]}}
 
@@ -189,7 +189,7 @@ fn value() -> impl Strategy<Value = Value> {
 proptest! {
     /// A value comes out as it went in, in a body and in attributes alike.
     #[test]
-    fn values_are_what_serde_json_reads(values in prop::collection::vec(value(), 1..4)) {
+    fn values_equal_those_of_serde_json(values in prop::collection::vec(value(), 1..4)) {
         let lines: String = values.iter().map(|value| format!("{{\"x\":{value},\"msg\":{value}}}\n")).collect();
         for layout in [Layout::Lines, Layout::Objects] {
             for (record, value) in records(layout, &lines).iter().zip(&values) {

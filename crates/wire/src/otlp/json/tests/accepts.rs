@@ -71,7 +71,7 @@ fn body_of(value: &str) -> Option<Value> {
 
 /// Every form of a value that the rules allow means what it says.
 #[test]
-fn values_mean_what_they_say() {
+fn every_form_of_a_value_is_read() {
     let int = |value: i64| Some(Value::IntValue(value));
     let text = |value: &str| Some(Value::StringValue(value.to_owned()));
     let bytes = |value: &[u8]| Some(Value::BytesValue(value.to_vec()));

@@ -346,7 +346,7 @@ fn reads_back<T: prost::Message + Default + PartialEq>(signal: Signal, raw: &[u8
 
 /// No item grows by more than [`GROWTH`] and what its own fields are called.
 #[test]
-fn an_item_grows_by_no_more_than_is_said() {
+fn an_item_grows_within_the_documented_factor() {
     let times = |part: &[u8]| part.repeat(4000);
     let nested = (0..30).fold(vec![], |inner: Vec<u8>, _| field(5, &field(1, &inner)));
     let maps = (0..15).fold(vec![], |inner: Vec<u8>, _| field(6, &field(1, &field(2, &inner))));

@@ -277,7 +277,7 @@ fn the_table_has_an_end() {
 
 /// The same series of two owners are two, and each goes on where it was.
 #[test]
-fn owners_are_added_up_apart() {
+fn owners_have_separate_sums() {
     let mut deltas = Deltas::new(4);
     let mut add = |owner: &[u8], time: u64, delta: u64| {
         deltas.turn_to(owner);
@@ -291,7 +291,7 @@ fn owners_are_added_up_apart() {
 
 /// Deltas that cannot be a counter's growth are refused, and change nothing.
 #[test]
-fn deltas_that_are_none_are_invalid() {
+fn invalid_deltas_are_refused() {
     let mut deltas = Deltas::new(4);
     for value in [-1.0, f64::NAN, f64::INFINITY] {
         let point =
@@ -322,7 +322,7 @@ fn small_deltas_add_up() {
 
 /// The declared memory is allocated once: a full table, refusals, undoing and forgetting allocate nothing more.
 #[test]
-fn the_table_takes_what_it_says() {
+fn the_table_stays_within_its_declared_memory() {
     for series in [1, 100, 10_000] {
         let mut table = None;
         let taken = allocation_counter::measure(|| table = Some(Deltas::new(series)));

@@ -643,7 +643,7 @@ proptest! {
 
     /// Both versions say what the model says, and count what it leaves out.
     #[test]
-    fn translations_say_what_the_model_says(
+    fn translations_equal_the_model(
         request in strategies::metrics(),
         promote in proptest::sample::subsequence(vec!["a".to_owned(), "b".into(), "service.version".into()], 0..3),
     ) {

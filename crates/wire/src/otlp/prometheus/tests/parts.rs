@@ -21,7 +21,7 @@ proptest! {
     /// The parts of a request say together what the whole says, in the same order, and no resource has
     /// more than one `target_info`, which is not older than any of its points.
     #[test]
-    fn parts_say_together_what_the_whole_says(request in strategies::metrics(), most in 1u64..5) {
+    fn the_parts_equal_the_whole(request in strategies::metrics(), most in 1u64..5) {
         let raw = request.encode_to_vec();
         let settings = Settings::default();
         let room = ScratchCapacity { symbols: 10_000, symbol_bytes: 1 << 20, ..ScratchCapacity::default() };

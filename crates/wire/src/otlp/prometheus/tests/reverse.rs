@@ -169,7 +169,7 @@ proptest! {
 
     /// The output is valid OTLP, every sample in it equals the model's, and every point is counted.
     #[test]
-    fn remote_write_says_the_same_as_otlp((version, raw) in strategies::encoded()) {
+    fn remote_write_becomes_equal_otlp((version, raw) in strategies::encoded()) {
         let (done, body) = reversed(version, &raw);
         let counts = check(Signal::Metrics, &body).unwrap();
         prop_assert_eq!(counts.items, done.points);
@@ -196,7 +196,7 @@ proptest! {
 
     /// In whatever pieces it is written, and from wherever it goes on, it says the same.
     #[test]
-    fn pieces_say_what_the_whole_says((version, raw) in strategies::encoded(), most in 0usize..600) {
+    fn the_pieces_equal_the_whole((version, raw) in strategies::encoded(), most in 0usize..600) {
         let (whole, body) = reversed(version, &raw);
         let mut symbols = Symbols::new();
         let request = view(version, &raw, &mut symbols).unwrap();
@@ -397,7 +397,7 @@ fn a_point_is_at_most_twelve_times_its_series() {
 /// Each point says the labels of its series, and looking for them is no walk over all samples: with that, this would
 /// take minutes.
 #[test]
-fn a_series_of_many_samples_is_said_in_one_walk() {
+fn a_series_of_many_samples_is_translated_in_one_walk() {
     const SAMPLES: u64 = 200_000;
     let mut series = Vec::new();
     for (name, value) in [("__name__", "up"), ("job", "node")] {

@@ -84,7 +84,7 @@ fn names_that_become_one_are_joined_in_the_order_of_their_keys() {
 }
 
 #[test]
-fn own_labels_come_before_attributes_and_those_before_promoted_ones() {
+fn labels_win_over_attributes_and_attributes_over_promoted_ones() {
     let point = NumberDataPoint {
         attributes: vec![attribute("job", "x"), attribute("__name__", "y"), attribute("region", "z")],
         value: Some(Of::AsInt(1)),
@@ -226,7 +226,7 @@ fn numbers_that_are_none_have_names() {
 
 /// Many entries, or deep ones, cost what is declared and no more.
 #[test]
-fn a_map_without_end_has_no_room() {
+fn huge_maps_stay_within_the_scratch_space() {
     use opentelemetry_proto::tonic::common::v1::KeyValueList;
     use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
     let map = |count: usize| {
