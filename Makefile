@@ -96,7 +96,7 @@ install-sender-c:
 	DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" crates/sender-c/install $(TARGET)/release
 
 docs:
-	UPDATE_DOCS=1 cargo test -p tidegate-config --test docs
+	UPDATE_DOCS=1 cargo test -p tidegate-config --test documents
 
 setup:
 	@scripts/setup build

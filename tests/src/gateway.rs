@@ -20,6 +20,8 @@ pub struct Gateway {
     cgroup: Option<Cgroup>,
     /// How many files it may have open.
     files: Option<u32>,
+    /// Its environment besides that of the test.
+    environment: Vec<(String, String)>,
     folder: TempDir,
     http: SocketAddr,
     grpc: SocketAddr,
@@ -34,7 +36,16 @@ impl Gateway {
     pub fn new(settings: Value) -> Gateway {
         let folder = tempfile::Builder::new().prefix("tidegate-test-").tempdir().unwrap();
         let (http, grpc, admin) = (free_address(), free_address(), free_address());
-        let gateway = Gateway { process: None, cgroup: None, files: None, folder, http, grpc, admin };
+        let gateway = Gateway {
+            process: None,
+            cgroup: None,
+            files: None,
+            environment: vec![],
+            folder,
+            http,
+            grpc,
+            admin,
+        };
         gateway.configure(settings);
         gateway
     }
@@ -83,6 +94,11 @@ impl Gateway {
         self.files = Some(files);
     }
 
+    /// From now on it is started with this environment variable.
+    pub fn set_variable(&mut self, name: &str, value: &str) {
+        self.environment.push((name.to_owned(), value.to_owned()));
+    }
+
     /// The cgroup in which it runs.
     pub fn cgroup(&self) -> Option<&Cgroup> {
         self.cgroup.as_ref()
@@ -112,6 +128,7 @@ impl Gateway {
             None => self.unconfined(),
         };
         command.arg("run").arg("--config").arg(self.config()).current_dir(self.folder());
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         self.process = Some(Program::start("tidegate", command, self.folder()));
     }
 

@@ -10,13 +10,14 @@ use crate::tls::{Stamps, Tls, TlsError};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
+use hyper::header::PROXY_AUTHORIZATION;
 use hyper::rt::Executor;
-use hyper::{Request, Response, Uri};
+use hyper::{Request, Response, StatusCode, Uri};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioTimer;
+use proxy::{ForwardProxy, ProxyConnector, ProxyRules};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -109,7 +110,7 @@ pub(crate) struct TimedOut(pub(crate) Duration);
 /// How connections are made.
 struct Dialer {
     uri: Uri,
-    proxies: Matcher,
+    proxies: ProxyRules,
     connector: Connector,
     version: Version,
     max_idle: usize,
@@ -119,21 +120,23 @@ struct Dialer {
 
 #[derive(Clone)]
 enum Connector {
-    Plain(HttpConnector),
-    Tls(HttpsConnector<proxy::ProxyConnector>),
+    Plain(ProxyConnector),
+    Tls(HttpsConnector<ProxyConnector>),
 }
 
 /// Connections to an endpoint, made as they are needed. Dropping them ends them, and what they hold is given back.
 pub(crate) struct Connections {
     client: HttpClient,
+    /// The proxy that forwards the requests, if there is one.
+    forward_proxy: Option<ForwardProxy>,
     tasks: ConnectionTasks,
     /// One could not be made.
     failed: AtomicBool,
 }
 
 enum HttpClient {
-    Plain(legacy::Client<HttpConnector, Full<Bytes>>),
-    Tls(legacy::Client<HttpsConnector<proxy::ProxyConnector>, Full<Bytes>>),
+    Plain(legacy::Client<ProxyConnector, Full<Bytes>>),
+    Tls(legacy::Client<HttpsConnector<ProxyConnector>, Full<Bytes>>),
 }
 
 impl Client {
@@ -142,11 +145,15 @@ impl Client {
     /// # Errors
     /// When the address or the TLS settings cannot be used.
     pub(crate) fn new(uri: &Uri, settings: ClientSettings<'_>) -> Result<Client, EndpointError> {
-        Client::through(uri, settings, Matcher::from_env())
+        Client::through(uri, settings, ProxyRules::of_process())
     }
 
     /// The same through these proxies.
-    fn through(uri: &Uri, settings: ClientSettings<'_>, proxies: Matcher) -> Result<Client, EndpointError> {
+    fn through(
+        uri: &Uri,
+        settings: ClientSettings<'_>,
+        proxies: ProxyRules,
+    ) -> Result<Client, EndpointError> {
         let secure = match uri.scheme_str() {
             Some("https") => true,
             Some("http") => false,
@@ -260,10 +267,10 @@ impl Dialer {
         uri: &Uri,
         secure: bool,
         settings: ClientSettings<'_>,
-        proxies: Matcher,
+        proxies: ProxyRules,
     ) -> Result<Dialer, TlsError> {
         let ClientSettings { tls, version, max_in_flight, buffer, timeout } = settings;
-        let connector = Connector::Plain(tcp(timeout));
+        let connector = Connector::Plain(ProxyConnector::Direct(tcp(timeout)));
         let uri = uri.clone();
         let mut dialer =
             Dialer { uri, proxies, connector, version, max_idle: max_in_flight, buffer, timeout };
@@ -273,16 +280,15 @@ impl Dialer {
 
     /// The connector for these TLS settings.
     fn connector_with(&self, tls: &Tls, secure: bool) -> Result<Connector, TlsError> {
-        let tcp = tcp(self.timeout);
+        let path = ProxyConnector::to(&self.uri, &self.proxies, self.version, tcp(self.timeout));
         if !secure {
-            return Ok(Connector::Plain(tcp));
+            return Ok(Connector::Plain(path));
         }
         let builder = HttpsConnectorBuilder::new().with_tls_config(tls.config()?).https_only();
         let builder = match tls.name()? {
             Some(name) => builder.with_server_name_resolver(FixedServerNameResolver::new(name)),
             None => builder,
         };
-        let path = proxy::ProxyConnector::to(&self.uri, &self.proxies, tcp);
         Ok(Connector::Tls(match self.version {
             Version::Http2 => builder.enable_http2().wrap_connector(path),
             Version::Http1 => builder.enable_http1().wrap_connector(path),
@@ -303,11 +309,13 @@ impl Dialer {
             .http2_initial_connection_window_size(H2_WINDOW)
             .http2_max_header_list_size(MAX_HEADER_LIST)
             .http2_max_send_buf_size(H2_SEND_BUFFER);
-        let client = match &self.connector {
-            Connector::Plain(connector) => HttpClient::Plain(builder.build(connector.clone())),
-            Connector::Tls(connector) => HttpClient::Tls(builder.build(connector.clone())),
+        let (client, forward_proxy) = match &self.connector {
+            Connector::Plain(connector) => {
+                (HttpClient::Plain(builder.build(connector.clone())), connector.forward_proxy().cloned())
+            }
+            Connector::Tls(connector) => (HttpClient::Tls(builder.build(connector.clone())), None),
         };
-        Connections { client, tasks, failed: AtomicBool::new(false) }
+        Connections { client, forward_proxy, tasks, failed: AtomicBool::new(false) }
     }
 }
 
@@ -328,16 +336,54 @@ impl Connections {
     /// When there is no connection, or it breaks.
     pub(crate) async fn request(
         &self,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, legacy::Error> {
-        let outcome = match &self.client {
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, RequestError> {
+        if let Some(credentials) = self.forward_proxy.as_ref().and_then(|proxy| proxy.credentials.as_ref()) {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, credentials.clone());
+        }
+        let response = match &self.client {
             HttpClient::Plain(client) => client.request(request).await,
             HttpClient::Tls(client) => client.request(request).await,
         };
-        if outcome.as_ref().is_err_and(legacy::Error::is_connect) {
+        let outcome = match response {
+            Ok(response) if self.forward_proxy.is_some() && is_of_the_proxy(response.status()) => {
+                Err(RequestError::ProxyCredentials)
+            }
+            Ok(response) => Ok(response),
+            Err(error) => Err(RequestError::Connection(error)),
+        };
+        if outcome.as_ref().is_err_and(RequestError::is_connect) {
             self.failed.store(true, Relaxed);
         }
         outcome
+    }
+}
+
+/// Whether a status comes from the proxy itself: the endpoint has not seen the request.
+fn is_of_the_proxy(status: StatusCode) -> bool {
+    status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+}
+
+/// There is no response to a request.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RequestError {
+    /// There is no connection, or it broke.
+    #[error(transparent)]
+    Connection(#[from] legacy::Error),
+    /// The proxy takes no request with these credentials.
+    #[error(
+        "the proxy answered 407 Proxy Authentication Required; write its URL in the environment as http://user:password@host:port"
+    )]
+    ProxyCredentials,
+}
+
+impl RequestError {
+    /// Whether no connection to the endpoint could be made, so that it has seen nothing of the request.
+    pub(crate) fn is_connect(&self) -> bool {
+        match self {
+            RequestError::Connection(error) => error.is_connect(),
+            RequestError::ProxyCredentials => true,
+        }
     }
 }
 

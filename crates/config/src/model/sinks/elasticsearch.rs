@@ -10,8 +10,8 @@ settings! {
     /// Elasticsearch or OpenSearch.
     pub struct ElasticsearchSink {
         /// The nodes: one, or several of the same cluster. Requests rotate between them; a failing node is left out
-        /// until it answers again. A URL may have a path before `/_bulk`. An `https` node on another machine is
-        /// reached through the proxy in the environment variable `HTTPS_PROXY`, unless `NO_PROXY` names the node.
+        /// until it answers again. A URL may have a path before `/_bulk`. A node on another machine is reached
+        /// through the proxy in the environment variable `http_proxy` or `https_proxy`, unless `no_proxy` names the node.
         endpoints: Vec<Url>,
         /// The product that the nodes run.
         product: Product = Product::Elasticsearch,

@@ -11,8 +11,8 @@ settings! {
     pub struct HttpSink {
         /// The URLs: one, or several equivalent ones. Requests rotate between them; a failing endpoint is left out until it
         /// answers again. With `format: otlp_json`, `/v1/traces`, `/v1/metrics` or `/v1/logs` is appended to the path unless
-        /// it ends so. An `https` endpoint on another machine is reached through the proxy in the environment variable
-        /// `HTTPS_PROXY`, unless `NO_PROXY` names the endpoint.
+        /// it ends so. An endpoint on another machine is reached through the proxy in the environment variable `http_proxy`
+        /// or `https_proxy`, unless `no_proxy` names the endpoint.
         endpoints: Vec<Url>,
         /// Format of the request body. A request contains items of one signal only.
         format: HttpFormat = HttpFormat::Ndjson,

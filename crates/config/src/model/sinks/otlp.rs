@@ -11,9 +11,9 @@ settings! {
     /// A receiver of OTLP.
     pub struct OtlpSink {
         /// The receivers: one, or several equivalent ones. Requests rotate between them; a failing endpoint is left
-        /// out until it answers again. For HTTP, a URL may have a path before `/v1/traces`. An `https` endpoint on
-        /// another machine is reached through the proxy in the environment variable `HTTPS_PROXY`, unless `NO_PROXY`
-        /// names the endpoint.
+        /// out until it answers again. For HTTP, a URL may have a path before `/v1/traces`. An endpoint on another
+        /// machine is reached through the proxy in the environment variable `http_proxy` or `https_proxy`, unless
+        /// `no_proxy` names the endpoint.
         endpoints: Vec<Url>,
         /// Transport protocol.
         protocol: OtlpTransport = OtlpTransport::Grpc,

@@ -10,8 +10,8 @@ settings! {
     /// A receiver of Prometheus remote write.
     pub struct RemoteWriteSink {
         /// The receivers' URLs, with paths: one, or several equivalent ones. Requests rotate between them; a failing
-        /// endpoint is left out for a while. An `https` endpoint on another machine is reached through the proxy in
-        /// the environment variable `HTTPS_PROXY`, unless `NO_PROXY` names the endpoint.
+        /// endpoint is left out for a while. An endpoint on another machine is reached through the proxy in the
+        /// environment variable `http_proxy` or `https_proxy`, unless `no_proxy` names the endpoint.
         endpoints: Option<Vec<Url>> = None,
         /// Short for `endpoints` with one URL.
         url: Option<Url> = None,

@@ -1,74 +1,101 @@
-//! Connections to `https` endpoints through a proxy, where the environment names one (`HTTPS_PROXY`, `ALL_PROXY`,
-//! `NO_PROXY`, in capitals or not).
+//! Connections through the proxy that the environment names for an endpoint, as curl and Go programs make them.
 //!
-//! The proxy gets a `CONNECT` and carries TLS that it cannot read. Endpoints on this machine are reached directly, as in
-//! other programs; so are `http` ones, whose requests a proxy would read.
+//! The proxy gets requests of HTTP/1.1 to an `http` endpoint itself, with the whole URL ("absolute form"). For everything else
+//! (TLS, and gRPC without it) it is asked for a tunnel with `CONNECT`. Endpoints on this machine are reached directly.
 
+mod environment;
+
+use super::Version;
+pub(super) use environment::ProxyRules;
 use hyper::Uri;
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper::header::HeaderValue;
+use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::proxy::Tunnel;
-use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use std::error::Error;
-use std::net::IpAddr;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-/// Makes connections, directly or through a proxy.
+/// Makes connections to an endpoint, directly or through a proxy.
 #[derive(Clone)]
 pub(super) enum ProxyConnector {
     Direct(HttpConnector),
-    Proxy(Box<Tunnel<HttpConnector>>),
+    /// To the proxy, which forwards the requests.
+    Forward(HttpConnector, Box<ForwardProxy>),
+    /// To the endpoint, through the proxy.
+    Tunnel(Box<Tunnel<HttpConnector>>),
+}
+
+/// A proxy that forwards requests.
+#[derive(Clone)]
+pub(super) struct ForwardProxy {
+    uri: Uri,
+    /// What each request has as `Proxy-Authorization`.
+    pub(super) credentials: Option<HeaderValue>,
+}
+
+/// A connection.
+pub(super) struct ProxyStream {
+    stream: TokioIo<TcpStream>,
+    /// Whether a proxy reads the requests.
+    is_forwarded: bool,
 }
 
 impl ProxyConnector {
-    /// The path to the `https` endpoint at `uri`.
-    pub(super) fn to(uri: &Uri, proxies: &Matcher, tcp: HttpConnector) -> ProxyConnector {
-        let Some(proxy) = proxy_for(uri, proxies) else { return ProxyConnector::Direct(tcp) };
-        if !is_supported(&proxy) {
-            // Without its credentials, which are in its URL.
-            let (proxy, endpoint) = (proxy.uri().scheme_str(), uri.host());
+    /// The path to the endpoint at `uri`, whose requests have this version.
+    pub(super) fn to(
+        uri: &Uri,
+        proxies: &ProxyRules,
+        version: Version,
+        tcp: HttpConnector,
+    ) -> ProxyConnector {
+        let Some(proxy) = proxies.proxy_for(uri) else { return ProxyConnector::Direct(tcp) };
+        let (variable, endpoint) = (proxy.variable, uri.host());
+        let Some(intercept) = proxy.intercept else {
+            // Its URL may have a password.
             tracing::warn!(
-                proxy,
+                variable,
                 endpoint,
-                "the environment names a proxy that is none of HTTP; this endpoint is reached directly"
+                "the environment names a proxy that is not of the form http://host:port; this endpoint is reached directly"
             );
             return ProxyConnector::Direct(tcp);
+        };
+        tracing::info!(variable, endpoint, "this endpoint is reached through the proxy of the environment");
+        let (uri_of_proxy, credentials) = (intercept.uri().clone(), intercept.basic_auth().cloned());
+        if uri.scheme_str() == Some("http") && version == Version::Http1 {
+            return ProxyConnector::Forward(tcp, Box::new(ForwardProxy { uri: uri_of_proxy, credentials }));
         }
-        let tunnel = Tunnel::new(proxy.uri().clone(), tcp);
-        ProxyConnector::Proxy(Box::new(match proxy.basic_auth() {
-            Some(credentials) => tunnel.with_auth(credentials.clone()),
+        let tunnel = Tunnel::new(uri_of_proxy, tcp);
+        ProxyConnector::Tunnel(Box::new(match credentials {
+            Some(credentials) => tunnel.with_auth(credentials),
             None => tunnel,
         }))
     }
-}
 
-/// The proxy for this endpoint, if there is one.
-fn proxy_for(uri: &Uri, proxies: &Matcher) -> Option<Intercept> {
-    let host = uri.host()?.trim_matches(['[', ']']);
-    let is_local = host.eq_ignore_ascii_case("localhost")
-        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    // Requests in the clear would be read by it.
-    let is_secret = uri.scheme_str() == Some("https");
-    proxies.intercept(uri).filter(|_| is_secret && !is_local)
-}
-
-/// Whether a proxy speaks plain HTTP: not SOCKS, nor HTTP over TLS.
-fn is_supported(proxy: &Intercept) -> bool {
-    proxy.uri().scheme_str() == Some("http")
+    /// The proxy that forwards the requests, if there is one.
+    pub(super) fn forward_proxy(&self) -> Option<&ForwardProxy> {
+        match self {
+            ProxyConnector::Forward(_, proxy) => Some(proxy),
+            ProxyConnector::Direct(_) | ProxyConnector::Tunnel(_) => None,
+        }
+    }
 }
 
 impl Service<Uri> for ProxyConnector {
-    type Response = TokioIo<TcpStream>;
+    type Response = ProxyStream;
     type Error = Box<dyn Error + Send + Sync>;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         match self {
-            ProxyConnector::Direct(tcp) => tcp.poll_ready(context).map_err(Into::into),
-            ProxyConnector::Proxy(tunnel) => tunnel.poll_ready(context).map_err(Into::into),
+            ProxyConnector::Direct(tcp) | ProxyConnector::Forward(tcp, _) => {
+                tcp.poll_ready(context).map_err(Into::into)
+            }
+            ProxyConnector::Tunnel(tunnel) => tunnel.poll_ready(context).map_err(Into::into),
         }
     }
 
@@ -76,92 +103,74 @@ impl Service<Uri> for ProxyConnector {
         match self {
             ProxyConnector::Direct(tcp) => {
                 let connecting = tcp.call(target);
-                Box::pin(async move { connecting.await.map_err(Into::into) })
+                Box::pin(async move { Ok(ProxyStream { stream: connecting.await?, is_forwarded: false }) })
             }
-            ProxyConnector::Proxy(tunnel) => {
-                let connecting = tunnel.call(target);
-                Box::pin(async move { connecting.await.map_err(Into::into) })
+            ProxyConnector::Forward(tcp, proxy) => {
+                let connecting = tcp.call(proxy.uri.clone());
+                Box::pin(async move { Ok(ProxyStream { stream: connecting.await?, is_forwarded: true }) })
+            }
+            ProxyConnector::Tunnel(tunnel) => {
+                let connecting = tunnel.call(with_port(target));
+                Box::pin(async move { Ok(ProxyStream { stream: connecting.await?, is_forwarded: false }) })
             }
         }
+    }
+}
+
+/// The same endpoint with its port: a tunnel takes 443 for what is missing.
+fn with_port(uri: Uri) -> Uri {
+    let (None, Some("http"), Some(host)) = (uri.port(), uri.scheme_str(), uri.host()) else { return uri };
+    let authority = format!("{host}:80").parse();
+    let mut parts = uri.clone().into_parts();
+    parts.authority = authority.ok();
+    Uri::from_parts(parts).unwrap_or(uri)
+}
+
+impl Connection for ProxyStream {
+    fn connected(&self) -> Connected {
+        self.stream.connected().proxy(self.is_forwarded)
+    }
+}
+
+impl Read for ProxyStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl Write for ProxyStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::{Client, ClientSettings, Version};
-    use super::*;
-    use crate::tls::Tls;
-    use bytes::Bytes;
-    use http_body_util::Full;
-    use std::time::Duration;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
-
-    #[test]
-    fn only_requests_to_other_machines_use_the_proxy() {
-        let proxies =
-            Matcher::builder().https("http://proxy.example:3128").no("inside.example,10.0.0.0/8").build();
-        for (uri, is_proxied) in [
-            ("https://api.example/v1", true),
-            ("https://8.8.8.8:4318", true),
-            ("https://inside.example", false),
-            ("https://es.inside.example:9200", false),
-            ("https://10.1.2.3", false),
-            ("https://localhost:4317", false),
-            ("https://127.0.0.1:4317", false),
-            ("https://[::1]:4317", false),
-            ("http://api.example", false),
-        ] {
-            assert_eq!(proxy_for(&uri.parse().unwrap(), &proxies).is_some(), is_proxied, "{uri}");
-        }
-        let none = Matcher::builder().build();
-        assert!(proxy_for(&"https://api.example".parse().unwrap(), &none).is_none());
-        for (proxy, supported) in [
-            ("http://proxy.example:3128", true),
-            ("https://proxy.example:3129", false),
-            ("socks5://proxy.example:1080", false),
-        ] {
-            let proxies = Matcher::builder().https(proxy).build();
-            let proxy = proxy_for(&"https://api.example".parse().unwrap(), &proxies).unwrap();
-            assert_eq!(is_supported(&proxy), supported, "{:?}", proxy.uri());
-        }
-    }
-
-    /// The proxy learns the host and its own credentials, and nothing of the request.
-    #[tokio::test]
-    async fn a_proxy_is_asked_for_a_tunnel() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let proxy = format!("http://user:hunter2@{}", listener.local_addr().unwrap());
-        let proxies = Matcher::builder().https(proxy).build();
-        let uri: Uri = "https://api.example/v1/logs?key=secret".parse().unwrap();
-        let settings = ClientSettings {
-            tls: &Tls::default(),
-            version: Version::Http1,
-            max_in_flight: 1,
-            buffer: 16 << 10,
-            timeout: Duration::from_secs(20),
-        };
-        let client = Client::through(&uri, settings, proxies).unwrap();
-        let asked = async {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let mut head = Vec::new();
-            while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-                assert!(stream.read_buf(&mut head).await.unwrap() > 0);
-            }
-            stream.write_all(b"HTTP/1.1 403 Forbidden\r\n\r\n").await.unwrap();
-            String::from_utf8(head).unwrap()
-        };
-        let mut request = hyper::Request::new(Full::new(Bytes::from_static(b"body")));
-        *request.uri_mut() = uri.clone();
-        let exchange =
-            client.exchange(|connections| async move { connections.request(request).await.is_err() });
-        let (failed, head) = tokio::join!(exchange, asked);
-        assert!(failed.unwrap(), "the proxy has refused");
-        assert!(head.starts_with("CONNECT api.example:443 HTTP/1.1\r\n"), "{head}");
-        assert!(
-            head.to_ascii_lowercase().contains("proxy-authorization: basic dxnlcjpodw50zxiy\r\n"),
-            "{head}"
-        );
-        assert!(!head.contains("secret"), "{head}");
-    }
-}
+mod tests;
