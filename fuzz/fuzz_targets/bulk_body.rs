@@ -4,14 +4,14 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use tidegate_wire::bulk::{Item, Split, items, text};
+use tidegate_wire::bulk::{Item, Split, items, unescape};
 use tidegate_wire::output::SliceOutput;
 
 fuzz_target!(|body: &[u8]| {
     let Ok(all) = items(body).collect::<Result<Vec<Item<'_>>, _>>() else { return };
     for item in &all {
         if let Some(index) = item.action.index
-            && let Some(meant) = text(index, &mut [0; 512])
+            && let Some(meant) = unescape(index, &mut [0; 512])
         {
             assert_eq!(serde_json::from_slice::<String>(index).unwrap().as_bytes(), meant);
         }

@@ -5,7 +5,7 @@
 use std::io::Read;
 
 use libfuzzer_sys::fuzz_target;
-use tidegate_wire::coding::{Decode, Wants};
+use tidegate_wire::coding::{Decode, Needs};
 use tidegate_wire::gzip::{Decoder, Encoder};
 
 /// More than this is left out: it costs time and says nothing new.
@@ -41,8 +41,8 @@ fn decode(body: &[u8], input: usize, output: usize) -> Option<Vec<u8>> {
         if raw.len() >= LARGEST {
             return None;
         }
-        if at == body.len() && !matches!(progress.wants, Wants::Output(_)) {
-            return (progress.wants == Wants::Nothing).then_some(raw);
+        if at == body.len() && !matches!(progress.needs, Needs::Output(_)) {
+            return (progress.needs == Needs::Nothing).then_some(raw);
         }
     }
 }

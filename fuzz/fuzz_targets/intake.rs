@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 use tidegate_elastic::intake::to_otlp;
-use tidegate_wire::intake::{Counts, LONGEST_LINE, check, events, keep, lines};
+use tidegate_wire::intake::{Counts, LONGEST_LINE, check, events, lines, retain_valid};
 use tidegate_wire::otlp::{self, Signal};
 
 fuzz_target!(|body: &[u8]| {
@@ -15,7 +15,7 @@ fuzz_target!(|body: &[u8]| {
         assert!(serde_json::from_slice::<Box<RawValue>>(line).is_ok(), "line at {range:?}");
     }
     let mut kept = body.to_vec();
-    let len = keep(&mut kept, LONGEST_LINE);
+    let len = retain_valid(&mut kept, LONGEST_LINE);
     kept.truncate(len);
     let again = check(&kept, LONGEST_LINE, |range, error| panic!("{range:?}: {error}"));
     assert_eq!(again.ok(), Some(Counts { refused: 0, ..counts }));

@@ -24,8 +24,8 @@ fuzz_target!(|raw: &[u8]| {
     let Ok(counts) = otlp::check(Signal::Metrics, raw) else {
         let _ = to_v1(raw, &settings, &mut scratch, &mut SliceOutput::new(&mut space));
         let mut raw = raw.to_vec();
-        if let Ok(sifted) = otlp::sift(Signal::Metrics, &mut raw) {
-            assert_eq!(otlp::check(Signal::Metrics, &raw[..sifted.len]), Ok(sifted.counts));
+        if let Ok(retained) = otlp::retain_valid(Signal::Metrics, &mut raw) {
+            assert_eq!(otlp::check(Signal::Metrics, &raw[..retained.len]), Ok(retained.counts));
         }
         return;
     };

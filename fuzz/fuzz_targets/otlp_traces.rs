@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message;
-use tidegate_wire::otlp::{Signal, TracesRequest, check, sift, split};
+use tidegate_wire::otlp::{Signal, TracesRequest, check, retain_valid, split};
 use tidegate_wire::output::SliceOutput;
 
 fuzz_target!(|raw: &[u8]| {
@@ -17,8 +17,8 @@ fuzz_target!(|raw: &[u8]| {
     });
     let Ok(counts) = check(Signal::Traces, raw) else {
         let mut raw = raw.to_vec();
-        if let Ok(sifted) = sift(Signal::Traces, &mut raw) {
-            assert_eq!(check(Signal::Traces, &raw[..sifted.len]), Ok(sifted.counts));
+        if let Ok(retained) = retain_valid(Signal::Traces, &mut raw) {
+            assert_eq!(check(Signal::Traces, &raw[..retained.len]), Ok(retained.counts));
         }
         return;
     };

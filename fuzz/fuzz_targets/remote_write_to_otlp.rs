@@ -29,7 +29,7 @@ fuzz_target!(|raw: &[u8]| {
         let mut out = SliceOutput::new(&mut space);
         let Ok(left_out) = without_histograms(version, raw, &mut out) else { continue };
         let len = out.len();
-        if left_out.left == 0 {
+        if left_out.remaining == 0 {
             continue;
         }
         let left = check(version, &space[..len], &Limits::default(), &mut Symbols::new());

@@ -162,7 +162,7 @@ fn decimal(out: &mut Vec<u8>, value: u32) {
 pub(crate) fn string(out: &mut Vec<u8>, parts: &[&[u8]]) {
     out.push(b'"');
     for part in parts {
-        let Ok(()) = json::inner(part, |piece| {
+        let Ok(()) = json::escape_into(part, |piece| {
             out.extend_from_slice(piece);
             Ok::<_, Infallible>(())
         });

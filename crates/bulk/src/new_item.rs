@@ -97,8 +97,8 @@ impl<'a> NewItem<'a> {
             NewItem::Forwarded(ForwardedItem { item, index, .. }) => {
                 // The same document, however its name is escaped.
                 let (mut index_space, mut id_space) = ([0; MAX_INDEX_BYTES], [0; MAX_ID_BYTES]);
-                let index = bulk::text(index, &mut index_space).unwrap_or(index);
-                item.action.id.map(|id| with(index, bulk::text(id, &mut id_space).unwrap_or(id)))
+                let index = bulk::unescape(index, &mut index_space).unwrap_or(index);
+                item.action.id.map(|id| with(index, bulk::unescape(id, &mut id_space).unwrap_or(id)))
             }
         }
     }
@@ -114,10 +114,14 @@ impl<'a> NewItem<'a> {
             + match self {
                 NewItem::Document(_, target, body) => {
                     let names = [Some(target.index), target.id, target.routing];
-                    names.into_iter().flatten().map(|name| json::inner_len(name.as_bytes())).sum::<usize>()
+                    names
+                        .into_iter()
+                        .flatten()
+                        .map(|name| json::escaped_len_of(name.as_bytes()))
+                        .sum::<usize>()
                         + body.len()
                 }
-                NewItem::Search(search) => json::inner_len(search.index.as_bytes()) + search.query.len(),
+                NewItem::Search(search) => json::escaped_len_of(search.index.as_bytes()) + search.query.len(),
                 NewItem::Forwarded(ForwardedItem { item, extra_fields: more, .. }) => {
                     item.written_len(more.iter().map(|field| field.len() + 1).sum())
                 }
@@ -227,7 +231,7 @@ impl ItemWriter<'_> {
     }
 
     fn escaped(&mut self, text: &str) {
-        let Ok(()) = json::inner(text.as_bytes(), |piece| {
+        let Ok(()) = json::escape_into(text.as_bytes(), |piece| {
             self.put(piece);
             Ok::<_, Infallible>(())
         });

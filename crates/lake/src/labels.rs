@@ -42,7 +42,7 @@ impl<'a> SeriesLabels<'a> {
                 }
             } else {
                 labelled.quantile |= label.name == b"quantile";
-                labelled.json_len += json::inner_len(label.name) + json::inner_len(label.value) + 5;
+                labelled.json_len += json::escaped_len_of(label.name) + json::escaped_len_of(label.value) + 5;
                 rest += 1;
             }
         }
@@ -77,9 +77,9 @@ pub(crate) fn write_object<'a>(labels: impl Iterator<Item = Label<'a>>, out: &mu
         if place > 0 {
             out.push(b',');
         }
-        json::append(out, label.name);
+        json::append_string(out, label.name);
         out.push(b':');
-        json::append(out, label.value);
+        json::append_string(out, label.value);
     }
     out.push(b'}');
 }

@@ -206,7 +206,7 @@ fn exemplar_row<'a>(
             b"span_id" if span_id.is_none() => span_id = hex::<8>(label.value),
             _ => {}
         }
-        most += json::inner_len(label.name) + json::inner_len(label.value) + 6;
+        most += json::escaped_len_of(label.name) + json::escaped_len_of(label.value) + 6;
     }
     let rest = exemplar.labels.clone().filter(|label: &Label<'_>| match label.name {
         b"trace_id" => hex::<16>(label.value).is_none(),

@@ -1,9 +1,9 @@
-//! So many at a time.
+//! A limit on concurrent requests or bytes.
 
 use crate::sync::{AtomicU64, Relaxed};
 
-/// Room for so many at a time: requests, or their bytes. What is taken has to be given back once; the values
-/// that hold it ([`Entry`](crate::Entry), [`Hold`](crate::Hold)) do that when they are dropped.
+/// Counts concurrent requests, or their bytes, up to a limit. Everything taken is given back exactly once, by the
+/// permits that hold it ([`RequestPermit`](crate::RequestPermit), [`DecodeShare`](crate::DecodeShare)), when they are dropped.
 #[derive(Debug)]
 pub struct ConcurrencyGauge {
     taken: AtomicU64,

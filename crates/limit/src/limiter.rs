@@ -52,9 +52,9 @@ pub struct LimitReached {
 
 /// The limits of one route or tenant, and what is used of them.
 ///
-/// A request is asked for once, when its head is known: [`acquire`](Self::enter) looks at every limit before it
-/// takes from any, so the refusal of a flood writes to no shared memory. Items are known only when a body was
-/// read; they are entered afterwards, and owed.
+/// A request is admitted once, when its head is known: [`acquire`](Self::acquire) checks every limit before it
+/// takes from any, so refusing a flood writes to no shared memory. The number of items is known only when the body
+/// was read; they are charged afterwards, as debt.
 #[derive(Debug)]
 pub struct Limiter {
     requests: Rate,
@@ -83,9 +83,9 @@ impl Limiter {
 
     /// Is set to `limits` from now on. What is in use stays in use.
     pub fn change(&self, limits: &LimiterSettings) {
-        self.requests.change(limits.requests);
-        self.items.change(limits.items);
-        self.bytes.change(limits.bytes);
+        self.requests.set_limit(limits.requests);
+        self.items.set_limit(limits.items);
+        self.bytes.set_limit(limits.bytes);
         self.concurrency.change(limits.concurrency);
         self.in_flight.change(limits.in_flight);
         self.largest.change(limits);
@@ -111,7 +111,7 @@ impl Limiter {
     /// each once, whoever enters them.
     pub fn enter_items(&self, now: Moment, total: u64) {
         let before = self.entered.fetch_max(total, Relaxed);
-        self.items.owe(now, total.saturating_sub(before));
+        self.items.charge(now, total.saturating_sub(before));
     }
 
     /// Takes the books' items for entered: for a limiter that begins while they are kept already.
@@ -184,7 +184,7 @@ impl Limiter {
             return Err(LimitReached { limit: Limit::InFlight, wait: None });
         }
         if own > 0 {
-            self.bytes.owe(now, bytes);
+            self.bytes.charge(now, bytes);
             return Ok(());
         }
         self.bytes.take(now, bytes).map_err(|wait| {

@@ -1,19 +1,19 @@
-//! So many a second, by the generic cell rate algorithm: one number says until when what was taken is owed.
+//! A rate limit by the generic cell rate algorithm (GCRA): one number, the theoretical arrival time.
 
 use crate::clock::Moment;
 use crate::sync::{AtomicU64, Relaxed};
 use std::time::Duration;
 
-/// So many a second, and how many may come at once after a pause.
+/// A rate, and the burst allowed after a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerSecond {
-    /// How many a second; at least one.
+    /// Units a second; at least one.
     pub rate: u64,
-    /// How many at once, when nothing is owed.
+    /// Units at once, after a pause.
     pub burst: u64,
 }
 
-/// Lets through at most as many a second as it is set to.
+/// Limits how many units pass a second.
 ///
 /// The state is one number: the time at which all debt is paid. A request passes while the debt and it fit the burst,
 /// or while there is no debt: so a request larger than the burst passes too, and is paid off before the next. In any
@@ -21,24 +21,28 @@ pub struct PerSecond {
 /// compare-and-swap decides.
 #[derive(Debug)]
 pub struct Rate {
-    /// Until when what was taken is owed, as [`Moment`] counts.
-    owed: AtomicU64,
-    /// Nanoseconds for one, times 2¹⁶, rounded up; zero for no limit.
+    /// When all units taken so far are paid off, as a [`Moment`] in nanoseconds.
+    theoretical_arrival: AtomicU64,
+    /// Nanoseconds for one unit, times 2¹⁶, rounded up; zero for no limit.
     interval: AtomicU64,
     /// Nanoseconds for the burst.
     burst: AtomicU64,
 }
 
 impl Rate {
-    /// Set to this; to no limit with nothing.
+    /// A limiter with this limit; `None` for no limit.
     pub fn new(limit: Option<PerSecond>) -> Rate {
-        let rate = Rate { owed: AtomicU64::new(0), interval: AtomicU64::new(0), burst: AtomicU64::new(0) };
-        rate.change(limit);
+        let rate = Rate {
+            theoretical_arrival: AtomicU64::new(0),
+            interval: AtomicU64::new(0),
+            burst: AtomicU64::new(0),
+        };
+        rate.set_limit(limit);
         rate
     }
 
-    /// Is set to this from now on. What is owed stays owed, at the price at which it was taken.
-    pub fn change(&self, limit: Option<PerSecond>) {
+    /// Replaces the limit. Debt so far stays, at the price at which it was taken.
+    pub fn set_limit(&self, limit: Option<PerSecond>) {
         let Some(PerSecond { rate, burst }) = limit else {
             self.interval.store(0, Relaxed);
             return;
@@ -51,17 +55,17 @@ impl Rate {
     /// Whether `count` could be taken now.
     ///
     /// # Errors
-    /// After how long they can, if nobody else takes any.
+    /// The time until they can, if no other caller takes any.
     #[inline]
     pub fn check(&self, now: Moment, count: u64) -> Result<(), Duration> {
         let interval = self.interval.load(Relaxed);
         if interval == 0 {
             return Ok(());
         }
-        self.fits(self.owed.load(Relaxed), now, time_of(count, interval)).map(|_owed| ())
+        self.fits(self.theoretical_arrival.load(Relaxed), now, time_of(count, interval)).map(|_arrival| ())
     }
 
-    /// Takes `count`. They are not given back: what became of what they were taken for came later.
+    /// Takes `count`. They are never given back, whatever becomes of the request.
     ///
     /// # Errors
     /// As [`check`](Self::check); nothing is taken then.
@@ -72,28 +76,31 @@ impl Rate {
             return Ok(());
         }
         let cost = time_of(count, interval);
-        let mut owed = self.owed.load(Relaxed);
+        let mut arrival = self.theoretical_arrival.load(Relaxed);
         loop {
-            let then = self.fits(owed, now, cost)?;
-            match self.owed.compare_exchange_weak(owed, then, Relaxed, Relaxed) {
+            let then = self.fits(arrival, now, cost)?;
+            match self.theoretical_arrival.compare_exchange_weak(arrival, then, Relaxed, Relaxed) {
                 Ok(_) => return Ok(()),
-                Err(changed) => owed = changed,
+                Err(changed) => arrival = changed,
             }
         }
     }
 
-    /// Enters `count` that passed without being asked for: nothing more passes until they are paid off.
-    pub fn owe(&self, now: Moment, count: u64) {
+    /// Charges `count` that passed unchecked: nothing more passes until they are paid off.
+    pub fn charge(&self, now: Moment, count: u64) {
         let interval = self.interval.load(Relaxed);
         if interval == 0 || count == 0 {
             return;
         }
         let cost = time_of(count, interval);
-        let mut owed = self.owed.load(Relaxed);
-        while let Err(changed) =
-            self.owed.compare_exchange_weak(owed, owed.max(now.0).saturating_add(cost), Relaxed, Relaxed)
-        {
-            owed = changed;
+        let mut arrival = self.theoretical_arrival.load(Relaxed);
+        while let Err(changed) = self.theoretical_arrival.compare_exchange_weak(
+            arrival,
+            arrival.max(now.0).saturating_add(cost),
+            Relaxed,
+            Relaxed,
+        ) {
+            arrival = changed;
         }
     }
 
@@ -103,14 +110,14 @@ impl Rate {
         self.interval.load(Relaxed) != 0
     }
 
-    /// Until when is owed what is owed until `owed` and `cost` more, if that may be.
+    /// The theoretical arrival time after `cost` more, if the burst allows it.
     #[inline]
-    fn fits(&self, owed: u64, now: Moment, cost: u64) -> Result<u64, Duration> {
-        let debt = owed.saturating_sub(now.0);
+    fn fits(&self, arrival: u64, now: Moment, cost: u64) -> Result<u64, Duration> {
+        let debt = arrival.saturating_sub(now.0);
         let with = debt.saturating_add(cost);
         let burst = self.burst.load(Relaxed);
         if debt == 0 || with <= burst {
-            return Ok(owed.max(now.0).saturating_add(cost));
+            return Ok(arrival.max(now.0).saturating_add(cost));
         }
         Err(Duration::from_nanos(debt.min(with - burst)))
     }

@@ -15,6 +15,7 @@ mod drive;
 pub mod elastic_apm;
 pub mod hostile;
 mod http;
+pub mod load_loop;
 mod model;
 mod numbers;
 pub mod otlp;
@@ -22,7 +23,6 @@ pub mod protobuf;
 pub mod remote_write;
 mod sink;
 mod target;
-pub mod volley;
 
 #[cfg(feature = "drivers")]
 #[cfg(test)]

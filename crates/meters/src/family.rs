@@ -20,8 +20,8 @@ pub struct Family<M, const N: usize>(Arc<Inner<M, N>>);
 
 struct Inner<M, const N: usize> {
     slots: Box<[Slot<M, N>]>,
-    taken: AtomicUsize,
-    taking: Mutex<()>,
+    used: AtomicUsize,
+    registration: Mutex<()>,
     other: M,
     overflowed: Counter,
     meter_bytes: usize,
@@ -49,8 +49,8 @@ impl<M: Meter, const N: usize> Family<M, N> {
         let overflowed = Counter::default();
         Self(Arc::new(Inner {
             slots,
-            taken: AtomicUsize::new(0),
-            taking: Mutex::new(()),
+            used: AtomicUsize::new(0),
+            registration: Mutex::new(()),
             other,
             overflowed,
             meter_bytes,
@@ -62,22 +62,22 @@ impl<M: Meter, const N: usize> Family<M, N> {
         let values = values.map(cut);
         let inner = &*self.0;
         // Before the search: what is added during it is searched again under the lock.
-        let searched = inner.taken.load(Ordering::Acquire);
+        let searched = inner.used.load(Ordering::Acquire);
         if let Some(meter) = inner.find(0, &values) {
             return meter;
         }
-        let _one_at_a_time = inner.taking.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = inner.registration.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(meter) = inner.find(searched, &values) {
             return meter;
         }
-        let next = inner.taken.load(Ordering::Acquire);
+        let next = inner.used.load(Ordering::Acquire);
         let Some(slot) = inner.slots.get(next) else {
             inner.overflowed.increment();
             return inner.other.clone();
         };
         // Only the holder of the lock fills slots, and each once: this one is empty.
         let _filled = slot.labels.set(values.map(Into::into));
-        inner.taken.store(next + 1, Ordering::Release);
+        inner.used.store(next + 1, Ordering::Release);
         slot.meter.clone()
     }
 
@@ -93,7 +93,7 @@ impl<M: Meter, const N: usize> Family<M, N> {
 
 impl<M: Meter, const N: usize> Inner<M, N> {
     fn find(&self, from: usize, values: &[&str; N]) -> Option<M> {
-        let slots = self.slots.get(from..self.taken.load(Ordering::Acquire))?;
+        let slots = self.slots.get(from..self.used.load(Ordering::Acquire))?;
         let same = |slot: &&Slot<M, N>| {
             slot.labels.get().is_some_and(|labels| labels.iter().zip(values).all(|(a, b)| **a == **b))
         };
@@ -130,7 +130,7 @@ impl<M, const N: usize> Clone for Family<M, N> {
 
 impl<M, const N: usize> fmt::Debug for Family<M, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Family of {} series, {} taken", self.0.slots.len(), self.0.taken.load(Ordering::Relaxed))
+        write!(f, "Family of {} series, {} taken", self.0.slots.len(), self.0.used.load(Ordering::Relaxed))
     }
 }
 

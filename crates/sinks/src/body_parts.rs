@@ -5,14 +5,17 @@ use crate::signals::Signals;
 use tidegate_elastic::documents::{LogRequests, usual_logs_len};
 use tidegate_elastic::intake;
 use tidegate_journal::Signal;
-use tidegate_wire::otlp::Signal as Spoken;
-use tidegate_wire::otlp::prometheus::{RemoteWritePieces, RemoteWritePlace, Reversed};
+use tidegate_wire::otlp::Signal as WireSignal;
+use tidegate_wire::otlp::prometheus::{OtlpTranslation, RemoteWritePieces, RemoteWritePlace};
 use tidegate_wire::otlp::{Piece, Split};
 use tidegate_wire::output::{Full, SliceOutput};
 
 /// The signals that events of Elastic APM become, in the order in which they are sent.
-const SIGNALS: [(Signal, Spoken); 3] =
-    [(Signal::Traces, Spoken::Traces), (Signal::Metrics, Spoken::Metrics), (Signal::Logs, Spoken::Logs)];
+const SIGNALS: [(Signal, WireSignal); 3] = [
+    (Signal::Traces, WireSignal::Traces),
+    (Signal::Metrics, WireSignal::Metrics),
+    (Signal::Logs, WireSignal::Logs),
+];
 
 /// A body from which pieces are taken in order. A clone continues on its own.
 pub(crate) trait BodyParts: Clone {
@@ -210,13 +213,13 @@ impl<'a> EventParts<'a> {
     }
 
     fn at(raw: &'a [u8], received_at_ns: u64, taken: Signals, stage: usize) -> Self {
-        let (_, spoken) = said(stage);
+        let (_, signal) = stage_signals(stage);
         EventParts {
             raw,
             received_at_ns,
             taken,
             stage,
-            pieces: intake::EventRequests::new(raw, received_at_ns, spoken),
+            pieces: intake::EventRequests::new(raw, received_at_ns, signal),
         }
     }
 }
@@ -225,7 +228,7 @@ impl BodyParts for EventParts<'_> {
     const IS_EXACT: bool = false;
 
     fn signal(&self) -> Signal {
-        said(self.stage).0
+        stage_signals(self.stage).0
     }
 
     fn wanted(&mut self, most: usize) -> Option<usize> {
@@ -260,8 +263,8 @@ impl BodyParts for EventParts<'_> {
 }
 
 /// The signal of a stage.
-fn said(stage: usize) -> (Signal, Spoken) {
-    SIGNALS.get(stage).copied().unwrap_or((Signal::Logs, Spoken::Logs))
+fn stage_signals(stage: usize) -> (Signal, WireSignal) {
+    SIGNALS.get(stage).copied().unwrap_or((Signal::Logs, WireSignal::Logs))
 }
 
 /// Series of remote write.
@@ -306,8 +309,8 @@ impl BodyParts for SampleParts<'_> {
     }
 
     fn pass_over(&mut self) -> BodyPart {
-        let mut done = Reversed::default();
-        let booked = self.pieces.pass_over(&mut done);
+        let mut done = OtlpTranslation::default();
+        let booked = self.pieces.skip_value(&mut done);
         let untranslatable = done.dropped + done.dropped_exemplars;
         BodyPart { items: booked.min(1), booked, untranslatable, ..BodyPart::default() }
     }

@@ -1,7 +1,7 @@
 //! Bodies decoded a piece at a time, so that others get their turn between.
 
 use tidegate_arena::Window;
-use tidegate_wire::coding::{Decode, Wants};
+use tidegate_wire::coding::{Decode, Needs};
 
 /// The most bytes that are decoded or compressed before others get their turn: about a millisecond.
 pub(crate) const YIELD_BYTES: usize = 32 << 10;
@@ -29,9 +29,9 @@ pub(crate) async fn steps(
         out.advance(progress.written);
         rest = rest.get(progress.read..).unwrap_or_default();
         idle = if progress.read + progress.written > 0 { 0 } else { idle + 1 };
-        match progress.wants {
-            Wants::Nothing if rest.is_empty() => return Ok(()),
-            Wants::Input => return Err(DamagedBody),
+        match progress.needs {
+            Needs::Nothing if rest.is_empty() => return Ok(()),
+            Needs::Input => return Err(DamagedBody),
             // It asks for what it guesses, and does with what there is; there is as much as the record says.
             _ if idle > 2 => return Err(DamagedBody),
             _ => {}

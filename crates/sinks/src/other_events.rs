@@ -6,7 +6,7 @@
 use crate::decoding::DamagedBody;
 use crate::signals::Signals;
 use tidegate_journal::{Encoding, Meta};
-use tidegate_wire::coding::{Decode as _, Progress, Wants};
+use tidegate_wire::coding::{Decode as _, Needs, Progress};
 use tidegate_wire::gzip;
 use tidegate_wire::intake::{EventKind, EventKinds};
 
@@ -84,13 +84,13 @@ impl<'a> OtherEvents<'a> {
             true => decoder.as_zlib().step(rest, piece).map_err(|_| DamagedBody),
             false => decoder.step(rest, piece).map_err(|_| DamagedBody),
         };
-        let Progress { read, written, wants } = progress?;
+        let Progress { read, written, needs } = progress?;
         *others += line.follow(piece.get(..written).unwrap_or_default(), *taken);
         *rest = rest.get(read..).unwrap_or_default();
         *idle = if read + written > 0 { 0 } else { *idle + 1 };
-        match wants {
-            Wants::Nothing if rest.is_empty() => Ok(Some(self.end())),
-            Wants::Input => Err(DamagedBody),
+        match needs {
+            Needs::Nothing if rest.is_empty() => Ok(Some(self.end())),
+            Needs::Input => Err(DamagedBody),
             _ if *idle > 2 => Err(DamagedBody),
             _ => Ok(None),
         }

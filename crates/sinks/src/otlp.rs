@@ -22,7 +22,7 @@ mod settings;
 mod status;
 mod translation;
 
-pub(crate) use batching::spoken;
+pub(crate) use batching::wire_signal;
 pub use settings::{Compression, Json, Settings, Transport};
 
 use crate::batch::{Batch as JoinedBatch, DropReason, joined_most};

@@ -221,7 +221,7 @@ impl Elasticsearch {
             }
             let missing = defaults.missing_len(&item.action);
             anew |= missing > 0 || item.action.has(Field::Type);
-            taken.take(&item, missing);
+            taken.count(&item, missing);
             answer.accept(gate, &item, &defaults)?;
         }
         if taken.items + left_out + denied == 0 {

@@ -233,7 +233,7 @@ fn report(accepted: u32, refused: u64, record_errors: &[otlp::json::OtlpJsonErro
     let mut errors = Vec::new();
     for (index, error) in record_errors.iter().enumerate() {
         errors.extend_from_slice(if index > 0 { b"," } else { b"" });
-        json::append(&mut errors, error.to_string().as_bytes());
+        json::append_string(&mut errors, error.to_string().as_bytes());
     }
     let errors = String::from_utf8_lossy(&errors);
     format!("{{\"accepted\":{accepted},\"refused\":{refused},\"errors\":[{errors}]}}\n")

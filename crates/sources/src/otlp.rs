@@ -203,7 +203,7 @@ impl Otlp {
             Ok(counts) => (counts, raw.len()),
             Err(_) => {
                 encoding = Encoding::Identity;
-                sift(gate, form.signal, body, room, &mut bad)?
+                retain_valid(gate, form.signal, body, room, &mut bad)?
             }
         };
         let left_out = bad.verdict(counts.items)?;
@@ -316,7 +316,7 @@ impl HttpSource for Arc<Otlp> {
 /// Makes the body, as it came or as it was decompressed into `room`, one without its bad items. Says what is left, and
 /// how long it is.
 #[cold]
-fn sift(
+fn retain_valid(
     gate: &Gate,
     signal: Signal,
     body: &mut Received,
@@ -324,27 +324,27 @@ fn sift(
     bad: &mut InvalidRequest,
 ) -> Result<(Counts, usize), Rejection> {
     let Received { window, range } = body;
-    let sifted = match room {
+    let retained = match room {
         None => {
             let raw = window.get_mut(range.clone()).unwrap_or_default();
-            let sifted = otlp::sift(signal, raw).map_err(Rejection::malformed)?;
-            range.end = range.start + sifted.len;
-            sifted
+            let retained = otlp::retain_valid(signal, raw).map_err(Rejection::malformed)?;
+            range.end = range.start + retained.len;
+            retained
         }
         Some(room) => {
-            let sifted = otlp::sift(signal, room).map_err(Rejection::malformed)?;
+            let retained = otlp::retain_valid(signal, room).map_err(Rejection::malformed)?;
             // The received body is no longer needed, so its window is free. No task waits while it holds decode
             // memory.
             window.clear();
-            let kept = room.get(..sifted.len).unwrap_or_default();
+            let kept = room.get(..retained.len).unwrap_or_default();
             let appended = window.append(kept);
             appended.map_err(|refused| gate.short_of(refused, kept.len(), room.charged(), kept.len() / 2))?;
-            *range = 0..sifted.len;
-            sifted
+            *range = 0..retained.len;
+            retained
         }
     };
-    bad.note(sifted.refused, sifted.errors);
-    Ok((sifted.counts, sifted.len))
+    bad.note(retained.refused, retained.errors);
+    Ok((retained.counts, retained.len))
 }
 
 /// A request's memory while its JSON is translated: of the bodies' share, and of the decode share.

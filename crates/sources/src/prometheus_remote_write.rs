@@ -24,7 +24,7 @@ use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant
 use tidegate_ledger as ledger;
 use tidegate_ledger::{OpenRequest, Source};
 use tidegate_pool::Pool;
-use tidegate_wire::remote_write::{Counts, Inspected, Limits, Symbols, Version, inspect, repair};
+use tidegate_wire::remote_write::{Counts, InspectionReport, Limits, Symbols, Version, inspect, repair};
 use tidegate_wire::snappy;
 
 /// Scratch for symbol tables that a worker keeps, in bytes.
@@ -157,7 +157,7 @@ impl RemoteWrite {
             symbols.shrink(KEPT_SCRATCH);
             looked
         })?;
-        let Inspected { counts, rejected: refused, largest_item: item, .. } = inspected;
+        let InspectionReport { counts, rejected: refused, largest_item: item, .. } = inspected;
         if counts.items() > 0 {
             let size = Size { kept: body.range.len(), decoded: raw_len, item };
             gate.judge(layout(version), Signal::Metrics, size)?;

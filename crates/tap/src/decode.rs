@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use tidegate_journal::{Encoding, Meta};
-use tidegate_wire::coding::{Decode, Wants};
+use tidegate_wire::coding::{Decode, Needs};
 use tidegate_wire::{gzip, snappy, zlib, zstd};
 
 /// The longest body that is shown, in bytes once it is decompressed.
@@ -49,9 +49,9 @@ fn steps(decoder: &mut impl Decode, body: &[u8], raw: &mut [u8]) -> Option<usize
         let progress = decoder.step(rest, raw.get_mut(written..)?).ok()?;
         written += progress.written;
         rest = rest.get(progress.read..)?;
-        match progress.wants {
-            Wants::Nothing if rest.is_empty() => return Some(written),
-            Wants::Input => return None,
+        match progress.needs {
+            Needs::Nothing if rest.is_empty() => return Some(written),
+            Needs::Input => return None,
             _ => asked = if progress.read + progress.written > 0 { 0 } else { asked + 1 },
         }
     }

@@ -13,12 +13,12 @@ mod json;
 mod split;
 #[cfg(test)]
 mod tests;
-mod text;
+mod unescape;
 
 pub use action::{Action, Field, Kind};
 pub use error::{BulkError, BulkErrorKind, LineError};
 pub use split::{Piece, Split};
-pub use text::text;
+pub use unescape::unescape;
 
 use crate::output::{Full, Output};
 use crate::utf8::is_utf8;
@@ -31,7 +31,7 @@ pub fn items(body: &[u8]) -> Items<'_> {
 
 /// The items of a body that was checked before, so that the quick way to see that it is UTF-8 need not be gone
 /// again.
-pub fn checked(body: &[u8]) -> Items<'_> {
+pub fn checked_items(body: &[u8]) -> Items<'_> {
     Items { rest: body, line: 0, utf8: true }
 }
 
@@ -75,7 +75,7 @@ pub struct Counts {
 impl Counts {
     /// Counts an item whose action gets fields of `more` bytes.
     #[inline]
-    pub fn take(&mut self, item: &Item<'_>, more: usize) {
+    pub fn count(&mut self, item: &Item<'_>, more: usize) {
         let len = item.written_len(more);
         self.items += 1;
         self.bytes = self.bytes.saturating_add(len);
@@ -162,7 +162,8 @@ impl Item<'_> {
     /// Whether the document, which was [checked](Self::check), has a field at its top whose name begins with `script`:
     /// then an update runs a script. Escapes in names are undone.
     pub fn has_script(&self) -> bool {
-        self.document.is_some_and(|document| text::has_name_like(document, b"script").unwrap_or(true))
+        self.document
+            .is_some_and(|document| unescape::has_name_with_prefix(document, b"script").unwrap_or(true))
     }
 
     /// Writes the item with `more` fields in its action, each as `"name":value`, and without a type.

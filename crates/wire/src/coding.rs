@@ -15,12 +15,12 @@ pub struct Progress {
     /// How much was written to the start of the output.
     pub written: usize,
     /// The requirement of the next step.
-    pub wants: Wants,
+    pub needs: Needs,
 }
 
 /// A decoder's next requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wants {
+pub enum Needs {
     /// More input: the body may not end here.
     Input,
     /// An output with at least one free byte; this many would do for a while, perhaps to the end.
@@ -91,11 +91,11 @@ pub fn decode<D: Decode>(
         output.advance(progress.written);
         total = total.saturating_add(progress.written);
         rest = rest.get(progress.read..).unwrap_or_default();
-        match progress.wants {
-            Wants::Nothing if rest.is_empty() => return Ok(total),
-            Wants::Nothing => {}
-            Wants::Input => return Err(DecompressError::Malformed(decoder.truncated())),
-            Wants::Output(more) => {
+        match progress.needs {
+            Needs::Nothing if rest.is_empty() => return Ok(total),
+            Needs::Nothing => {}
+            Needs::Input => return Err(DecompressError::Malformed(decoder.truncated())),
+            Needs::Output(more) => {
                 if !output.grow(more) {
                     return Err(DecompressError::OutputFull);
                 }

@@ -161,7 +161,7 @@ pub fn check(
     for (range, line) in lines(raw) {
         let verdict = match checked(line, longest, all_utf8) {
             Ok(event) if begun == (event.kind == EventKind::Metadata) => {
-                Err(EventError { kind: Some(event.kind), problem: EventErrorKind::Order })
+                Err(EventError { event: Some(event.kind), kind: EventErrorKind::Order })
             }
             verdict => verdict,
         };
@@ -188,7 +188,7 @@ pub fn check(
 
 /// Moves the lines that [`check`] does not refuse to the start of `raw`, in their order, and says how many bytes they
 /// take. For bodies whose first line is the metadata.
-pub fn keep(raw: &mut [u8], longest: usize) -> usize {
+pub fn retain_valid(raw: &mut [u8], longest: usize) -> usize {
     let (mut at, mut kept) = (0, 0);
     while let Some((range, line)) = line_at(raw, at) {
         let is_kept = match checked(line, longest, false) {
@@ -216,10 +216,10 @@ pub struct IntakeError {
 
 fn checked(line: &[u8], longest: usize, all_utf8: bool) -> Result<Event<'_>, EventError> {
     if line.len() > longest {
-        return Err(EventError { kind: None, problem: EventErrorKind::TooLong });
+        return Err(EventError { event: None, kind: EventErrorKind::TooLong });
     }
     if !all_utf8 && !is_utf8(line) {
-        return Err(EventError { kind: None, problem: EventErrorKind::Utf8 });
+        return Err(EventError { event: None, kind: EventErrorKind::Utf8 });
     }
     check::event(line)
 }
@@ -231,7 +231,7 @@ pub fn events(raw: &[u8]) -> impl Iterator<Item = Event<'_>> {
 
 /// Where the metadata of a checked body end: at their closing brace, before which there is a member.
 #[must_use]
-pub fn end_of_metadata(raw: &[u8]) -> Option<usize> {
+pub fn metadata_end(raw: &[u8]) -> Option<usize> {
     let (_, line) = lines(raw).next()?;
     let metadata = event(line).filter(|event| event.kind == EventKind::Metadata)?;
     let start = metadata.raw.as_ptr().addr().checked_sub(raw.as_ptr().addr())?;

@@ -13,7 +13,7 @@ use std::convert::Infallible;
 #[inline]
 pub fn string<E>(text: &[u8], mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
     put(b"\"")?;
-    inner(text, &mut put)?;
+    escape_into(text, &mut put)?;
     put(b"\"")
 }
 
@@ -22,12 +22,12 @@ pub fn string<E>(text: &[u8], mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Re
 /// # Errors
 /// The first of `put`.
 #[inline]
-pub fn inner<E>(text: &[u8], mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-    if is_plain(text) { put(text) } else { escaped(text, put) }
+pub fn escape_into<E>(text: &[u8], mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    if is_plain(text) { put(text) } else { escape_slowly(text, put) }
 }
 
 /// Appends `text` between quotes.
-pub fn append(out: &mut Vec<u8>, text: &[u8]) {
+pub fn append_string(out: &mut Vec<u8>, text: &[u8]) {
     let Ok(()) = string(text, |piece| {
         out.extend_from_slice(piece);
         Ok::<_, Infallible>(())
@@ -43,7 +43,7 @@ pub fn is_plain(text: &[u8]) -> bool {
 
 /// How many bytes `text` takes between its quotes.
 #[must_use]
-pub fn inner_len(text: &[u8]) -> usize {
+pub fn escaped_len_of(text: &[u8]) -> usize {
     if is_plain(text) { text.len() } else { escaped_len(text) }
 }
 
@@ -98,7 +98,7 @@ pub(crate) enum BadEscape<'a> {
 }
 
 /// The character of the escape whose backslash is right before `text`, and what is behind the escape.
-pub(crate) fn unescaped(text: &[u8]) -> Result<(char, &[u8]), BadEscape<'_>> {
+pub(crate) fn decode_escape(text: &[u8]) -> Result<(char, &[u8]), BadEscape<'_>> {
     let (letter, rest) = text.split_first().ok_or(BadEscape::Unknown)?;
     let character = match letter {
         b'"' | b'\\' | b'/' => char::from(*letter),
@@ -147,7 +147,7 @@ fn escaped_len(text: &[u8]) -> usize {
 }
 
 #[cold]
-fn escaped<E>(text: &[u8], mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+fn escape_slowly<E>(text: &[u8], mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
     for part in text.split_inclusive(|byte| escape(*byte).is_some()) {
         let Some((last, before)) = part.split_last() else { continue };
         match escape(*last) {
@@ -171,10 +171,10 @@ mod tests {
         #[test]
         fn strings_are_written_as_serde_json_writes_them(text in "[\\x00-\\x{ff}\"\\\\]{0,40}|[a-z\"]{0,80}") {
             let mut out = Vec::new();
-            append(&mut out, text.as_bytes());
+            append_string(&mut out, text.as_bytes());
             let written = serde_json::to_vec(&text).unwrap();
             prop_assert_eq!(&out, &written);
-            prop_assert_eq!(inner_len(text.as_bytes()), written.len() - 2);
+            prop_assert_eq!(escaped_len_of(text.as_bytes()), written.len() - 2);
             prop_assert_eq!(is_plain(text.as_bytes()), written.len() - 2 == text.len());
         }
     }
@@ -194,7 +194,7 @@ mod tests {
         ) {
             let expected = serde_json::from_str::<String>(&format!("\"\\{escape}\"")).ok();
             let mut found = String::new();
-            let whole = unescaped(escape.as_bytes()).ok().and_then(|(character, rest)| {
+            let whole = decode_escape(escape.as_bytes()).ok().and_then(|(character, rest)| {
                 found.push(character);
                 // The bytes that the pattern puts behind a short escape, and that end the string.
                 let rest = str::from_utf8(rest).ok()?;
@@ -207,10 +207,10 @@ mod tests {
 
     #[test]
     fn half_a_pair_says_what_is_behind_it() {
-        assert_eq!(unescaped(br"ud83d\u0041"), Err(BadEscape::Half(br"\u0041")));
-        assert_eq!(unescaped(b"udc00x"), Err(BadEscape::Half(b"x")));
-        assert_eq!(unescaped(br"ud83D\ude00\n"), Ok(('😀', &br"\n"[..])));
-        assert_eq!(unescaped(b""), Err(BadEscape::Unknown));
+        assert_eq!(decode_escape(br"ud83d\u0041"), Err(BadEscape::Half(br"\u0041")));
+        assert_eq!(decode_escape(b"udc00x"), Err(BadEscape::Half(b"x")));
+        assert_eq!(decode_escape(br"ud83D\ude00\n"), Ok(('😀', &br"\n"[..])));
+        assert_eq!(decode_escape(b""), Err(BadEscape::Unknown));
     }
 
     /// Somebody else decides how much room there is: nothing is put behind the first piece that had none.

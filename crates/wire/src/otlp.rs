@@ -25,7 +25,7 @@ mod trace;
 pub use attribute::{
     AnyValue, Array, Attributes, EntityRef, KeyValue, MAX_DEPTH, Map, Resource, Scope, Values,
 };
-pub use check::{Counts, Sifted};
+pub use check::{Counts, RetainedItems};
 pub use error::{OtlpError, OtlpErrorKind};
 pub use log::LogRecord;
 pub use metric::{Data, ExponentialHistogram, Gauge, Histogram, Metric, Sum, Summary, temporality};
@@ -102,6 +102,6 @@ pub fn check(signal: Signal, raw: &[u8]) -> Result<Counts, OtlpError> {
 /// An [`OtlpError`] when no item is good, or when the request is broken around its items, so that nobody knows how many
 /// there are. `raw` is of no use then.
 #[cold]
-pub fn sift(signal: Signal, raw: &mut [u8]) -> Result<Sifted, OtlpError> {
-    check::sift(signal, raw)
+pub fn retain_valid(signal: Signal, raw: &mut [u8]) -> Result<RetainedItems, OtlpError> {
+    check::retain_valid(signal, raw)
 }

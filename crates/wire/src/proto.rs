@@ -24,12 +24,12 @@ pub struct Key {
     /// The field's number, at least 1.
     pub field: u32,
     /// The encoding of the value that follows.
-    pub wire: Wire,
+    pub wire: WireType,
 }
 
 /// The wire types that proto3 uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
+pub enum WireType {
     /// A base-128 number.
     Varint,
     /// Eight bytes, little endian.
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The same, where that outermost one begins at byte `base` of another.
-    pub(crate) fn moved(self, base: usize) -> Self {
+    pub(crate) fn rebased(self, base: usize) -> Self {
         Self { end: self.end.saturating_add(base), ..self }
     }
 
@@ -95,10 +95,10 @@ impl<'a> Reader<'a> {
         let field = u32::try_from(raw >> 3).ok().filter(|&field| field != 0 && field < 1 << 29);
         let Some(field) = field else { return Err(Malformed::new(start, 0, Problem::Key)) };
         let wire = match raw & 7 {
-            0 => Wire::Varint,
-            1 => Wire::Fixed64,
-            2 => Wire::Length,
-            5 => Wire::Fixed32,
+            0 => WireType::Varint,
+            1 => WireType::Fixed64,
+            2 => WireType::Length,
+            5 => WireType::Fixed32,
             3 | 4 => return Err(Malformed::new(start, field, Problem::Group)),
             _ => return Err(Malformed::new(start, field, Problem::Key)),
         };
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
     /// When `key` announces another encoding, or the number is cut off or longer than 64 bits.
     #[inline]
     pub fn varint(&mut self, key: Key) -> Result<u64, Malformed> {
-        self.expect(key, Wire::Varint)?;
+        self.expect(key, WireType::Varint)?;
         self.raw_varint(key.field)
     }
 
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
     /// When `key` announces another encoding, or fewer than eight bytes are left.
     #[inline]
     pub fn fixed64(&mut self, key: Key) -> Result<u64, Malformed> {
-        self.expect(key, Wire::Fixed64)?;
+        self.expect(key, WireType::Fixed64)?;
         let Some((bytes, rest)) = self.rest.split_first_chunk() else {
             return Err(self.malformed(key.field, Problem::Truncated));
         };
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
     /// When `key` announces another encoding, or fewer than four bytes are left.
     #[inline]
     pub fn fixed32(&mut self, key: Key) -> Result<u32, Malformed> {
-        self.expect(key, Wire::Fixed32)?;
+        self.expect(key, WireType::Fixed32)?;
         let Some((bytes, rest)) = self.rest.split_first_chunk() else {
             return Err(self.malformed(key.field, Problem::Truncated));
         };
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
     /// When `key` announces another encoding, or the length is malformed or reaches past the message.
     #[inline]
     pub fn bytes(&mut self, key: Key) -> Result<&'a [u8], Malformed> {
-        self.expect(key, Wire::Length)?;
+        self.expect(key, WireType::Length)?;
         let start = *self;
         let len = usize::try_from(self.raw_varint(key.field)?).unwrap_or(usize::MAX);
         let Some((bytes, rest)) = self.rest.split_at_checked(len) else {
@@ -183,10 +183,10 @@ impl<'a> Reader<'a> {
     // are inlined can live in registers.
     fn skipped(mut self, key: Key) -> Result<Self, Malformed> {
         match key.wire {
-            Wire::Varint => drop(self.varint(key)?),
-            Wire::Fixed64 => drop(self.fixed64(key)?),
-            Wire::Length => drop(self.bytes(key)?),
-            Wire::Fixed32 => match self.rest.split_at_checked(4) {
+            WireType::Varint => drop(self.varint(key)?),
+            WireType::Fixed64 => drop(self.fixed64(key)?),
+            WireType::Length => drop(self.bytes(key)?),
+            WireType::Fixed32 => match self.rest.split_at_checked(4) {
                 Some((_, rest)) => self.rest = rest,
                 None => return Err(self.malformed(key.field, Problem::Truncated)),
             },
@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
     }
 
     #[inline(always)]
-    fn expect(&self, key: Key, wire: Wire) -> Result<(), Malformed> {
+    fn expect(&self, key: Key, wire: WireType) -> Result<(), Malformed> {
         if key.wire == wire { Ok(()) } else { Err(self.malformed(key.field, Problem::Wire)) }
     }
 

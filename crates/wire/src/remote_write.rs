@@ -27,9 +27,9 @@ pub mod v1;
 pub mod v2;
 mod view;
 
-pub use check::{Counts, Inspected, Limits, PartialRejection};
+pub use check::{Counts, InspectionReport, Limits, PartialRejection};
 pub use error::{ErrorSubject, Excerpt, HistogramSide, RemoteWriteError, RemoteWriteErrorKind};
-pub use floats::{LeftOut, has_histograms, without_histograms};
+pub use floats::{HistogramRemoval, has_histograms, without_histograms};
 pub use hash::{lane_of, series_hash};
 pub use histogram::{Count, Histogram, Span};
 pub use item::{Exemplar, Label, Metadata, STALE_NAN, Sample};
@@ -84,7 +84,7 @@ pub fn inspect(
     raw: &[u8],
     limits: &Limits,
     symbols: &mut Symbols,
-) -> Result<Inspected, RemoteWriteError> {
+) -> Result<InspectionReport, RemoteWriteError> {
     match version {
         Version::V1 => check::v1::inspect(raw, limits),
         Version::V2 => check::v2::inspect(raw, limits, symbols),

@@ -3,7 +3,7 @@
 /// A time as RFC 3339 has it, in nanoseconds since 1970. A space may stand for the `T`, a comma for the point, and without
 /// an offset it is UTC. Nothing before 1970, and no part of a nanosecond.
 #[must_use]
-pub fn rfc3339(text: &[u8]) -> Option<u64> {
+pub fn parse_rfc3339(text: &[u8]) -> Option<u64> {
     let (date, rest) = text.split_at_checked(10)?;
     let (clock, rest) = rest.split_at_checked(9)?;
     let &[b'T' | b't' | b' ', h1, h2, b':', m1, m2, b':', s1, s2] = clock else { return None };
@@ -79,11 +79,11 @@ mod tests {
 
     #[test]
     fn times_are_read_as_they_are_meant() {
-        assert_eq!(rfc3339(b"1970-01-01T00:00:00Z"), Some(0));
-        assert_eq!(rfc3339(b"2024-02-29 06:34:56,5-0600"), Some(1_709_210_096_500_000_000));
-        assert_eq!(rfc3339(b"2024-02-29T12:34:56"), Some(1_709_210_096_000_000_000));
+        assert_eq!(parse_rfc3339(b"1970-01-01T00:00:00Z"), Some(0));
+        assert_eq!(parse_rfc3339(b"2024-02-29 06:34:56,5-0600"), Some(1_709_210_096_500_000_000));
+        assert_eq!(parse_rfc3339(b"2024-02-29T12:34:56"), Some(1_709_210_096_000_000_000));
         for bad in ["", "2024", "2024-13-01T00:00:00Z", "1969-12-31T23:59:59Z", "2024-01-01T00:00:00X"] {
-            assert_eq!(rfc3339(bad.as_bytes()), None, "{bad}");
+            assert_eq!(parse_rfc3339(bad.as_bytes()), None, "{bad}");
         }
     }
 
@@ -91,12 +91,12 @@ mod tests {
     fn refuses_days_and_offsets_that_no_calendar_has() {
         for day in ["02-31", "02-30", "04-31", "06-31", "09-31", "11-31", "01-00", "01-32", "00-10", "13-01"]
         {
-            assert_eq!(rfc3339(format!("2024-{day}T00:00:00Z").as_bytes()), None, "{day}");
+            assert_eq!(parse_rfc3339(format!("2024-{day}T00:00:00Z").as_bytes()), None, "{day}");
         }
         for (day, exists) in
             [("2023-02-29", false), ("2100-02-29", false), ("2000-02-29", true), ("2024-12-31", true)]
         {
-            assert_eq!(rfc3339(format!("{day}T00:00:00Z").as_bytes()).is_some(), exists, "{day}");
+            assert_eq!(parse_rfc3339(format!("{day}T00:00:00Z").as_bytes()).is_some(), exists, "{day}");
         }
         for (offset, exists) in [
             ("+99:99", false),
@@ -107,7 +107,7 @@ mod tests {
             ("+23:59", true),
             ("-12:00", true),
         ] {
-            let time = rfc3339(format!("2024-06-15T12:00:00{offset}").as_bytes());
+            let time = parse_rfc3339(format!("2024-06-15T12:00:00{offset}").as_bytes());
             assert_eq!(time.is_some(), exists, "{offset}");
         }
     }
@@ -115,6 +115,6 @@ mod tests {
     /// A leap second is the first of the next minute.
     #[test]
     fn takes_a_leap_second() {
-        assert_eq!(rfc3339(b"2016-12-31T23:59:60Z"), rfc3339(b"2017-01-01T00:00:00Z"));
+        assert_eq!(parse_rfc3339(b"2016-12-31T23:59:60Z"), parse_rfc3339(b"2017-01-01T00:00:00Z"));
     }
 }

@@ -11,7 +11,7 @@ use std::borrow::BorrowMut;
 use thiserror::Error;
 use zlib_rs::{Inflate, InflateFlush, Status};
 
-use crate::coding::{Decode, Progress, Wants};
+use crate::coding::{Decode, Needs, Progress};
 
 /// Why a zlib body was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -72,12 +72,12 @@ impl<I: BorrowMut<Inflate>> Decode for Decoder<I> {
     fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Progress, ZlibError> {
         match self.section {
             StreamSection::Start if input.is_empty() => {
-                return Ok(Progress { read: 0, written: 0, wants: Wants::Nothing });
+                return Ok(Progress { read: 0, written: 0, needs: Needs::Nothing });
             }
             StreamSection::Start => self.section = StreamSection::Data,
             StreamSection::Data => {}
             StreamSection::End if input.is_empty() => {
-                return Ok(Progress { read: 0, written: 0, wants: Wants::Nothing });
+                return Ok(Progress { read: 0, written: 0, needs: Needs::Nothing });
             }
             StreamSection::End => return Err(ZlibError::Trailing),
         }
@@ -94,12 +94,12 @@ impl<I: BorrowMut<Inflate>> Decode for Decoder<I> {
             Status::StreamEnd if left > 0 => return Err(ZlibError::Trailing),
             Status::StreamEnd => {
                 self.section = StreamSection::End;
-                Wants::Nothing
+                Needs::Nothing
             }
-            _ if written == output.len() => Wants::Output(left.saturating_mul(8).clamp(4 << 10, 1 << 20)),
-            _ => Wants::Input,
+            _ if written == output.len() => Needs::Output(left.saturating_mul(8).clamp(4 << 10, 1 << 20)),
+            _ => Needs::Input,
         };
-        Ok(Progress { read, written, wants })
+        Ok(Progress { read, written, needs: wants })
     }
 
     /// A guess: a stream does not say how long it will be.

@@ -5,7 +5,7 @@ use crate::figure::{Bar, Bench, Figure, Row, median};
 use crate::subject::{Folder, Subject};
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_load::volley::{Volley, fire_blocking};
+use tidegate_load::load_loop::{LoadLoop, run_blocking};
 use tidegate_load::{LoadProfile, LoadReport, OnRefused, RunLimit, SeriesModel, Timeline, drive_blocking};
 
 pub(super) const ROW: Row = Row {
@@ -53,8 +53,8 @@ fn measure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
     for _ in 0..ROUNDS {
         for (depth, floods) in [(DEPTH, &mut together), (1, &mut singly)] {
             let request = refused_request(subject.address());
-            let volley = Volley { request, connections: CONNECTIONS, depth, time };
-            floods.push(flood(&subject, &model, &volley)?);
+            let load = LoadLoop { request, connections: CONNECTIONS, depth, time };
+            floods.push(flood(&subject, &model, &load)?);
         }
     }
     let peak = subject.memory("VmHWM")? / f64::from(1 << 20);
@@ -99,25 +99,25 @@ struct Flood {
 }
 
 /// Floods the gateway beside the quiet tenant. What that costs without the flood is taken off.
-fn flood(subject: &Subject, model: &Arc<SeriesModel>, volley: &Volley) -> Result<Flood, Failure> {
-    let quiet_alone = costs_of(subject, || quiet(subject, model, volley.time))?.0;
-    let (both, (volleyed, report)) = costs_of(subject, || {
+fn flood(subject: &Subject, model: &Arc<SeriesModel>, load: &LoadLoop) -> Result<Flood, Failure> {
+    let quiet_alone = costs_of(subject, || quiet(subject, model, load.time))?.0;
+    let (both, (flood_report, report)) = costs_of(subject, || {
         std::thread::scope(|scope| {
-            let beside = scope.spawn(|| quiet(subject, model, volley.time));
-            let volleyed = fire_blocking(subject.address(), volley)?;
+            let beside = scope.spawn(|| quiet(subject, model, load.time));
+            let flood_report = run_blocking(subject.address(), load)?;
             let report =
                 beside.join().map_err(|_panicked| Failure::from("the quiet tenant's thread failed"))??;
-            Ok((volleyed, report))
+            Ok((flood_report, report))
         })
     })?;
-    let refused = volleyed.answers.get(&429).copied().unwrap_or(0) as f64;
-    if volleyed.broken > 0 || refused < 1000.0 {
-        return Err(Failure(format!("the flood was not answered as it should be: {volleyed:?}")));
+    let refused = flood_report.answers.get(&429).copied().unwrap_or(0) as f64;
+    if flood_report.broken > 0 || refused < 1000.0 {
+        return Err(Failure(format!("the flood was not answered as it should be: {flood_report:?}")));
     }
     Ok(Flood {
         cost: (both - quiet_alone).max(0.0) * 1e6 / refused,
         refused,
-        rate: refused / volleyed.elapsed.as_secs_f64(),
+        rate: refused / flood_report.elapsed.as_secs_f64(),
         admitted: report.accepted() as f64,
         slowest: report.latency.quantile(0.99).unwrap_or(0) as f64 / 1e6,
     })

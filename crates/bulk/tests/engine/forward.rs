@@ -4,7 +4,7 @@ use crate::server::{Server, Step};
 use crate::{MS, charged, settings, settle};
 use tidegate_arena::{Arena, Share};
 use tidegate_bulk::{FailureKind, Forward, ItemResponse, Refresh, Settings, Ticket};
-use tidegate_wire::bulk::checked;
+use tidegate_wire::bulk::checked_items;
 
 async fn driven<T>(settings: Settings, server: &Server, test: impl AsyncFnOnce(&Forward, &Arena) -> T) -> T {
     let arena = crate::arena();
@@ -24,7 +24,7 @@ async fn driven<T>(settings: Settings, server: &Server, test: impl AsyncFnOnce(&
 /// Forwards every item of a body that belongs to the index `i`.
 fn all<'f>(forward: &'f Forward, body: &str, refresh: Refresh) -> Vec<Ticket<'f, ItemResponse>> {
     let more: &[&[u8]] = &[b"\"_index\":\"i\""];
-    let items = checked(body.as_bytes()).map(Result::unwrap);
+    let items = checked_items(body.as_bytes()).map(Result::unwrap);
     items.map(|item| forward.forward(&item, more, b"\"i\"", refresh).unwrap()).collect()
 }
 

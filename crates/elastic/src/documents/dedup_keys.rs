@@ -127,7 +127,7 @@ impl MemberNames {
             out.put(b"\"")?;
             if renamed && is_renamed(name) {
                 for byte in Unescaped::new(name.raw(), name.plain().is_none()) {
-                    json::inner(&[if is_reserved(byte) { b'_' } else { byte }], out)?;
+                    json::escaped(&[if is_reserved(byte) { b'_' } else { byte }], out)?;
                 }
             } else {
                 out.put(name.raw())?;

@@ -101,9 +101,9 @@ impl<'o, 'a, 's, S: DocumentOutput> DocumentWriter<'o, 'a, 's, S> {
             None => {
                 self.out.put(kind.name().as_bytes())?;
                 self.out.put(b"-")?;
-                json::inner(dataset.as_bytes(), self.out)?;
+                json::escaped(dataset.as_bytes(), self.out)?;
                 self.out.put(b"-")?;
-                json::inner(namespace.as_bytes(), self.out)?;
+                json::escaped(namespace.as_bytes(), self.out)?;
             }
             Some(index) => {
                 let of = IndexFields {

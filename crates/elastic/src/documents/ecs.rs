@@ -134,7 +134,7 @@ impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
         let namespace = StreamNamePart::new(NamePart::Namespace, "", namespace, "", "default");
         self.begin(kind, &dataset, &namespace, time, extra)?;
         self.out.put(br#"{"@timestamp":"#)?;
-        json::time(time, self.out)?;
+        json::rfc3339(time, self.out)?;
         self.out.put(br#","data_stream":{"type":""#)?;
         self.out.put(kind.name().as_bytes())?;
         self.out.put(br#"","dataset":"#)?;

@@ -227,7 +227,7 @@ impl<'a> FieldSet<'a> {
             }
             let next = fields.get(at + 1).map(|next| next.path).unwrap_or_default();
             out.put(b"\"")?;
-            json::inner(field.path, out)?;
+            json::escaped(field.path, out)?;
             out.put(if below(next, field.path).is_some() { b".value\":" } else { b"\":" })?;
             out.put(template.as_bytes())?;
         }
@@ -335,25 +335,25 @@ fn value<'a, O: Output>(
         FieldValue::Text(text) => json::string(text, out),
         FieldValue::Joined(one, between, two) => {
             out.put(b"\"")?;
-            json::inner(one, out)?;
+            json::escaped(one, out)?;
             if !one.is_empty() && !two.is_empty() {
-                json::inner(between.encode_utf8(&mut [0; 4]).as_bytes(), out)?;
+                json::escaped(between.encode_utf8(&mut [0; 4]).as_bytes(), out)?;
             }
-            json::inner(two, out)?;
+            json::escaped(two, out)?;
             out.put(b"\"")
         }
         FieldValue::Path(one, two, three) => {
             out.put(b"\"")?;
-            json::inner(one, out)?;
+            json::escaped(one, out)?;
             for part in [two, three].into_iter().filter(|part| !part.is_empty()) {
                 out.put(b"/")?;
-                json::inner(part, out)?;
+                json::escaped(part, out)?;
             }
             out.put(b"\"")
         }
         FieldValue::Address(host, port) => {
             out.put(b"\"")?;
-            json::inner(host, out)?;
+            json::escaped(host, out)?;
             out.put(b":")?;
             json::unsigned(port.into(), out)?;
             out.put(b"\"")
@@ -401,13 +401,13 @@ fn percent(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
     let mut bytes = [0; 4096];
     let mut len = 0;
     for byte in percent::decode(text) {
-        let Some(place) = bytes.get_mut(len) else { return json::inner(text, out) };
+        let Some(place) = bytes.get_mut(len) else { return json::escaped(text, out) };
         *place = byte;
         len += 1;
     }
     let plain = bytes.get(..len).unwrap_or_default();
     let is_text = percent::is_valid(text) && str::from_utf8(plain).is_ok();
-    json::inner(if is_text { plain } else { text }, out)
+    json::escaped(if is_text { plain } else { text }, out)
 }
 
 /// A scalar of JSON as a string.
@@ -419,8 +419,8 @@ fn word(value: intake::Value<'_>, out: &mut impl Output) -> Result<(), Full> {
         intake::Value::Bool(false) => out.put(b"false")?,
         intake::Value::Number(number) => out.put(number.raw())?,
         intake::Value::Text(text) => out.put(text.raw())?,
-        intake::Value::Array(array) => json::inner(array.raw(), out)?,
-        intake::Value::Object(object) => json::inner(object.raw(), out)?,
+        intake::Value::Array(array) => json::escaped(array.raw(), out)?,
+        intake::Value::Object(object) => json::escaped(object.raw(), out)?,
     }
     out.put(b"\"")
 }

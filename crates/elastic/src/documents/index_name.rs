@@ -84,10 +84,10 @@ impl IndexTemplate {
     /// Writes a name as the inside of a string of JSON.
     pub(super) fn write(&self, of: IndexFields<'_>, out: &mut impl Output) -> Result<(), Full> {
         let mut digits = [0; 4];
-        let (year, month, day, hour) = json::hour(of.time);
+        let (year, month, day, hour) = json::date_and_hour(of.time);
         for piece in &self.pieces {
             match piece {
-                PatternPart::Text(text) => json::inner(text.as_bytes(), out)?,
+                PatternPart::Text(text) => json::escaped(text.as_bytes(), out)?,
                 PatternPart::Type => out.put(of.kind.as_bytes())?,
                 PatternPart::Dataset => self.field(of.dataset, "generic", out)?,
                 PatternPart::Namespace => self.field(of.namespace, "default", out)?,

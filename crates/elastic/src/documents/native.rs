@@ -48,7 +48,7 @@ impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
         let time = if time > 0 { time } else { self.settings.received };
         self.begin(kind, &dataset, &namespace, time, extra)?;
         self.out.put(br#"{"@timestamp":"#)?;
-        json::time(time, self.out)?;
+        json::rfc3339(time, self.out)?;
         data_stream(kind, &dataset, &namespace, self.out)
     }
 

@@ -242,7 +242,7 @@ impl<'a> ObjectWriter<'a> {
     /// The same without its quotes and the colon.
     #[inline]
     pub(super) fn name(&mut self, key: &[u8], out: &mut impl Output) -> Result<(), Full> {
-        if is_field(key) { json::inner(key, out) } else { self.renamed(key, out) }
+        if is_field(key) { json::escaped(key, out) } else { self.renamed(key, out) }
     }
 
     #[cold]
@@ -255,7 +255,7 @@ impl<'a> ObjectWriter<'a> {
             if place > 0 {
                 out.put(b"_")?;
             }
-            if part.trim_ascii().is_empty() { out.put(b"_")? } else { json::inner(part, out)? }
+            if part.trim_ascii().is_empty() { out.put(b"_")? } else { json::escaped(part, out)? }
         }
         Ok(())
     }
@@ -283,7 +283,7 @@ impl<'a> ObjectWriter<'a> {
             }
             AnyValue::Array(_) | AnyValue::Map(_) if depth == 0 => {
                 out.put(b"\"")?;
-                self.text(value, &mut DynOutput(&mut json::Inside(out)))?;
+                self.text(value, &mut DynOutput(&mut json::StringContent(out)))?;
                 out.put(b"\"")
             }
             AnyValue::Array(array) => {
@@ -314,7 +314,7 @@ impl<'a> ObjectWriter<'a> {
     /// Writes a value as a JSON string: texts as they are, others as the JSON that they would be.
     pub(super) fn quoted(&mut self, value: AnyValue<'a>, out: &mut impl Output) -> Result<(), Full> {
         out.put(b"\"")?;
-        let mut inside = json::Inside(out);
+        let mut inside = json::StringContent(out);
         match value {
             AnyValue::Empty => {}
             AnyValue::Text(text) => inside.put(text)?,

@@ -19,7 +19,7 @@ pub(super) fn of_millis(number: Number<'_>) -> (u64, bool) {
 
 /// A time as RFC 3339 has it, in nanoseconds since 1970.
 pub(crate) fn of_text(text: Text<'_>) -> Option<u64> {
-    time::rfc3339(text.plain()?)
+    time::parse_rfc3339(text.plain()?)
 }
 
 #[cfg(test)]

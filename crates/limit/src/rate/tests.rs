@@ -41,10 +41,10 @@ fn no_limit_is_none_and_a_change_counts_from_then_on() {
     let rate = Rate::new(None);
     let now = Moment(SECOND);
     assert!((0..1000).all(|_| rate.take(now, u64::MAX).is_ok()));
-    rate.change(Some(PerSecond { rate: 1, burst: 1 }));
+    rate.set_limit(Some(PerSecond { rate: 1, burst: 1 }));
     assert_eq!(rate.take(now, 1), Ok(()));
     assert!(rate.take(now, 1).is_err());
-    rate.change(None);
+    rate.set_limit(None);
     assert_eq!(rate.take(now, 1), Ok(()));
 }
 

@@ -7,7 +7,7 @@
 //! | OTLP, intake | a [`DocumentPosition`] of the translation |
 //! | remote write | a part of about [`CHUNK`] bytes translated to OTLP, and a place in that |
 
-use super::documents::{MAX_ID_BYTES, spoken};
+use super::documents::{MAX_ID_BYTES, document_signal};
 use super::settings::Settings;
 use crate::batch::{BatchBody, DropReason};
 use crate::egress_budget::{BudgetError, Charged, EgressBudget};
@@ -15,10 +15,10 @@ use std::fmt::Write as _;
 use tidegate_arena::Window;
 use tidegate_elastic::documents::{self, DocumentBuffer, DocumentOutput as _, DocumentPosition};
 use tidegate_journal::Protocol;
-use tidegate_wire::bulk::{Field, Kind, checked};
+use tidegate_wire::bulk::{Field, Kind, checked_items};
 use tidegate_wire::otlp as wire;
 use tidegate_wire::otlp::prometheus::{
-    RemoteWritePieces, RemoteWritePlace, Reversed, pieces_of_remote_write,
+    OtlpTranslation, RemoteWritePieces, RemoteWritePlace, pieces_of_remote_write,
 };
 use tidegate_wire::output::SliceOutput;
 use tidegate_wire::remote_write::Request;
@@ -157,7 +157,7 @@ impl<'a> DocumentSource<'a> {
         if self.ended {
             return Ok(FillResult { ended: true, ..FillResult::default() });
         }
-        let filled = match (self.body.protocol, spoken(self.body)) {
+        let filled = match (self.body.protocol, document_signal(self.body)) {
             (Protocol::Bulk, _) => self.items(out)?,
             (Protocol::RemoteWrite1 | Protocol::RemoteWrite2, Some(signal)) => {
                 self.series(signal, out).await?
@@ -183,12 +183,12 @@ impl<'a> DocumentSource<'a> {
         match (self.body.protocol, &mut self.series, &self.chunk) {
             (Protocol::Bulk, ..) => {
                 let rest = self.raw.get(self.mark.offset..).unwrap_or_default();
-                let Some(Ok(item)) = checked(rest).next() else { return };
+                let Some(Ok(item)) = checked_items(rest).next() else { return };
                 self.mark.offset = item.bytes.as_ptr().addr() + item.bytes.len() - self.raw.as_ptr().addr();
                 self.mark.number += 1;
             }
             (_, Some(series), None) => {
-                series.pass_over(&mut Reversed::default());
+                series.skip_value(&mut OtlpTranslation::default());
                 self.mark.cursor = series.position();
             }
             (Protocol::Intake, ..) => {
@@ -196,7 +196,7 @@ impl<'a> DocumentSource<'a> {
                 self.mark.place = documents::past_event(kinds, self.raw, self.mark.place);
             }
             _ => {
-                self.mark.place = match spoken(self.body) {
+                self.mark.place = match document_signal(self.body) {
                     Some(wire::Signal::Metrics) => self.mark.place.past_document(),
                     _ => self.mark.place.past_item(),
                 };
@@ -207,7 +207,7 @@ impl<'a> DocumentSource<'a> {
     /// The next items of a `_bulk`, with an `_id` where they have none and shall have one.
     fn items(&mut self, out: &mut Window) -> Result<FillResult, FillError> {
         let rest = self.raw.get(self.mark.offset..).unwrap_or_default();
-        let mut items = checked(rest);
+        let mut items = checked_items(rest);
         let mut filled = FillResult::default();
         let turn = out.len() + TURN;
         let mut id = String::with_capacity(MAX_ID_BYTES);

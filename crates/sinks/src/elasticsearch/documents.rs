@@ -2,7 +2,7 @@
 
 use super::Batch;
 use super::document_source::{DocumentSource, FillError};
-use super::item_filter::{ItemChoice, sift};
+use super::item_filter::{ItemChoice, filter_items};
 use super::record_shares::{OutcomeRuns, RecordShare};
 use super::settings::Settings;
 use crate::batch::{BatchBody, DropReason};
@@ -128,12 +128,12 @@ pub(super) async fn made(
             (share.documents, share.said) = (share.items, share.items);
             runs.push(place, 0, share.items);
         }
-        sift(&mut batch.window, &mut runs, &mut shares, pick).await;
+        filter_items(&mut batch.window, &mut runs, &mut shares, pick).await;
         return Ok(MadeDocuments { raw: Bytes::from_owner(batch.window), shares, runs });
     }
     match written(&batch, &mut shares, origin, compressor, room, settings).await {
         Ok((mut out, mut runs)) => {
-            sift(&mut out, &mut runs, &mut shares, pick).await;
+            filter_items(&mut out, &mut runs, &mut shares, pick).await;
             Ok(MadeDocuments { raw: Bytes::from_owner(out), shares, runs })
         }
         Err(why) => Err((batch, why)),
@@ -219,7 +219,7 @@ async fn written(
 }
 
 /// A signal as the wire's formats have it, if there are documents of it.
-pub(super) fn spoken(body: &BatchBody) -> Option<wire::Signal> {
+pub(super) fn document_signal(body: &BatchBody) -> Option<wire::Signal> {
     match body.signal {
         Signal::Traces => Some(wire::Signal::Traces),
         Signal::Metrics => Some(wire::Signal::Metrics),

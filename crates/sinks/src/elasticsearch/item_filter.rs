@@ -3,7 +3,7 @@
 use super::record_shares::{IndexWait, OutcomeRuns, RecordShare};
 use std::sync::Arc;
 use tidegate_arena::Window;
-use tidegate_wire::bulk::{Item, checked};
+use tidegate_wire::bulk::{Item, checked_items};
 
 /// How much is looked at before others get their turn.
 const TURN: usize = 128 << 10;
@@ -28,7 +28,7 @@ pub(super) fn index_of<'a>(item: &Item<'a>) -> &'a [u8] {
 
 /// Takes out of the lines in `window` the documents that are not picked. Those that are left out for their index wait
 /// for it from now on.
-pub(super) async fn sift(
+pub(super) async fn filter_items(
     window: &mut Window,
     runs: &mut OutcomeRuns,
     shares: &mut [RecordShare],
@@ -60,7 +60,7 @@ pub(super) async fn retain(
     let (mut from, mut to, mut turn) = (0, 0, TURN);
     let mut kept = OutcomeRuns::default();
     let mut places = runs.each();
-    while let Some(Ok(item)) = checked(window.get(from..).unwrap_or_default()).next() {
+    while let Some(Ok(item)) = checked_items(window.get(from..).unwrap_or_default()).next() {
         let place = places.next();
         let begin = item.bytes.as_ptr().addr() - window.as_ptr().addr();
         let range = begin..begin + item.bytes.len();

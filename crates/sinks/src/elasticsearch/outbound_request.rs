@@ -14,7 +14,7 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 use tidegate_journal::{Encoding, Meta};
-use tidegate_wire::bulk::{Split, checked};
+use tidegate_wire::bulk::{Split, checked_items};
 use tokio::time::Instant;
 
 /// The most documents of a request: what becomes of each is remembered while its answer is read.
@@ -157,7 +157,7 @@ fn later<'p>(
     outbound: &'p OutboundRequest,
     reply: &'p BulkResponse,
 ) -> impl Iterator<Item = (&'p [u8], (usize, u64))> {
-    let items = checked(outbound.piece()).map_while(Result::ok).zip(outbound.runs.each()).enumerate();
+    let items = checked_items(outbound.piece()).map_while(Result::ok).zip(outbound.runs.each()).enumerate();
     let later =
         items.filter(|(number, _)| matches!(reply.fate(*number), ItemOutcome::Later | ItemOutcome::Fault));
     later.map(|(_, (item, place))| (item.bytes, place))

@@ -7,7 +7,7 @@
 use super::BulkProtocol;
 use super::document_source::{DocumentSource, FillError, SourcePosition};
 use super::documents::{share, version_of};
-use super::item_filter::{ItemChoice, retain, sift};
+use super::item_filter::{ItemChoice, filter_items, retain};
 use super::outbound_request::{OutboundRequest, RemainingWork, go_on, runs_left};
 use super::record_shares::{OutcomeRuns, RecordShare};
 use super::responses::ResponseAction;
@@ -242,7 +242,7 @@ impl OversizeSender<'_> {
                 retain(&mut window, &mut runs, |_, _, number| number >= end || left.has(number)).await;
             }
             let pick = only.clone().unwrap_or_else(|| self.protocol.unavailable.pick());
-            sift(&mut window, &mut runs, &mut shares, &pick).await;
+            filter_items(&mut window, &mut runs, &mut shares, &pick).await;
             if runs.count() == 0 {
                 continue;
             }

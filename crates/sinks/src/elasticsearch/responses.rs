@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_journal::{Encoding, Meta, Protocol, Signal};
 use tidegate_ledger::Dropped;
-use tidegate_wire::bulk::{Item, Kind, checked};
+use tidegate_wire::bulk::{Item, Kind, checked_items};
 use tokio::time::Instant;
 
 /// How often a document is sent that is answered with 500, before it is one that is not wanted.
@@ -206,7 +206,7 @@ impl BulkProtocol {
     ) -> ResponseAction {
         let now = Instant::now();
         let raw = outbound.raw.slice(outbound.piece.clone());
-        let items = || checked(&raw).map_while(Result::ok).enumerate();
+        let items = || checked_items(&raw).map_while(Result::ok).enumerate();
         let said = &reply;
         let of_fate = |wanted: ItemOutcome| items().filter(move |(number, _)| said.fate(*number) == wanted);
         // A document made by tidegate or sent before exists because it was sent before.
@@ -352,7 +352,7 @@ fn halve(
         outbound.most_documents = outbound.piece_documents / 2;
         return ResponseAction::Piece(outbound);
     }
-    let items = checked(outbound.piece()).map_while(Result::ok).map(|item| item.bytes);
+    let items = checked_items(outbound.piece()).map_while(Result::ok).map(|item| item.bytes);
     let lost = match keep(pipeline, &outbound.meta, items, &reason) {
         // Nothing in it is a document, so there are no others either.
         0 => keep(pipeline, &outbound.meta, [outbound.piece()].into_iter(), &reason).max(outbound.left),

@@ -2,7 +2,7 @@
 
 use tidegate_arena::Window;
 use tidegate_journal::Encoding;
-use tidegate_wire::coding::{Decode, Wants};
+use tidegate_wire::coding::{Decode, Needs};
 use tidegate_wire::{gzip, snappy, zlib, zstd};
 
 /// Room beyond what a body decodes to, so that a decoder that works in steps can see its end.
@@ -51,9 +51,9 @@ fn steps(decoder: &mut impl Decode, body: &[u8], out: &mut Window) -> Result<(),
         let progress = decoder.step(rest, out.spare_mut()).map_err(|_| Damaged)?;
         out.advance(progress.written);
         rest = rest.get(progress.read..).unwrap_or_default();
-        match progress.wants {
-            Wants::Nothing if rest.is_empty() => return Ok(()),
-            Wants::Input => return Err(Damaged),
+        match progress.needs {
+            Needs::Nothing if rest.is_empty() => return Ok(()),
+            Needs::Input => return Err(Damaged),
             _ => asked = if progress.read + progress.written > 0 { 0 } else { asked + 1 },
         }
     }

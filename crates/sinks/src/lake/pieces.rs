@@ -4,7 +4,7 @@ use super::{Lake, WriteFailure, now_ns, wait};
 use crate::body_parts::BodyParts;
 use crate::egress_budget::{BorrowTurn, BudgetError};
 use crate::losses::Losses;
-use crate::otlp::spoken;
+use crate::otlp::wire_signal;
 use tidegate_lake::{BatchPosition, BatchResult};
 use tidegate_ledger::Dropped;
 use tidegate_wire::output::Full;
@@ -47,7 +47,7 @@ impl Lake {
                     space.advance(portion.bytes);
                     booked += portion.booked;
                     if portion.items > 0
-                        && let Some(signal) = spoken(pieces.signal())
+                        && let Some(signal) = wire_signal(pieces.signal())
                     {
                         batch.push_otlp(signal, &space).map_err(WriteFailure::Lake)?;
                         is_pushed = true;

@@ -80,7 +80,7 @@ impl OtlpProtocol {
             return true;
         }
         let begun = self.cut.as_ref().is_some_and(|cut| cut.sequence == record.sequence);
-        let cuttable = spoken(record.meta.signal).is_some_and(wire::joinable);
+        let cuttable = wire_signal(record.meta.signal).is_some_and(wire::joinable);
         begun || (cuttable && self.outgoing_len(&record.meta) > most)
     }
 
@@ -117,7 +117,7 @@ fn needed(record: &Record, way: BodyTreatment) -> usize {
 }
 
 /// A signal as the wire's formats have it.
-pub(crate) fn spoken(signal: Signal) -> Option<wire::Signal> {
+pub(crate) fn wire_signal(signal: Signal) -> Option<wire::Signal> {
     match signal {
         Signal::Traces => Some(wire::Signal::Traces),
         Signal::Metrics => Some(wire::Signal::Metrics),

@@ -25,7 +25,7 @@ pub(super) async fn written(
     form: Form,
     room: &EgressBudget,
 ) -> Result<Frame, DropReason> {
-    let signal = super::spoken(signal).ok_or(DropReason::Damaged)?;
+    let signal = super::wire_signal(signal).ok_or(DropReason::Damaged)?;
     let expected =
         form.expected.saturating_add(PREFIX).clamp(PREFIX + 1, room.longest_window().max(GROWTH_STEP));
     let mut frame = room.window(expected).await?;

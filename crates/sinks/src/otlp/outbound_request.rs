@@ -1,7 +1,7 @@
 //! Converts a batch to a request: decoded and compressed where needed, framed, and ready to be sent.
 
 use super::Batch;
-use super::batching::{BodyTreatment, Key, spoken};
+use super::batching::{BodyTreatment, Key, wire_signal};
 use super::json::{self, Form};
 use super::peer::{PREFIX, Request};
 use super::translation::{TranslatedBody, translated, version_of};
@@ -63,7 +63,7 @@ impl OutboundRequest {
     /// Whether it can be sent in pieces, where it is found too large.
     pub(super) fn is_cuttable(&self) -> bool {
         let is_long = if self.original.is_some() { self.items > 1 } else { self.raw_len > MIN_REQUEST_SIZE };
-        is_long && spoken(self.request.signal).is_some_and(joinable)
+        is_long && wire_signal(self.request.signal).is_some_and(joinable)
     }
 }
 

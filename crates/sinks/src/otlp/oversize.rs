@@ -8,7 +8,7 @@
 //! fits beside the body; one that does not is dropped alone.
 
 use super::answer::RejectionCause;
-use super::batching::{BodyTreatment, Key, spoken};
+use super::batching::{BodyTreatment, Key, wire_signal};
 use super::json;
 use super::outbound_request::{self, Frame, OutboundRequest};
 use super::peer::PREFIX;
@@ -167,7 +167,7 @@ impl OversizeSender<'_> {
                 let pieces = DocumentParts::new(body, meta.received_at_ns, &from);
                 Box::pin(self.send_all(pieces, whole, &mut cut)).await
             }
-            _ => match spoken(meta.signal) {
+            _ => match wire_signal(meta.signal) {
                 Some(signal) => {
                     let pieces = BodySplitter::new(meta.signal, split(signal, body, cut.most), &from);
                     Box::pin(self.send_all(pieces, whole, &mut cut)).await

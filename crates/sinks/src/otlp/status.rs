@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 use tidegate_wire::percent;
-use tidegate_wire::proto::{Reader, Wire};
+use tidegate_wire::proto::{Reader, WireType};
 
 /// The end of the type of the detail that says when to come back.
 const RETRY_INFO: &[u8] = b"google.rpc.RetryInfo";
@@ -25,15 +25,15 @@ impl Status {
         let mut reader = Reader::new(bytes);
         while let Ok(Some(key)) = reader.key() {
             match (key.field, key.wire) {
-                (2, Wire::Length) => {
+                (2, WireType::Length) => {
                     let Ok(text) = reader.bytes(key) else { break };
                     status.message = str::from_utf8(text).ok().map(|text| text.trim().to_owned());
                 }
-                (3, Wire::Length) => {
+                (3, WireType::Length) => {
                     let Ok(detail) = reader.bytes(key) else { break };
                     status.retry = retry_info(detail).or(status.retry);
                 }
-                (1, Wire::Varint) if reader.skip(key).is_ok() => {}
+                (1, WireType::Varint) if reader.skip(key).is_ok() => {}
                 // Fields that a status does not have: text that looks like protobuf.
                 _ => return Status::default(),
             }

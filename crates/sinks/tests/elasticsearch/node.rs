@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use tidegate_wire::coding::{Decode, Wants};
+use tidegate_wire::coding::{Decode, Needs};
 use tidegate_wire::gzip;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -257,9 +257,9 @@ fn gunzip(body: &[u8]) -> Vec<u8> {
         let progress = decoder.step(rest, &mut room).unwrap();
         out.extend_from_slice(&room[..progress.written]);
         rest = &rest[progress.read..];
-        match progress.wants {
-            Wants::Nothing if rest.is_empty() => return out,
-            Wants::Input => panic!("the body ends too early"),
+        match progress.needs {
+            Needs::Nothing if rest.is_empty() => return out,
+            Needs::Input => panic!("the body ends too early"),
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 //! Requests of OTLP whose items have numbers, and which numbers are in one.
 
 use tidegate_journal::{Encoding, Signal};
-use tidegate_wire::proto::{Reader, Wire};
+use tidegate_wire::proto::{Reader, WireType};
 use tidegate_wire::{coding, gzip, zstd};
 
 /// The field of an item that takes a text of its own.
@@ -73,7 +73,7 @@ fn nested(message: &[u8], field: u32) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         loop {
             let key = reader.key().unwrap()?;
-            if key.field == field && key.wire == Wire::Length {
+            if key.field == field && key.wire == WireType::Length {
                 return Some(reader.bytes(key).unwrap());
             }
             reader.skip(key).unwrap();

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use tidegate_http1::Reply;
 use tidegate_wire::intake::{Text, Value};
-use tidegate_wire::json::append;
+use tidegate_wire::json::append_string;
 use tidegate_wire::percent;
 
 /// The longest question.
@@ -124,9 +124,9 @@ impl AgentConfigResponse {
         let mut text = b"{".to_vec();
         for (at, (name, value)) in settings.iter().enumerate() {
             text.extend_from_slice(if at == 0 { b"\n  " } else { b",\n  " });
-            append(&mut text, name.as_bytes());
+            append_string(&mut text, name.as_bytes());
             text.extend_from_slice(b": ");
-            append(&mut text, value.as_bytes());
+            append_string(&mut text, value.as_bytes());
         }
         text.extend_from_slice(if settings.is_empty() { b"}\n" } else { b"\n}\n" });
         // Made of texts.

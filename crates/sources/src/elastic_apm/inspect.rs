@@ -198,7 +198,7 @@ impl ElasticApm {
         room: Option<&mut DecodeBuffer>,
     ) -> Result<usize, InspectionError> {
         let longest = self.limits.max_event;
-        let cut = |raw: &mut [u8]| if is_cut { intake::keep(raw, longest) } else { raw.len() };
+        let cut = |raw: &mut [u8]| if is_cut { intake::retain_valid(raw, longest) } else { raw.len() };
         let in_place = room.is_none();
         let decode = room.as_deref().map_or(0, DecodeBuffer::charged);
         let (raw, kept): (&[u8], _) = match room {
@@ -217,7 +217,7 @@ impl ElasticApm {
             return Ok(kept);
         }
         let raw = raw.get(..kept).unwrap_or_default();
-        let at = browser.and_then(|_| intake::end_of_metadata(raw)).unwrap_or(kept);
+        let at = browser.and_then(|_| intake::metadata_end(raw)).unwrap_or(kept);
         let (before, after) = raw.split_at_checked(at).unwrap_or((raw, &[]));
         let parts = match browser.filter(|_| !after.is_empty()) {
             Some(browser) => [before, b",", browser.member(), after],

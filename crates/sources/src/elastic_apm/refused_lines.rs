@@ -1,7 +1,7 @@
 //! The report on refused lines.
 
 use tidegate_wire::intake::EventError;
-use tidegate_wire::json::append;
+use tidegate_wire::json::append_string;
 
 /// The most lines that are spoken of; the others are counted by nobody but the client.
 const MOST: usize = 5;
@@ -48,5 +48,5 @@ impl RefusedLines {
 
 /// Appends `bytes` as a string of JSON; what is not UTF-8, or was cut in the middle, becomes U+FFFD.
 pub(super) fn string(bytes: &[u8], out: &mut Vec<u8>) {
-    append(out, String::from_utf8_lossy(bytes).as_bytes());
+    append_string(out, String::from_utf8_lossy(bytes).as_bytes());
 }

@@ -44,7 +44,7 @@ impl Rum {
     /// Counts the events of a request that was let in: how many they are is known when all of them are there.
     pub(super) fn count(&self, seat: RateSlot, events: u64) {
         if let Some(rate) = self.rates.get(usize::from(seat.0)) {
-            rate.owe(Moment::now(), events);
+            rate.charge(Moment::now(), events);
         }
     }
 }

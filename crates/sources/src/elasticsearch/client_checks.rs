@@ -9,7 +9,7 @@ use super::answer::reply;
 use super::request::{Request, decoded};
 use std::fmt::Write as _;
 use tidegate_http1::Reply;
-use tidegate_wire::json::append;
+use tidegate_wire::json::append_string;
 
 /// The answer to `request`.
 pub(super) fn answer(request: &Request<'_>, settings: &Settings) -> Reply {
@@ -74,7 +74,7 @@ fn about(settings: &Settings) -> Vec<u8> {
     let mut out = b"{\"name\":\"tidegate\",\"cluster_name\":\"tidegate\",\"cluster_uuid\":\"tidegate\",\
                     \"version\":{\"number\":"
         .to_vec();
-    append(&mut out, settings.version.as_bytes());
+    append_string(&mut out, settings.version.as_bytes());
     out.extend_from_slice(
         b",\"build_flavor\":\"default\",\"build_type\":\"tar\",\"build_hash\":\"unknown\",\
           \"build_date\":\"2026-01-01T00:00:00.000Z\",\"build_snapshot\":false,\"lucene_version\":\"9.12.0\",\
@@ -92,20 +92,20 @@ fn nodes(host: &str, settings: &Settings) -> Vec<u8> {
         write!(text, "\"cluster_name\":\"tidegate\",\"nodes\":{{\"tidegate\":{{\"name\":\"tidegate\",");
     let mut out = text.into_bytes();
     for name in ["transport_address", "host", "ip"] {
-        append(&mut out, name.as_bytes());
+        append_string(&mut out, name.as_bytes());
         out.push(b':');
-        append(&mut out, host.as_bytes());
+        append_string(&mut out, host.as_bytes());
         out.push(b',');
     }
     out.extend_from_slice(b"\"version\":");
-    append(&mut out, settings.version.as_bytes());
+    append_string(&mut out, settings.version.as_bytes());
     out.extend_from_slice(
         b",\"build_flavor\":\"default\",\"build_type\":\"tar\",\"build_hash\":\"unknown\",\
           \"roles\":[\"data\",\"ingest\",\"master\"],\"http\":{\"bound_address\":[",
     );
-    append(&mut out, host.as_bytes());
+    append_string(&mut out, host.as_bytes());
     out.extend_from_slice(b"],\"publish_address\":");
-    append(&mut out, host.as_bytes());
+    append_string(&mut out, host.as_bytes());
     out.extend_from_slice(b",\"max_content_length_in_bytes\":");
     out.extend_from_slice(settings.max_body.to_string().as_bytes());
     out.extend_from_slice(b"}}}}");
@@ -115,7 +115,7 @@ fn nodes(host: &str, settings: &Settings) -> Vec<u8> {
 /// An index that is said to have been made.
 fn made(index: &str) -> Vec<u8> {
     let mut out = b"{\"acknowledged\":true,\"shards_acknowledged\":true,\"index\":".to_vec();
-    append(&mut out, decoded(index, false).as_bytes());
+    append_string(&mut out, decoded(index, false).as_bytes());
     out.push(b'}');
     out
 }

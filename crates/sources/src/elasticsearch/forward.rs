@@ -30,7 +30,7 @@ use tidegate_bulk::{self as bulk, Forward, ItemResponse, Refresh, Ticket};
 use tidegate_http1::Reply;
 use tidegate_journal::{Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger::{self as ledger, Fate, Forwarded, OpenRequest, Refusal};
-use tidegate_wire::bulk::{Item, Items, LineError, checked};
+use tidegate_wire::bulk::{Item, Items, LineError, checked_items};
 use tidegate_wire::json;
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -159,7 +159,7 @@ impl Elasticsearch {
         let promised = content.promised;
         let mut answers = Answers { gate, answer, forwarded, promised, sent: 0, lost: None, deadline };
         let mut offers = Offers {
-            items: checked(body.bytes()),
+            items: checked_items(body.bytes()),
             held: None,
             guard: Guard::new(rights),
             defaults: &content.defaults,
@@ -189,7 +189,7 @@ impl Elasticsearch {
                 }
             }
             None => {
-                for item in checked(body.bytes()).flatten() {
+                for item in checked_items(body.bytes()).flatten() {
                     if waiting.is_empty() {
                         offers.fill(&mut waiting, gate);
                         tokio::task::yield_now().await;

@@ -3,7 +3,7 @@
 
 use super::request::{Request, decoded};
 use tidegate_wire::bulk::{Action, Field};
-use tidegate_wire::json::append;
+use tidegate_wire::json::append_string;
 
 /// The most of them.
 const MOST: usize = 5;
@@ -32,14 +32,14 @@ impl Defaults {
         for (place, (field, name, value)) in defaults.fields.iter_mut().zip(parameters) {
             let Some(value) = value else { continue };
             let mut text = Vec::new();
-            append(&mut text, name.as_bytes());
+            append_string(&mut text, name.as_bytes());
             text.push(b':');
             match field {
                 // A parameter without a value is one that is set.
                 Field::RequireAlias | Field::RequireDataStream => {
                     text.extend_from_slice(if value == "false" { b"false" } else { b"true" });
                 }
-                _ => append(&mut text, value.as_bytes()),
+                _ => append_string(&mut text, value.as_bytes()),
             }
             *place = Some((field, text.into_boxed_slice()));
         }

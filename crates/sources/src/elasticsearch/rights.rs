@@ -4,7 +4,7 @@ use super::rewrite::Defaults;
 use tidegate_admission::Rejection;
 use tidegate_admission::access::{BulkAction, BulkRights, LONGEST_INDEX};
 use tidegate_ledger::Refusal;
-use tidegate_wire::bulk::{Field, Item, Kind, text};
+use tidegate_wire::bulk::{Field, Item, Kind, unescape};
 
 /// Looks at the items of one body, in order.
 pub(super) struct Guard<'a> {
@@ -101,6 +101,6 @@ impl<'a> Guard<'a> {
     fn may_write(&self, index: &[u8]) -> bool {
         // A longer text is not a name.
         let mut space = [0; LONGEST_INDEX];
-        text(index, &mut space).is_some_and(|index| self.rights.may_write(index))
+        unescape(index, &mut space).is_some_and(|index| self.rights.may_write(index))
     }
 }

@@ -4,7 +4,7 @@
 //! [`TURN`] bytes before the streams have taken theirs, nothing while one of them waits for memory, and
 //! nothing at all before [`READING`] bytes are charged. They are given back when the connection falls quiet:
 //! no stream is open, and no half frame lies in the codec. What its buffer has grown by stays charged.
-//! The bodies of calls go past the codec, into windows ([`frame_reader`](super::inflow)).
+//! The bodies of calls go past the codec, into windows ([`frame_reader`](super::frame_reader)).
 
 use super::bodies::DirectBodies;
 use super::frame_reader::FrameReader;
@@ -57,7 +57,7 @@ pub(super) struct FlowState {
     asked: usize,
     pub(super) inflow: FrameReader,
     pub(super) bodies: DirectBodies,
-    pub(super) owed: WindowUpdates,
+    pub(super) window_updates: WindowUpdates,
     pub(super) streams: Streams,
     /// Since when an answer waits that the peer lets nobody send, and how many streams had ended then.
     unsent: Option<(Instant, u32)>,
@@ -112,7 +112,7 @@ impl Flow {
             asked: 0,
             inflow: FrameReader::after(PREFACE.len()),
             bodies: DirectBodies::default(),
-            owed: WindowUpdates::new(),
+            window_updates: WindowUpdates::new(),
             streams: Streams::new(arena),
             unsent: None,
             waiting: 0,
@@ -264,7 +264,7 @@ impl Body<'_> {
         let mut state = self.flow.state();
         state.bodies.open(self.stream, window, whole);
         if let Some(more @ 1..) = whole.checked_sub(WINDOW as usize) {
-            state.owed.stream(self.stream, more);
+            state.window_updates.stream(self.stream, more);
         }
     }
 
@@ -304,7 +304,7 @@ impl Body<'_> {
 impl Drop for Body<'_> {
     fn drop(&mut self) {
         let mut state = self.flow.state();
-        state.owed.forget(self.stream);
+        state.window_updates.forget(self.stream);
         if let Some(window) = state.bodies.remove(self.stream) {
             drop(state.inflow.leave(self.stream, window));
         }

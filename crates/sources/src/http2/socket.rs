@@ -69,7 +69,7 @@ impl<T: Transport> AsyncRead for Socket<T> {
         }
         let before = out.filled().len();
         while state.allowance > 0 && state.budget > 0 {
-            let FlowState { inflow, bodies, owed, streams, .. } = state;
+            let FlowState { inflow, bodies, window_updates: owed, streams, .. } = state;
             match inflow.step(out, bodies, owed, streams) {
                 ReadStep::Held => (state.allowance, state.held) = (0, true),
                 // Until a stream ends, which this task does.
@@ -153,7 +153,7 @@ impl FlowState {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         loop {
-            let due = self.owed.due(slices.is_empty());
+            let due = self.window_updates.due(slices.is_empty());
             if due.is_empty() && slices.is_empty() {
                 return Poll::Ready(Ok(0));
             }
@@ -164,7 +164,7 @@ impl FlowState {
             let ours = due.len();
             let written = ready!(Pin::new(&mut *stream).poll_write_vectored(context, all))?;
             let ours = written.min(ours);
-            self.owed.paid(ours);
+            self.window_updates.paid(ours);
             if written == 0 || written > ours {
                 let codec = written - ours;
                 self.follow(slices, codec);
@@ -177,7 +177,7 @@ impl FlowState {
         for slice in slices {
             let some = written.min(slice.len());
             let streams = &mut self.streams;
-            self.owed.follow(slice.get(..some).unwrap_or_default(), |head| streams.written(head));
+            self.window_updates.follow(slice.get(..some).unwrap_or_default(), |head| streams.written(head));
             written -= some;
         }
     }

@@ -17,7 +17,7 @@ use tidegate_bulk::{
 };
 use tidegate_ledger::{Fate, Refusal};
 use tidegate_sources::BulkDestination;
-use tidegate_wire::bulk::checked;
+use tidegate_wire::bulk::checked_items;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, oneshot};
@@ -60,7 +60,7 @@ impl Transport for Fake {
             });
         }
         let mut items = Vec::new();
-        for item in checked(body.as_bytes()) {
+        for item in checked_items(body.as_bytes()) {
             let item = item.unwrap();
             let document = String::from_utf8_lossy(item.document.unwrap_or_default()).into_owned();
             let entry = match self.poison {

@@ -153,7 +153,7 @@ proptest! {
     /// Nothing that comes from outside makes it panic.
     #[test]
     fn any_bytes_are_read_without_a_panic(body in prop::collection::vec(any::<u8>(), 0..200)) {
-        for item in items(&body).chain(checked(&body)).flatten() {
+        for item in items(&body).chain(checked_items(&body)).flatten() {
             _ = item.check();
         }
         _ = Split::new(&body, 10, 3).count();
@@ -273,7 +273,7 @@ fn accepted_items_are_measured() {
     let body = b"{\"index\":{}}\n{\"a\":1}\n{\"delete\":{\"_id\":\"12345678901234567890\"}}\n";
     let mut counts = Counts::default();
     for item in items(body) {
-        counts.take(&item.unwrap(), 0);
+        counts.count(&item.unwrap(), 0);
     }
     assert_eq!(counts.items, 2);
     assert!(counts.bytes >= body.len() && counts.bytes <= body.len() + 2, "{counts:?}");

@@ -63,8 +63,8 @@ pub(crate) fn in_pieces<D: Decode>(
         assert!(progress.read <= end - at && progress.written <= output);
         at += progress.read;
         all.extend_from_slice(&room[..progress.written]);
-        if at == body.len() && !matches!(progress.wants, Wants::Output(_)) {
-            return if progress.wants == Wants::Nothing { Ok(all) } else { Err(decoder.truncated()) };
+        if at == body.len() && !matches!(progress.needs, Needs::Output(_)) {
+            return if progress.needs == Needs::Nothing { Ok(all) } else { Err(decoder.truncated()) };
         }
     }
 }

@@ -5,7 +5,7 @@ use zlib_rs::crc32::crc32;
 use zlib_rs::{Inflate, InflateFlush, Status};
 
 use super::header::Header;
-use crate::coding::{Decode, Progress, Wants};
+use crate::coding::{Decode, Needs, Progress};
 use crate::zlib;
 
 /// Why a gzip body was refused.
@@ -130,8 +130,8 @@ impl Decode for Decoder {
                     let (taken, complete) = header.read(rest)?;
                     read += taken;
                     if !complete {
-                        let wants = if header.is_untouched() { Wants::Nothing } else { Wants::Input };
-                        return Ok(Progress { read, written, wants });
+                        let wants = if header.is_untouched() { Needs::Nothing } else { Needs::Input };
+                        return Ok(Progress { read, written, needs: wants });
                     }
                     self.section = MemberSection::Data;
                     self.inflate.reset(false);
@@ -147,11 +147,11 @@ impl Decode for Decoder {
                         continue;
                     }
                     let wants = if made == free {
-                        Wants::Output((rest.len() - taken).saturating_mul(8).clamp(4 << 10, 1 << 20))
+                        Needs::Output((rest.len() - taken).saturating_mul(8).clamp(4 << 10, 1 << 20))
                     } else {
-                        Wants::Input
+                        Needs::Input
                     };
-                    return Ok(Progress { read, written, wants });
+                    return Ok(Progress { read, written, needs: wants });
                 }
                 MemberSection::Trailer(bytes, len) => {
                     for (to, from) in bytes.iter_mut().skip(*len).zip(rest) {
@@ -160,7 +160,7 @@ impl Decode for Decoder {
                         read += 1;
                     }
                     if *len < bytes.len() {
-                        return Ok(Progress { read, written, wants: Wants::Input });
+                        return Ok(Progress { read, written, needs: Needs::Input });
                     }
                     let bytes = *bytes;
                     self.check(bytes)?;

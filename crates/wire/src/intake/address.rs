@@ -6,15 +6,15 @@ use std::net::{IpAddr, SocketAddr};
 pub type Address = (IpAddr, u16);
 
 /// How a header's value says where the client is.
-pub type Read = fn(&[u8]) -> Option<Address>;
+pub type ReadAddress = fn(&[u8]) -> Option<Address>;
 
 /// The headers that say where the client is, in the order in which they are believed, and how each is read.
-pub const HEADERS: [(&str, Read); 3] =
-    [("forwarded", of_forwarded), ("x-real-ip", of), ("x-forwarded-for", of_list)];
+pub const HEADERS: [(&str, ReadAddress); 3] =
+    [("forwarded", first_forwarded), ("x-real-ip", parse), ("x-forwarded-for", first_of_list)];
 
 /// Reads an address, with a port or without. An IPv4 address that is mapped into IPv6 is the IPv4 address.
 #[must_use]
-pub fn of(text: &[u8]) -> Option<Address> {
+pub fn parse(text: &[u8]) -> Option<Address> {
     let text = str::from_utf8(text).ok()?;
     if text.starts_with('[') || text.contains('.') && text.contains(':') && !text.contains("::") {
         let address: SocketAddr = text.parse().ok()?;
@@ -25,12 +25,12 @@ pub fn of(text: &[u8]) -> Option<Address> {
 }
 
 /// The first of a list, which is the farthest.
-fn of_list(text: &[u8]) -> Option<Address> {
-    of(text.split(|byte| *byte == b',').next()?.trim_ascii())
+fn first_of_list(text: &[u8]) -> Option<Address> {
+    parse(text.split(|byte| *byte == b',').next()?.trim_ascii())
 }
 
 /// The client, from the first part of a `Forwarded` header (RFC 7239).
-fn of_forwarded(text: &[u8]) -> Option<Address> {
+fn first_forwarded(text: &[u8]) -> Option<Address> {
     let first = text.split(|byte| *byte == b',').next()?;
     let mut found = None;
     for pair in first.split(|byte| *byte == b';') {
@@ -42,7 +42,7 @@ fn of_forwarded(text: &[u8]) -> Option<Address> {
             found = Some(inside.unwrap_or(value));
         }
     }
-    of(found?)
+    parse(found?)
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ const LONGEST_KEYWORD: usize = 1024;
 /// Reads a line that is UTF-8: its kind, and where its event is.
 pub(super) fn event(line: &[u8]) -> Result<Event<'_>, EventError> {
     let mut cursor = Cursor::new(line);
-    let of_line = |problem| EventError { kind: None, problem };
-    if !cursor.takes(b'{') {
+    let of_line = |problem| EventError { event: None, kind: problem };
+    if !cursor.take_if(b'{') {
         return Err(of_line(cursor.skip(0).err().unwrap_or(EventErrorKind::NoEvent)));
     }
     if cursor.peek() == Some(b'}') {
@@ -23,7 +23,7 @@ pub(super) fn event(line: &[u8]) -> Result<Event<'_>, EventError> {
         let problem = cursor.skip(1).err().unwrap_or(EventErrorKind::Unknown);
         return Err(of_line(problem));
     };
-    let of_event = |problem| EventError { kind: Some(kind), problem };
+    let of_event = |problem| EventError { event: Some(kind), kind: problem };
     cursor.peek();
     let start = cursor;
     match cursor.shape().map_err(of_event)? {
@@ -33,7 +33,7 @@ pub(super) fn event(line: &[u8]) -> Result<Event<'_>, EventError> {
     object(&mut cursor, fields_of(kind), 1).map_err(of_event)?;
     let raw = start.until(&cursor);
     // Unknown members beside it are ignored, but must be JSON.
-    while cursor.takes(b',') {
+    while cursor.take_if(b',') {
         cursor.name().map_err(of_event)?;
         cursor.skip(1).map_err(of_event)?;
     }
@@ -48,7 +48,7 @@ fn object(cursor: &mut Cursor<'_>, known: &'static Fields, depth: u32) -> Result
     cursor.take(b'{')?;
     // Which were given with a value.
     let mut set = 0u64;
-    if !cursor.takes(b'}') {
+    if !cursor.take_if(b'}') {
         loop {
             let (name, _) = cursor.name()?;
             match known.find(name) {
@@ -59,7 +59,7 @@ fn object(cursor: &mut Cursor<'_>, known: &'static Fields, depth: u32) -> Result
                     }
                 }
             }
-            if !cursor.takes(b',') {
+            if !cursor.take_if(b',') {
                 break;
             }
         }
@@ -100,7 +100,7 @@ fn value(
 ) -> Result<bool, EventErrorKind> {
     let shape = cursor.shape()?;
     if shape == Shape::Null {
-        cursor.word(b"null")?;
+        cursor.literal(b"null")?;
         return Ok(false);
     }
     match (rule, shape) {
@@ -155,7 +155,7 @@ fn value(
 /// Reads an object of plain values. Whether it has any does not matter.
 fn labels(cursor: &mut Cursor<'_>, name: &'static str) -> Result<bool, EventErrorKind> {
     cursor.take(b'{')?;
-    if cursor.takes(b'}') {
+    if cursor.take_if(b'}') {
         return Ok(true);
     }
     loop {
@@ -166,7 +166,7 @@ fn labels(cursor: &mut Cursor<'_>, name: &'static str) -> Result<bool, EventErro
             Shape::Number => drop(cursor.number()?),
             _ => cursor.skip(0)?,
         }
-        if !cursor.takes(b',') {
+        if !cursor.take_if(b',') {
             break;
         }
     }
@@ -176,7 +176,7 @@ fn labels(cursor: &mut Cursor<'_>, name: &'static str) -> Result<bool, EventErro
 
 fn samples(cursor: &mut Cursor<'_>, name: &'static str, depth: u32) -> Result<bool, EventErrorKind> {
     cursor.take(b'{')?;
-    if cursor.takes(b'}') {
+    if cursor.take_if(b'}') {
         return Ok(true);
     }
     loop {
@@ -189,7 +189,7 @@ fn samples(cursor: &mut Cursor<'_>, name: &'static str, depth: u32) -> Result<bo
             Shape::Object => return Err(EventErrorKind::OneOf(SAMPLE.one_of.1)),
             _ => return Err(EventErrorKind::Type(name)),
         }
-        if !cursor.takes(b',') {
+        if !cursor.take_if(b',') {
             break;
         }
     }

@@ -73,7 +73,7 @@ impl<'a> Cursor<'a> {
 
     /// Steps over blanks and over `byte`, if that comes next.
     #[inline(always)]
-    pub(super) fn takes(&mut self, byte: u8) -> bool {
+    pub(super) fn take_if(&mut self, byte: u8) -> bool {
         let is = self.peek() == Some(byte);
         if is {
             self.bump();
@@ -166,7 +166,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    pub(super) fn word(&mut self, word: &[u8]) -> Result<(), EventErrorKind> {
+    pub(super) fn literal(&mut self, word: &[u8]) -> Result<(), EventErrorKind> {
         self.peek();
         match self.rest.strip_prefix(word) {
             Some(rest) => {
@@ -185,16 +185,16 @@ impl<'a> Cursor<'a> {
             match self.shape()? {
                 Shape::Text => drop(self.text()?),
                 Shape::Number => drop(self.number()?),
-                Shape::True => self.word(b"true")?,
-                Shape::False => self.word(b"false")?,
-                Shape::Null => self.word(b"null")?,
+                Shape::True => self.literal(b"true")?,
+                Shape::False => self.literal(b"false")?,
+                Shape::Null => self.literal(b"null")?,
                 shape => {
                     if open + depth >= MAX_DEPTH {
                         return Err(EventErrorKind::Depth(self.len.saturating_sub(self.rest.len())));
                     }
                     self.bump();
                     let is_object = shape == Shape::Object;
-                    if !self.takes(if is_object { b'}' } else { b']' }) {
+                    if !self.take_if(if is_object { b'}' } else { b']' }) {
                         (open, kinds) = (open + 1, kinds << 1 | u128::from(is_object));
                         if is_object {
                             self.name()?;
@@ -209,7 +209,7 @@ impl<'a> Cursor<'a> {
                     return Ok(());
                 }
                 let is_object = kinds & 1 == 1;
-                if self.takes(b',') {
+                if self.take_if(b',') {
                     if is_object {
                         self.name()?;
                     }

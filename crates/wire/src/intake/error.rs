@@ -7,9 +7,9 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventError {
     /// Of which event; nothing when it is not known what it was meant to be.
-    pub kind: Option<EventKind>,
+    pub event: Option<EventKind>,
     /// The error.
-    pub problem: EventErrorKind,
+    pub kind: EventErrorKind,
 }
 
 /// The error in a line.
@@ -43,15 +43,15 @@ pub enum EventErrorKind {
 
 impl fmt::Display for EventError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = self.kind.map_or("line", EventKind::name);
-        match self.problem {
+        let kind = self.event.map_or("line", EventKind::name);
+        match self.kind {
             EventErrorKind::TooLong => f.write_str("event exceeded the permitted size"),
             EventErrorKind::Utf8 => write!(f, "decode error: {kind}: not UTF-8"),
             EventErrorKind::Json(at) => write!(f, "decode error: {kind}: no valid JSON at byte {at}"),
             EventErrorKind::Depth(at) => write!(f, "decode error: {kind}: values nest too deep at byte {at}"),
             EventErrorKind::NoEvent => f.write_str("decode error: a line must be an object with one member"),
             EventErrorKind::Unknown => f.write_str("did not recognize object type"),
-            EventErrorKind::Order if self.kind == Some(EventKind::Metadata) => {
+            EventErrorKind::Order if self.event == Some(EventKind::Metadata) => {
                 f.write_str("did not recognize object type: metadata belong in the first line alone")
             }
             EventErrorKind::Order => {

@@ -190,7 +190,7 @@ impl<'a> Text<'a> {
 
 /// The character of the escape that `text` begins with, and what is behind it.
 fn unescaped(text: &[u8]) -> (char, &[u8]) {
-    match json::unescaped(text.get(1..).unwrap_or_default()) {
+    match json::decode_escape(text.get(1..).unwrap_or_default()) {
         Ok(found) => found,
         Err(BadEscape::Half(rest)) => (char::REPLACEMENT_CHARACTER, rest),
         // No checked string has one.
@@ -209,8 +209,8 @@ impl<'a> Array<'a> {
     #[must_use]
     pub fn values(self) -> Values<'a> {
         let mut cursor = Cursor::new(self.0);
-        let begun = cursor.takes(b'[');
-        Values { cursor, ended: !begun || cursor.takes(b']') }
+        let begun = cursor.take_if(b'[');
+        Values { cursor, ended: !begun || cursor.take_if(b']') }
     }
 }
 
@@ -229,8 +229,8 @@ impl<'a> Object<'a> {
     #[must_use]
     pub fn members(self) -> Members<'a> {
         let mut cursor = Cursor::new(self.0);
-        let begun = cursor.takes(b'{');
-        Members { cursor, ended: !begun || cursor.takes(b'}') }
+        let begun = cursor.take_if(b'{');
+        Members { cursor, ended: !begun || cursor.take_if(b'}') }
     }
 
     /// The value of the last member of this name that is not `null`.
@@ -275,7 +275,7 @@ impl<'a> Iterator for Values<'a> {
             return None;
         }
         let value = next(&mut self.cursor);
-        self.ended = value.is_none() || !self.cursor.takes(b',');
+        self.ended = value.is_none() || !self.cursor.take_if(b',');
         value
     }
 }
@@ -296,7 +296,7 @@ impl<'a> Iterator for Members<'a> {
         }
         let name = self.cursor.name().ok().map(|(raw, escaped)| Text { raw, escaped });
         let member = name.and_then(|name| next(&mut self.cursor).map(|value| (name, value)));
-        self.ended = member.is_none() || !self.cursor.takes(b',');
+        self.ended = member.is_none() || !self.cursor.take_if(b',');
         member
     }
 }

@@ -18,16 +18,16 @@ pub fn string(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
 /// # Errors
 /// [`Full`].
 #[inline]
-pub fn inner(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
-    super::inner(text, |piece| out.put(piece))
+pub fn escaped(text: &[u8], out: &mut impl Output) -> Result<(), Full> {
+    super::escape_into(text, |piece| out.put(piece))
 }
 
 /// Writes into a JSON string.
-pub struct Inside<'o, O>(pub &'o mut O);
+pub struct StringContent<'o, O>(pub &'o mut O);
 
-impl<O: Output> Output for Inside<'_, O> {
+impl<O: Output> Output for StringContent<'_, O> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Full> {
-        inner(bytes, self.0)
+        escaped(bytes, self.0)
     }
 }
 
@@ -117,7 +117,7 @@ pub fn base64(bytes: &[u8], out: &mut impl Output) -> Result<(), Full> {
 ///
 /// # Errors
 /// [`Full`].
-pub fn time(nanoseconds: u64, out: &mut impl Output) -> Result<(), Full> {
+pub fn rfc3339(nanoseconds: u64, out: &mut impl Output) -> Result<(), Full> {
     let (seconds, nanoseconds) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
     let (year, month, day) = civil(seconds / 86_400);
     let second_of_day = seconds % 86_400;
@@ -141,7 +141,7 @@ pub fn time(nanoseconds: u64, out: &mut impl Output) -> Result<(), Full> {
 
 /// Year, month, day and hour of a time in nanoseconds since the Unix epoch.
 #[must_use]
-pub fn hour(nanoseconds: u64) -> (u64, u64, u64, u64) {
+pub fn date_and_hour(nanoseconds: u64) -> (u64, u64, u64, u64) {
     let seconds = nanoseconds / 1_000_000_000;
     let (year, month, day) = civil(seconds / 86_400);
     (year, month, day, seconds % 86_400 / 3600)

@@ -1,6 +1,6 @@
 //! Attributes and their values, and those who have them everywhere: resources and scopes.
 
-use crate::proto::{Messages, Reader, Wire, low32};
+use crate::proto::{Messages, Reader, WireType, low32};
 
 /// How deep arrays and maps may nest in a value. Nothing that walks over a value calls itself for each level, so this
 /// bounds what its list of open ones takes, and not a stack. It is more than anybody sends: Elasticsearch stops at a
@@ -120,7 +120,7 @@ pub(super) fn next_member<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut reader = Reader::new(rest);
     loop {
         let key = reader.key().ok()??;
-        if key.field == 1 && key.wire == Wire::Length {
+        if key.field == 1 && key.wire == WireType::Length {
             let member = reader.bytes(key).ok()?;
             *rest = reader.rest();
             return Some(member);

@@ -6,18 +6,18 @@ mod log;
 mod metric;
 mod point;
 mod profile;
-mod sift;
+mod retain_valid;
 mod trace;
 
 pub(super) use attribute::DEEP_BYTES;
-pub use sift::Sifted;
-pub(super) use sift::sift;
+pub use retain_valid::RetainedItems;
+pub(super) use retain_valid::retain_valid;
 
 use super::Signal;
 use super::error::OtlpError;
 use super::request::field::{MEMBERS, OWNER, RESOURCES, SCHEMA_URL};
 use crate::proto::{Malformed, Reader};
-use field::{Once, text};
+use field::{SeenFields, text};
 
 /// The contents of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -133,14 +133,14 @@ fn resource_group(
     item: impl CheckItem,
 ) -> Result<usize, OtlpError> {
     let mut scopes = 0;
-    let mut once = Once::default();
+    let mut once = SeenFields::default();
     let mut members = Members::default();
     let len = group.rest().len();
     let mut from = len;
     while let Some(key) = group.key()? {
         match key.field {
             OWNER => {
-                once.take(key, &group, "the resource")?;
+                once.first(key, &group, "the resource")?;
                 attribute::resource(group.message(key)?)?;
             }
             MEMBERS => {
@@ -167,14 +167,14 @@ fn scope_group(
     item: impl CheckItem,
 ) -> Result<usize, OtlpError> {
     let mut items = 0;
-    let mut once = Once::default();
+    let mut once = SeenFields::default();
     let mut members = Members::default();
     let len = group.rest().len();
     let mut from = len;
     while let Some(key) = group.key()? {
         match key.field {
             OWNER => {
-                once.take(key, &group, "the scope")?;
+                once.first(key, &group, "the scope")?;
                 attribute::scope(group.message(key)?)?;
             }
             MEMBERS => {

@@ -43,10 +43,10 @@ mod exemplars;
 mod labels;
 mod name;
 mod native;
-mod nest;
+mod nesting;
 mod point_range;
 mod reverse;
-mod target;
+mod series_output;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -54,7 +54,7 @@ mod walk;
 
 pub use deltas::Deltas;
 pub use reverse::{
-    MOST_BUCKETS, PiecePosition as RemoteWritePlace, Pieces as RemoteWritePieces, Reversed,
+    MOST_BUCKETS, OtlpPieces as RemoteWritePieces, OtlpTranslation, PiecePosition as RemoteWritePlace,
     from_remote_write, pieces as pieces_of_remote_write,
 };
 
@@ -64,8 +64,8 @@ use deltas::DeltaError;
 use exemplars::Exemplars;
 use labels::Labels;
 use point_range::PointRange;
+use series_output::{SymbolCollector, Symbols, V1Output, V2Output};
 use std::ops::Range;
-use target::{Collect, Symbols, V1, V2};
 use text::Text;
 use walk::Walk;
 
@@ -255,7 +255,8 @@ pub fn points_to_v1(
     out: &mut impl Output,
 ) -> Result<Translated, RewriteError> {
     let deltas = undone(&mut deltas);
-    let mut walk = Walk::new(settings, &mut scratch.series, PointRange::new(points), deltas, V1::new(out));
+    let mut walk =
+        Walk::new(settings, &mut scratch.series, PointRange::new(points), deltas, V1Output::new(out));
     walk.request(raw)?;
     let mut done = walk.done();
     done.dropped.start_timestamps = walk.start_timestamps();
@@ -293,9 +294,9 @@ pub fn points_to_v2(
     symbols.begin(out)?;
     let range = PointRange::new(points);
     // Undo the first pass's additions, or the second would add them again.
-    Walk::new(settings, series, range.clone(), undone(&mut deltas), Collect::new(symbols, out))
+    Walk::new(settings, series, range.clone(), undone(&mut deltas), SymbolCollector::new(symbols, out))
         .request(raw)?;
-    let mut walk = Walk::new(settings, series, range, undone(&mut deltas), V2::new(symbols, out));
+    let mut walk = Walk::new(settings, series, range, undone(&mut deltas), V2Output::new(symbols, out));
     walk.request(raw)?;
     Ok(walk.done())
 }
@@ -303,7 +304,7 @@ pub fn points_to_v2(
 /// Without what was added and not kept.
 fn undone<'d>(deltas: &'d mut Option<&mut Deltas>) -> Option<&'d mut Deltas> {
     let deltas = deltas.as_deref_mut()?;
-    deltas.undo();
+    deltas.rollback();
     Some(deltas)
 }
 

@@ -10,7 +10,7 @@
 use super::Signal;
 use crate::output::{Full, Output};
 use crate::proto::write::{self, bytes_len};
-use crate::proto::{Key, Reader, Wire};
+use crate::proto::{Key, Reader, WireType};
 
 /// Whether the bodies of two requests of this signal, one after the other, are the body of a request with
 /// the content of both.
@@ -276,7 +276,7 @@ fn next_member<'a>(signal: Signal, depth: usize, reader: &mut Reader<'a>) -> Opt
 
 pub(super) fn is_member(signal: Signal, depth: usize, key: Key) -> bool {
     let field = key.field;
-    key.wire == Wire::Length
+    key.wire == WireType::Length
         && match depth {
             0 => field == 1,
             1 | 2 => field == 2,

@@ -6,7 +6,7 @@ pub(in crate::otlp) mod captured;
 pub(in crate::otlp) mod normal;
 mod oracle;
 pub(in crate::otlp) mod refuses;
+mod retain_valid;
 mod shown;
-mod sift;
 mod split;
 pub(in crate::otlp) mod strategies;

@@ -2,7 +2,7 @@
 //!
 //! These iterators are for views over messages that were checked: they end at the first malformed byte.
 
-use super::{Reader, Wire};
+use super::{Reader, WireType};
 
 /// The numbers of one repeated field of a message.
 #[derive(Debug, Clone)]
@@ -39,8 +39,10 @@ impl Iterator for Varints<'_> {
             }
             let key = self.message.key().ok()??;
             match key.wire {
-                Wire::Length if key.field == self.field => self.packed = self.message.message(key).ok()?,
-                Wire::Varint if key.field == self.field => return self.message.varint(key).ok(),
+                WireType::Length if key.field == self.field => {
+                    self.packed = self.message.message(key).ok()?
+                }
+                WireType::Varint if key.field == self.field => return self.message.varint(key).ok(),
                 _ => self.message.skip(key).ok()?,
             }
         }
@@ -67,8 +69,8 @@ impl Iterator for Doubles<'_> {
             }
             let key = self.message.key().ok()??;
             match key.wire {
-                Wire::Length if key.field == self.field => self.packed = self.message.bytes(key).ok()?,
-                Wire::Fixed64 if key.field == self.field => return self.message.fixed64(key).ok(),
+                WireType::Length if key.field == self.field => self.packed = self.message.bytes(key).ok()?,
+                WireType::Fixed64 if key.field == self.field => return self.message.fixed64(key).ok(),
                 _ => self.message.skip(key).ok()?,
             }
         }

@@ -1,6 +1,6 @@
 //! Writing protobuf fields to an [`Output`].
 
-use super::Wire;
+use super::WireType;
 use crate::output::{Counter, Full, Output};
 
 /// A number in base 128, ready to be put.
@@ -64,7 +64,7 @@ pub fn raw_varint(out: &mut impl Output, value: u64) -> Result<(), Full> {
 /// [`Full`] when the output is.
 #[inline]
 pub fn varint(out: &mut impl Output, field: u32, value: u64) -> Result<(), Full> {
-    key(out, field, Wire::Varint)?;
+    key(out, field, WireType::Varint)?;
     raw_varint(out, value)
 }
 
@@ -74,7 +74,7 @@ pub fn varint(out: &mut impl Output, field: u32, value: u64) -> Result<(), Full>
 /// [`Full`] when the output is.
 #[inline]
 pub fn fixed64(out: &mut impl Output, field: u32, bits: u64) -> Result<(), Full> {
-    key(out, field, Wire::Fixed64)?;
+    key(out, field, WireType::Fixed64)?;
     out.put(&bits.to_le_bytes())
 }
 
@@ -89,7 +89,7 @@ pub fn length(out: &mut impl Output, field: u32, len: u64) -> Result<(), Full> {
     if field < 16 && len < 0x80 {
         return out.put(&[tag, low]);
     }
-    key(out, field, Wire::Length)?;
+    key(out, field, WireType::Length)?;
     raw_varint(out, len)
 }
 
@@ -103,12 +103,12 @@ pub fn bytes(out: &mut impl Output, field: u32, bytes: &[u8]) -> Result<(), Full
     out.put(bytes)
 }
 
-fn key(out: &mut impl Output, field: u32, wire: Wire) -> Result<(), Full> {
+fn key(out: &mut impl Output, field: u32, wire: WireType) -> Result<(), Full> {
     let wire = match wire {
-        Wire::Varint => 0,
-        Wire::Fixed64 => 1,
-        Wire::Length => 2,
-        Wire::Fixed32 => 5,
+        WireType::Varint => 0,
+        WireType::Fixed64 => 1,
+        WireType::Length => 2,
+        WireType::Fixed32 => 5,
     };
     raw_varint(out, u64::from(field) << 3 | wire)
 }

@@ -46,7 +46,7 @@ pub struct Limits {
 
 /// The findings in a body.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Inspected {
+pub struct InspectionReport {
     /// The accepted items.
     pub counts: Counts,
     /// The refused items.
@@ -59,7 +59,7 @@ pub struct Inspected {
     pub irregular: Option<RemoteWriteError>,
 }
 
-impl Inspected {
+impl InspectionReport {
     /// Whether the body has to be [repaired](super::repair) before it is given to others.
     #[must_use]
     pub fn needs_repair(&self) -> bool {
@@ -119,7 +119,7 @@ impl MalformedItems {
     }
 }
 
-impl Inspected {
+impl InspectionReport {
     /// Enters a series of so many samples and `bytes`, all of which is accepted.
     #[inline(always)]
     fn enter_usual(&mut self, samples: u64, bytes: usize) {

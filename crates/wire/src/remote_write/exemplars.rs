@@ -15,7 +15,7 @@ use crate::proto::{Fields, Messages, Varints};
 
 /// A series of exemplars alone.
 #[derive(Debug, Clone, Copy)]
-pub struct Lone<'a> {
+pub struct OrphanExemplars<'a> {
     series: v2::Series<'a>,
     /// Of its references.
     hash: u64,
@@ -23,70 +23,76 @@ pub struct Lone<'a> {
     joined: bool,
 }
 
-impl Lone<'_> {
+impl OrphanExemplars<'_> {
     /// Bytes of one entry in their list.
-    pub const BYTES: usize = size_of::<Lone<'static>>();
+    pub const BYTES: usize = size_of::<OrphanExemplars<'static>>();
 }
 
 /// How many series of exemplars alone a checked 2.0 body has.
 #[must_use]
-pub fn count_lone(raw: &[u8]) -> usize {
-    Messages::new(raw, field::TIMESERIES).filter(|series| is_lone(series)).count()
+pub fn count_orphans(raw: &[u8]) -> usize {
+    Messages::new(raw, field::TIMESERIES).filter(|series| is_orphan(series)).count()
 }
 
 /// The series of exemplars alone in a body, which must refer to each text by one symbol only.
-pub fn lone<'a>(request: &v2::Request<'a>) -> impl Iterator<Item = Lone<'a>> + use<'a> {
-    request.series().filter(|series| is_lone(series.message())).map(|series| Lone {
+pub fn orphans<'a>(request: &v2::Request<'a>) -> impl Iterator<Item = OrphanExemplars<'a>> + use<'a> {
+    request.series().filter(|series| is_orphan(series.message())).map(|series| OrphanExemplars {
         hash: hash_of(series.message()),
         series,
         joined: false,
     })
 }
 
-/// Writes `raw`, whose series of exemplars alone are `lone`, with those joined to the first series that has their labels
-/// and more, and without those that find none. They are left in `lone` for [`put_rest`]. The output is no longer than
+/// Writes `raw`, whose series of exemplars alone are `orphans`, with those joined to the first series that has their labels
+/// and more, and without those that find none. They are left in `orphans` for [`orphans_to_v1`]. The output is no longer than
 /// `raw` and 16 bytes.
 ///
 /// # Errors
 /// [`Full`] when the output is; it then holds a part that is of no use.
-pub fn join_lone(raw: &[u8], lone: &mut Vec<Lone<'_>>, out: &mut impl Output) -> Result<(), Full> {
-    lone.sort_by_key(|lone| lone.hash);
+pub fn join_orphans(
+    raw: &[u8],
+    orphans: &mut Vec<OrphanExemplars<'_>>,
+    out: &mut impl Output,
+) -> Result<(), Full> {
+    orphans.sort_by_key(|orphan| orphan.hash);
     for field in Fields::checked(raw) {
         let message = field.bytes();
         if field.key.field != field::TIMESERIES {
             out.put(field.whole)?;
-        } else if !is_lone(message) {
+        } else if !is_orphan(message) {
             let hash = hash_of(message);
-            let from = lone.partition_point(|lone| lone.hash < hash);
-            let to = lone.partition_point(|lone| lone.hash <= hash);
-            let alike = lone.get_mut(from..to).unwrap_or_default();
-            let is_theirs = |lone: &Lone<'_>| !lone.joined && same_labels(lone.series.message(), message);
+            let from = orphans.partition_point(|orphan| orphan.hash < hash);
+            let to = orphans.partition_point(|orphan| orphan.hash <= hash);
+            let alike = orphans.get_mut(from..to).unwrap_or_default();
+            let is_theirs = |orphan: &OrphanExemplars<'_>| {
+                !orphan.joined && same_labels(orphan.series.message(), message)
+            };
             if alike.iter().any(is_theirs) {
                 write::message(out, field::TIMESERIES, &Joined { message, alike })?;
-                for lone in alike {
-                    lone.joined |= same_labels(lone.series.message(), message);
+                for orphan in alike {
+                    orphan.joined |= same_labels(orphan.series.message(), message);
                 }
             } else {
                 out.put(field.whole)?;
             }
         }
     }
-    lone.retain(|lone| !lone.joined);
+    orphans.retain(|orphan| !orphan.joined);
     Ok(())
 }
 
-/// Writes what [`join_lone`] left, as a 1.0 body.
+/// Writes what [`join_orphans`] left, as a 1.0 body.
 ///
 /// # Errors
 /// [`Full`] when the output is; it then holds a part that is of no use.
-pub fn put_rest(lone: &[Lone<'_>], out: &mut impl Output) -> Result<(), Full> {
-    series_to_v1(lone.iter().map(|lone| lone.series), out).map(drop)
+pub fn orphans_to_v1(orphans: &[OrphanExemplars<'_>], out: &mut impl Output) -> Result<(), Full> {
+    series_to_v1(orphans.iter().map(|orphan| orphan.series), out).map(drop)
 }
 
 /// A series with the exemplars of others.
 struct Joined<'s, 'a> {
     message: &'s [u8],
-    alike: &'s [Lone<'a>],
+    alike: &'s [OrphanExemplars<'a>],
 }
 
 impl Encode for Joined<'_, '_> {
@@ -94,9 +100,9 @@ impl Encode for Joined<'_, '_> {
         out.put(self.message)?;
         let has_metadata = |message| Messages::new(message, field::METADATA).next().is_some();
         let mut has = has_metadata(self.message);
-        for lone in self.alike {
-            let theirs = lone.series.message();
-            if lone.joined || !same_labels(theirs, self.message) {
+        for orphan in self.alike {
+            let theirs = orphan.series.message();
+            if orphan.joined || !same_labels(theirs, self.message) {
                 continue;
             }
             for exemplar in Messages::new(theirs, field::EXEMPLARS) {
@@ -113,7 +119,7 @@ impl Encode for Joined<'_, '_> {
     }
 }
 
-fn is_lone(series: &[u8]) -> bool {
+fn is_orphan(series: &[u8]) -> bool {
     let has = |number| Messages::new(series, number).next().is_some();
     !has(field::SAMPLES) && !has(field::HISTOGRAMS) && has(field::EXEMPLARS)
 }

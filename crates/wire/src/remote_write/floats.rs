@@ -7,13 +7,13 @@ use crate::proto::write::{self, Encode};
 
 /// The items left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LeftOut {
+pub struct HistogramRemoval {
     /// Native histograms.
     pub histograms: u64,
     /// The same, and what went with them: exemplars, and in 2.0 metadata, of series that had nothing else.
     pub items: u64,
     /// Series, and entries of metadata of 1.0, that are left. Without any of them nobody could tell what body it is.
-    pub left: u64,
+    pub remaining: u64,
 }
 
 /// The numbers of fields, which the versions do not share.
@@ -62,16 +62,20 @@ pub fn has_histograms(version: Version, raw: &[u8]) -> bool {
 ///
 /// # Errors
 /// [`Full`] when the output is; `raw`'s length is always enough.
-pub fn without_histograms(version: Version, raw: &[u8], out: &mut impl Output) -> Result<LeftOut, Full> {
+pub fn without_histograms(
+    version: Version,
+    raw: &[u8],
+    out: &mut impl Output,
+) -> Result<HistogramRemoval, Full> {
     let numbers = Numbers::of(version);
-    let mut left_out = LeftOut::default();
+    let mut left_out = HistogramRemoval::default();
     for field in Fields::checked(raw) {
         if field.key.field != numbers.series {
-            left_out.left += u64::from(Some(field.key.field) == numbers.metadata);
+            left_out.remaining += u64::from(Some(field.key.field) == numbers.metadata);
             out.put(field.whole)?;
             continue;
         }
-        left_out.left += 1;
+        left_out.remaining += 1;
         let message = field.bytes();
         let count = |wanted: &[u32]| {
             Fields::checked(message).filter(|field| wanted.contains(&field.key.field)).count() as u64
@@ -82,7 +86,7 @@ pub fn without_histograms(version: Version, raw: &[u8], out: &mut impl Output) -
             out.put(field.whole)?;
         } else if count(&[numbers.samples]) == 0 {
             left_out.items += histograms + count(&numbers.others);
-            left_out.left -= 1;
+            left_out.remaining -= 1;
         } else {
             left_out.items += histograms;
             write::message(out, numbers.series, &Without { field: numbers.histograms, message })?;
@@ -139,7 +143,7 @@ mod tests {
             let mut out = Vec::new();
             let left_out = without_histograms(version, &raw, &mut out).unwrap();
             let left = if version == Version::V1 { 3 } else { 2 };
-            assert_eq!(left_out, LeftOut { histograms: 3, items: 3 + others, left });
+            assert_eq!(left_out, HistogramRemoval { histograms: 3, items: 3 + others, remaining: left });
             let mixed = message(&[(1, b"labels"), (samples, b"s"), (exemplars, b"e")]);
             assert_eq!(out, message(&[(series, &plain), (3, other), (series, &mixed)]));
             assert!(!has_histograms(version, &out) && out.len() < raw.len());

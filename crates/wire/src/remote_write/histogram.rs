@@ -1,6 +1,6 @@
 //! Native histograms: one message for both versions (2.0 adds the start timestamp).
 
-use crate::proto::{Doubles, Reader, Varints, Wire, low32, zigzag};
+use crate::proto::{Doubles, Reader, Varints, WireType, low32, zigzag};
 
 /// Field numbers, the same in both versions.
 pub(crate) mod field {
@@ -93,7 +93,7 @@ impl<'a> Histogram<'a> {
                 }
                 field::RESET_HINT => read.reset_hint = low32(reader.varint(key).ok()?),
                 field::TIMESTAMP => read.timestamp = reader.varint(key).ok()?.cast_signed(),
-                field::START_TIMESTAMP if key.wire == Wire::Varint => {
+                field::START_TIMESTAMP if key.wire == WireType::Varint => {
                     read.start_timestamp = reader.varint(key).ok()?.cast_signed()
                 }
                 _ => reader.skip(key).ok()?,

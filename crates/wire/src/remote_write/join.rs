@@ -4,9 +4,9 @@
 //! [`snappy::join`](crate::snappy::join).)
 
 mod series;
-mod spelled;
+mod unjoined;
 
-pub use spelled::spell;
+pub use unjoined::write_unjoined;
 
 use super::error::{ErrorSubject, RemoteWriteError, RemoteWriteErrorKind};
 use super::intern::{Interner, TextLocation, location_of};
@@ -65,7 +65,7 @@ impl Scratch {
 /// # Errors
 /// [`RewriteError`]; the output then holds a part that is of no use.
 pub fn join(bodies: &[&[u8]], scratch: &mut Scratch, out: &mut impl Output) -> Result<Joined, RewriteError> {
-    join_some(bodies, |_, _| true, scratch, out)
+    join_selected(bodies, |_, _| true, scratch, out)
 }
 
 /// Joins the series of `bodies` that `keep` wants, given the position of the series among all and the
@@ -74,7 +74,7 @@ pub fn join(bodies: &[&[u8]], scratch: &mut Scratch, out: &mut impl Output) -> R
 ///
 /// # Errors
 /// As [`join`].
-pub fn join_some(
+pub fn join_selected(
     bodies: &[&[u8]],
     mut keep: impl FnMut(u64, &v2::Series<'_>) -> bool,
     scratch: &mut Scratch,

@@ -1,7 +1,7 @@
 //! Cutting 1.0 bodies at series, without decoding or copying more than is cut.
 //!
 //! Each field of a request stands for itself, so any stretch of whole fields is a valid request. (2.0 bodies
-//! need their symbols rewritten: [`join_some`](super::join::join_some) does that.)
+//! need their symbols rewritten: [`join_selected`](super::join::join_selected) does that.)
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! The symbol table of a 2.0 request, for access by number.
 
 use super::error::{ErrorSubject, RemoteWriteError, RemoteWriteErrorKind};
-use crate::proto::{Key, Reader, Wire};
+use crate::proto::{Key, Reader, WireType};
 
 /// Field number of the symbols in the request.
 pub(crate) const SYMBOLS: u32 = 4;
@@ -197,7 +197,7 @@ impl<'a> Table<'a> {
 }
 
 pub(super) fn is_symbol(key: Key) -> bool {
-    key.field == SYMBOLS && key.wire == Wire::Length
+    key.field == SYMBOLS && key.wire == WireType::Length
 }
 
 pub(super) fn count(raw: &[u8]) -> Result<usize, RemoteWriteError> {

@@ -3,11 +3,11 @@
 use zstd_safe::DCtx;
 
 use super::frame::{Found, Frame, ZstdError, measure};
-use crate::coding::{Decode, Progress, Wants};
+use crate::coding::{Decode, Needs, Progress};
 
 /// Decodes any number of frames.
 ///
-/// A frame is decoded whole or not at all, so [`Wants::Output`] says what the frame at hand may need, and is
+/// A frame is decoded whole or not at all, so [`Needs::Output`] says what the frame at hand may need, and is
 /// best granted in full. A frame that says how long it is needs just that. Of one that does not, a first guess
 /// is tried, then the most that its blocks can become, or as much of that as is granted.
 pub struct Decoder {
@@ -61,7 +61,7 @@ impl Decode for Decoder {
         loop {
             let rest = input.get(read..).unwrap_or_default();
             if rest.is_empty() {
-                return Ok(Progress { read, written, wants: Wants::Nothing });
+                return Ok(Progress { read, written, needs: Needs::Nothing });
             }
             let frame = match measure(rest, self.window_limit)? {
                 Found::Skippable(len) => {
@@ -72,7 +72,7 @@ impl Decode for Decoder {
             };
             let room = output.get_mut(written..).unwrap_or_default();
             let needs = frame.guess();
-            let wants = |more: usize| Ok(Progress { read, written, wants: Wants::Output(more.max(1)) });
+            let wants = |more: usize| Ok(Progress { read, written, needs: Needs::Output(more.max(1)) });
             if room.len() < needs && (!self.asked || frame.content.is_some()) {
                 self.asked = true;
                 return wants(needs - room.len());

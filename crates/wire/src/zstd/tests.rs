@@ -9,7 +9,7 @@ use ruzstd::decoding::StreamingDecoder;
 
 use super::*;
 use crate::coding::tests::{Limited, assert_memory_is_as_declared, decoded, texts};
-use crate::coding::{Decode, DecompressError, Progress, Wants, decode};
+use crate::coding::{Decode, DecompressError, Needs, Progress, decode};
 
 fn compress(level: i32, raw: &[u8], announced: bool) -> Vec<u8> {
     let mut encoder = Encoder::new(level).unwrap();
@@ -180,7 +180,7 @@ fn room_is_asked_for_as_needed() {
     assert_eq!(decode(&mut decoder, &bomb, &mut out), Ok(raw.len()));
     let mut out = Limited::new(raw.len() - 1);
     assert_eq!(decode(&mut decoder, &bomb, &mut out), Err(DecompressError::OutputFull));
-    assert_eq!(decoder.step(&[], &mut []), Ok(Progress { read: 0, written: 0, wants: Wants::Nothing }));
+    assert_eq!(decoder.step(&[], &mut []), Ok(Progress { read: 0, written: 0, needs: Needs::Nothing }));
 }
 
 /// The heap is what was declared, at every level, in steps and in one go, and there is no more of it later.

@@ -72,7 +72,7 @@ pub(super) fn labelled<'a>(
             LabelValue::Escaped(_) => {
                 let special = |byte| matches!(byte, b'.' | b'*' | b'"');
                 for byte in label.bytes() {
-                    json::inner(&[if special(byte) { b'_' } else { byte }], out)?;
+                    json::escaped(&[if special(byte) { b'_' } else { byte }], out)?;
                 }
             }
             LabelValue::Otel(_) | LabelValue::Json(_) => {
@@ -80,7 +80,7 @@ pub(super) fn labelled<'a>(
                     if place > 0 {
                         out.put(b"_")?;
                     }
-                    json::inner(part, out)?;
+                    json::escaped(part, out)?;
                 }
             }
         }

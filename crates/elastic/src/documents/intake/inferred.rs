@@ -41,7 +41,7 @@ impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
         if agent.has_client {
             return;
         }
-        let near = seen.fact(EventProperty::Remote).text().and_then(|text| address_of(text, address::of));
+        let near = seen.fact(EventProperty::Remote).text().and_then(|text| address_of(text, address::parse));
         let far = headers.and_then(|headers| {
             address::HEADERS.iter().find_map(|(name, read)| {
                 let mut all =
@@ -288,7 +288,7 @@ impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
 }
 
 /// Reads an address from a text, which may have been written with escapes.
-fn address_of(text: Text<'_>, read: address::Read) -> Option<Address> {
+fn address_of(text: Text<'_>, read: address::ReadAddress) -> Option<Address> {
     const LONGEST: usize = 512;
     let mut bytes = [0; LONGEST];
     let mut len = 0usize;

@@ -18,7 +18,7 @@ impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
         self.opened(StreamKind::Logs, time, own.wishes, |_| Ok(()))?;
         if record.observed_time > 0 {
             self.out.put(br#","observed_timestamp":"#)?;
-            json::time(record.observed_time, self.out)?;
+            json::rfc3339(record.observed_time, self.out)?;
         }
         self.text(r#","severity_text":"#, record.severity_text)?;
         self.number(r#","severity_number":"#, record.severity.into())?;

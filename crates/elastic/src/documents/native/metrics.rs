@@ -43,7 +43,7 @@ impl<'a, S: DocumentOutput> DocumentWriter<'_, 'a, '_, S> {
         })?;
         if start > 0 {
             self.out.put(br#","start_timestamp":"#)?;
-            json::time(start, self.out)?;
+            json::rfc3339(start, self.out)?;
         }
         self.text(r#","unit":"#, unit)?;
         self.attributes(&own)?;

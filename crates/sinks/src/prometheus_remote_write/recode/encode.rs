@@ -10,7 +10,7 @@ use tidegate_arena::Window;
 use tidegate_journal::Tenant;
 use tidegate_wire::otlp::prometheus::{self as otlp, Deltas};
 use tidegate_wire::output::{Counter, Output, SliceOutput};
-use tidegate_wire::remote_write::exemplars::{self, Lone};
+use tidegate_wire::remote_write::exemplars::{self, OrphanExemplars};
 use tidegate_wire::remote_write::{RewriteError, Series, Symbols, Version, view_within};
 use tidegate_wire::remote_write::{has_histograms, join, split, translate, v2, without_histograms};
 use tidegate_wire::snappy;
@@ -102,14 +102,14 @@ impl Encoder {
     /// Sets the tenant of the next parts.
     pub(super) fn turn_to(&mut self, tenant: &Tenant) {
         if let Some(deltas) = &mut self.deltas {
-            deltas.turn_to(tenant.as_str().as_bytes());
+            deltas.set_owner(tenant.as_str().as_bytes());
         }
     }
 
     /// Makes the last part's result final: its deltas are not added again.
     pub(super) fn keep(&mut self) {
         if let Some(deltas) = &mut self.deltas {
-            deltas.keep();
+            deltas.commit();
         }
     }
 
@@ -177,12 +177,12 @@ impl Encoder {
             // A point is one histogram.
             unwanted = if source.form() == BodyFormat::Otlp { left_out.histograms } else { left_out.items };
             without = Some(out);
-            is_empty = left_out.left == 0;
+            is_empty = left_out.remaining == 0;
         }
         let whole = without.as_ref().map_or(whole, AsRef::as_ref);
         let mut items = items.saturating_sub(untranslatable).saturating_sub(unwanted);
         let mut requests = Vec::new();
-        let lone = if to == Version::V2 { exemplars::count_lone(whole) } else { 0 };
+        let lone = if to == Version::V2 { exemplars::count_orphans(whole) } else { 0 };
         let with_series = if lone > 0 {
             let (with_series, left) = self.with_exemplars(whole, lone).await?;
             items = items.saturating_sub(left.as_ref().map_or(0, |left| left.items));
@@ -231,14 +231,14 @@ impl Encoder {
         raw: &[u8],
         lone: usize,
     ) -> Result<(Charged<Window>, Option<Request>), EncodeError> {
-        let _charge = self.room.charge(TABLE + lone.saturating_mul(Lone::BYTES)).await?;
+        let _charge = self.room.charge(TABLE + lone.saturating_mul(OrphanExemplars::BYTES)).await?;
         let mut symbols = Symbols::new();
         let request = view_within(raw, TABLE, &mut symbols).map_err(|_| EncodeError::Large)?;
         let mut found = Vec::with_capacity(lone);
-        found.extend(exemplars::lone(&request).take(lone));
+        found.extend(exemplars::orphans(&request).take(lone));
         let most = raw.len().saturating_add(16);
         let mut out = self.room.window(most).await?;
-        fill(&mut out, most, |out| exemplars::join_lone(raw, &mut found, out))?;
+        fill(&mut out, most, |out| exemplars::join_orphans(raw, &mut found, out))?;
         if found.is_empty() {
             return Ok((out, None));
         }
@@ -286,7 +286,7 @@ impl Encoder {
         };
         let mut deltas = self.deltas.as_mut();
         if let Some(deltas) = &mut deltas {
-            deltas.tick(self.started.elapsed().as_secs());
+            deltas.set_time(self.started.elapsed().as_secs());
         }
         let most = if most == Most::ALL {
             let (mut counter, raw, points) = (Counter::default(), raw, points.clone());
@@ -360,7 +360,8 @@ impl Encoder {
         let symbols = bodies.iter().map(|raw| Symbols::count(raw)).sum();
         let _charge = self.room.charge(join::Scratch::bytes_for(symbols)).await?;
         let mut scratch = join::Scratch::new(symbols);
-        fill(out, most, |out| join::join_some(bodies, keep, &mut scratch, out)).map(|joined| joined.series)
+        fill(out, most, |out| join::join_selected(bodies, keep, &mut scratch, out))
+            .map(|joined| joined.series)
     }
 
     /// A piece of 1.0 as 2.0, with the metadata that is anywhere in the batch; or the part of a series that `part` is.
@@ -497,18 +498,18 @@ impl Body for Resolved<'_> {
             Version::V2 => {
                 let Some((body, part)) = self.parts.first() else { return Ok(()) };
                 let request = view_within(body, self.table, &mut symbols)?;
-                join::spell(request.series_in(part), out).map(drop)
+                join::write_unjoined(request.series_in(part), out).map(drop)
             }
         }
     }
 }
 
 /// Exemplars that found no series.
-struct UnmatchedExemplars<'s, 'a>(&'s [Lone<'a>]);
+struct UnmatchedExemplars<'s, 'a>(&'s [OrphanExemplars<'a>]);
 
 impl Body for UnmatchedExemplars<'_, '_> {
     fn write(&self, out: &mut impl Output) -> Result<(), RewriteError> {
-        Ok(exemplars::put_rest(self.0, out)?)
+        Ok(exemplars::orphans_to_v1(self.0, out)?)
     }
 }
 

@@ -7,7 +7,7 @@ use tidegate_arena::Window;
 use tidegate_wire::otlp;
 use tidegate_wire::output::{Full, Output};
 use tidegate_wire::proto::write::{self, Encode};
-use tidegate_wire::proto::{Reader, Wire};
+use tidegate_wire::proto::{Reader, WireType};
 use tidegate_wire::remote_write::split::{self, Limit};
 use tidegate_wire::remote_write::{Version, v1, v2};
 
@@ -390,7 +390,7 @@ fn starts_of(raw: &[u8]) -> impl Iterator<Item = usize> {
             let start = reader.offset();
             let key = reader.key().ok()??;
             reader.skip(key).ok()?;
-            if key.field == v2::field::TIMESERIES && key.wire == Wire::Length {
+            if key.field == v2::field::TIMESERIES && key.wire == WireType::Length {
                 return Some(start);
             }
         }
@@ -507,7 +507,7 @@ fn fields_of(message: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     std::iter::from_fn(move || {
         loop {
             let key = reader.key().ok()??;
-            if key.wire == Wire::Length {
+            if key.wire == WireType::Length {
                 return Some((key.field, reader.bytes(key).ok()?));
             }
             reader.skip(key).ok()?;

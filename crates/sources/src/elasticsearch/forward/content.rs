@@ -71,7 +71,7 @@ pub(super) fn look(
             } else if guard.look(&item, &defaults).is_some() {
                 denied += 1;
             } else {
-                taken.take(&item, defaults.missing_len(&item.action));
+                taken.count(&item, defaults.missing_len(&item.action));
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::elasticsearch::answer::Name;
 use crate::elasticsearch::rewrite::Defaults;
 use tidegate_arena::{Arena, Share, Window};
-use tidegate_wire::bulk::{Kind, checked};
+use tidegate_wire::bulk::{Kind, checked_items};
 
 /// The most bytes of names that are kept on the heap.
 const FEW: usize = 1 << 10;
@@ -20,7 +20,7 @@ pub(super) enum Names {
 impl Names {
     /// Nothing where there is no memory for them, or they take most of the body.
     pub(super) fn of(arena: &Arena, body: &[u8], defaults: &Defaults) -> Option<Names> {
-        let all = || checked(body).flatten().map(|item| Name::of(&item, defaults));
+        let all = || checked_items(body).flatten().map(|item| Name::of(&item, defaults));
         let len: usize = all().map(|name| HEAD + name.index.len() + name.id.len()).sum();
         if len > body.len() / 2 {
             return None;

@@ -116,7 +116,7 @@ proptest! {
         let Ok(counts) = check(&body, LONGEST_LINE, |range, _| refused.push(range)) else { return Ok(()) };
         prop_assert_eq!(counts.refused, refused.len() as u64);
         let mut kept = body.clone();
-        let len = keep(&mut kept, LONGEST_LINE);
+        let len = retain_valid(&mut kept, LONGEST_LINE);
         kept.truncate(len);
         let left = check(&kept, LONGEST_LINE, |_, error| panic!("{error}"));
         prop_assert_eq!(left, Ok(Counts { refused: 0, ..counts }));

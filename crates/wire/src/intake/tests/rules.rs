@@ -118,7 +118,7 @@ fn the_last_of_a_field_counts() {
 #[test]
 fn the_metadata_end_at_their_brace() {
     let body = format!("\n {} \n{{\"log\":{{}}}}\n", METADATA.replace("}}}}", "}},\"x\":{}} ,\"y\":{}}"));
-    let end = end_of_metadata(body.as_bytes()).unwrap();
+    let end = metadata_end(body.as_bytes()).unwrap();
     let (before, after) = body.split_at(end);
     assert_eq!(&after[..2], "} ");
     let longer = format!("{before},\"more\":{{\"a\":1}}{after}");
@@ -171,7 +171,7 @@ fn lines_are_utf8() {
     let bad = body.len();
     body.extend_from_slice(b"{\"log\":{}}");
     let mut refused = Vec::new();
-    let counts = check(&body, LONGEST_LINE, |range, error| refused.push((range, error.problem)));
+    let counts = check(&body, LONGEST_LINE, |range, error| refused.push((range, error.kind)));
     let largest_item = METADATA.len() + 1 + "{\"log\":{\"message\":\"é\"}}\n".len();
     assert_eq!(counts, Ok(Counts { events: 2, logs: 2, refused: 1, largest_item, ..Counts::default() }));
     assert_eq!(refused, [(good..bad, EventErrorKind::Utf8)]);

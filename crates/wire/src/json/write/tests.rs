@@ -20,7 +20,7 @@ fn strings_read_back_as_they_were() {
         assert_eq!(serde_json::from_str::<String>(&once).unwrap(), text);
         let twice = written(|out| {
             out.put(b"\"")?;
-            string(text.as_bytes(), &mut Inside(out))?;
+            string(text.as_bytes(), &mut StringContent(out))?;
             out.put(b"\"")
         });
         assert_eq!(
@@ -57,7 +57,7 @@ fn times_are_calendar_times() {
         (4_107_542_400_000_000_000, "2100-03-01T00:00:00.000Z"),
         (u64::MAX, "2554-07-21T23:34:33.709551615Z"),
     ] {
-        assert_eq!(written(|out| time(nanoseconds, out)), format!("\"{text}\""));
+        assert_eq!(written(|out| rfc3339(nanoseconds, out)), format!("\"{text}\""));
     }
 }
 

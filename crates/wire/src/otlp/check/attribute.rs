@@ -1,6 +1,6 @@
 //! Checking attributes and values, resources and scopes.
 
-use super::field::{Once, text};
+use super::field::{SeenFields, text};
 use crate::otlp::attribute::{MAX_DEPTH, plain_parts};
 use crate::otlp::error::{OtlpError, OtlpErrorKind};
 use crate::proto::{Key, Reader};
@@ -87,12 +87,12 @@ const FEW: usize = 8;
 /// Checks an attribute that is in so many arrays and maps.
 #[inline(never)]
 fn key_value_at(mut message: Reader<'_>, depth: usize) -> Result<(), OtlpError> {
-    let mut once = Once::default();
+    let mut once = SeenFields::default();
     while let Some(key) = message.key()? {
         match key.field {
             1 => text(&mut message, key, "an attribute's key")?,
             2 => {
-                once.take(key, &message, "an attribute's value")?;
+                once.first(key, &message, "an attribute's value")?;
                 value_at(message.message(key)?, depth)?;
             }
             3 => drop(message.varint(key)?),
@@ -188,7 +188,7 @@ fn deep(value: Reader<'_>, around: usize) -> Result<(), OtlpError> {
             open.pop();
             continue;
         }
-        let mut reader = Reader::within(root, at..end).moved(base);
+        let mut reader = Reader::within(root, at..end).rebased(base);
         let Some(key) = reader.key()? else { break };
         let inner = match (kind, key.field) {
             (Kind::Value, 5) => Some(Kind::Array),

@@ -7,13 +7,13 @@ use crate::utf8::is_utf8;
 
 /// Which of a message's fields were there: those with numbers below 32.
 #[derive(Default)]
-pub(super) struct Once(u32);
+pub(super) struct SeenFields(u32);
 
-impl Once {
+impl SeenFields {
     /// Notes that the field with this key was met, which may happen only once.
     #[inline(always)]
-    pub(super) fn take(&mut self, key: Key, at: &Reader<'_>, what: &'static str) -> Result<(), OtlpError> {
-        if self.met(key) {
+    pub(super) fn first(&mut self, key: Key, at: &Reader<'_>, what: &'static str) -> Result<(), OtlpError> {
+        if self.repeats(key) {
             return Err(OtlpError::new(at.offset(), OtlpErrorKind::Twice(what)));
         }
         Ok(())
@@ -21,7 +21,7 @@ impl Once {
 
     /// Notes that the field with this key was met, and says whether it was before.
     #[inline(always)]
-    fn met(&mut self, key: Key) -> bool {
+    fn repeats(&mut self, key: Key) -> bool {
         let before = self.0;
         self.0 |= 1u32.checked_shl(key.field).unwrap_or(0);
         before == self.0
@@ -59,7 +59,7 @@ pub(super) fn optional_id(
 
 /// Repeated numbers of eight bytes, packed or not.
 pub(super) fn fixed64s(reader: &mut Reader<'_>, key: Key) -> Result<(), Malformed> {
-    if key.wire == crate::proto::Wire::Fixed64 {
+    if key.wire == crate::proto::WireType::Fixed64 {
         return reader.fixed64(key).map(drop);
     }
     let packed = reader.message(key)?;
@@ -71,7 +71,7 @@ pub(super) fn fixed64s(reader: &mut Reader<'_>, key: Key) -> Result<(), Malforme
 
 /// Repeated varints, packed or not.
 pub(super) fn varints(reader: &mut Reader<'_>, key: Key) -> Result<(), Malformed> {
-    if key.wire == crate::proto::Wire::Varint {
+    if key.wire == crate::proto::WireType::Varint {
         return reader.varint(key).map(drop);
     }
     let mut packed = reader.message(key)?;

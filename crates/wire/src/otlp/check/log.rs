@@ -1,7 +1,7 @@
 //! Checking log records.
 
 use super::attribute::{attributes, key_value, value};
-use super::field::{Once, optional_id, text};
+use super::field::{SeenFields, optional_id, text};
 use super::{Counts, whole};
 use crate::otlp::error::OtlpError;
 use crate::proto::Reader;
@@ -9,7 +9,7 @@ use crate::proto::Reader;
 #[inline(always)]
 pub(super) fn record(mut message: Reader<'_>, counts: &mut Counts) -> Result<usize, OtlpError> {
     let len = message.rest().len();
-    let mut once = Once::default();
+    let mut once = SeenFields::default();
     loop {
         attributes(&mut message, 0x32)?;
         let Some(key) = message.key()? else { break };
@@ -18,7 +18,7 @@ pub(super) fn record(mut message: Reader<'_>, counts: &mut Counts) -> Result<usi
             2 | 7 => drop(message.varint(key)?),
             3 => text(&mut message, key, "severity_text")?,
             5 => {
-                once.take(key, &message, "the body")?;
+                once.first(key, &message, "the body")?;
                 value(message.message(key)?)?;
             }
             6 => key_value(message.message(key)?)?,

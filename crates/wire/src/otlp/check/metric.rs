@@ -17,7 +17,7 @@ pub(super) fn metric(mut message: Reader<'_>, counts: &mut Counts) -> Result<usi
         let from = message.rest().len();
         let Some(key) = message.key()? else { break };
         match key.field {
-            1..=3 => text(&mut message, key, text_called(key.field))?,
+            1..=3 => text(&mut message, key, text_field_name(key.field))?,
             5 | 7 | 9 | 10 | 11 => {
                 let points = message.message(key)?;
                 if std::mem::replace(&mut data, true) {
@@ -78,7 +78,7 @@ fn each(
 
 /// The name of a metric's text field.
 #[inline(always)]
-pub(super) fn text_called(field: u32) -> &'static str {
+pub(super) fn text_field_name(field: u32) -> &'static str {
     match field {
         1 => "the name",
         2 => "the description",

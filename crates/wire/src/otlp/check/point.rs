@@ -2,7 +2,7 @@
 
 use super::Counts;
 use super::attribute::{attributes, key_value};
-use super::field::{Once, fixed64s, optional_id, varints};
+use super::field::{SeenFields, fixed64s, optional_id, varints};
 use crate::otlp::error::OtlpError;
 use crate::proto::{Malformed, Reader};
 
@@ -44,7 +44,7 @@ pub(super) fn histogram(mut message: Reader<'_>, counts: &mut Counts) -> Result<
 
 pub(super) fn exponential(mut message: Reader<'_>, counts: &mut Counts) -> Result<(), OtlpError> {
     let mut exemplars = 0;
-    let mut once = Once::default();
+    let mut once = SeenFields::default();
     loop {
         attributes(&mut message, 0x0a)?;
         let Some(key) = message.key()? else { break };
@@ -53,7 +53,7 @@ pub(super) fn exponential(mut message: Reader<'_>, counts: &mut Counts) -> Resul
             2..=5 | 7 | 12..=14 => drop(message.fixed64(key)?),
             6 | 10 => drop(message.varint(key)?),
             8 | 9 => {
-                once.take(key, &message, "a side's buckets")?;
+                once.first(key, &message, "a side's buckets")?;
                 buckets(message.message(key)?)?;
             }
             11 => exemplar(message.message(key)?, &mut exemplars)?,

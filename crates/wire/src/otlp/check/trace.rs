@@ -1,7 +1,7 @@
 //! Checking spans.
 
 use super::attribute::{attributes, key_value};
-use super::field::{Once, optional_id, text};
+use super::field::{SeenFields, optional_id, text};
 use super::{Counts, whole};
 use crate::otlp::error::OtlpError;
 use crate::proto::Reader;
@@ -10,7 +10,7 @@ use crate::proto::Reader;
 pub(super) fn span(mut message: Reader<'_>, counts: &mut Counts) -> Result<usize, OtlpError> {
     let len = message.rest().len();
     let (mut events, mut links) = (0, 0);
-    let mut once = Once::default();
+    let mut once = SeenFields::default();
     loop {
         attributes(&mut message, 0x4a)?;
         let Some(key) = message.key()? else { break };
@@ -32,7 +32,7 @@ pub(super) fn span(mut message: Reader<'_>, counts: &mut Counts) -> Result<usize
                 links += 1;
             }
             15 => {
-                once.take(key, &message, "the status")?;
+                once.first(key, &message, "the status")?;
                 status(message.message(key)?)?;
             }
             16 => drop(message.fixed32(key)?),

@@ -7,8 +7,8 @@ use super::error::{ErrorAtOffset, OtlpJsonError, OtlpJsonErrorKind, ReadResult};
 use super::reader::Reader;
 use super::schema::{Field, Kind, LOGS, METRICS, Message, Rule, TRACES};
 use super::text::Text;
-use super::value::{member, numbers, strings, trailing};
-use super::writer::{Measure, Out, Writer};
+use super::value::{expect_end, member, numbers, strings};
+use super::writer::{LengthCounter, ProtoOutput, Writer};
 use crate::otlp::{MAX_DEPTH, Signal};
 
 /// How many messages may be in each other: what the deepest exemplar needs whose attribute has as many maps as
@@ -127,10 +127,10 @@ pub(super) fn translate(signal: Signal, body: &[u8], out: &mut [u8]) -> Result<T
 }
 
 pub(super) fn measure(signal: Signal, body: &[u8]) -> Result<usize, OtlpJsonError> {
-    walk(signal, body, Measure::default()).map(|walk| walk.out.most())
+    walk(signal, body, LengthCounter::default()).map(|walk| walk.out.max_len())
 }
 
-fn walk<O: Out>(signal: Signal, body: &[u8], out: O) -> Result<Walk<'_, O>, OtlpJsonError> {
+fn walk<O: ProtoOutput>(signal: Signal, body: &[u8], out: O) -> Result<Walk<'_, O>, OtlpJsonError> {
     let root = match signal {
         Signal::Traces => &TRACES,
         Signal::Metrics => &METRICS,
@@ -182,14 +182,14 @@ struct Begun {
     depth: usize,
 }
 
-impl<O: Out> Walk<'_, O> {
+impl<O: ProtoOutput> Walk<'_, O> {
     fn run(&mut self) -> ReadResult<()> {
         self.reader.expect(b'{', "an object")?;
         let mut state = State::FirstMember;
         while let Err(wrong) = self.go_on(state) {
             state = self.leave_out(wrong)?;
         }
-        trailing(&mut self.reader)
+        expect_end(&mut self.reader)
     }
 
     /// Leaves the item at hand out, in which something is wrong, and goes on behind it.
@@ -210,7 +210,7 @@ impl<O: Out> Walk<'_, O> {
             self.errors.push(wrong.at(self.path()));
         }
         self.reader = behind;
-        self.out.cut(len);
+        self.out.truncate(len);
         if self.depth > depth
             && let Some(outer) = self.around.get(depth)
         {
@@ -275,7 +275,7 @@ impl<O: Out> Walk<'_, O> {
             return Ok(State::NextMember);
         };
         self.top.field = Some(field);
-        if self.reader.peek() == Some(b'n') && self.reader.word("null") {
+        if self.reader.peek() == Some(b'n') && self.reader.literal("null") {
             return Ok(State::NextMember);
         }
         let bit = 1u32 << field.choice;

@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
 
     /// Whether `word` (`true`, `false`, `null`) comes next; steps over it then.
     #[inline]
-    pub(super) fn word(&mut self, word: &str) -> bool {
+    pub(super) fn literal(&mut self, word: &str) -> bool {
         let is_next = self.rest().starts_with(word.as_bytes());
         self.at += if is_next { word.len() } else { 0 };
         is_next
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
                     }
                 }
                 Some(b'0'..=b'9' | b'-') => _ = self.number("")?,
-                _ if self.word("null") || self.word("true") || self.word("false") => {}
+                _ if self.literal("null") || self.literal("true") || self.literal("false") => {}
                 _ => return Err(self.unexpected("a value")),
             }
             loop {

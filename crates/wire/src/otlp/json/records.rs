@@ -9,8 +9,8 @@ use super::error::{ErrorAtOffset, OtlpJsonError, OtlpJsonErrorKind, ReadResult};
 use super::number::{double, integer, is_number, signed};
 use super::reader::Reader;
 use super::text::Text;
-use super::value::{counted, trailing};
-use super::writer::{Measure, Out, Writer};
+use super::value::{expect_end, length_delimited};
+use super::writer::{LengthCounter, ProtoOutput, Writer};
 use crate::proto::write::{Varint, varint_len};
 use crate::remote_write::Excerpt;
 use crate::time;
@@ -48,7 +48,7 @@ pub struct Request<'a> {
 /// # Errors
 /// As [`translate`].
 pub fn measure(request: &Request<'_>, body: &[u8]) -> Result<usize, OtlpJsonError> {
-    walk(request, body, Measure::default()).map(|walk| walk.out.most())
+    walk(request, body, LengthCounter::default()).map(|walk| walk.out.max_len())
 }
 
 /// Writes an `ExportLogsServiceRequest` with the records of `body` to the start of `out`, which should have what
@@ -108,13 +108,13 @@ struct Walk<O> {
     errors: Vec<OtlpJsonError>,
 }
 
-fn walk<O: Out>(request: &Request<'_>, body: &[u8], out: O) -> Result<Walk<O>, OtlpJsonError> {
+fn walk<O: ProtoOutput>(request: &Request<'_>, body: &[u8], out: O) -> Result<Walk<O>, OtlpJsonError> {
     let mut walk = Walk { out, received_ns: request.received_ns, refused: 0, errors: Vec::new() };
     walk.request(request, body)?;
     Ok(walk)
 }
 
-impl<O: Out> Walk<O> {
+impl<O: ProtoOutput> Walk<O> {
     fn request(&mut self, request: &Request<'_>, body: &[u8]) -> Result<(), OtlpJsonError> {
         let whole = |wrong: ErrorAtOffset| wrong.at(String::new());
         let length_bytes = u8::try_from(varint_len(body.len() as u64)).unwrap_or(1);
@@ -130,7 +130,7 @@ impl<O: Out> Walk<O> {
                 let end = start + line.len();
                 let mut reader = Reader::new(body.get(..end).unwrap_or_default()).from(start);
                 walk.record(&mut reader)?;
-                trailing(&mut reader)
+                expect_end(&mut reader)
             })?,
             Layout::Objects => self.objects(body)?,
         }
@@ -165,7 +165,7 @@ impl<O: Out> Walk<O> {
         let mut reader = Reader::new(body);
         let is_array = reader.take(b'[');
         if is_array && reader.take(b']') {
-            return trailing(&mut reader).map_err(whole);
+            return expect_end(&mut reader).map_err(whole);
         }
         for index in 0.. {
             if !is_array && reader.peek().is_none() {
@@ -180,7 +180,7 @@ impl<O: Out> Walk<O> {
                 reader = behind;
             }
             if is_array && !reader.take(b',') {
-                let end = reader.expect(b']', "`,` or `]`").and_then(|()| trailing(&mut reader));
+                let end = reader.expect(b']', "`,` or `]`").and_then(|()| expect_end(&mut reader));
                 return end.map_err(whole);
             }
         }
@@ -199,7 +199,7 @@ impl<O: Out> Walk<O> {
         if wrong.is_full() {
             return Err(wrong.at(String::new()));
         }
-        self.out.cut(begun);
+        self.out.truncate(begun);
         self.refused += 1;
         if self.errors.len() < TOLD {
             self.errors.push(wrong.at(place(what, index)));
@@ -302,10 +302,10 @@ impl<O: Out> Walk<O> {
             }
             Some(b'0'..=b'9' | b'-') => self.number(reader)?,
             // Nothing is a value without anything.
-            _ if reader.word("null") => {}
+            _ if reader.literal("null") => {}
             _ => {
-                let is_true = reader.word("true");
-                if !is_true && !reader.word("false") {
+                let is_true = reader.literal("true");
+                if !is_true && !reader.literal("false") {
                     return Err(reader.unexpected("a value"));
                 }
                 self.out.key(BOOL)?;
@@ -353,7 +353,7 @@ impl<O: Out> Walk<O> {
         if !text.is_escaped {
             return self.out.bytes(text.raw);
         }
-        counted(&mut self.out, text.raw.len(), |out| text.unescape(|piece| out.put(piece)))
+        length_delimited(&mut self.out, text.raw.len(), |out| text.unescape(|piece| out.put(piece)))
     }
 
     fn time(&mut self, key: u16, time: u64) -> ReadResult<()> {
@@ -475,7 +475,7 @@ fn time_of(mut reader: Reader<'_>) -> Option<u64> {
     }
     let text = reader.string("").ok()?;
     let text = text.plain()?;
-    if is_number(text) { epoch(text) } else { time::rfc3339(text) }
+    if is_number(text) { epoch(text) } else { time::parse_rfc3339(text) }
 }
 
 /// A number of seconds, milliseconds, microseconds or nanoseconds, by its size: each is taken for what is not beyond the

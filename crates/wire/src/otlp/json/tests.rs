@@ -9,19 +9,19 @@ mod encoded;
 mod generated;
 mod model;
 mod refuses;
-mod sifts;
+mod retains_valid;
 
 use super::*;
 
 /// The protobuf of `json`, or what is wrong with it.
 fn translated(signal: Signal, json: &str) -> Result<Vec<u8>, OtlpJsonError> {
-    let (out, Translated { errors, .. }) = sifted(signal, json)?;
+    let (out, Translated { errors, .. }) = translate_valid(signal, json)?;
     errors.into_iter().next().map_or(Ok(out), Err)
 }
 
 /// The protobuf of what is good of `json`. What is left of the room that was asked for is not needed: as much as was
 /// measured is enough, and less is not.
-fn sifted(signal: Signal, json: &str) -> Result<(Vec<u8>, Translated), OtlpJsonError> {
+fn translate_valid(signal: Signal, json: &str) -> Result<(Vec<u8>, Translated), OtlpJsonError> {
     let mut out = vec![0xaa; max_len(json.as_bytes())];
     let done = translate(signal, json.as_bytes(), &mut out);
     let measured = measure(signal, json.as_bytes());

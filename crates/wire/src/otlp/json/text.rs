@@ -1,7 +1,7 @@
 //! The meaning of strings: text, ids, bytes.
 
 use super::error::{ErrorAtOffset, OtlpJsonErrorKind, ReadResult};
-use crate::json::{BadEscape, hex_digit, unescaped};
+use crate::json::{BadEscape, decode_escape, hex_digit};
 use crate::remote_write::Excerpt;
 
 /// The contents of a string between its quotes, and its position.
@@ -27,7 +27,7 @@ impl Text<'_> {
             let (plain, escape) = rest.split_at_checked(at).unwrap_or((rest, &[]));
             put(plain)?;
             let offset = self.at + self.raw.len() - escape.len();
-            let unescaped = unescaped(escape.get(1..).unwrap_or_default());
+            let unescaped = decode_escape(escape.get(1..).unwrap_or_default());
             let (char, after) = unescaped.map_err(|bad| match bad {
                 BadEscape::Unknown => ErrorAtOffset::new(offset, OtlpJsonErrorKind::Escape),
                 BadEscape::Half(_) => ErrorAtOffset::new(offset, OtlpJsonErrorKind::Surrogate),

@@ -5,13 +5,13 @@ use super::number::{double, integer, is_number, signed, unsigned};
 use super::reader::Reader;
 use super::schema::{Field, Kind, Rule};
 use super::text::Text;
-use super::writer::Out;
+use super::writer::ProtoOutput;
 use crate::proto::write::varint_len;
 use crate::remote_write::Excerpt;
 
 /// Translates the value that comes next, which is not null, to the field `field` with its key.
 #[inline]
-pub(super) fn member(reader: &mut Reader<'_>, out: &mut impl Out, field: &Field) -> ReadResult<()> {
+pub(super) fn member(reader: &mut Reader<'_>, out: &mut impl ProtoOutput, field: &Field) -> ReadResult<()> {
     let key = field.key();
     let can_be_left_out = field.rule == Rule::Plain;
     match field.kind {
@@ -24,14 +24,14 @@ pub(super) fn member(reader: &mut Reader<'_>, out: &mut impl Out, field: &Field)
             if !text.is_escaped {
                 return out.bytes(text.raw);
             }
-            counted(out, text.raw.len(), |out| text.unescape(|piece| out.put(piece)))
+            length_delimited(out, text.raw.len(), |out| text.unescape(|piece| out.put(piece)))
         }
         Kind::Id(16) => id::<16, _>(reader, out, key),
         Kind::Id(_) => id::<8, _>(reader, out, key),
         Kind::Bytes => {
             let text = reader.string("bytes in base64")?;
             out.key(key)?;
-            counted(out, text.raw.len() / 4 * 3, |out| text.base64(|piece| out.put(piece)))
+            length_delimited(out, text.raw.len() / 4 * 3, |out| text.base64(|piece| out.put(piece)))
         }
         kind => {
             let number = Number::read(reader, kind)?;
@@ -47,7 +47,7 @@ pub(super) fn member(reader: &mut Reader<'_>, out: &mut impl Out, field: &Field)
 /// Translates the array that comes next to a packed field; `index` follows the element at hand.
 pub(super) fn numbers(
     reader: &mut Reader<'_>,
-    out: &mut impl Out,
+    out: &mut impl ProtoOutput,
     field: &Field,
     index: &mut usize,
 ) -> ReadResult<()> {
@@ -70,7 +70,7 @@ pub(super) fn numbers(
 /// Translates the array of strings that comes next; `index` follows the element at hand.
 pub(super) fn strings(
     reader: &mut Reader<'_>,
-    out: &mut impl Out,
+    out: &mut impl ProtoOutput,
     field: &Field,
     index: &mut usize,
 ) -> ReadResult<()> {
@@ -88,7 +88,7 @@ pub(super) fn strings(
 }
 
 /// Puts what `put` puts with its length before it, which is guessed to be `len`.
-pub(super) fn counted<O: Out>(
+pub(super) fn length_delimited<O: ProtoOutput>(
     out: &mut O,
     len: usize,
     put: impl FnOnce(&mut O) -> ReadResult<()>,
@@ -99,7 +99,7 @@ pub(super) fn counted<O: Out>(
     out.close(start, length_bytes)
 }
 
-fn id<const LEN: usize, O: Out>(reader: &mut Reader<'_>, out: &mut O, key: u16) -> ReadResult<()> {
+fn id<const LEN: usize, O: ProtoOutput>(reader: &mut Reader<'_>, out: &mut O, key: u16) -> ReadResult<()> {
     let Some(id) = reader.string("an id in hexadecimal digits")?.id::<LEN>()? else { return Ok(()) };
     out.key(key)?;
     out.bytes(&id)
@@ -119,7 +119,7 @@ impl Number {
         match kind {
             Kind::Bool => {
                 reader.peek();
-                match (reader.word("true"), reader.word("false")) {
+                match (reader.literal("true"), reader.literal("false")) {
                     (true, _) => Ok(Self::Varint(1)),
                     (_, true) => Ok(Self::Varint(0)),
                     _ => Err(reader.unexpected(expected)),
@@ -178,7 +178,7 @@ impl Number {
     }
 
     #[inline]
-    fn put(self, out: &mut impl Out) -> ReadResult<()> {
+    fn put(self, out: &mut impl ProtoOutput) -> ReadResult<()> {
         match self {
             Self::Varint(value) => out.varint(value),
             Self::Fixed64(bits) => out.put(&bits.to_le_bytes()),
@@ -237,7 +237,7 @@ fn name(kind: Kind) -> &'static str {
 }
 
 /// The bytes after the request.
-pub(super) fn trailing(reader: &mut Reader<'_>) -> ReadResult<()> {
+pub(super) fn expect_end(reader: &mut Reader<'_>) -> ReadResult<()> {
     match reader.peek() {
         None => Ok(()),
         Some(byte) => {

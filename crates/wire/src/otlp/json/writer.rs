@@ -4,12 +4,12 @@ use super::error::{ErrorAtOffset, OtlpJsonErrorKind, ReadResult};
 use crate::proto::write::{Varint, varint_len};
 
 /// Where the protobuf goes: into memory, or nowhere, so that it is known how much memory that takes.
-pub(super) trait Out {
+pub(super) trait ProtoOutput {
     /// How many bytes were written.
     fn len(&self) -> usize;
 
     /// Forgets what was written beyond the first `len` bytes.
-    fn cut(&mut self, len: usize);
+    fn truncate(&mut self, len: usize);
 
     /// Puts bytes.
     fn put(&mut self, bytes: &[u8]) -> ReadResult<()>;
@@ -50,14 +50,14 @@ pub(super) struct Writer<'a> {
 
 /// Writes nothing, and knows how long the slice must be in which a [`Writer`] would have written it.
 #[derive(Debug, Default)]
-pub(super) struct Measure {
+pub(super) struct LengthCounter {
     at: usize,
     most: usize,
 }
 
-impl Measure {
+impl LengthCounter {
     /// How long that slice must be.
-    pub(super) fn most(&self) -> usize {
+    pub(super) fn max_len(&self) -> usize {
         self.most
     }
 
@@ -68,12 +68,12 @@ impl Measure {
     }
 }
 
-impl Out for Measure {
+impl ProtoOutput for LengthCounter {
     fn len(&self) -> usize {
         self.at
     }
 
-    fn cut(&mut self, len: usize) {
+    fn truncate(&mut self, len: usize) {
         self.at = self.at.min(len);
     }
 
@@ -104,12 +104,12 @@ impl<'a> Writer<'a> {
     }
 }
 
-impl Out for Writer<'_> {
+impl ProtoOutput for Writer<'_> {
     fn len(&self) -> usize {
         self.at
     }
 
-    fn cut(&mut self, len: usize) {
+    fn truncate(&mut self, len: usize) {
         self.at = self.at.min(len);
     }
 

@@ -15,7 +15,7 @@
 //!
 //! # Trying again
 //! A translation may be in vain: it does not fit, or the peer does not answer, and the same points are translated
-//! again. What a translation adds therefore counts only when [`Deltas::keep`] is called; the next one takes
+//! again. What a translation adds therefore counts only when [`Deltas::commit`] is called; the next one takes
 //! anything else back.
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_128_with_seed};
@@ -97,9 +97,9 @@ pub struct Deltas {
 }
 
 /// How long a series that is not heard of keeps its place while others want one, in seconds.
-const FORGOTTEN: u64 = 3_600;
+const IDLE_SECONDS: u64 = 3_600;
 /// How often room is looked for at most, in seconds.
-const SWEEP: u64 = 10;
+const SWEEP_SECONDS: u64 = 10;
 
 impl Deltas {
     /// Room for `series` counters. A histogram takes one for each bucket and two more.
@@ -127,19 +127,19 @@ impl Deltas {
     }
 
     /// Tells it the time, in seconds of whatever clock, so that it can forget what is not heard of any more.
-    pub fn tick(&mut self, now: u64) {
+    pub fn set_time(&mut self, now: u64) {
         self.now = self.now.max(now);
     }
 
     /// Sets the owner of following additions: the same series of another owner is a different one.
-    pub fn turn_to(&mut self, owner: &[u8]) {
+    pub fn set_owner(&mut self, owner: &[u8]) {
         let mut hash = Xxh3::with_seed(self.seed);
         hash.update(owner);
         self.owner = hash.digest();
     }
 
     /// Commits the last additions.
-    pub fn keep(&mut self) {
+    pub fn commit(&mut self) {
         self.begin();
     }
 
@@ -155,8 +155,8 @@ impl Deltas {
         self.entries.is_empty()
     }
 
-    /// Undoes the additions since the last [`keep`](Self::keep).
-    pub(super) fn undo(&mut self) {
+    /// Undoes the additions since the last [`commit`](Self::commit).
+    pub(super) fn rollback(&mut self) {
         if self.is_touched {
             let translation = self.translation;
             let is_new = |entry: &Entry| entry.touched == translation && entry.before.is_none();
@@ -296,12 +296,12 @@ impl Deltas {
 
     /// Makes room of series that are not heard of any more; says whether there was one.
     fn sweep(&mut self) -> bool {
-        if self.now < self.swept + SWEEP {
+        if self.now < self.swept + SWEEP_SECONDS {
             return false;
         }
         self.swept = self.now;
         let (now, before) = (self.now, self.entries.len());
-        self.retain(|entry| entry.seen + FORGOTTEN >= now);
+        self.retain(|entry| entry.seen + IDLE_SECONDS >= now);
         self.entries.len() < before
     }
 

@@ -2,7 +2,7 @@
 
 use super::Settings;
 use super::labels::{Labels, Origin};
-use super::text::NoRoom;
+use super::text::BufferFull;
 use crate::otlp::point::{Exemplar, Number};
 use crate::remote_write::Label;
 
@@ -56,14 +56,14 @@ impl Exemplars {
             let before = self.labels.len();
             let taken = self.found.len() < MOST && self.take(settings, &exemplar).is_ok_and(|taken| taken);
             if !taken {
-                self.labels.cut(before);
+                self.labels.truncate(before);
                 dropped += 1;
             }
         }
         dropped
     }
 
-    fn take(&mut self, settings: &Settings<'_>, exemplar: &Exemplar<'_>) -> Result<bool, NoRoom> {
+    fn take(&mut self, settings: &Settings<'_>, exemplar: &Exemplar<'_>) -> Result<bool, BufferFull> {
         let bits = match exemplar.value {
             Some(value) if !f64::from_bits(bits_of(value)).is_nan() => bits_of(value),
             _ => return Ok(false),
@@ -81,7 +81,7 @@ impl Exemplars {
         let text = |label: Label<'_>| characters(label.name) + characters(label.value);
         if labels.range(from, labels.len()).map(text).sum::<usize>() > CHARACTERS {
             // Then the ids alone, which are what an exemplar is for. Sorting has moved them.
-            labels.cut(from);
+            labels.truncate(from);
             for (key, id) in [(&b"span_id"[..], exemplar.span_id), (b"trace_id", exemplar.trace_id)] {
                 labels.put(settings.naming, Origin::Own, b"", key, |text| text.hex(id))?;
             }

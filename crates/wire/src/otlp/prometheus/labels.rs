@@ -2,8 +2,8 @@
 
 use super::Naming;
 use super::name;
-use super::nest;
-use super::text::{NoRoom, Text, TextRange};
+use super::nesting;
+use super::text::{BufferFull, Text, TextRange};
 use crate::otlp::attribute::AnyValue;
 use crate::remote_write::Label;
 
@@ -53,7 +53,7 @@ impl Labels {
     }
 
     pub(super) fn bytes_for(limit: usize, bytes: usize) -> usize {
-        2 * limit * size_of::<Entry>() + bytes + nest::BYTES
+        2 * limit * size_of::<Entry>() + bytes + nesting::BYTES
     }
 
     pub(super) fn mark(&self) -> Mark {
@@ -73,9 +73,9 @@ impl Labels {
     }
 
     /// Makes what was added since [`begin`](Self::begin) or [`clear`](Self::clear) part of the base.
-    pub(super) fn keep(&mut self) -> Result<(), NoRoom> {
+    pub(super) fn set_base(&mut self) -> Result<(), BufferFull> {
         if self.base.len() + self.entries.len() > self.limit {
-            return Err(NoRoom);
+            return Err(BufferFull);
         }
         self.base.append(&mut self.entries);
         self.base_text = self.text.len();
@@ -97,7 +97,7 @@ impl Labels {
         origin: Origin,
         key: &[u8],
         value: AnyValue<'_>,
-    ) -> Result<bool, NoRoom> {
+    ) -> Result<bool, BufferFull> {
         self.put(naming, origin, b"", key, |text| text.value(value))
     }
 
@@ -108,10 +108,10 @@ impl Labels {
         origin: Origin,
         prefix: &[u8],
         key: &[u8],
-        value: impl FnOnce(&mut Text) -> Result<(), NoRoom>,
-    ) -> Result<bool, NoRoom> {
+        value: impl FnOnce(&mut Text) -> Result<(), BufferFull>,
+    ) -> Result<bool, BufferFull> {
         if self.entries.len() >= self.limit {
-            return Err(NoRoom);
+            return Err(BufferFull);
         }
         if key.is_empty() {
             return Ok(false);
@@ -138,12 +138,12 @@ impl Labels {
     }
 
     /// Sorts what was added since [`begin`](Self::begin), and leaves each name once.
-    pub(super) fn finish(&mut self) -> Result<(), NoRoom> {
+    pub(super) fn finish(&mut self) -> Result<(), BufferFull> {
         self.finish_from(0)
     }
 
     /// Sorts the entries from `first` on, and leaves each name once among them.
-    pub(super) fn finish_from(&mut self, first: usize) -> Result<(), NoRoom> {
+    pub(super) fn finish_from(&mut self, first: usize) -> Result<(), BufferFull> {
         let Self { text, entries, .. } = self;
         let added = entries.get_mut(first..).unwrap_or_default();
         added.sort_unstable_by(|one, two| {
@@ -175,7 +175,7 @@ impl Labels {
     }
 
     /// Forgets the entries from `len` on, but not their text.
-    pub(super) fn cut(&mut self, len: usize) {
+    pub(super) fn truncate(&mut self, len: usize) {
         self.entries.truncate(len);
     }
 
@@ -219,7 +219,7 @@ impl Labels {
     }
 }
 
-fn joined(text: &mut Text, one: TextRange, two: TextRange) -> Result<TextRange, NoRoom> {
+fn joined(text: &mut Text, one: TextRange, two: TextRange) -> Result<TextRange, BufferFull> {
     let start = text.len();
     text.repeat(one)?;
     text.put(b";")?;

@@ -1,7 +1,7 @@
 //! Names of metrics, units and labels, as Prometheus itself makes them of OTLP's.
 
 use super::Naming;
-use super::text::{NoRoom, Text};
+use super::text::{BufferFull, Text};
 
 /// The properties that a metric's name depends on, besides its own name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) fn metric(
     name: &[u8],
     unit: &[u8],
     kind: Kind,
-) -> Result<(), NoRoom> {
+) -> Result<(), BufferFull> {
     match naming {
         Naming::UnderscoreEscapingWithSuffixes => escaped(out, name, unit, kind),
         Naming::UnderscoreEscapingWithoutSuffixes => {
@@ -35,7 +35,7 @@ pub(super) fn metric(
 }
 
 /// Writes the Prometheus unit of an OTLP unit; nothing when it has none.
-pub(super) fn unit(out: &mut Text, unit: &[u8]) -> Result<(), NoRoom> {
+pub(super) fn unit(out: &mut Text, unit: &[u8]) -> Result<(), BufferFull> {
     let start = out.len();
     let Units { main, per } = Units::of(unit);
     words(out, start, main)?;
@@ -48,7 +48,7 @@ pub(super) fn unit(out: &mut Text, unit: &[u8]) -> Result<(), NoRoom> {
 
 /// Writes `prefix` (empty, or what ends in an underscore) and the Prometheus name of the attribute `key`, which is not
 /// empty. Of a key without a letter or a digit an underscore is left, and so `key_`.
-pub(super) fn label(out: &mut Text, naming: Naming, prefix: &[u8], key: &[u8]) -> Result<(), NoRoom> {
+pub(super) fn label(out: &mut Text, naming: Naming, prefix: &[u8], key: &[u8]) -> Result<(), BufferFull> {
     out.put(prefix)?;
     if !naming.escapes() {
         return out.put(key);
@@ -88,7 +88,7 @@ fn tokens(name: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     name.split(|byte| !is_name(*byte)).filter(|token| !token.is_empty())
 }
 
-fn escaped(out: &mut Text, name: &[u8], unit: &[u8], kind: Kind) -> Result<(), NoRoom> {
+fn escaped(out: &mut Text, name: &[u8], unit: &[u8], kind: Kind) -> Result<(), BufferFull> {
     let start = out.len();
     let total = kind == Kind::Counter;
     let ratio = kind == Kind::Gauge && unit == b"1";
@@ -120,12 +120,12 @@ fn escaped(out: &mut Text, name: &[u8], unit: &[u8], kind: Kind) -> Result<(), N
     Ok(())
 }
 
-fn words(out: &mut Text, start: usize, unit: &[u8]) -> Result<(), NoRoom> {
+fn words(out: &mut Text, start: usize, unit: &[u8]) -> Result<(), BufferFull> {
     join(out, start, tokens(unit))
 }
 
 /// Appends words to the name that begins at `start`, each with an underscore between it and what is before.
-fn join<'t>(out: &mut Text, start: usize, tokens: impl Iterator<Item = &'t [u8]>) -> Result<(), NoRoom> {
+fn join<'t>(out: &mut Text, start: usize, tokens: impl Iterator<Item = &'t [u8]>) -> Result<(), BufferFull> {
     for token in tokens {
         let first = out.len() == start;
         if !first || token.first().is_some_and(u8::is_ascii_digit) {
@@ -137,7 +137,7 @@ fn join<'t>(out: &mut Text, start: usize, tokens: impl Iterator<Item = &'t [u8]>
 }
 
 /// Suffixes for a name that is kept otherwise, each only if the name does not end with it.
-fn suffixed(out: &mut Text, name: &[u8], unit: &[u8], kind: Kind) -> Result<(), NoRoom> {
+fn suffixed(out: &mut Text, name: &[u8], unit: &[u8], kind: Kind) -> Result<(), BufferFull> {
     let Units { main, per } = Units::of(unit);
     let mut base = name;
     let mut without = |suffix: &[u8]| {

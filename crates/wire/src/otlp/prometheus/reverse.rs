@@ -26,15 +26,15 @@
 //! - Times before 1970, which become unknown.
 
 mod histogram;
-mod page;
+mod message_writer;
 mod pieces;
 
 use super::super::point::NO_RECORDED_VALUE;
 use crate::output::Full;
 use crate::proto::write;
 use crate::remote_write::{Exemplar, Histogram, Label, Labels, Metadata, Request, STALE_NAN, Sample, Series};
-use page::Page;
-pub use pieces::{PiecePosition, Pieces};
+use message_writer::BoundedWriter;
+pub use pieces::{OtlpPieces, PiecePosition};
 
 /// The most buckets of one histogram in one direction, empty ones between others included.
 pub const MOST_BUCKETS: usize = 16 << 10;
@@ -47,7 +47,7 @@ const COUNTER: u32 = 1;
 
 /// The result of a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Reversed {
+pub struct OtlpTranslation {
     /// How many bytes were written.
     pub bytes: usize,
     /// Points in them.
@@ -64,14 +64,14 @@ pub struct Reversed {
 ///
 /// # Errors
 /// [`Full`] when that is too small; it then holds a part that is of no use.
-pub fn from_remote_write(request: Request<'_>, space: &mut [u8]) -> Result<Reversed, Full> {
+pub fn from_remote_write(request: Request<'_>, space: &mut [u8]) -> Result<OtlpTranslation, Full> {
     pieces(request).write_whole(space)
 }
 
 /// The checked `request` as OTLP metrics requests, each as large as there is room for.
 #[must_use]
-pub fn pieces(request: Request<'_>) -> Pieces<'_> {
-    Pieces::new(request)
+pub fn pieces(request: Request<'_>) -> OtlpPieces<'_> {
+    OtlpPieces::new(request)
 }
 
 /// The owner of a series.
@@ -94,7 +94,7 @@ impl<'a> Target<'a> {
         target
     }
 
-    fn write(&self, out: &mut Page<'_>) -> Result<(), Full> {
+    fn write(&self, out: &mut BoundedWriter<'_>) -> Result<(), Full> {
         if let Some(job) = self.job {
             let slash = job.iter().position(|byte| *byte == b'/');
             let parts = slash.and_then(|at| Some((job.get(..at)?, job.get(at + 1..)?)));
@@ -163,8 +163,8 @@ impl One<'_, '_> {
     fn metric(
         &self,
         kind: Kind,
-        out: &mut Page<'_>,
-        points: impl FnOnce(&mut Page<'_>) -> Result<(), Full>,
+        out: &mut BoundedWriter<'_>,
+        points: impl FnOnce(&mut BoundedWriter<'_>) -> Result<(), Full>,
     ) -> Result<(), Full> {
         out.message(2, |out| {
             write::bytes(out, 1, self.name)?;
@@ -186,7 +186,7 @@ impl One<'_, '_> {
     }
 
     /// Attributes, and exemplars where they are wanted.
-    fn rest(&self, kind: Kind, exemplars: bool, out: &mut Page<'_>) -> Result<(), Full> {
+    fn rest(&self, kind: Kind, exemplars: bool, out: &mut BoundedWriter<'_>) -> Result<(), Full> {
         let (of_attributes, of_exemplars) = kind.fields();
         for Label { name, value } in self.series.labels().take(self.labels) {
             let is_said = match name {
@@ -208,7 +208,7 @@ impl One<'_, '_> {
     }
 }
 
-fn number_point(sample: &Sample, out: &mut Page<'_>) -> Result<(), Full> {
+fn number_point(sample: &Sample, out: &mut BoundedWriter<'_>) -> Result<(), Full> {
     times(sample.start_timestamp, sample.timestamp, out)?;
     if sample.bits == STALE_NAN {
         write::varint(out, 8, NO_RECORDED_VALUE.into())
@@ -217,7 +217,7 @@ fn number_point(sample: &Sample, out: &mut Page<'_>) -> Result<(), Full> {
     }
 }
 
-fn exemplar(exemplar: Exemplar<Labels<'_>>, out: &mut Page<'_>) -> Result<(), Full> {
+fn exemplar(exemplar: Exemplar<Labels<'_>>, out: &mut BoundedWriter<'_>) -> Result<(), Full> {
     times(0, exemplar.timestamp, out)?;
     write::fixed64(out, 3, exemplar.bits)?;
     for Label { name, value } in exemplar.labels {
@@ -231,7 +231,7 @@ fn exemplar(exemplar: Exemplar<Labels<'_>>, out: &mut Page<'_>) -> Result<(), Fu
 }
 
 /// Both times in nanoseconds, where they are known.
-fn times(start: i64, time: i64, out: &mut Page<'_>) -> Result<(), Full> {
+fn times(start: i64, time: i64, out: &mut BoundedWriter<'_>) -> Result<(), Full> {
     for (field, milliseconds) in [(2, start), (3, time)] {
         let nanoseconds = u64::try_from(milliseconds).unwrap_or(0).saturating_mul(1_000_000);
         if nanoseconds > 0 {
@@ -241,7 +241,7 @@ fn times(start: i64, time: i64, out: &mut Page<'_>) -> Result<(), Full> {
     Ok(())
 }
 
-fn attribute(field: u32, key: &[u8], value: &[u8], out: &mut Page<'_>) -> Result<(), Full> {
+fn attribute(field: u32, key: &[u8], value: &[u8], out: &mut BoundedWriter<'_>) -> Result<(), Full> {
     let text = write::bytes_len(value.len() as u64);
     write::length(out, field, write::bytes_len(key.len() as u64) + write::bytes_len(text))?;
     write::bytes(out, 1, key)?;

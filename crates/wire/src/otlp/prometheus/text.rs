@@ -2,15 +2,15 @@
 
 use std::fmt::{self, Write};
 
-use super::nest::Nest;
+use super::nesting::NestingStack;
 use crate::otlp::attribute::AnyValue;
 use crate::{base64, json};
 
 /// There is no room for what was to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NoRoom;
+pub(super) struct BufferFull;
 
-impl From<fmt::Error> for NoRoom {
+impl From<fmt::Error> for BufferFull {
     fn from(_: fmt::Error) -> Self {
         Self
     }
@@ -29,14 +29,14 @@ pub(super) struct Text {
     bytes: Vec<u8>,
     limit: usize,
     /// The open containers of the value being written.
-    nest: Nest,
+    nest: NestingStack,
 }
 
 impl Text {
     /// Room for `limit` bytes, which must be below 4 GiB.
     pub(super) fn new(limit: usize) -> Self {
         let limit = limit.min(u32::MAX as usize);
-        Self { bytes: Vec::with_capacity(limit), limit, nest: Nest::default() }
+        Self { bytes: Vec::with_capacity(limit), limit, nest: NestingStack::default() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -62,26 +62,26 @@ impl Text {
         TextRange { start: narrow(start), end: narrow(self.bytes.len()) }
     }
 
-    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), BufferFull> {
         if bytes.len() > self.limit.saturating_sub(self.bytes.len()) {
-            return Err(NoRoom);
+            return Err(BufferFull);
         }
         self.bytes.extend_from_slice(bytes);
         Ok(())
     }
 
     /// Puts again what is there already.
-    pub(super) fn repeat(&mut self, part: TextRange) -> Result<(), NoRoom> {
+    pub(super) fn repeat(&mut self, part: TextRange) -> Result<(), BufferFull> {
         let range = part.start as usize..part.end as usize;
         if range.end > self.bytes.len() || range.len() > self.limit.saturating_sub(self.bytes.len()) {
-            return Err(NoRoom);
+            return Err(BufferFull);
         }
         self.bytes.extend_from_within(range);
         Ok(())
     }
 
     /// A number as bounds and quantiles are written: the shortest digits that mean it, without an exponent.
-    pub(super) fn float(&mut self, bits: u64) -> Result<(), NoRoom> {
+    pub(super) fn float(&mut self, bits: u64) -> Result<(), BufferFull> {
         let value = f64::from_bits(bits);
         if value == f64::INFINITY {
             return self.put(b"+Inf");
@@ -93,13 +93,13 @@ impl Text {
     }
 
     /// Bytes as hexadecimal digits.
-    pub(super) fn hex(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+    pub(super) fn hex(&mut self, bytes: &[u8]) -> Result<(), BufferFull> {
         bytes.iter().try_for_each(|byte| Ok(write!(self, "{byte:02x}")?))
     }
 
     /// A value as the text that a label has for it: strings as they are, bytes in base64, anything else as JSON, but
     /// that numbers JSON has not stand without quotes.
-    pub(super) fn value(&mut self, value: AnyValue<'_>) -> Result<(), NoRoom> {
+    pub(super) fn value(&mut self, value: AnyValue<'_>) -> Result<(), BufferFull> {
         match value {
             AnyValue::Empty => Ok(()),
             AnyValue::Text(text) => self.put(text),
@@ -116,7 +116,7 @@ impl Text {
     }
 
     /// A value without others in it as JSON.
-    pub(super) fn json(&mut self, value: AnyValue<'_>) -> Result<(), NoRoom> {
+    pub(super) fn json(&mut self, value: AnyValue<'_>) -> Result<(), BufferFull> {
         match value {
             AnyValue::Empty | AnyValue::Array(_) | AnyValue::Map(_) => self.put(b"null"),
             AnyValue::Text(text) => self.json_string(text),
@@ -131,7 +131,7 @@ impl Text {
         }
     }
 
-    fn json_number(&mut self, bits: u64) -> Result<(), NoRoom> {
+    fn json_number(&mut self, bits: u64) -> Result<(), BufferFull> {
         let value = f64::from_bits(bits);
         if !value.is_finite() {
             self.put(b"\"")?;
@@ -144,11 +144,11 @@ impl Text {
         Ok(write!(Signed { text: self, behind_e: false }, "{value:e}")?)
     }
 
-    pub(super) fn json_string(&mut self, text: &[u8]) -> Result<(), NoRoom> {
+    pub(super) fn json_string(&mut self, text: &[u8]) -> Result<(), BufferFull> {
         json::string(text, |piece| self.put(piece))
     }
 
-    fn base64(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
+    fn base64(&mut self, bytes: &[u8]) -> Result<(), BufferFull> {
         base64::encode(bytes, |digits| self.put(digits))
     }
 }

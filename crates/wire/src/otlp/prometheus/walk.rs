@@ -6,8 +6,8 @@ mod resource;
 use super::deltas::Deltas;
 use super::name::{self, Kind};
 use super::point_range::PointRange;
-use super::target::Target;
-use super::text::NoRoom;
+use super::series_output::SeriesOutput;
+use super::text::BufferFull;
 use super::{SeriesScratch, Settings, Translated, milliseconds};
 use crate::otlp::attribute::AnyValue;
 use crate::otlp::metric::{Data, Metric, temporality};
@@ -42,7 +42,7 @@ pub(super) struct Walk<'w, T> {
 
 /// The properties that all points of a metric share.
 #[derive(Clone, Copy)]
-struct About<'a> {
+struct MetricContext<'a> {
     kind: u32,
     help: &'a [u8],
     /// The length of the family's name at the beginning of the name buffer.
@@ -51,7 +51,7 @@ struct About<'a> {
     adds: bool,
 }
 
-impl<'w, T: Target> Walk<'w, T> {
+impl<'w, T: SeriesOutput> Walk<'w, T> {
     pub(super) fn new(
         settings: &'w Settings<'w>,
         scratch: &'w mut SeriesScratch,
@@ -143,42 +143,42 @@ impl<'w, T: Target> Walk<'w, T> {
             *if fits { &mut self.done.dropped.invalid } else { &mut self.done.dropped.oversized } += points;
             return Ok(());
         }
-        let about = About { kind, help: metric.description, family, adds };
-        self.target.family(family_of(self.scratch, about))?;
+        let context = MetricContext { kind, help: metric.description, family, adds };
+        self.target.family(family_of(self.scratch, context))?;
         match metric.data {
             Data::Empty => {}
             Data::Gauge(gauge) => {
                 for point in gauge.points() {
                     if self.takes(point.time) {
-                        self.number(&point, about)?;
+                        self.number(&point, context)?;
                     }
                 }
             }
             Data::Sum(sum) => {
                 for point in sum.points() {
                     if self.takes(point.time) {
-                        self.number(&point, about)?;
+                        self.number(&point, context)?;
                     }
                 }
             }
             Data::Histogram(histogram) => {
                 for point in histogram.points() {
                     if self.takes(point.time) {
-                        self.histogram(&point, about)?;
+                        self.histogram(&point, context)?;
                     }
                 }
             }
             Data::ExponentialHistogram(histogram) => {
                 for point in histogram.points() {
                     if self.takes(point.time) {
-                        self.exponential(point, about)?;
+                        self.exponential(point, context)?;
                     }
                 }
             }
             Data::Summary(summary) => {
                 for point in summary.points() {
                     if self.takes(point.time) {
-                        self.summary(&point, about)?;
+                        self.summary(&point, context)?;
                     }
                 }
             }
@@ -196,7 +196,7 @@ impl<'w, T: Target> Walk<'w, T> {
     }
 
     /// Puts the metric's name and unit into their buffers.
-    fn name(&mut self, metric: &Metric<'_>, kind: Kind) -> Result<(), NoRoom> {
+    fn name(&mut self, metric: &Metric<'_>, kind: Kind) -> Result<(), BufferFull> {
         let SeriesScratch { name, unit, .. } = self.scratch;
         name.truncate(0);
         unit.truncate(0);
@@ -209,9 +209,9 @@ impl<'w, T: Target> Walk<'w, T> {
     }
 }
 
-fn family_of<'s>(scratch: &'s SeriesScratch, about: About<'s>) -> Metadata<'s> {
-    let family = scratch.name.all().get(..about.family).unwrap_or_default();
-    Metadata { kind: about.kind, family, help: about.help, unit: scratch.unit.all() }
+fn family_of<'s>(scratch: &'s SeriesScratch, context: MetricContext<'s>) -> Metadata<'s> {
+    let family = scratch.name.all().get(..context.family).unwrap_or_default();
+    Metadata { kind: context.kind, family, help: context.help, unit: scratch.unit.all() }
 }
 
 /// Whether deltas of this kind can be added up to something that Prometheus takes for a counter.

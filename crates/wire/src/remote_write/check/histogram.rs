@@ -4,7 +4,7 @@
 //! project: a receiver refuses what breaks them, so it is refused here, where the client still hears of it. They are
 //! checked in one walk, whatever the order of the fields.
 
-use crate::proto::{Key, Malformed, Problem, Reader, Wire, low32, zigzag};
+use crate::proto::{Key, Malformed, Problem, Reader, WireType, low32, zigzag};
 use crate::remote_write::error::{HistogramSide, RemoteWriteError, RemoteWriteErrorKind};
 use crate::remote_write::histogram::{field, sint32};
 
@@ -227,7 +227,7 @@ impl Bounds {
 
 /// Gives the numbers behind `key`, packed or not, to `take`.
 fn each_varint(message: &mut Reader<'_>, key: Key, mut take: impl FnMut(u64)) -> Result<(), Malformed> {
-    if key.wire == Wire::Varint {
+    if key.wire == WireType::Varint {
         return message.varint(key).map(take);
     }
     let mut packed = message.message(key)?;
@@ -239,7 +239,7 @@ fn each_varint(message: &mut Reader<'_>, key: Key, mut take: impl FnMut(u64)) ->
 
 /// Gives the doubles behind `key`, packed or not, to `take`.
 fn each_double(message: &mut Reader<'_>, key: Key, mut take: impl FnMut(f64)) -> Result<(), Malformed> {
-    if key.wire == Wire::Fixed64 {
+    if key.wire == WireType::Fixed64 {
         return message.fixed64(key).map(|bits| take(f64::from_bits(bits)));
     }
     let packed = message.message(key)?;

@@ -11,7 +11,7 @@ const METRIC_NAME: u64 = u64::from_be_bytes(*b"__name__");
 ///
 /// Names are compared by their first eight bytes as one number; only names that agree in those are compared
 /// whole.
-pub(super) struct Order<'a, 'l> {
+pub(super) struct LabelOrder<'a, 'l> {
     limits: &'l Limits,
     previous: &'a [u8],
     previous_key: u64,
@@ -42,7 +42,7 @@ impl Entry<'_> {
     pub(super) const BYTES: usize = size_of::<Entry<'static>>();
 }
 
-impl<'a, 'l> Order<'a, 'l> {
+impl<'a, 'l> LabelOrder<'a, 'l> {
     pub(super) fn new(limits: &'l Limits) -> Self {
         Self { limits, previous: &[], previous_key: 0, labels: 0, has_metric_name: false, unsorted: 0 }
     }
@@ -58,7 +58,7 @@ impl<'a, 'l> Order<'a, 'l> {
     ) -> Result<(), RemoteWriteError> {
         if !self.take(label, tail) {
             irregular(label, self.previous, offset, self.limits)?;
-            self.is_late(offset);
+            self.note_unsorted(offset);
             self.note(label.name, sort_key(label.name, tail), label.value);
         }
         Ok(())
@@ -91,7 +91,7 @@ impl<'a, 'l> Order<'a, 'l> {
     /// The last label comes too late: behind a larger one, or behind values of its series. Whoever wants the labels would
     /// have to look for more of them behind every value, so they are to be written anew like those that are not sorted.
     #[inline(always)]
-    pub(super) fn is_late(&mut self, offset: usize) {
+    pub(super) fn note_unsorted(&mut self, offset: usize) {
         if self.unsorted == 0 {
             self.unsorted = offset;
         }
@@ -113,7 +113,7 @@ impl<'a, 'l> Order<'a, 'l> {
                 RemoteWriteErrorKind::Limit { subject: ErrorSubject::Labels, given, limit },
             ));
         }
-        let Order { previous: last, labels, unsorted: offset, .. } = *self;
+        let LabelOrder { previous: last, labels, unsorted: offset, .. } = *self;
         Ok((offset > 0).then_some(Unsorted { labels, last, offset }))
     }
 }

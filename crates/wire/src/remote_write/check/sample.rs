@@ -5,13 +5,13 @@ use crate::proto::{Malformed, Reader};
 /// Checks a sample message: value, timestamp and, in 2.0, start timestamp.
 #[inline]
 pub(super) fn check(message: Reader<'_>, with_start: bool) -> Result<(), Malformed> {
-    if is_usual(message.rest()) { Ok(()) } else { any(message, with_start) }
+    if has_common_layout(message.rest()) { Ok(()) } else { any(message, with_start) }
 }
 
 /// Whether a sample is as every known sender writes it: nine bytes of value, or none for zero, a one-byte tag, a timestamp
 /// up to the end.
 #[inline(always)]
-pub(super) fn is_usual(sample: &[u8]) -> bool {
+pub(super) fn has_common_layout(sample: &[u8]) -> bool {
     matches!(
         sample,
         [0x09, _, _, _, _, _, _, _, _, 0x10, timestamp @ .., last] | [0x10, timestamp @ .., last]

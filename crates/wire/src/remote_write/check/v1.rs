@@ -1,8 +1,8 @@
 //! Checking `prometheus.WriteRequest`.
 
-use super::labels::{Entry, Order, check_text};
+use super::labels::{Entry, LabelOrder, check_text};
 use super::plain::plain_labels;
-use super::{Counts, Found, Inspected, Limits, Verdict, histogram, sample};
+use super::{Counts, Found, InspectionReport, Limits, Verdict, histogram, sample};
 use crate::proto::{Malformed, Reader};
 use crate::remote_write::Version;
 use crate::remote_write::error::{ErrorSubject, Excerpt, RemoteWriteError, RemoteWriteErrorKind};
@@ -12,7 +12,10 @@ use crate::remote_write::v2;
 use crate::utf8::is_utf8;
 
 /// Looks at a whole body.
-pub(in crate::remote_write) fn inspect(raw: &[u8], limits: &Limits) -> Result<Inspected, RemoteWriteError> {
+pub(in crate::remote_write) fn inspect(
+    raw: &[u8],
+    limits: &Limits,
+) -> Result<InspectionReport, RemoteWriteError> {
     let mut walk = Walk::new(raw, limits);
     let mut other_version = false;
     let mut request = Reader::new(raw);
@@ -27,7 +30,7 @@ pub(in crate::remote_write) fn inspect(raw: &[u8], limits: &Limits) -> Result<In
         }
     }
     let inspected = walk.inspected;
-    if other_version && walk.number == 0 && inspected == Inspected::default() {
+    if other_version && walk.number == 0 && inspected == InspectionReport::default() {
         let (found, announced) = (Version::V2.message(), Version::V1.message());
         return Err(RemoteWriteError::new(0, RemoteWriteErrorKind::OtherVersion { found, announced }));
     }
@@ -38,7 +41,7 @@ pub(in crate::remote_write) fn inspect(raw: &[u8], limits: &Limits) -> Result<In
 pub(in crate::remote_write) struct Walk<'a, 'l> {
     raw: &'a [u8],
     limits: &'l Limits,
-    inspected: Inspected,
+    inspected: InspectionReport,
     /// The number of the next series.
     number: u64,
     /// The labels of the last series, sorted, if they were not.
@@ -47,7 +50,7 @@ pub(in crate::remote_write) struct Walk<'a, 'l> {
 
 impl<'a, 'l> Walk<'a, 'l> {
     pub(in crate::remote_write) fn new(raw: &'a [u8], limits: &'l Limits) -> Self {
-        Self { raw, limits, inspected: Inspected::default(), number: 0, sorted: Vec::new() }
+        Self { raw, limits, inspected: InspectionReport::default(), number: 0, sorted: Vec::new() }
     }
 
     /// The verdict on the next series.
@@ -119,7 +122,7 @@ fn usual(raw: &[u8], message: Reader<'_>, limits: &Limits) -> Option<u64> {
     let mut samples = 0;
     while let Some((&[tag, len], behind)) = rest.split_first_chunk() {
         let (sample, behind) = behind.split_at_checked(usize::from(len))?;
-        if tag != SAMPLES_TAG || !sample::is_usual(sample) {
+        if tag != SAMPLES_TAG || !sample::has_common_layout(sample) {
             return None;
         }
         samples += 1;
@@ -134,7 +137,7 @@ fn series<'a>(
     sorted: &mut Vec<Entry<'a>>,
 ) -> Result<Found, RemoteWriteError> {
     let start = message;
-    let mut order = Order::new(limits);
+    let mut order = LabelOrder::new(limits);
     let mut found = Found { bytes: start.rest().len(), ..Found::default() };
     loop {
         let run = message;
@@ -143,7 +146,7 @@ fn series<'a>(
         }
         check_run(run, message)?;
         if found.counts.values() > 0 && run.offset() < message.offset() {
-            order.is_late(message.offset());
+            order.note_unsorted(message.offset());
         }
         let Some(key) = message.key()? else { break };
         match key.field {
@@ -151,7 +154,7 @@ fn series<'a>(
                 let label = label(message.message(key)?, LABEL)?;
                 order.push(label, label.name, message.offset())?;
                 if found.counts.values() > 0 {
-                    order.is_late(message.offset());
+                    order.note_unsorted(message.offset());
                 }
             }
             field::SAMPLES => {

@@ -1,8 +1,8 @@
 //! Checking `io.prometheus.write.v2.Request`.
 
-use super::labels::{Entry, Order, check_text};
-use super::{Counts, Found, Inspected, Limits, Verdict, histogram, sample};
-use crate::proto::{Key, Malformed, Reader, Varints, Wire, low32};
+use super::labels::{Entry, LabelOrder, check_text};
+use super::{Counts, Found, InspectionReport, Limits, Verdict, histogram, sample};
+use crate::proto::{Key, Malformed, Reader, Varints, WireType, low32};
 use crate::remote_write::error::{ErrorSubject, Excerpt, RemoteWriteError, RemoteWriteErrorKind};
 use crate::remote_write::item::Label;
 use crate::remote_write::symbols::{self, Symbols, Table};
@@ -18,7 +18,7 @@ pub(in crate::remote_write) fn inspect(
     raw: &[u8],
     limits: &Limits,
     scratch: &mut Symbols,
-) -> Result<Inspected, RemoteWriteError> {
+) -> Result<InspectionReport, RemoteWriteError> {
     let mut walk = Walk::new(raw, limits, scratch)?;
     let mut other_version = false;
     let mut request = Reader::new(raw);
@@ -74,7 +74,7 @@ fn check_each(mut run: Reader<'_>, end: usize) -> Result<(), RemoteWriteError> {
 /// A walk through a body, from series to series.
 pub(in crate::remote_write) struct Walk<'a, 'l> {
     texts: Texts<'a, 'l>,
-    inspected: Inspected,
+    inspected: InspectionReport,
     /// The number of the next series.
     number: u64,
     /// The labels of the last series, sorted, if they were not.
@@ -103,7 +103,7 @@ impl<'a, 'l> Walk<'a, 'l> {
         };
         let texts = Texts { limits, table, dubious: irregular.is_some() };
         let counts = Counts { symbols: table.len() as u64, ..Counts::default() };
-        let inspected = Inspected { counts, irregular, ..Inspected::default() };
+        let inspected = InspectionReport { counts, irregular, ..InspectionReport::default() };
         Ok(Self { texts, inspected, number: 0, sorted: Vec::new() })
     }
 
@@ -144,7 +144,7 @@ fn items_of(mut message: Reader<'_>) -> Result<Counts, Malformed> {
 impl<'a> Texts<'a, '_> {
     fn series(self, mut message: Reader<'a>, sorted: &mut Vec<Entry<'a>>) -> Result<Found, RemoteWriteError> {
         let start = message;
-        let mut order = Order::new(self.limits);
+        let mut order = LabelOrder::new(self.limits);
         let mut pairs = Pairs::default();
         let mut found = Found::default();
         let mut bytes = start.rest().len();
@@ -160,7 +160,7 @@ impl<'a> Texts<'a, '_> {
                         }
                     })?;
                     if found.counts.values() > 0 {
-                        order.is_late(message.offset());
+                        order.note_unsorted(message.offset());
                     }
                 }
                 field::SAMPLES => {
@@ -329,7 +329,7 @@ fn each_reference(
     key: Key,
     mut take: impl FnMut(u64, usize) -> Result<(), RemoteWriteError>,
 ) -> Result<(), RemoteWriteError> {
-    if key.wire == Wire::Varint {
+    if key.wire == WireType::Varint {
         let offset = message.offset();
         return take(message.varint(key)?, offset);
     }

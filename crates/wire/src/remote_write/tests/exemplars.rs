@@ -4,7 +4,7 @@ use prost::Message;
 
 use super::check;
 use super::oracle::{ExemplarV2, RequestV2, SampleV2, SeriesV2, WriteRequest};
-use crate::remote_write::exemplars::{count_lone, join_lone, lone, put_rest};
+use crate::remote_write::exemplars::{count_orphans, join_orphans, orphans, orphans_to_v1};
 use crate::remote_write::{Symbols, Version, view_within};
 
 fn exemplar(value: u64) -> ExemplarV2 {
@@ -33,13 +33,13 @@ fn exemplars_join_their_series_or_are_left() {
         with_sample(vec![1, 2]),
     ];
     let raw = RequestV2 { symbols, timeseries }.encode_to_vec();
-    assert_eq!(count_lone(&raw), 4);
+    assert_eq!(count_orphans(&raw), 4);
     let mut symbols = Symbols::new();
     let request = view_within(&raw, 1 << 20, &mut symbols).unwrap();
-    let mut left: Vec<_> = lone(&request).collect();
+    let mut left: Vec<_> = orphans(&request).collect();
     let (mut out, mut rest) = (Vec::new(), Vec::new());
-    join_lone(&raw, &mut left, &mut out).unwrap();
-    put_rest(&left, &mut rest).unwrap();
+    join_orphans(&raw, &mut left, &mut out).unwrap();
+    orphans_to_v1(&left, &mut rest).unwrap();
     assert!(out.len() <= raw.len());
     assert_eq!(check(Version::V2, &out).unwrap().exemplars, 3);
     let decoded = RequestV2::decode(&out[..]).unwrap();

@@ -8,7 +8,7 @@ use super::model::Model;
 use super::oracle::RequestV2;
 use super::{check, strategies};
 use crate::output::{Full, SliceOutput};
-use crate::remote_write::join::{Scratch, join, join_some, spell};
+use crate::remote_write::join::{Scratch, join, join_selected, write_unjoined};
 use crate::remote_write::{RewriteError, Series, Symbols, Version, split, v2, view_within};
 
 fn concatenated(requests: &[RequestV2]) -> Model {
@@ -57,7 +57,7 @@ proptest! {
         for lane in 0..lanes {
             let mut out = Vec::new();
             let keep = |_, series: &v2::Series<'_>| split::lane(&Series::V2(*series), lanes) == lane;
-            join_some(&[&raw], keep, &mut scratch, &mut out).unwrap();
+            join_selected(&[&raw], keep, &mut scratch, &mut out).unwrap();
             found.extend(Model::from(&RequestV2::decode(&out[..]).unwrap()).series);
         }
         let mut expected = Model::from(&request).series;
@@ -110,7 +110,7 @@ proptest! {
         let shown = view_within(&raw, bytes, &mut symbols).unwrap();
         prop_assert_eq!(shown.symbols().len(), request.symbols.len());
         let mut out = Vec::new();
-        let series = spell(shown.series(), &mut out).unwrap();
+        let series = write_unjoined(shown.series(), &mut out).unwrap();
         prop_assert_eq!(series, request.timeseries.len() as u64);
         let decoded = RequestV2::decode(&out[..]).unwrap();
         prop_assert_eq!(Model::from(&decoded), Model::from(&request));

@@ -10,9 +10,9 @@ use super::oracle::{Label, RequestV2, SampleV1, SampleV2, SeriesV1, SeriesV2, Wr
 use super::{check, strategies};
 use crate::damage::{apply, damage};
 use crate::output::SliceOutput;
-use crate::remote_write::{Inspected, Limits, Symbols, Version, inspect, repair, view};
+use crate::remote_write::{InspectionReport, Limits, Symbols, Version, inspect, repair, view};
 
-fn look(version: Version, raw: &[u8]) -> Inspected {
+fn look(version: Version, raw: &[u8]) -> InspectionReport {
     inspect(version, raw, &Limits::default(), &mut Symbols::new()).unwrap()
 }
 

@@ -121,11 +121,11 @@ impl<'a> Encoder<'a> {
             Kind::Double => double(bits, out),
             Kind::Zigzag32 => json::int(zigzag(u64::from(low32(bits))), out),
             Kind::Fixed32 | Kind::Uint32 => json::unsigned(low32(bits).into(), out),
-            Kind::Enum => match word(field.name, low32(bits)).filter(|_| self.is_plain()) {
+            Kind::Enum => match enum_name(field.name, low32(bits)).filter(|_| self.is_plain()) {
                 Some(word) => json::string(word.as_bytes(), out),
                 None => json::int(low32(bits).cast_signed().into(), out),
             },
-            Kind::Fixed64 if self.is_plain() && field.name.ends_with(UNIX_NANO) => json::time(bits, out),
+            Kind::Fixed64 if self.is_plain() && field.name.ends_with(UNIX_NANO) => json::rfc3339(bits, out),
             Kind::Int64 | Kind::SignedFixed64 => self.long(out, |out| json::int(bits.cast_signed(), out)),
             _ => self.long(out, |out| json::unsigned(bits, out)),
         }
@@ -165,7 +165,7 @@ impl<'a> Encoder<'a> {
     ) -> Result<(), Full> {
         let (first, rest) = text.split_at_checked(LONGEST_STEP).unwrap_or((text, &[]));
         match notation {
-            Notation::Text => json::inner(first, out)?,
+            Notation::Text => json::escaped(first, out)?,
             Notation::Base64 => json::base64(first, out)?,
         }
         if rest.is_empty() {
@@ -189,7 +189,7 @@ pub(super) fn scalar<'a>(kind: Kind, key: Key, reader: &mut Reader<'a>) -> Optio
 }
 
 /// The word for the value of an enumeration.
-pub(super) fn word(name: &str, value: u32) -> Option<&'static str> {
+pub(super) fn enum_name(name: &str, value: u32) -> Option<&'static str> {
     let words: &[&str] = match name {
         "kind" => &["unspecified", "internal", "server", "client", "producer", "consumer"],
         "code" => &["unset", "ok", "error"],

@@ -123,7 +123,7 @@ fn the_check_has_the_last_word_on_depth() {
     // Deep invalid values affect only themselves, and ignored fields may be as deep.
     let good = r#"{"body":{"stringValue":"a"}}"#;
     let both = nested(1020).replace("[{\"body\"", &format!("[{good},{{\"body\""));
-    let (left, done) = super::sifted(Signal::Logs, &both).unwrap();
+    let (left, done) = super::translate_valid(Signal::Logs, &both).unwrap();
     assert_eq!((crate::otlp::check(Signal::Logs, &left).unwrap().items, done.refused), (1, 1));
     let unknown = format!(
         r#"{{"unknown":{}{}}}"#,

@@ -117,10 +117,10 @@ fn plain(value: &Value) -> Value {
                 let read = value.as_str().unwrap().parse().unwrap();
                 let mut space = [0; 40];
                 let mut out = crate::output::SliceOutput::new(&mut space);
-                crate::json::write::time(read, &mut out).unwrap();
+                crate::json::write::rfc3339(read, &mut out).unwrap();
                 let len = out.len();
                 let time = String::from_utf8(space[1..len - 1].to_vec()).unwrap();
-                assert_eq!(crate::time::rfc3339(time.as_bytes()), u64::try_from(text).ok(), "{time}");
+                assert_eq!(crate::time::parse_rfc3339(time.as_bytes()), u64::try_from(text).ok(), "{time}");
                 json!(time)
             }
             ("count" | "zeroCount" | "asInt", Value::String(_)) => integer(number().unwrap()),

@@ -1,6 +1,6 @@
 //! Native histograms as points of either kind of histogram.
 
-use super::page::Page;
+use super::message_writer::BoundedWriter;
 use super::{CUSTOM, Kind, MOST_BUCKETS, times};
 use crate::otlp::point::NO_RECORDED_VALUE;
 use crate::output::{Full, Output};
@@ -11,7 +11,11 @@ use crate::remote_write::{Count, Histogram, STALE_NAN, Span};
 const GAUGE_HINT: u32 = 3;
 
 /// A point of either kind of histogram: most of their fields have the same numbers.
-pub(super) fn histogram_point(histogram: &Histogram<'_>, kind: Kind, out: &mut Page<'_>) -> Result<(), Full> {
+pub(super) fn histogram_point(
+    histogram: &Histogram<'_>,
+    kind: Kind,
+    out: &mut BoundedWriter<'_>,
+) -> Result<(), Full> {
     times(histogram.start_timestamp, histogram.timestamp, out)?;
     if histogram.sum_bits == STALE_NAN {
         return write::varint(out, 10, NO_RECORDED_VALUE.into());
@@ -43,7 +47,7 @@ fn buckets(
     field: u32,
     first: i64,
     mut counts: impl Iterator<Item = u64>,
-    out: &mut Page<'_>,
+    out: &mut BoundedWriter<'_>,
 ) -> Result<(), Full> {
     out.message(field, |out| {
         // Prometheus names a bucket by its upper bound, OTLP by its lower.
@@ -86,7 +90,7 @@ fn dense(
 }
 
 /// Whether OTLP has a form for it.
-pub(super) fn is_sayable(histogram: &Histogram<'_>) -> bool {
+pub(super) fn is_translatable(histogram: &Histogram<'_>) -> bool {
     if histogram.sum_bits == STALE_NAN {
         return true;
     }

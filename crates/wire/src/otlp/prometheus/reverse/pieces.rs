@@ -1,8 +1,8 @@
 //! A translation that goes on where the room for the last piece ended.
 
-use super::histogram::{histogram_point, is_sayable};
-use super::page::{ENDING, Page};
-use super::{COUNTER, Kind, MOST_METADATA, One, Reversed, Target, number_point};
+use super::histogram::{histogram_point, is_translatable};
+use super::message_writer::{BoundedWriter, ENDING};
+use super::{COUNTER, Kind, MOST_METADATA, One, OtlpTranslation, Target, number_point};
 use crate::output::Full;
 use crate::remote_write::{Metadata, Request, Series, SeriesIter};
 
@@ -18,17 +18,17 @@ pub struct PiecePosition {
 
 /// A request of remote write on its way to OTLP, a piece at a time. Clones go on by themselves.
 #[derive(Debug, Clone)]
-pub struct Pieces<'a> {
+pub struct OtlpPieces<'a> {
     rest: SeriesIter<'a>,
-    known: Known<'a>,
+    families: FamilyTable<'a>,
     /// The series that is begun.
-    begun: Option<Begun<'a>>,
+    open: Option<OpenSeries<'a>>,
     position: PiecePosition,
 }
 
 /// A series, of which some values may be done.
 #[derive(Debug, Clone, Copy)]
-struct Begun<'a> {
+struct OpenSeries<'a> {
     series: Series<'a>,
     target: Target<'a>,
     name: &'a [u8],
@@ -36,17 +36,17 @@ struct Begun<'a> {
     /// Its values that OTLP has a form for, by kind, in the order in which they are said.
     values: [(Kind, u64); 3],
     /// Those that it has none for.
-    unsayable: u64,
+    untranslatable: u64,
 }
 
 /// The families of a 1.0 request, up to a bound: searched for each series, so it is looked up once.
 #[derive(Debug, Clone, Copy)]
-struct Known<'a> {
+struct FamilyTable<'a> {
     families: [Metadata<'a>; MOST_METADATA],
     count: usize,
 }
 
-impl<'a> Known<'a> {
+impl<'a> FamilyTable<'a> {
     fn of(request: Request<'a>) -> Self {
         let mut known = Self { families: [Metadata::default(); MOST_METADATA], count: 0 };
         if let Request::V1(_) = request {
@@ -63,12 +63,12 @@ impl<'a> Known<'a> {
     }
 }
 
-impl<'a> Begun<'a> {
+impl<'a> OpenSeries<'a> {
     fn new(series: Series<'a>) -> Self {
         let name = series.label(b"__name__").unwrap_or_default();
         let (mut explicit, mut exponential, mut unsayable) = (0, 0, 0);
         for histogram in series.histograms() {
-            *match (is_sayable(&histogram), Kind::of(&histogram)) {
+            *match (is_translatable(&histogram), Kind::of(&histogram)) {
                 (false, _) => &mut unsayable,
                 (true, Kind::Histogram) => &mut explicit,
                 (true, _) => &mut exponential,
@@ -81,7 +81,7 @@ impl<'a> Begun<'a> {
         }
         let values = [(Kind::Gauge, samples), (Kind::Histogram, explicit), (Kind::Exponential, exponential)];
         let labels = series.labels().count();
-        Self { series, target: Target::of(&series), name, labels, values, unsayable }
+        Self { series, target: Target::of(&series), name, labels, values, untranslatable: unsayable }
     }
 
     /// How many values OTLP has a form for.
@@ -100,12 +100,12 @@ impl<'a> Begun<'a> {
     }
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> OtlpPieces<'a> {
     pub(super) fn new(request: Request<'a>) -> Self {
         Self {
             rest: request.series(),
-            known: Known::of(request),
-            begun: None,
+            families: FamilyTable::of(request),
+            open: None,
             position: PiecePosition::default(),
         }
     }
@@ -119,7 +119,7 @@ impl<'a> Pieces<'a> {
     /// Whether everything is written, or passed over.
     pub fn is_done(&mut self) -> bool {
         self.begin();
-        self.begun.is_none()
+        self.open.is_none()
     }
 
     /// Goes on to `place`, if that is ahead. What is before it is not counted.
@@ -134,7 +134,7 @@ impl<'a> Pieces<'a> {
 
     /// Passes over the next value, for which there is no room anywhere: how many items that is, with the exemplars that
     /// would have gone with it. What it comes by on the way is counted in `done`.
-    pub fn pass_over(&mut self, done: &mut Reversed) -> u64 {
+    pub fn skip_value(&mut self, done: &mut OtlpTranslation) -> u64 {
         while let Some(begun) = self.begin() {
             if self.position.values >= begun.count() {
                 self.finish(&begun, done);
@@ -157,19 +157,19 @@ impl<'a> Pieces<'a> {
     ///
     /// # Errors
     /// [`Full`] when there is no room for the next point.
-    pub fn write(&mut self, space: &mut [u8], most: usize) -> Result<Reversed, Full> {
-        self.fill(Page::new(space), most)
+    pub fn write(&mut self, space: &mut [u8], most: usize) -> Result<OtlpTranslation, Full> {
+        self.fill(BoundedWriter::new(space), most)
     }
 
     /// The same for all that there is: where there is no room for it, what was written is of no use.
-    pub(super) fn write_whole(&mut self, space: &mut [u8]) -> Result<Reversed, Full> {
-        let done = self.fill(Page::whole(space), usize::MAX)?;
+    pub(super) fn write_whole(&mut self, space: &mut [u8]) -> Result<OtlpTranslation, Full> {
+        let done = self.fill(BoundedWriter::whole(space), usize::MAX)?;
         if self.is_done() { Ok(done) } else { Err(Full) }
     }
 
-    fn fill(&mut self, mut out: Page<'_>, most: usize) -> Result<Reversed, Full> {
+    fn fill(&mut self, mut out: BoundedWriter<'_>, most: usize) -> Result<OtlpTranslation, Full> {
         let mut limit = Some(most);
-        let mut done = Reversed::default();
+        let mut done = OtlpTranslation::default();
         while !out.is_ended()
             && let Some(first) = self.begin()
         {
@@ -197,20 +197,20 @@ impl<'a> Pieces<'a> {
             }
         }
         done.bytes = out.len();
-        let has_moved = done != Reversed::default();
+        let has_moved = done != OtlpTranslation::default();
         if has_moved || self.is_done() { Ok(done) } else { Err(Full) }
     }
 
     /// Writes what there is room for of the series that is begun.
     fn series(
         &mut self,
-        begun: &Begun<'a>,
-        out: &mut Page<'_>,
+        begun: &OpenSeries<'a>,
+        out: &mut BoundedWriter<'_>,
         limit: &mut Option<usize>,
-        done: &mut Reversed,
+        done: &mut OtlpTranslation,
     ) {
-        let about = begun.series.metadata().or_else(|| self.known.about(begun.name)).unwrap_or_default();
-        let Begun { series, target, name, labels, .. } = begun;
+        let about = begun.series.metadata().or_else(|| self.families.about(begun.name)).unwrap_or_default();
+        let OpenSeries { series, target, name, labels, .. } = begun;
         let one = One { series, target, name, labels: *labels, about };
         let mut from = 0;
         for (kind, count) in begun.values {
@@ -231,17 +231,18 @@ impl<'a> Pieces<'a> {
     fn points(
         &mut self,
         one: &One<'_, 'a>,
-        begun: &Begun<'a>,
+        begun: &OpenSeries<'a>,
         (kind, first): (Kind, u64),
-        (out, limit): (&mut Page<'_>, &mut Option<usize>),
-        done: &mut Reversed,
+        (out, limit): (&mut BoundedWriter<'_>, &mut Option<usize>),
+        done: &mut OtlpTranslation,
     ) {
         let (before, with_exemplars) = (out.len(), begun.with_exemplars());
         let place = &mut self.position.values;
         let from = *place;
         let passed = usize::try_from(from - first).unwrap_or(usize::MAX);
         // Whether to go on after a point.
-        let mut put = |out: &mut Page<'_>, point: &dyn Fn(&mut Page<'_>) -> Result<(), Full>| {
+        let mut put = |out: &mut BoundedWriter<'_>,
+                       point: &dyn Fn(&mut BoundedWriter<'_>) -> Result<(), Full>| {
             let before = out.len();
             let exemplars = with_exemplars == Some(*place);
             let written = out.message(1, |out| {
@@ -272,7 +273,8 @@ impl<'a> Pieces<'a> {
                     }
                 }
                 Kind::Histogram | Kind::Exponential => {
-                    let sayable = series.histograms().filter(|it| Kind::of(it) == kind && is_sayable(it));
+                    let sayable =
+                        series.histograms().filter(|it| Kind::of(it) == kind && is_translatable(it));
                     for histogram in sayable.skip(passed) {
                         if !put(out, &|out| histogram_point(&histogram, kind, out)) {
                             break;
@@ -298,16 +300,16 @@ impl<'a> Pieces<'a> {
     }
 
     /// The series that is begun, which is the next one where there is none.
-    fn begin(&mut self) -> Option<Begun<'a>> {
-        if self.begun.is_none() {
-            self.begun = self.rest.next().map(Begun::new);
+    fn begin(&mut self) -> Option<OpenSeries<'a>> {
+        if self.open.is_none() {
+            self.open = self.rest.next().map(OpenSeries::new);
         }
-        self.begun
+        self.open
     }
 
     /// Counts what OTLP has no form for of the series that is begun, and ends it.
-    fn finish(&mut self, begun: &Begun<'a>, done: &mut Reversed) {
-        done.dropped += begun.unsayable;
+    fn finish(&mut self, begun: &OpenSeries<'a>, done: &mut OtlpTranslation) {
+        done.dropped += begun.untranslatable;
         if begun.with_exemplars().is_none() {
             done.dropped_exemplars += begun.exemplars();
         }
@@ -315,7 +317,7 @@ impl<'a> Pieces<'a> {
     }
 
     fn end(&mut self) {
-        self.begun = None;
+        self.open = None;
         self.position = PiecePosition { series: self.position.series + 1, values: 0 };
     }
 }

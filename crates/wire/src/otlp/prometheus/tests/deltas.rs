@@ -224,7 +224,7 @@ proptest! {
             }
             let version = if newer { Version::V2 } else { Version::V1 };
             let (done, said) = translate(version, &raw, from..to, &mut deltas);
-            deltas.keep();
+            deltas.commit();
             let mut expected = Vec::new();
             let mut late = 0;
             for point in &points[from as usize..to as usize] {
@@ -258,19 +258,19 @@ fn the_table_has_an_end() {
     let (done, said) =
         translate(Version::V1, &request(&[sum(1, 10, 5), histogram.clone()]), 0..2, &mut deltas);
     assert_eq!((done.dropped.crowded, said.len()), (1, 1));
-    deltas.keep();
+    deltas.commit();
     let many: Vec<Point> = (1..=6).map(|route| sum(route, 20, 5)).collect();
     let (done, said) = translate(Version::V1, &request(&many), 0..6, &mut deltas);
     assert_eq!((done.dropped.crowded, done.dropped.points(), said.len()), (2, 2, 4));
     assert_eq!(f64::from_bits(said[0].1), 10.0);
-    deltas.keep();
+    deltas.commit();
     // The first is heard of within the hour, the others are not.
-    deltas.tick(3_000);
+    deltas.set_time(3_000);
     translate(Version::V1, &request(&[sum(1, 30, 1)]), 0..1, &mut deltas);
-    deltas.keep();
-    deltas.tick(3_700);
+    deltas.commit();
+    deltas.set_time(3_700);
     let (done, said) = translate(Version::V1, &request(&[sum(5, 30, 7), sum(1, 40, 1)]), 0..2, &mut deltas);
-    deltas.keep();
+    deltas.commit();
     let values: Vec<f64> = said.iter().map(|(_, bits, ..)| f64::from_bits(*bits)).collect();
     assert_eq!((done.dropped.crowded, &values[..], deltas.len()), (0, &[7.0, 12.0][..], 2));
 }
@@ -280,9 +280,9 @@ fn the_table_has_an_end() {
 fn owners_have_separate_sums() {
     let mut deltas = Deltas::new(4);
     let mut add = |owner: &[u8], time: u64, delta: u64| {
-        deltas.turn_to(owner);
+        deltas.set_owner(owner);
         let (_, said) = translate(Version::V1, &request(&[sum(1, time, delta)]), 0..1, &mut deltas);
-        deltas.keep();
+        deltas.commit();
         f64::from_bits(said[0].1)
     };
     let sums = [add(b"a", 10, 5), add(b"b", 11, 7), add(b"a", 20, 1), add(b"", 21, 2), add(b"b", 30, 1)];
@@ -314,7 +314,7 @@ fn small_deltas_add_up() {
     for (number, delta) in std::iter::once(1u64 << 53).chain([1; 1_000]).enumerate() {
         let (_, said) =
             translate(Version::V1, &request(&[sum(1, 10 + number as u64, delta)]), 0..1, &mut deltas);
-        deltas.keep();
+        deltas.commit();
         last = f64::from_bits(said[0].1);
     }
     assert_eq!(last, ((1u64 << 53) + 1_000) as f64);
@@ -335,17 +335,17 @@ fn the_table_stays_within_its_declared_memory() {
         let key = deltas.key(b"m", std::iter::empty());
         let used = allocation_counter::measure(|| {
             for hour in 0..3 {
-                deltas.tick(hour * 4_000);
+                deltas.set_time(hour * 4_000);
                 for number in 0..2 * series as u64 {
                     let counter = Counter::Bucket(hour << 32 | number);
                     assert_eq!(deltas.add(key, counter, 1.0, 0, 1).is_ok(), number < series as u64);
                 }
-                deltas.undo();
+                deltas.rollback();
                 assert!(deltas.is_empty());
                 for number in 0..series as u64 {
                     deltas.add(key, Counter::Bucket(hour << 32 | number), 1.0, 0, 1).unwrap();
                 }
-                deltas.keep();
+                deltas.commit();
             }
         });
         assert_eq!((used.count_total, deltas.len()), (0, series));

@@ -15,8 +15,8 @@ use proptest::prelude::*;
 use prost::Message;
 
 use crate::otlp::prometheus::{
-    MOST_BUCKETS, Reversed, Scratch, ScratchCapacity, Settings, from_remote_write, pieces_of_remote_write,
-    to_v2,
+    MOST_BUCKETS, OtlpTranslation, Scratch, ScratchCapacity, Settings, from_remote_write,
+    pieces_of_remote_write, to_v2,
 };
 use crate::otlp::{Signal, check};
 use crate::output::Full;
@@ -145,8 +145,8 @@ fn found(raw: &[u8]) -> Vec<Point> {
     points
 }
 
-fn added(one: Reversed, two: Reversed) -> Reversed {
-    Reversed {
+fn added(one: OtlpTranslation, two: OtlpTranslation) -> OtlpTranslation {
+    OtlpTranslation {
         bytes: one.bytes + two.bytes,
         points: one.points + two.points,
         exemplars: one.exemplars + two.exemplars,
@@ -155,7 +155,7 @@ fn added(one: Reversed, two: Reversed) -> Reversed {
     }
 }
 
-fn reversed(version: Version, raw: &[u8]) -> (Reversed, Vec<u8>) {
+fn reversed(version: Version, raw: &[u8]) -> (OtlpTranslation, Vec<u8>) {
     let mut symbols = Symbols::new();
     let request = view(version, raw, &mut symbols).unwrap();
     let mut space = vec![0; 1 << 20];
@@ -200,7 +200,7 @@ proptest! {
         let (whole, body) = reversed(version, &raw);
         let mut symbols = Symbols::new();
         let request = view(version, &raw, &mut symbols).unwrap();
-        let (mut pieces, mut sum, mut joined) = (pieces_of_remote_write(request), Reversed::default(), Vec::new());
+        let (mut pieces, mut sum, mut joined) = (pieces_of_remote_write(request), OtlpTranslation::default(), Vec::new());
         let (mut space, mut other) = (vec![0; 1 << 16], vec![0; 1 << 16]);
         while !pieces.is_done() {
             let mut later = pieces_of_remote_write(request);
@@ -213,7 +213,7 @@ proptest! {
             sum = added(sum, done);
         }
         prop_assert_eq!(found(&joined), found(&body));
-        prop_assert_eq!(Reversed { bytes: 0, ..sum }, Reversed { bytes: 0, ..whole });
+        prop_assert_eq!(OtlpTranslation { bytes: 0, ..sum }, OtlpTranslation { bytes: 0, ..whole });
     }
 
     /// A part that does not fit is skipped, alone, and everything is counted once.
@@ -222,7 +222,7 @@ proptest! {
         let (whole, _) = reversed(version, &raw);
         let mut symbols = Symbols::new();
         let request = view(version, &raw, &mut symbols).unwrap();
-        let (mut pieces, mut sum, mut lost) = (pieces_of_remote_write(request), Reversed::default(), 0);
+        let (mut pieces, mut sum, mut lost) = (pieces_of_remote_write(request), OtlpTranslation::default(), 0);
         let mut space = vec![0; room];
         while !pieces.is_done() {
             match pieces.write(&mut space, usize::MAX) {
@@ -230,7 +230,7 @@ proptest! {
                     check(Signal::Metrics, &space[..done.bytes]).unwrap();
                     sum = added(sum, done);
                 }
-                Err(Full) => lost += pieces.pass_over(&mut sum),
+                Err(Full) => lost += pieces.skip_value(&mut sum),
             }
         }
         prop_assert_eq!(sum.points + sum.exemplars + lost, whole.points + whole.exemplars);

@@ -1,25 +1,25 @@
 //! The series of one point, of each kind.
 
-use super::{About, Walk, family_of, kind};
+use super::{MetricContext, Walk, family_of, kind};
 use crate::otlp::attribute::Attributes;
 use crate::otlp::point::{ExponentialPoint, HistogramPoint, NO_RECORDED_VALUE, NumberPoint, SummaryPoint};
 use crate::otlp::prometheus::deltas::{Counter, DeltaError, Key, Sum};
 use crate::otlp::prometheus::exemplars::bits_of;
 use crate::otlp::prometheus::labels::Origin;
 use crate::otlp::prometheus::native::Native;
-use crate::otlp::prometheus::target::{ExemplarsOf, Series, Target, Value};
+use crate::otlp::prometheus::series_output::{ExemplarIter, Series, SeriesOutput, Value};
 use crate::otlp::prometheus::{SeriesScratch, Translated, milliseconds};
 use crate::remote_write::{Label, RewriteError, STALE_NAN, Sample};
 
 /// The properties common to every kind of point.
 #[derive(Clone, Copy)]
-pub(super) struct When {
+pub(super) struct PointTimes {
     timestamp: i64,
     start_timestamp: i64,
     stale: bool,
 }
 
-impl When {
+impl PointTimes {
     fn new(time: u64, start_time: u64, flags: u32) -> Self {
         let stale = flags & NO_RECORDED_VALUE != 0;
         Self { timestamp: milliseconds(time), start_timestamp: milliseconds(start_time), stale }
@@ -38,7 +38,7 @@ impl When {
     }
 }
 
-impl<T: Target> Walk<'_, T> {
+impl<T: SeriesOutput> Walk<'_, T> {
     /// Puts the labels of a point together; false when there is no room, and the point is counted then.
     fn labels(&mut self, attributes: Attributes<'_>) -> bool {
         let labels = &mut self.scratch.labels;
@@ -61,8 +61,12 @@ impl<T: Target> Walk<'_, T> {
         fits
     }
 
-    pub(super) fn number(&mut self, point: &NumberPoint<'_>, about: About<'_>) -> Result<(), RewriteError> {
-        let mut when = When::new(point.time, point.start_time, point.flags);
+    pub(super) fn number(
+        &mut self,
+        point: &NumberPoint<'_>,
+        context: MetricContext<'_>,
+    ) -> Result<(), RewriteError> {
+        let mut when = PointTimes::new(point.time, point.start_time, point.flags);
         let mut bits = match point.value {
             Some(value) => bits_of(value),
             None if when.stale => STALE_NAN,
@@ -74,35 +78,35 @@ impl<T: Target> Walk<'_, T> {
         if !self.labels(point.attributes()) {
             return Ok(());
         }
-        if about.adds && !when.stale {
-            let Some(sum) = self.added(point, f64::from_bits(bits), about) else { return Ok(()) };
+        if context.adds && !when.stale {
+            let Some(sum) = self.added(point, f64::from_bits(bits), context) else { return Ok(()) };
             (bits, when) = (sum.value.to_bits(), when.since(sum.start));
         }
         let all = point.exemplars();
         self.scratch.exemplars.clear();
-        self.done.dropped.exemplars += if about.kind == kind::COUNTER {
+        self.done.dropped.exemplars += if context.kind == kind::COUNTER {
             self.scratch.exemplars.fill(self.settings, all)
         } else {
             all.count() as u64
         };
         self.seen(when);
-        self.put(about, b"", None, when.sample(bits), Take::All)
+        self.put(context, b"", None, when.sample(bits), Take::All)
     }
 
     /// The identities of the counters of the point whose labels are ready.
-    fn key(&self, about: About<'_>) -> Option<Key> {
+    fn key(&self, context: MetricContext<'_>) -> Option<Key> {
         let SeriesScratch { labels, name, .. } = &*self.scratch;
-        let family = name.all().get(..about.family)?;
+        let family = name.all().get(..context.family)?;
         Some(self.deltas.as_deref()?.key(family, labels.range(0, labels.len())))
     }
 
     /// The sum whose labels are ready, with one more delta; `None` if that is refused, and counted.
-    fn added(&mut self, point: &NumberPoint<'_>, delta: f64, about: About<'_>) -> Option<Sum> {
+    fn added(&mut self, point: &NumberPoint<'_>, delta: f64, context: MetricContext<'_>) -> Option<Sum> {
         if !delta.is_finite() || delta < 0.0 {
             self.done.dropped.invalid += 1;
             return None;
         }
-        let key = self.key(about)?;
+        let key = self.key(context)?;
         let added = self.deltas.as_deref_mut()?.add(key, Counter::Value, delta, point.start_time, point.time);
         added.inspect_err(|refused| self.done.dropped.refused(*refused)).ok()
     }
@@ -110,7 +114,7 @@ impl<T: Target> Walk<'_, T> {
     pub(super) fn histogram(
         &mut self,
         point: &HistogramPoint<'_>,
-        about: About<'_>,
+        context: MetricContext<'_>,
     ) -> Result<(), RewriteError> {
         if !ascends(point) {
             self.done.dropped.invalid += 1;
@@ -119,9 +123,9 @@ impl<T: Target> Walk<'_, T> {
         if !self.labels(point.attributes()) {
             return Ok(());
         }
-        let mut when = When::new(point.time, point.start_time, point.flags);
-        let added = match about.adds && !when.stale {
-            true => match self.added_to_count(point, about) {
+        let mut when = PointTimes::new(point.time, point.start_time, point.flags);
+        let added = match context.adds && !when.stale {
+            true => match self.added_to_count(point, context) {
                 Some((point, count)) => {
                     when = when.since(count.start);
                     Some((point, count.value))
@@ -135,11 +139,11 @@ impl<T: Target> Walk<'_, T> {
         let key = added.map(|(key, _)| key);
         if let Some(sum) = point.sum.and_then(|sum| self.told(key, point, Counter::Sum, f64::from_bits(sum)))
         {
-            self.put(about, b"_sum", None, when.sample(sum.to_bits()), Take::None)?;
+            self.put(context, b"_sum", None, when.sample(sum.to_bits()), Take::None)?;
         }
         let count = added.map_or(double(point.count), |(_, count)| count);
         let count = when.sample(count.to_bits());
-        self.put(about, b"_count", None, count, Take::None)?;
+        self.put(context, b"_count", None, count, Take::None)?;
         let mut counted = 0u64;
         let mut above = None;
         for (bound, count) in finite_bounds(point).zip(point.bucket_counts()) {
@@ -149,17 +153,21 @@ impl<T: Target> Walk<'_, T> {
                 continue;
             };
             let value = when.sample(counted.to_bits());
-            self.put(about, b"_bucket", Some((b"le", bound)), value, Take::Within(above, to))?;
+            self.put(context, b"_bucket", Some((b"le", bound)), value, Take::Within(above, to))?;
             above = Some(to);
         }
         let rest = Take::Within(above, f64::INFINITY);
-        self.put(about, b"_bucket", Some((b"le", f64::INFINITY.to_bits())), count, rest)
+        self.put(context, b"_bucket", Some((b"le", f64::INFINITY.to_bits())), count, rest)
     }
 
     /// The count of a delta histogram with one more point, and its counters' identities; `None` if the point is
     /// refused, and counted.
-    fn added_to_count(&mut self, point: &HistogramPoint<'_>, about: About<'_>) -> Option<(Key, Sum)> {
-        let key = self.key(about)?;
+    fn added_to_count(
+        &mut self,
+        point: &HistogramPoint<'_>,
+        context: MetricContext<'_>,
+    ) -> Option<(Key, Sum)> {
+        let key = self.key(context)?;
         let deltas = self.deltas.as_deref_mut()?;
         let counters = finite_bounds(point).map(Counter::Bucket);
         let counters = [Counter::Count, Counter::Sum].into_iter().chain(counters);
@@ -188,9 +196,9 @@ impl<T: Target> Walk<'_, T> {
     pub(super) fn exponential(
         &mut self,
         point: ExponentialPoint<'_>,
-        about: About<'_>,
+        context: MetricContext<'_>,
     ) -> Result<(), RewriteError> {
-        let when = When::new(point.time, point.start_time, point.flags);
+        let when = PointTimes::new(point.time, point.start_time, point.flags);
         let Some(native) = Native::new(point, when.stale, when.timestamp, when.start_timestamp) else {
             self.done.dropped.scale += 1;
             return Ok(());
@@ -200,26 +208,30 @@ impl<T: Target> Walk<'_, T> {
         }
         self.done.dropped.exemplars += self.scratch.exemplars.fill(self.settings, point.exemplars());
         self.seen(when);
-        self.put(about, b"", None, Value::Histogram(native), Take::All)
+        self.put(context, b"", None, Value::Histogram(native), Take::All)
     }
 
-    pub(super) fn summary(&mut self, point: &SummaryPoint<'_>, about: About<'_>) -> Result<(), RewriteError> {
+    pub(super) fn summary(
+        &mut self,
+        point: &SummaryPoint<'_>,
+        context: MetricContext<'_>,
+    ) -> Result<(), RewriteError> {
         if !self.labels(point.attributes()) {
             return Ok(());
         }
-        let when = When::new(point.time, point.start_time, point.flags);
+        let when = PointTimes::new(point.time, point.start_time, point.flags);
         self.seen(when);
-        self.put(about, b"_sum", None, when.sample(point.sum), Take::None)?;
-        self.put(about, b"_count", None, when.sample(double(point.count).to_bits()), Take::None)?;
+        self.put(context, b"_sum", None, when.sample(point.sum), Take::None)?;
+        self.put(context, b"_count", None, when.sample(double(point.count).to_bits()), Take::None)?;
         for quantile in point.quantiles() {
             let more = Some((&b"quantile"[..], quantile.quantile));
-            self.put(about, b"", more, when.sample(quantile.value), Take::None)?;
+            self.put(context, b"", more, when.sample(quantile.value), Take::None)?;
         }
         Ok(())
     }
 
     /// Notes a point that is translated.
-    fn seen(&mut self, when: When) {
+    fn seen(&mut self, when: PointTimes) {
         self.newest = self.newest.max(Some(when.timestamp));
         self.start_timestamps += u64::from(when.start_timestamp != 0);
     }
@@ -227,14 +239,14 @@ impl<T: Target> Walk<'_, T> {
     /// Writes one series of the point whose labels stand ready.
     fn put(
         &mut self,
-        about: About<'_>,
+        context: MetricContext<'_>,
         suffix: &[u8],
         more: Option<(&[u8], u64)>,
         value: Value<'_>,
         take: Take,
     ) -> Result<(), RewriteError> {
         let SeriesScratch { name, bound, .. } = &mut *self.scratch;
-        name.truncate(about.family);
+        name.truncate(context.family);
         bound.truncate(0);
         let number = more.map_or(Ok(()), |(_, bits)| bound.float(bits));
         if name.put(suffix).and(number).is_err() {
@@ -243,28 +255,28 @@ impl<T: Target> Walk<'_, T> {
             return Ok(());
         }
         match take {
-            Take::None => self.series(about, more, value, std::iter::empty()),
+            Take::None => self.series(context, more, value, std::iter::empty()),
             Take::All => {
                 let SeriesScratch { exemplars, .. } = &*self.scratch;
                 let all = exemplars.all();
-                put_series(&mut self.target, self.scratch, about, more, value, all, &mut self.done)
+                put_series(&mut self.target, self.scratch, context, more, value, all, &mut self.done)
             }
             Take::Within(above, to) => {
                 let SeriesScratch { exemplars, .. } = &*self.scratch;
                 let within = exemplars.within(above, to);
-                put_series(&mut self.target, self.scratch, about, more, value, within, &mut self.done)
+                put_series(&mut self.target, self.scratch, context, more, value, within, &mut self.done)
             }
         }
     }
 
     pub(super) fn series(
         &mut self,
-        about: About<'_>,
+        context: MetricContext<'_>,
         more: Option<(&[u8], u64)>,
         value: Value<'_>,
-        exemplars: impl ExemplarsOf,
+        exemplars: impl ExemplarIter,
     ) -> Result<(), RewriteError> {
-        put_series(&mut self.target, self.scratch, about, more, value, exemplars, &mut self.done)
+        put_series(&mut self.target, self.scratch, context, more, value, exemplars, &mut self.done)
     }
 }
 
@@ -277,13 +289,13 @@ enum Take {
     Within(Option<f64>, f64),
 }
 
-fn put_series<T: Target>(
+fn put_series<T: SeriesOutput>(
     target: &mut T,
     scratch: &SeriesScratch,
-    about: About<'_>,
+    context: MetricContext<'_>,
     more: Option<(&[u8], u64)>,
     value: Value<'_>,
-    exemplars: impl ExemplarsOf,
+    exemplars: impl ExemplarIter,
     done: &mut Translated,
 ) -> Result<(), RewriteError> {
     let SeriesScratch { labels, name, bound, exemplars: arena, .. } = scratch;
@@ -294,7 +306,7 @@ fn put_series<T: Target>(
         Value::Histogram(_) => done.histograms += 1,
     }
     done.exemplars += exemplars.clone().count() as u64;
-    let family = family_of(scratch, about);
+    let family = family_of(scratch, context);
     target.series(&Series { labels: labels.with(name.all(), more), value, exemplars, arena, family })
 }
 

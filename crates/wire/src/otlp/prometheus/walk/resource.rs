@@ -1,16 +1,16 @@
 //! The labels from a resource and a scope on all their series, and the series of their own.
 
-use super::{About, Walk, family_of, kind};
+use super::{MetricContext, Walk, family_of, kind};
 use crate::otlp::attribute::{AnyValue, Attributes, Resource, Scope};
 use crate::otlp::prometheus::labels::Origin;
-use crate::otlp::prometheus::target::{Target, Value};
-use crate::otlp::prometheus::text::NoRoom;
+use crate::otlp::prometheus::series_output::{SeriesOutput, Value};
+use crate::otlp::prometheus::text::BufferFull;
 use crate::otlp::prometheus::{SeriesScratch, Settings};
 use crate::remote_write::{RewriteError, Sample};
 
-impl<T: Target> Walk<'_, T> {
+impl<T: SeriesOutput> Walk<'_, T> {
     /// `job`, `instance` and what is promoted become the base of all labels.
-    pub(super) fn resource(&mut self, resource: &Resource<'_>) -> Result<(), NoRoom> {
+    pub(super) fn resource(&mut self, resource: &Resource<'_>) -> Result<(), BufferFull> {
         self.identity(resource.attributes())?;
         let Settings { naming, promote, .. } = *self.settings;
         for attribute in resource.attributes() {
@@ -24,11 +24,11 @@ impl<T: Target> Walk<'_, T> {
                 self.done.dropped.labels += u64::from(!made);
             }
         }
-        self.scratch.labels.keep()
+        self.scratch.labels.set_base()
     }
 
     /// Adds `job` and `instance`.
-    fn identity(&mut self, attributes: Attributes<'_>) -> Result<(), NoRoom> {
+    fn identity(&mut self, attributes: Attributes<'_>) -> Result<(), BufferFull> {
         let naming = self.settings.naming;
         let labels = &mut self.scratch.labels;
         if let Some(service) = attributes.find(b"service.name") {
@@ -49,7 +49,7 @@ impl<T: Target> Walk<'_, T> {
     }
 
     /// The scope's labels join the base.
-    pub(super) fn scope(&mut self, scope: &Scope<'_>, schema_url: &[u8]) -> Result<(), NoRoom> {
+    pub(super) fn scope(&mut self, scope: &Scope<'_>, schema_url: &[u8]) -> Result<(), BufferFull> {
         let Settings { naming, scope_labels, .. } = *self.settings;
         let labels = &mut self.scratch.labels;
         if scope_labels {
@@ -71,7 +71,7 @@ impl<T: Target> Walk<'_, T> {
                 self.done.dropped.labels += u64::from(!made);
             }
         }
-        labels.keep()
+        labels.set_base()
     }
 
     /// The resource's attributes as a series of its own, if there is a point to date it.
@@ -94,14 +94,14 @@ impl<T: Target> Walk<'_, T> {
             return Ok(());
         }
         let family = name.len();
-        let about = About { kind: kind::GAUGE, help: b"Target metadata", family, adds: false };
-        self.target.family(family_of(self.scratch, about))?;
+        let context = MetricContext { kind: kind::GAUGE, help: b"Target metadata", family, adds: false };
+        self.target.family(family_of(self.scratch, context))?;
         let value = Value::Sample(Sample { bits: 1f64.to_bits(), timestamp, start_timestamp: 0 });
-        self.series(about, None, value, std::iter::empty())
+        self.series(context, None, value, std::iter::empty())
     }
 
     /// Whether there is something to say and somebody to say it of.
-    fn info_labels(&mut self, resource: &Resource<'_>) -> Result<bool, NoRoom> {
+    fn info_labels(&mut self, resource: &Resource<'_>) -> Result<bool, BufferFull> {
         self.identity(resource.attributes())?;
         let identity = self.scratch.labels.len();
         let naming = self.settings.naming;

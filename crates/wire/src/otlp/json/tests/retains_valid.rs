@@ -1,6 +1,6 @@
 //! An item with something wrong in it is left out, and the others are as if it had never been there.
 
-use super::{sifted, translated};
+use super::{translate_valid, translated};
 use crate::otlp::Signal;
 
 const SPAN: &str =
@@ -33,7 +33,7 @@ fn one_bad_span_does_not_cost_the_others() {
             &[SPAN, SPAN, bad],
             &[SPAN, bad, bad, SPAN, bad, bad],
         ] {
-            let (found, done) = sifted(Signal::Traces, &traces(spans)).unwrap();
+            let (found, done) = translate_valid(Signal::Traces, &traces(spans)).unwrap();
             assert_eq!(found, expected, "{bad}");
             let refused = spans.iter().filter(|span| **span == bad).count();
             assert_eq!((done.refused, done.errors.len()), (refused as u64, refused.min(3)));
@@ -57,7 +57,7 @@ fn one_bad_point_does_not_cost_the_others() {
     };
     let expected = translated(Signal::Metrics, &metrics(r#"{"asInt":1},{"asInt":3}"#)).unwrap();
     let (found, done) =
-        sifted(Signal::Metrics, &metrics(r#"{"asInt":1},{"asInt":1.5},{"asInt":3}"#)).unwrap();
+        translate_valid(Signal::Metrics, &metrics(r#"{"asInt":1},{"asInt":1.5},{"asInt":3}"#)).unwrap();
     assert_eq!((found, done.refused), (expected, 1));
 }
 
@@ -65,12 +65,12 @@ fn one_bad_point_does_not_cost_the_others() {
 #[test]
 fn errors_that_hide_the_end_of_an_item_refuse_the_request() {
     for bad in [r#"{"name":"a"#, r#"{"name":a}"#, r#"{"name":"a"]"#, "{\"name\":\"a\u{1}\"}"] {
-        assert!(sifted(Signal::Traces, &traces(&[SPAN, bad, SPAN])).is_err(), "{bad}");
+        assert!(translate_valid(Signal::Traces, &traces(&[SPAN, bad, SPAN])).is_err(), "{bad}");
     }
     for bad in [
         r#"{"resourceSpans":[{"resource":7}]}"#,
         r#"{"resourceSpans":[{"scopeSpans":[{"scope":{"name":1},"spans":[{}]}]}]}"#,
     ] {
-        assert!(sifted(Signal::Traces, bad).is_err(), "{bad}");
+        assert!(translate_valid(Signal::Traces, bad).is_err(), "{bad}");
     }
 }

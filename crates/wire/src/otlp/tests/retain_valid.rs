@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use prost::Message;
 
 use super::{captured, strategies};
-use crate::otlp::{Signal, check, sift};
+use crate::otlp::{Signal, check, retain_valid};
 
 /// Spoils what `turns` says, and says whether it did.
 struct Spoiler<'t>(std::iter::Cycle<std::slice::Iter<'t, bool>>, u64);
@@ -80,16 +80,16 @@ fn points(metric: &mut Metric, spoiler: &mut Spoiler<'_>) -> (usize, u64) {
 
 /// That of `spoilt` so much is left and so many items were refused.
 fn left(signal: Signal, mut spoilt: Vec<u8>, expected: &[u8], items: usize, refused: u64) {
-    let sifted = sift(signal, &mut spoilt);
+    let retained = retain_valid(signal, &mut spoilt);
     if items == 0 && refused > 0 {
-        assert!(sifted.is_err());
+        assert!(retained.is_err());
         return;
     }
-    let sifted = sifted.unwrap();
-    assert_eq!((sifted.counts.items, sifted.refused), (items as u64, refused));
-    assert_eq!(sifted.errors.len() as u64, refused.min(3));
-    assert_eq!(&spoilt[..sifted.len], expected);
-    assert_eq!(check(signal, expected), Ok(sifted.counts));
+    let retained = retained.unwrap();
+    assert_eq!((retained.counts.items, retained.refused), (items as u64, refused));
+    assert_eq!(retained.errors.len() as u64, refused.min(3));
+    assert_eq!(&spoilt[..retained.len], expected);
+    assert_eq!(check(signal, expected), Ok(retained.counts));
 }
 
 proptest! {
@@ -173,11 +173,11 @@ proptest! {
             raw[at] = *byte;
         }
         let before = check(signal, &raw);
-        if let Ok(sifted) = sift(signal, &mut raw) {
-            prop_assert_eq!(check(signal, &raw[..sifted.len]), Ok(sifted.counts));
-            prop_assert_eq!(before.is_ok(), sifted.errors.is_empty());
+        if let Ok(retained) = retain_valid(signal, &mut raw) {
+            prop_assert_eq!(check(signal, &raw[..retained.len]), Ok(retained.counts));
+            prop_assert_eq!(before.is_ok(), retained.errors.is_empty());
             if let Ok(counts) = before {
-                prop_assert_eq!((counts, 0), (sifted.counts, sifted.refused));
+                prop_assert_eq!((counts, 0), (retained.counts, retained.refused));
             }
         } else {
             prop_assert!(before.is_err());
@@ -202,10 +202,10 @@ fn items_of_a_bad_resource_are_refused_with_it() {
     let mut raw = body(vec![resource("a", 1), resource("b!", 200), resource("c", 2)]);
     let at = raw.iter().position(|byte| *byte == b'!').unwrap();
     raw[at] = 0xff;
-    let sifted = sift(Signal::Logs, &mut raw).unwrap();
-    assert_eq!((sifted.counts.items, sifted.refused), (3, 200));
-    assert_eq!(&raw[..sifted.len], body(vec![resource("a", 1), resource("c", 2)]));
-    let [error] = &sifted.errors[..] else { panic!("{sifted:?}") };
+    let retained = retain_valid(Signal::Logs, &mut raw).unwrap();
+    assert_eq!((retained.counts.items, retained.refused), (3, 200));
+    assert_eq!(&raw[..retained.len], body(vec![resource("a", 1), resource("c", 2)]));
+    let [error] = &retained.errors[..] else { panic!("{retained:?}") };
     assert!(
         error.to_string().starts_with("resource 1: an attribute's key is not valid UTF-8: `b"),
         "{error}"
@@ -217,6 +217,6 @@ fn items_of_a_bad_resource_are_refused_with_it() {
 fn a_truncated_request_is_refused_whole() {
     let raw = captured::TRACES;
     for cut in [raw.len() - 1, raw.len() / 2, 5] {
-        assert!(sift(Signal::Traces, &mut raw[..cut].to_vec()).is_err());
+        assert!(retain_valid(Signal::Traces, &mut raw[..cut].to_vec()).is_err());
     }
 }

@@ -12,7 +12,7 @@ use crate::remote_write::v2::{self, field};
 ///
 /// # Errors
 /// [`RewriteError`]; the output then holds a part that is of no use.
-pub fn spell<'a>(
+pub fn write_unjoined<'a>(
     series: impl Iterator<Item = v2::Series<'a>> + Clone,
     out: &mut impl Output,
 ) -> Result<u64, RewriteError> {

@@ -1,25 +1,25 @@
 //! Arrays and maps in each other as JSON, keys sorted, without a call for each level.
 
-use super::text::{NoRoom, Text};
+use super::text::{BufferFull, Text};
 use crate::otlp::attribute::{AnyValue, KeyValue, MAX_DEPTH, next_member};
 
 /// Entries of maps that are open at a time. A label is no place for more: what has them has no room.
 const ENTRIES: usize = 1024;
 /// Most heap bytes.
 pub(super) const BYTES: usize =
-    ENTRIES * size_of::<Stretch>() + MAX_DEPTH.next_power_of_two() * size_of::<Open>();
+    ENTRIES * size_of::<ByteRange>() + MAX_DEPTH.next_power_of_two() * size_of::<Open>();
 
 /// The stack of one value at a time. It holds positions and not slices, so that it can be kept between values.
 #[derive(Debug, Default)]
-pub(super) struct Nest {
+pub(super) struct NestingStack {
     open: Vec<Open>,
     /// The entries of the maps that are open, sorted.
-    entries: Vec<Stretch>,
+    entries: Vec<ByteRange>,
 }
 
 /// A stretch of the outermost array or map.
 #[derive(Debug, Clone, Copy)]
-struct Stretch {
+struct ByteRange {
     start: u32,
     end: u32,
 }
@@ -28,12 +28,12 @@ struct Stretch {
 #[derive(Debug, Clone, Copy)]
 enum Open {
     /// An array of which this is left.
-    Array { rest: Stretch, begun: bool },
+    Array { rest: ByteRange, begun: bool },
     /// A map whose entries are those from `first` on, of which `next` comes next.
     Map { first: u32, next: u32 },
 }
 
-impl Stretch {
+impl ByteRange {
     /// Where `part` is in `whole`, of which it is a part.
     fn of(whole: &[u8], part: &[u8]) -> Self {
         let start = (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize);
@@ -47,9 +47,9 @@ impl Stretch {
     }
 }
 
-impl Nest {
+impl NestingStack {
     /// Writes an array or a map.
-    pub(super) fn write(&mut self, value: AnyValue<'_>, out: &mut Text) -> Result<(), NoRoom> {
+    pub(super) fn write(&mut self, value: AnyValue<'_>, out: &mut Text) -> Result<(), BufferFull> {
         self.open.clear();
         self.entries.clear();
         let whole = match value {
@@ -67,7 +67,7 @@ impl Nest {
                         out.put(b"]")?;
                         continue;
                     };
-                    *rest = Stretch::of(whole, left);
+                    *rest = ByteRange::of(whole, left);
                     if std::mem::replace(begun, true) {
                         out.put(b",")?;
                     }
@@ -96,11 +96,11 @@ impl Nest {
     }
 
     /// Writes a value, or opens it. What nests deeper than a checked body is `null`.
-    fn any(&mut self, whole: &[u8], value: AnyValue<'_>, out: &mut Text) -> Result<(), NoRoom> {
+    fn any(&mut self, whole: &[u8], value: AnyValue<'_>, out: &mut Text) -> Result<(), BufferFull> {
         match value {
             AnyValue::Array(_) | AnyValue::Map(_) if self.open.len() >= MAX_DEPTH => out.put(b"null"),
             AnyValue::Array(array) => {
-                self.open.push(Open::Array { rest: Stretch::of(whole, array.message()), begun: false });
+                self.open.push(Open::Array { rest: ByteRange::of(whole, array.message()), begun: false });
                 out.put(b"[")
             }
             AnyValue::Map(map) => {
@@ -108,9 +108,9 @@ impl Nest {
                 let mut rest = map.message();
                 while let Some(member) = next_member(&mut rest) {
                     if self.entries.len() >= ENTRIES {
-                        return Err(NoRoom);
+                        return Err(BufferFull);
                     }
-                    self.entries.push(Stretch::of(whole, member));
+                    self.entries.push(ByteRange::of(whole, member));
                 }
                 self.sort(whole, first);
                 // Fewer than `ENTRIES`.
@@ -124,7 +124,8 @@ impl Nest {
 
     /// Sorts the entries from `first` on by their keys; of one key the last stays.
     fn sort(&mut self, whole: &[u8], first: usize) {
-        let key = |entry: &Stretch| KeyValue::read(entry.of_whole(whole)).map_or(&[][..], |entry| entry.key);
+        let key =
+            |entry: &ByteRange| KeyValue::read(entry.of_whole(whole)).map_or(&[][..], |entry| entry.key);
         let Some(entries) = self.entries.get_mut(first..) else { return };
         // The last of one key comes first, and is the one that stays.
         entries.sort_unstable_by(|one, two| key(one).cmp(key(two)).then(two.start.cmp(&one.start)));

@@ -16,7 +16,7 @@ const MAX_ANSWER: usize = 16 * 1024;
 
 /// The request to send.
 #[derive(Clone, Debug)]
-pub struct Volley {
+pub struct LoadLoop {
     /// A whole request: head and body.
     pub request: Vec<u8>,
     /// Connections.
@@ -29,7 +29,7 @@ pub struct Volley {
 
 /// The response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Volleyed {
+pub struct LoadLoopReport {
     /// Answers, by status.
     pub answers: BTreeMap<u16, u64>,
     /// Connections that broke.
@@ -38,21 +38,21 @@ pub struct Volleyed {
     pub elapsed: Duration,
 }
 
-/// Sends `volley` to `address`. Always ends, a second after its time at last.
-pub async fn fire(address: SocketAddr, volley: &Volley) -> Volleyed {
+/// Sends `load` to `address`. Always ends, a second after its time at last.
+pub async fn run(address: SocketAddr, load: &LoadLoop) -> LoadLoopReport {
     let begun = Instant::now();
     let mut connections = JoinSet::new();
-    let salvo = volley.request.repeat(volley.depth.max(1));
-    for _ in 0..volley.connections {
-        let (salvo, depth, until) = (salvo.clone(), volley.depth.max(1), begun + volley.time);
+    let pipelined = load.request.repeat(load.depth.max(1));
+    for _ in 0..load.connections {
+        let (pipelined, depth, until) = (pipelined.clone(), load.depth.max(1), begun + load.time);
         connections.spawn(async move {
             let mut answers = BTreeMap::new();
-            let firing = connection(address, &salvo, depth, until, &mut answers);
-            let ended = timeout_at(until + Duration::from_secs(1), Box::pin(firing)).await;
+            let running = connection(address, &pipelined, depth, until, &mut answers);
+            let ended = timeout_at(until + Duration::from_secs(1), Box::pin(running)).await;
             (answers, matches!(ended, Ok(Ok(()))))
         });
     }
-    let mut all = Volleyed::default();
+    let mut all = LoadLoopReport::default();
     while let Some(ended) = connections.join_next().await {
         let (answers, whole) = ended.unwrap_or_default();
         all.broken += u64::from(!whole);
@@ -62,18 +62,18 @@ pub async fn fire(address: SocketAddr, volley: &Volley) -> Volleyed {
     all
 }
 
-/// [`fire`] on a runtime of its own, on this thread.
+/// [`run`] on a runtime of its own, on this thread.
 ///
 /// # Errors
 /// When the system has no means for a runtime.
-pub fn fire_blocking(address: SocketAddr, volley: &Volley) -> io::Result<Volleyed> {
+pub fn run_blocking(address: SocketAddr, load: &LoadLoop) -> io::Result<LoadLoopReport> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(runtime.block_on(fire(address, volley)))
+    Ok(runtime.block_on(run(address, load)))
 }
 
 async fn connection(
     address: SocketAddr,
-    salvo: &[u8],
+    pipelined: &[u8],
     depth: usize,
     until: Instant,
     answers: &mut BTreeMap<u16, u64>,
@@ -82,7 +82,7 @@ async fn connection(
     stream.set_nodelay(true)?;
     let mut received = Vec::with_capacity(MAX_ANSWER * 2);
     while Instant::now() < until {
-        stream.write_all(salvo).await?;
+        stream.write_all(pipelined).await?;
         let mut left = depth;
         while left > 0 {
             let mut used = 0;

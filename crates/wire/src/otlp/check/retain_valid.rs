@@ -1,6 +1,6 @@
 //! Taking bad items out of a request, so that they do not cost the good ones.
 
-use super::field::{Once, text};
+use super::field::{SeenFields, text};
 use super::{Counts, attribute, log, metric, point, profile, trace};
 use crate::otlp::Signal;
 use crate::otlp::error::{OtlpError, OtlpErrorKind};
@@ -11,11 +11,11 @@ use crate::proto::write::{Varint, varint_len};
 use std::ops::Range;
 
 /// How many errors are reported at most.
-const TOLD: usize = 3;
+const MAX_ERRORS: usize = 3;
 
 /// The rest of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sifted {
+pub struct RetainedItems {
     /// Its contents.
     pub counts: Counts,
     /// How long it is.
@@ -26,23 +26,23 @@ pub struct Sifted {
     pub errors: Vec<OtlpError>,
 }
 
-/// Moves what [`check`](super::check) does not refuse to the start of `raw`. See [`sift`](crate::otlp::sift).
-pub(in crate::otlp) fn sift(signal: Signal, raw: &mut [u8]) -> Result<Sifted, OtlpError> {
+/// Moves what [`check`](super::check) does not refuse to the start of `raw`. See [`retain_valid`](crate::otlp::retain_valid).
+pub(in crate::otlp) fn retain_valid(signal: Signal, raw: &mut [u8]) -> Result<RetainedItems, OtlpError> {
     let len = raw.len();
-    let mut sieve = Sieve { signal, raw, errors: Vec::new(), path: [("", 0); 5] };
-    let left = sieve.message(0, 0, 0..len, 0)?;
-    let errors = sieve.errors;
-    if left.items == 0
+    let mut filter = ItemFilter { signal, raw, errors: Vec::new(), path: [("", 0); 5] };
+    let retained = filter.message(0, 0, 0..len, 0)?;
+    let errors = filter.errors;
+    if retained.items == 0
         && let Some(error) = errors.first()
     {
         return Err(error.clone());
     }
     // Whatever was moved: the journal gets what was checked.
-    let counts = super::check(signal, raw.get(..left.end).unwrap_or_default())?;
-    Ok(Sifted { counts, len: left.end, refused: left.refused, errors })
+    let counts = super::check(signal, raw.get(..retained.end).unwrap_or_default())?;
+    Ok(RetainedItems { counts, len: retained.end, refused: retained.refused, errors })
 }
 
-struct Sieve<'r> {
+struct ItemFilter<'r> {
     signal: Signal,
     raw: &'r mut [u8],
     errors: Vec<OtlpError>,
@@ -51,7 +51,7 @@ struct Sieve<'r> {
 }
 
 /// The rest of a message.
-struct Left {
+struct RetainedMessage {
     /// Where it ends.
     end: usize,
     items: u64,
@@ -59,7 +59,7 @@ struct Left {
     refused: u64,
 }
 
-impl Sieve<'_> {
+impl ItemFilter<'_> {
     /// Moves what is good of the message at `from`, which has this depth and is in `field` of the one around it, to
     /// `to`, which is not behind it.
     ///
@@ -70,8 +70,8 @@ impl Sieve<'_> {
         field: u32,
         from: Range<usize>,
         to: usize,
-    ) -> Result<Left, OtlpError> {
-        let mut left = Left { end: to, items: 0, refused: 0 };
+    ) -> Result<RetainedMessage, OtlpError> {
+        let mut retained = RetainedMessage { end: to, items: 0, refused: 0 };
         let (mut at, below, mut number) = (from.start, depth + 1, 0);
         while at < from.end {
             let mut reader = Reader::within(self.raw, at..from.end);
@@ -80,7 +80,7 @@ impl Sieve<'_> {
             if !is_member(self.signal, depth, key) {
                 reader.skip(key)?;
                 let next = reader.offset();
-                left.end = self.keep(at..next, left.end);
+                retained.end = self.keep(at..next, retained.end);
                 at = next;
                 continue;
             }
@@ -94,27 +94,27 @@ impl Sieve<'_> {
             let verdict = self.verdict(below, field, member);
             match verdict? {
                 Some(error) => {
-                    left.refused += items_at(self.signal, below, member.rest());
+                    retained.refused += items_at(self.signal, below, member.rest());
                     self.note(error, below);
                 }
                 None if below == levels(self.signal) => {
-                    left.end = self.keep(at..next, left.end);
-                    left.items += 1;
+                    retained.end = self.keep(at..next, retained.end);
+                    retained.items += 1;
                 }
                 None => {
-                    let key_end = self.keep(at..behind_key, left.end);
+                    let key_end = self.keep(at..behind_key, retained.end);
                     let place = key_end + (start - behind_key);
                     let inner = self.message(below, key.field, start..next, place)?;
-                    left.refused += inner.refused;
-                    left.items += inner.items;
+                    retained.refused += inner.refused;
+                    retained.items += inner.items;
                     if inner.items > 0 || inner.refused == 0 {
-                        left.end = self.close(key_end, place..inner.end);
+                        retained.end = self.close(key_end, place..inner.end);
                     }
                 }
             }
             at = next;
         }
-        Ok(left)
+        Ok(retained)
     }
 
     /// An error in a member of this depth as a whole: in an item, or in a message that encloses items and so affects
@@ -156,7 +156,7 @@ impl Sieve<'_> {
 
     /// Reports an error in the member of this depth, if not enough are told already.
     fn note(&mut self, error: OtlpError, depth: usize) {
-        if self.errors.len() < TOLD {
+        if self.errors.len() < MAX_ERRORS {
             let path = self.path.get(..depth).unwrap_or_default().iter().rev();
             let named = path.filter(|(kind, _)| !kind.is_empty());
             self.errors.push(named.fold(error, |error, (kind, number)| error.within(kind, *number)));
@@ -194,13 +194,13 @@ fn owner(
     what: &'static str,
     check: fn(Reader<'_>) -> Result<(), OtlpError>,
 ) -> Result<Option<OtlpError>, OtlpError> {
-    let mut once = Once::default();
+    let mut once = SeenFields::default();
     let mut error = None;
     while let Some(key) = group.key()? {
         let mut before = group;
         let found = match key.field {
             OWNER => {
-                let again = once.take(key, &group, what);
+                let again = once.first(key, &group, what);
                 let message = group.message(key)?;
                 again.and_then(|()| check(message))
             }
@@ -230,7 +230,7 @@ fn head(mut metric: Reader<'_>) -> Result<Option<OtlpError>, OtlpError> {
         let found = match key.field {
             1..=3 => {
                 metric.bytes(key)?;
-                text(&mut before, key, metric::text_called(key.field))
+                text(&mut before, key, metric::text_field_name(key.field))
             }
             5 | 7 | 9 | 10 | 11 => {
                 let points = metric.message(key)?;

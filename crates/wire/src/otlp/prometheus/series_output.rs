@@ -28,16 +28,16 @@ pub(super) enum Value<'s> {
 }
 
 /// The labels of a series.
-pub(super) trait LabelsOf<'s>: Iterator<Item = Label<'s>> + Clone {}
-impl<'s, T: Iterator<Item = Label<'s>> + Clone> LabelsOf<'s> for T {}
+pub(super) trait LabelIter<'s>: Iterator<Item = Label<'s>> + Clone {}
+impl<'s, T: Iterator<Item = Label<'s>> + Clone> LabelIter<'s> for T {}
 /// The exemplars of a series.
-pub(super) trait ExemplarsOf: Iterator<Item = Translated> + Clone {}
-impl<T: Iterator<Item = Translated> + Clone> ExemplarsOf for T {}
+pub(super) trait ExemplarIter: Iterator<Item = Translated> + Clone {}
+impl<T: Iterator<Item = Translated> + Clone> ExemplarIter for T {}
 
 /// Takes series in order, and before them the family that they are of.
-pub(super) trait Target {
+pub(super) trait SeriesOutput {
     fn family(&mut self, family: Metadata<'_>) -> Result<(), RewriteError>;
-    fn series<'s, L: LabelsOf<'s>, E: ExemplarsOf>(
+    fn series<'s, L: LabelIter<'s>, E: ExemplarIter>(
         &mut self,
         series: &Series<'s, L, E>,
     ) -> Result<(), RewriteError>;
@@ -47,19 +47,19 @@ pub(super) trait Target {
 const FAMILIES: usize = 256;
 
 /// A 1.0 body.
-pub(super) struct V1<'o, O> {
+pub(super) struct V1Output<'o, O> {
     out: &'o mut O,
     /// Hashes of families whose metadata is written, so that it seldom is again.
     written: [u64; FAMILIES],
 }
 
-impl<'o, O: Output> V1<'o, O> {
+impl<'o, O: Output> V1Output<'o, O> {
     pub(super) fn new(out: &'o mut O) -> Self {
         Self { out, written: [0; FAMILIES] }
     }
 }
 
-impl<O: Output> Target for V1<'_, O> {
+impl<O: Output> SeriesOutput for V1Output<'_, O> {
     fn family(&mut self, family: Metadata<'_>) -> Result<(), RewriteError> {
         let hash = xxh3_64(family.family).max(1);
         if let Some(slot) = self.written.get_mut(hash as usize % FAMILIES)
@@ -71,7 +71,7 @@ impl<O: Output> Target for V1<'_, O> {
         Ok(())
     }
 
-    fn series<'s, L: LabelsOf<'s>, E: ExemplarsOf>(
+    fn series<'s, L: LabelIter<'s>, E: ExemplarIter>(
         &mut self,
         series: &Series<'s, L, E>,
     ) -> Result<(), RewriteError> {
@@ -81,7 +81,7 @@ impl<O: Output> Target for V1<'_, O> {
 
 struct SeriesV1<'x, 's, L, E>(&'x Series<'s, L, E>);
 
-impl<'s, L: LabelsOf<'s>, E: ExemplarsOf> Encode for SeriesV1<'_, 's, L, E> {
+impl<'s, L: LabelIter<'s>, E: ExemplarIter> Encode for SeriesV1<'_, 's, L, E> {
     fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
         let Self(series) = self;
         for label in series.labels.clone() {
@@ -157,24 +157,24 @@ impl Symbols {
 }
 
 /// The symbols of a 2.0 body.
-pub(super) struct Collect<'o, O> {
+pub(super) struct SymbolCollector<'o, O> {
     symbols: &'o mut Symbols,
     out: &'o mut O,
 }
 
-impl<'o, O: Output> Collect<'o, O> {
+impl<'o, O: Output> SymbolCollector<'o, O> {
     pub(super) fn new(symbols: &'o mut Symbols, out: &'o mut O) -> Self {
         Self { symbols, out }
     }
 }
 
-impl<O: Output> Target for Collect<'_, O> {
+impl<O: Output> SeriesOutput for SymbolCollector<'_, O> {
     fn family(&mut self, family: Metadata<'_>) -> Result<(), RewriteError> {
         self.symbols.collect(family.help, self.out)?;
         self.symbols.collect(family.unit, self.out)
     }
 
-    fn series<'s, L: LabelsOf<'s>, E: ExemplarsOf>(
+    fn series<'s, L: LabelIter<'s>, E: ExemplarIter>(
         &mut self,
         series: &Series<'s, L, E>,
     ) -> Result<(), RewriteError> {
@@ -194,23 +194,23 @@ impl<O: Output> Target for Collect<'_, O> {
 }
 
 /// The series of a 2.0 body.
-pub(super) struct V2<'o, O> {
+pub(super) struct V2Output<'o, O> {
     symbols: &'o Symbols,
     out: &'o mut O,
 }
 
-impl<'o, O: Output> V2<'o, O> {
+impl<'o, O: Output> V2Output<'o, O> {
     pub(super) fn new(symbols: &'o Symbols, out: &'o mut O) -> Self {
         Self { symbols, out }
     }
 }
 
-impl<O: Output> Target for V2<'_, O> {
+impl<O: Output> SeriesOutput for V2Output<'_, O> {
     fn family(&mut self, _: Metadata<'_>) -> Result<(), RewriteError> {
         Ok(())
     }
 
-    fn series<'s, L: LabelsOf<'s>, E: ExemplarsOf>(
+    fn series<'s, L: LabelIter<'s>, E: ExemplarIter>(
         &mut self,
         series: &Series<'s, L, E>,
     ) -> Result<(), RewriteError> {
@@ -220,7 +220,7 @@ impl<O: Output> Target for V2<'_, O> {
 
 struct SeriesV2<'x, 's, L, E>(&'x Symbols, &'x Series<'s, L, E>);
 
-impl<'s, L: LabelsOf<'s>, E: ExemplarsOf> Encode for SeriesV2<'_, 's, L, E> {
+impl<'s, L: LabelIter<'s>, E: ExemplarIter> Encode for SeriesV2<'_, 's, L, E> {
     fn encode(&self, out: &mut impl Output) -> Result<(), Full> {
         let Self(symbols, series) = self;
         put_references(symbols, series.labels.clone(), out)?;
@@ -259,7 +259,7 @@ impl Encode for MetadataV2<'_> {
 
 fn put_references<'s>(
     symbols: &Symbols,
-    labels: impl LabelsOf<'s>,
+    labels: impl LabelIter<'s>,
     out: &mut impl Output,
 ) -> Result<(), Full> {
     let numbers = labels.flat_map(|Label { name, value }| [symbols.number(name), symbols.number(value)]);

@@ -2,11 +2,11 @@
 
 use super::LineError;
 use super::json::Cursor;
-use crate::json::unescaped;
+use crate::json::decode_escape;
 
 /// The meaning of a checked string: `string` with its quotes, decoded into `space` if it has escapes. `None` if
 /// `space` is too short, or an escape is half of a surrogate pair.
-pub fn text<'a>(string: &'a [u8], space: &'a mut [u8]) -> Option<&'a [u8]> {
+pub fn unescape<'a>(string: &'a [u8], space: &'a mut [u8]) -> Option<&'a [u8]> {
     let inner = string.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     if !inner.contains(&b'\\') {
         return Some(inner);
@@ -23,7 +23,7 @@ pub fn text<'a>(string: &'a [u8], space: &'a mut [u8]) -> Option<&'a [u8]> {
             rest = behind;
             continue;
         }
-        let (character, behind) = unescaped(behind).ok()?;
+        let (character, behind) = decode_escape(behind).ok()?;
         put(character.encode_utf8(&mut [0; 4]).as_bytes())?;
         rest = behind;
     }
@@ -31,7 +31,7 @@ pub fn text<'a>(string: &'a [u8], space: &'a mut [u8]) -> Option<&'a [u8]> {
 }
 
 /// Whether an object has a name, at its top, that begins with `prefix`.
-pub(super) fn has_name_like(object: &[u8], prefix: &[u8]) -> Result<bool, LineError> {
+pub(super) fn has_name_with_prefix(object: &[u8], prefix: &[u8]) -> Result<bool, LineError> {
     let mut cursor = Cursor::new(object);
     cursor.take(b'{', "no JSON object")?;
     cursor.space();
@@ -44,7 +44,7 @@ pub(super) fn has_name_like(object: &[u8], prefix: &[u8]) -> Result<bool, LineEr
         let mut space = [0; 128];
         let begins = match name.contains(&b'\\') {
             false => name.get(1..).is_some_and(|name| name.starts_with(prefix)),
-            true => text(name, &mut space).is_none_or(|name| name.starts_with(prefix)),
+            true => unescape(name, &mut space).is_none_or(|name| name.starts_with(prefix)),
         };
         if begins {
             return Ok(true);
@@ -66,7 +66,7 @@ mod tests {
 
     fn undone(string: &str) -> Option<String> {
         let mut space = [0; 64];
-        text(string.as_bytes(), &mut space).map(|text| String::from_utf8(text.to_vec()).unwrap())
+        unescape(string.as_bytes(), &mut space).map(|text| String::from_utf8(text.to_vec()).unwrap())
     }
 
     #[test]
@@ -77,12 +77,12 @@ mod tests {
         for half in [r#""\ud83d""#, r#""\ude00""#, r#""\ud83dx""#, r#""\ud83d\u0041""#] {
             assert_eq!(undone(half), None, "{half}");
         }
-        assert_eq!(text(br#""\u0061bc""#, &mut [0; 2]), None, "no room");
+        assert_eq!(unescape(br#""\u0061bc""#, &mut [0; 2]), None, "no room");
     }
 
     #[test]
     fn scripts_are_found_however_their_names_are_written() {
-        let has = |document: &str| has_name_like(document.as_bytes(), b"script").unwrap();
+        let has = |document: &str| has_name_with_prefix(document.as_bytes(), b"script").unwrap();
         for document in [
             r#"{"script":"x"}"#,
             r#"{ "doc" : {} , "script" : {"source":"x"} }"#,

@@ -8,7 +8,7 @@ pub(super) const ENDING: usize = 32;
 
 /// An output in which what was written can be moved, so that the length of a message can be put before it when it
 /// is known; and taken back where there is no room for all of it.
-pub(super) struct Page<'o> {
+pub(super) struct BoundedWriter<'o> {
     space: &'o mut [u8],
     len: usize,
     /// Up to where there is room. What is kept free behind it is for messages to be ended.
@@ -16,7 +16,7 @@ pub(super) struct Page<'o> {
     is_ended: bool,
 }
 
-impl Output for Page<'_> {
+impl Output for BoundedWriter<'_> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Full> {
         let end = self.len.checked_add(bytes.len()).ok_or(Full)?;
         if end > self.most {
@@ -28,7 +28,7 @@ impl Output for Page<'_> {
     }
 }
 
-impl<'o> Page<'o> {
+impl<'o> BoundedWriter<'o> {
     /// A page that is filled as far as there is room for, and ended.
     pub(super) fn new(space: &'o mut [u8]) -> Self {
         let most = space.len().saturating_sub(ENDING);
