@@ -13,14 +13,13 @@
 
 pub mod address;
 mod check;
-mod cursor;
 mod error;
 mod schema;
 #[cfg(test)]
 mod tests;
 mod view;
 
-pub use cursor::MAX_DEPTH;
+pub use check::MAX_DEPTH;
 pub use error::{EventError, EventErrorKind};
 pub use view::{Array, Members, Number, Object, Text, Value, Values};
 

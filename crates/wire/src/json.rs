@@ -1,8 +1,12 @@
-//! JSON strings: written a piece at a time and without the heap, looked through, and their escapes undone.
+//! JSON: text [read](Cursor) a token at a time; strings written a piece at a time and without the heap, looked through, and
+//! their escapes undone.
 //!
 //! The pieces go to a closure, so that callers choose the memory, and what is to happen where there is none left. The escapes are those of `serde_json`.
 
+mod cursor;
 pub mod write;
+
+pub use cursor::{Cursor, Expected, RawString, SyntaxError, ValueType};
 
 use std::convert::Infallible;
 

@@ -1,7 +1,8 @@
 //! The action of an item: what is to be done, where, and what it says besides.
 
 use super::LineError;
-use super::json::Cursor;
+use super::json::{expect, goes_on, value};
+use crate::json::Cursor;
 
 /// The operation on a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,15 +75,15 @@ impl Kind {
 impl Field {
     /// Every field with its name.
     const NAMES: [(&'static [u8], Field); 9] = [
-        (b"\"_index\"", Field::Index),
-        (b"\"_id\"", Field::Id),
-        (b"\"pipeline\"", Field::Pipeline),
-        (b"\"routing\"", Field::Routing),
-        (b"\"_routing\"", Field::Routing),
-        (b"\"require_alias\"", Field::RequireAlias),
-        (b"\"require_data_stream\"", Field::RequireDataStream),
-        (b"\"_require_data_stream\"", Field::RequireDataStream),
-        (b"\"_type\"", Field::Type),
+        (b"_index", Field::Index),
+        (b"_id", Field::Id),
+        (b"pipeline", Field::Pipeline),
+        (b"routing", Field::Routing),
+        (b"_routing", Field::Routing),
+        (b"require_alias", Field::RequireAlias),
+        (b"require_data_stream", Field::RequireDataStream),
+        (b"_require_data_stream", Field::RequireDataStream),
+        (b"_type", Field::Type),
     ];
 
     fn named(name: &[u8]) -> Option<Field> {
@@ -104,16 +105,13 @@ impl Action<'_> {
 /// Reads an action's line.
 pub(super) fn read(line: &[u8]) -> Result<Action<'_>, LineError> {
     let mut cursor = Cursor::new(line);
-    cursor.take(b'{', "no JSON object")?;
-    let unknown = cursor.error("none of `index`, `create`, `update` and `delete`");
-    let name = cursor.string().map_err(|_| unknown)?;
-    let kind = Kind::ALL.into_iter().find(|kind| {
-        name.split_first().and_then(|(_, rest)| rest.strip_suffix(b"\"")) == Some(kind.name().as_bytes())
-    });
-    let kind = kind.ok_or(unknown)?;
-    cursor.take(b':', "no colon behind a name")?;
-    cursor.take(b'{', "no JSON object")?;
-    let fields_at = cursor.at();
+    expect(&mut cursor, b'{', "no JSON object")?;
+    let unknown = LineError::new(cursor.offset(), "none of `index`, `create`, `update` and `delete`");
+    let name = cursor.string().map_err(|_| unknown)?.raw;
+    let kind = Kind::ALL.into_iter().find(|kind| name == kind.name().as_bytes()).ok_or(unknown)?;
+    expect(&mut cursor, b':', "no colon behind a name")?;
+    expect(&mut cursor, b'{', "no JSON object")?;
+    let fields_at = cursor.offset();
     let mut action = Action {
         kind,
         index: None,
@@ -124,48 +122,45 @@ pub(super) fn read(line: &[u8]) -> Result<Action<'_>, LineError> {
         has_fields: false,
         type_at: None,
     };
-    cursor.space();
     if cursor.peek() != Some(b'}') {
         // Where the comma before a field is, or where the first one begins.
-        let mut before = cursor.at();
+        let mut before = cursor.offset();
         loop {
-            let from = cursor.at();
+            let from = cursor.offset();
             let is_type = field(&mut cursor, &mut action)? == Some(Field::Type);
-            cursor.space();
             let is_last = cursor.peek() == Some(b'}');
+            let end = cursor.offset();
             if is_type {
-                action.type_at = Some(if is_last { (before, cursor.at()) } else { (from, cursor.at() + 1) });
+                action.type_at = Some(if is_last { (before, end) } else { (from, end + 1) });
             } else {
                 action.has_fields = true;
             }
-            if is_last {
+            before = end;
+            if !goes_on(&mut cursor)? {
                 break;
             }
-            before = cursor.at();
-            cursor.take(b',', "neither a comma nor the end of what is open")?;
         }
     }
-    cursor.take(b'}', "no end of the action")?;
-    cursor.take(b'}', "more than one action")?;
+    expect(&mut cursor, b'}', "no end of the action")?;
+    expect(&mut cursor, b'}', "more than one action")?;
     cursor.end()?;
     Ok(action)
 }
 
 #[inline]
 fn field<'a>(cursor: &mut Cursor<'a>, action: &mut Action<'a>) -> Result<Option<Field>, LineError> {
-    let escaped = cursor.error("an escape in the name of a field");
+    let escaped = LineError::new(cursor.offset(), "an escape in the name of a field");
     let name = cursor.string()?;
     // It would be another field to the peer than it is here.
-    if name.contains(&b'\\') {
+    if name.is_escaped {
         return Err(escaped);
     }
-    let repeated = cursor.error("a field that was given before");
-    cursor.take(b':', "no colon behind a name")?;
-    cursor.space();
-    let from = cursor.at();
+    let repeated = LineError::new(cursor.offset(), "a field that was given before");
+    expect(cursor, b':', "no colon behind a name")?;
     let first = cursor.peek();
-    cursor.value()?;
-    let Some(field) = Field::named(name) else { return Ok(None) };
+    let from = cursor.offset();
+    value(cursor)?;
+    let Some(field) = Field::named(name.raw) else { return Ok(None) };
     if action.has(field) {
         return Err(repeated);
     }

@@ -1,17 +1,18 @@
 //! Decodes JSON strings with escapes.
 
 use super::LineError;
-use super::json::Cursor;
-use crate::json::decode_escape;
+use super::json::{expect, goes_on, value};
+use crate::json::{Cursor, decode_escape};
 
 /// The meaning of a checked string: `string` with its quotes, decoded into `space` if it has escapes. `None` if
 /// `space` is too short, or an escape is half of a surrogate pair.
 pub fn unescape<'a>(string: &'a [u8], space: &'a mut [u8]) -> Option<&'a [u8]> {
     let inner = string.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    if !inner.contains(&b'\\') {
-        return Some(inner);
-    }
-    let (mut rest, mut len) = (inner, 0);
+    if inner.contains(&b'\\') { decoded(inner, space) } else { Some(inner) }
+}
+
+fn decoded<'a>(mut rest: &[u8], space: &'a mut [u8]) -> Option<&'a [u8]> {
+    let mut len = 0;
     while let [first, behind @ ..] = rest {
         let mut put = |bytes: &[u8]| {
             space.get_mut(len..len + bytes.len())?.copy_from_slice(bytes);
@@ -33,29 +34,25 @@ pub fn unescape<'a>(string: &'a [u8], space: &'a mut [u8]) -> Option<&'a [u8]> {
 /// Whether an object has a name, at its top, that begins with `prefix`.
 pub(super) fn has_name_with_prefix(object: &[u8], prefix: &[u8]) -> Result<bool, LineError> {
     let mut cursor = Cursor::new(object);
-    cursor.take(b'{', "no JSON object")?;
-    cursor.space();
+    expect(&mut cursor, b'{', "no JSON object")?;
     if cursor.peek() == Some(b'}') {
         return Ok(false);
     }
     loop {
         let name = cursor.string()?;
         // Only the beginning matters; what begins with an escape that cannot be read may be anything.
-        let mut space = [0; 128];
-        let begins = match name.contains(&b'\\') {
-            false => name.get(1..).is_some_and(|name| name.starts_with(prefix)),
-            true => unescape(name, &mut space).is_none_or(|name| name.starts_with(prefix)),
+        let begins = match name.is_escaped {
+            false => name.raw.starts_with(prefix),
+            true => decoded(name.raw, &mut [0; 128]).is_none_or(|name| name.starts_with(prefix)),
         };
         if begins {
             return Ok(true);
         }
-        cursor.take(b':', "no colon behind a name")?;
-        cursor.value()?;
-        cursor.space();
-        if cursor.peek() == Some(b'}') {
+        expect(&mut cursor, b':', "no colon behind a name")?;
+        value(&mut cursor)?;
+        if !goes_on(&mut cursor)? {
             return Ok(false);
         }
-        cursor.take(b',', "neither a comma nor the end of what is open")?;
     }
 }
 

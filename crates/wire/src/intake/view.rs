@@ -1,7 +1,7 @@
 //! Values of checked lines, as they stand in the text.
 
-use super::cursor::{Cursor, Shape};
-use crate::json::{self, BadEscape};
+use super::check::{MAX_DEPTH, NESTING_WORDS};
+use crate::json::{self, BadEscape, Cursor, RawString, SyntaxError, ValueType};
 
 /// A value of a checked line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,28 +71,36 @@ impl<'a> Value<'a> {
     }
 }
 
+impl<'a> From<RawString<'a>> for Text<'a> {
+    fn from(RawString { raw, is_escaped }: RawString<'a>) -> Text<'a> {
+        Text { raw, escaped: is_escaped }
+    }
+}
+
+/// Passes a value of a text that was checked.
+fn skip(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
+    cursor.skip::<NESTING_WORDS>(MAX_DEPTH)
+}
+
 /// The value at the cursor, which moves behind it.
 fn next<'a>(cursor: &mut Cursor<'a>) -> Option<Value<'a>> {
-    let shape = cursor.shape().ok()?;
-    Some(match shape {
-        Shape::Text => {
-            let (raw, escaped) = cursor.text().ok()?;
-            Value::Text(Text { raw, escaped })
+    let value_type = cursor.value_type().ok()?;
+    Some(match value_type {
+        ValueType::String => Value::Text(cursor.string().ok()?.into()),
+        ValueType::Number => Value::Number(Number(cursor.number().ok()?)),
+        ValueType::True | ValueType::False => {
+            skip(cursor).ok()?;
+            Value::Bool(value_type == ValueType::True)
         }
-        Shape::Number => Value::Number(Number(cursor.number().ok()?)),
-        Shape::True | Shape::False => {
-            cursor.skip(0).ok()?;
-            Value::Bool(shape == Shape::True)
-        }
-        Shape::Null => {
-            cursor.skip(0).ok()?;
+        ValueType::Null => {
+            skip(cursor).ok()?;
             Value::Null
         }
-        Shape::Array | Shape::Object => {
-            let start = *cursor;
-            cursor.skip(0).ok()?;
-            let raw = start.until(cursor);
-            if shape == Shape::Array { Value::Array(Array(raw)) } else { Value::Object(Object(raw)) }
+        ValueType::Array | ValueType::Object => {
+            let from = cursor.offset();
+            skip(cursor).ok()?;
+            let raw = cursor.since(from);
+            if value_type == ValueType::Array { Value::Array(Array(raw)) } else { Value::Object(Object(raw)) }
         }
     })
 }
@@ -209,8 +217,8 @@ impl<'a> Array<'a> {
     #[must_use]
     pub fn values(self) -> Values<'a> {
         let mut cursor = Cursor::new(self.0);
-        let begun = cursor.take_if(b'[');
-        Values { cursor, ended: !begun || cursor.take_if(b']') }
+        let begun = cursor.take(b'[');
+        Values { cursor, ended: !begun || cursor.take(b']') }
     }
 }
 
@@ -229,8 +237,8 @@ impl<'a> Object<'a> {
     #[must_use]
     pub fn members(self) -> Members<'a> {
         let mut cursor = Cursor::new(self.0);
-        let begun = cursor.take_if(b'{');
-        Members { cursor, ended: !begun || cursor.take_if(b'}') }
+        let begun = cursor.take(b'{');
+        Members { cursor, ended: !begun || cursor.take(b'}') }
     }
 
     /// The value of the last member of this name that is not `null`.
@@ -275,7 +283,7 @@ impl<'a> Iterator for Values<'a> {
             return None;
         }
         let value = next(&mut self.cursor);
-        self.ended = value.is_none() || !self.cursor.take_if(b',');
+        self.ended = value.is_none() || !self.cursor.take(b',');
         value
     }
 }
@@ -294,9 +302,9 @@ impl<'a> Iterator for Members<'a> {
         if self.ended {
             return None;
         }
-        let name = self.cursor.name().ok().map(|(raw, escaped)| Text { raw, escaped });
+        let name = self.cursor.name().ok().map(Text::from);
         let member = name.and_then(|name| next(&mut self.cursor).map(|value| (name, value)));
-        self.ended = member.is_none() || !self.cursor.take_if(b',');
+        self.ended = member.is_none() || !self.cursor.take(b',');
         member
     }
 }

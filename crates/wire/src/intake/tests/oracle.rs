@@ -80,8 +80,8 @@ fn loose(json: &Json) -> String {
 }
 
 fn walked(text: &[u8]) -> bool {
-    let mut cursor = cursor::Cursor::new(text);
-    str::from_utf8(text).is_ok() && cursor.skip(0).and_then(|()| cursor.end()).is_ok()
+    let mut cursor = crate::json::Cursor::new(text);
+    str::from_utf8(text).is_ok() && cursor.skip::<2>(MAX_DEPTH).and_then(|()| cursor.end()).is_ok()
 }
 
 proptest! {

@@ -156,8 +156,8 @@ fn lines_are_events() {
     refused("{\"log\":{\"a\":\"\u{1}\"}}", "decode error: log: no valid JSON at byte 13");
     refused(METADATA, "did not recognize object type: metadata belong in the first line alone");
     let deep = |depth: usize| format!(r#"{{"log":{{"a":{}{}}}}}"#, "[".repeat(depth), "]".repeat(depth));
-    accepted(&deep(MAX_DEPTH as usize - 2));
-    refused(&deep(MAX_DEPTH as usize - 1), "decode error: log: values nest too deep at byte 138");
+    accepted(&deep(MAX_DEPTH - 2));
+    refused(&deep(MAX_DEPTH - 1), "decode error: log: values nest too deep at byte 138");
     let long = format!(r#"{{"log":{{"message":"{}"}}}}"#, "x".repeat(LONGEST_LINE));
     refused(&long, "event exceeded the permitted size");
 }

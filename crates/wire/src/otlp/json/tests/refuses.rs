@@ -96,9 +96,18 @@ fn invalid_json_is_refused() {
         ("{\"a\":\"\n\"}", "a string has the control character 0x0a, which must be escaped, at byte 6"),
         (r#"{"a":"\x"}"#, "a string has an escape that JSON does not know, at byte 6"),
         (r#"{"a":"\u12g4"}"#, "a string has an escape that JSON does not know, at byte 6"),
-        (r#"{"a":"x\ud83e"}"#, "a string has one half of a surrogate pair, at byte 7"),
-        (r#"{"a":"\udd80\ud83e"}"#, "a string has one half of a surrogate pair, at byte 6"),
-        (r#"{"a":"\ud83e\u0041"}"#, "a string has one half of a surrogate pair, at byte 6"),
+        (
+            r#"{"resourceSpans":[{"schemaUrl":"x\ud83e"}]}"#,
+            "resourceSpans[0].schemaUrl: a string has one half of a surrogate pair, at byte 33",
+        ),
+        (
+            r#"{"resourceSpans":[{"schemaUrl":"\udd80\ud83e"}]}"#,
+            "resourceSpans[0].schemaUrl: a string has one half of a surrogate pair, at byte 32",
+        ),
+        (
+            r#"{"resourceSpans":[{"schemaUrl":"\ud83e\u0041"}]}"#,
+            "resourceSpans[0].schemaUrl: a string has one half of a surrogate pair, at byte 32",
+        ),
         (r#"{"\q":1}"#, "a string has an escape that JSON does not know, at byte 2"),
         (r#"{"resourceSpans":[}"#, "resourceSpans[0]: there is `}` instead of an object, at byte 18"),
         (r#"{"resourceSpans":[{},]}"#, "resourceSpans[1]: there is `]` instead of an object, at byte 21"),

@@ -1,0 +1,533 @@
+//! Reads JSON text a token at a time: strict, without recursion, and quick with what nobody asks for.
+//!
+//! One cursor for all that is read as JSON here: events of Elastic APM, documents and actions of `_bulk`, OTLP/JSON, answers
+//! of a cluster. Each gives [`SyntaxError`] the words of its own protocol.
+//!
+//! Reference: RFC 8259.
+
+use super::plain_len;
+
+/// A position in a text.
+///
+/// Invariant: `rest` is the end of `text`.
+#[derive(Debug, Clone, Copy)]
+pub struct Cursor<'a> {
+    text: &'a [u8],
+    rest: &'a [u8],
+}
+
+/// The type of a value, from its first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "JSON's own names")]
+pub enum ValueType {
+    String,
+    Number,
+    Object,
+    Array,
+    True,
+    False,
+    Null,
+}
+
+/// A string, as it is between its quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RawString<'a> {
+    /// With its escapes.
+    pub raw: &'a [u8],
+    /// Whether there are any.
+    pub is_escaped: bool,
+}
+
+/// Where a text is not JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// The offset, in bytes.
+    pub at: usize,
+    /// The byte there; `None` at the end of the text.
+    pub found: Option<u8>,
+    /// What should be there.
+    pub expected: Expected,
+}
+
+/// What should be where a text is not JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// A value.
+    Value,
+    /// A string.
+    String,
+    /// The rest of a string: a control character is there, or the end.
+    RestOfString,
+    /// One of the escapes of JSON. This is the offset of the backslash.
+    Escape,
+    /// A digit.
+    Digit,
+    /// This byte.
+    Byte(u8),
+    /// A comma, or the bracket that closes the object or array.
+    CommaOr(u8),
+    /// Nothing but white space.
+    End,
+    /// No object or array within so many others.
+    LessDepth,
+}
+
+/// Which of the objects and arrays around a value are objects, a bit each.
+struct Around<const WORDS: usize> {
+    objects: [u64; WORDS],
+    depth: usize,
+}
+
+impl<const WORDS: usize> Around<WORDS> {
+    /// The bracket that ends the innermost one; `None` where there is none.
+    #[inline(always)]
+    fn close(&self) -> Option<u8> {
+        let last = self.depth.checked_sub(1)?;
+        let word = self.objects.get(last / 64).copied().unwrap_or_default();
+        Some(if word >> (last % 64) & 1 == 1 { b'}' } else { b']' })
+    }
+
+    #[inline(always)]
+    fn push(&mut self, is_object: bool) {
+        if let Some(word) = self.objects.get_mut(self.depth / 64) {
+            let bit = 1 << (self.depth % 64);
+            *word = if is_object { *word | bit } else { *word & !bit };
+        }
+        self.depth += 1;
+    }
+}
+
+impl<'a> Cursor<'a> {
+    /// At the beginning of `text`.
+    #[inline]
+    #[must_use]
+    pub const fn new(text: &'a [u8]) -> Cursor<'a> {
+        Cursor { text, rest: text }
+    }
+
+    /// In the same text, at the offset `at`.
+    #[inline]
+    #[must_use]
+    pub fn at_offset(self, at: usize) -> Cursor<'a> {
+        Cursor { rest: self.text.get(at..).unwrap_or_default(), ..self }
+    }
+
+    /// The offset in the text, in bytes.
+    #[inline(always)]
+    #[must_use]
+    pub const fn offset(&self) -> usize {
+        self.text.len().saturating_sub(self.rest.len())
+    }
+
+    /// What is not read yet.
+    #[inline(always)]
+    #[must_use]
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The bytes from the offset `from` up to here.
+    #[inline]
+    #[must_use]
+    pub fn since(&self, from: usize) -> &'a [u8] {
+        self.text.get(from..self.offset()).unwrap_or_default()
+    }
+
+    /// The bytes from `before` up to here.
+    #[inline(always)]
+    fn behind(&self, before: &'a [u8]) -> &'a [u8] {
+        before.get(..before.len().saturating_sub(self.rest.len())).unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn pass_bytes(&mut self, len: usize) {
+        self.rest = self.rest.get(len..).unwrap_or_default();
+    }
+
+    /// An error here.
+    #[cold]
+    #[must_use]
+    pub fn error(&self, expected: Expected) -> SyntaxError {
+        SyntaxError { at: self.offset(), found: self.rest.first().copied(), expected }
+    }
+
+    /// Passes white space; gives the byte behind it, which stays.
+    #[inline(always)]
+    pub fn peek(&mut self) -> Option<u8> {
+        loop {
+            match self.rest.split_first() {
+                Some((b' ' | b'\t' | b'\n' | b'\r', rest)) => self.rest = rest,
+                Some((byte, _)) => return Some(*byte),
+                None => return None,
+            }
+        }
+    }
+
+    /// Passes white space, and `byte` if that comes next. Whether it did.
+    #[inline(always)]
+    pub fn take(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        if is_next {
+            self.pass_bytes(1);
+        }
+        is_next
+    }
+
+    /// Passes white space and `byte`.
+    ///
+    /// # Errors
+    /// When something else comes next.
+    #[inline(always)]
+    pub fn expect(&mut self, byte: u8) -> Result<(), SyntaxError> {
+        if self.take(byte) { Ok(()) } else { Err(self.error(Expected::Byte(byte))) }
+    }
+
+    /// Passes `bytes` if they come next, without white space before them. Whether they did.
+    #[inline(always)]
+    pub fn take_bytes(&mut self, bytes: &[u8]) -> bool {
+        let rest = self.rest.strip_prefix(bytes);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// The type of the value that comes next, which stays.
+    ///
+    /// # Errors
+    /// When no value begins here.
+    #[inline(always)]
+    pub fn value_type(&mut self) -> Result<ValueType, SyntaxError> {
+        Ok(match self.peek() {
+            Some(b'"') => ValueType::String,
+            Some(b'{') => ValueType::Object,
+            Some(b'[') => ValueType::Array,
+            Some(b't') => ValueType::True,
+            Some(b'f') => ValueType::False,
+            Some(b'n') => ValueType::Null,
+            Some(b'-' | b'0'..=b'9') => ValueType::Number,
+            _ => return Err(self.error(Expected::Value)),
+        })
+    }
+
+    /// Passes the string that comes next.
+    ///
+    /// # Errors
+    /// When none comes next, and when it is none by the grammar. Halves of surrogate pairs are not looked for.
+    #[inline]
+    pub fn string(&mut self) -> Result<RawString<'a>, SyntaxError> {
+        self.quoted(true)
+    }
+
+    /// Passes the string that comes next, whatever its escapes are.
+    ///
+    /// # Errors
+    /// When none comes next, and when it does not end.
+    #[inline]
+    pub fn loose_string(&mut self) -> Result<RawString<'a>, SyntaxError> {
+        self.quoted(false)
+    }
+
+    #[inline(always)]
+    fn quoted(&mut self, strict: bool) -> Result<RawString<'a>, SyntaxError> {
+        if !self.take(b'"') {
+            return Err(self.error(Expected::String));
+        }
+        let (start, mut is_escaped) = (self.rest, false);
+        loop {
+            self.pass_bytes(plain_len(self.rest));
+            match self.rest.split_first() {
+                Some((b'"', rest)) => {
+                    let raw = self.behind(start);
+                    self.rest = rest;
+                    return Ok(RawString { raw, is_escaped });
+                }
+                Some((b'\\', escape)) => {
+                    is_escaped = true;
+                    self.rest = if strict {
+                        self.behind_escape(escape)?
+                    } else {
+                        escape.get(1..).unwrap_or_default()
+                    };
+                }
+                _ => return Err(self.error(Expected::RestOfString)),
+            }
+        }
+    }
+
+    /// What follows the escape of which `escape` is behind the backslash.
+    #[inline(always)]
+    fn behind_escape(&self, escape: &'a [u8]) -> Result<&'a [u8], SyntaxError> {
+        match escape {
+            [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', rest @ ..] => Ok(rest),
+            [b'u', a, b, c, d, rest @ ..] if [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()) => {
+                Ok(rest)
+            }
+            _ => Err(self.error(Expected::Escape)),
+        }
+    }
+
+    /// Passes the name of a member, and its colon.
+    ///
+    /// # Errors
+    /// When they do not come next.
+    #[inline(always)]
+    pub fn name(&mut self) -> Result<RawString<'a>, SyntaxError> {
+        let name = self.string()?;
+        self.expect(b':')?;
+        Ok(name)
+    }
+
+    /// Passes the number that comes next, and gives its digits.
+    ///
+    /// # Errors
+    /// When none comes next.
+    #[inline]
+    pub fn number(&mut self) -> Result<&'a [u8], SyntaxError> {
+        self.peek();
+        let start = self.rest;
+        self.take_bytes(b"-");
+        if !self.take_bytes(b"0") {
+            self.digits()?;
+        }
+        if self.take_bytes(b".") {
+            self.digits()?;
+        }
+        if let Some((b'e' | b'E', exponent)) = self.rest.split_first() {
+            self.rest = match exponent.split_first() {
+                Some((b'+' | b'-', digits)) => digits,
+                _ => exponent,
+            };
+            self.digits()?;
+        }
+        Ok(self.behind(start))
+    }
+
+    /// Passes one digit or more.
+    #[inline(always)]
+    fn digits(&mut self) -> Result<(), SyntaxError> {
+        let len = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.pass_bytes(len);
+        if len == 0 { Err(self.error(Expected::Digit)) } else { Ok(()) }
+    }
+
+    /// Passes white space and `literal`: `true`, `false` or `null`.
+    ///
+    /// # Errors
+    /// When something else comes next.
+    #[inline]
+    pub fn literal(&mut self, literal: &[u8]) -> Result<(), SyntaxError> {
+        self.peek();
+        if self.take_bytes(literal) { Ok(()) } else { Err(self.error(Expected::Value)) }
+    }
+
+    /// Passes the value that comes next, with at most `depth` objects and arrays in each other: no more than `64 * WORDS`.
+    ///
+    /// # Errors
+    /// Where it is no value by the grammar.
+    pub fn skip<const WORDS: usize>(&mut self, depth: usize) -> Result<(), SyntaxError> {
+        self.pass::<WORDS>(depth, true)
+    }
+
+    /// Passes the value that comes next, whatever the escapes in its strings are.
+    ///
+    /// # Errors
+    /// As [`skip`](Self::skip), but for escapes.
+    pub fn loose_skip<const WORDS: usize>(&mut self, depth: usize) -> Result<(), SyntaxError> {
+        self.pass::<WORDS>(depth, false)
+    }
+
+    #[inline(always)]
+    fn pass<const WORDS: usize>(&mut self, depth: usize, strict: bool) -> Result<(), SyntaxError> {
+        let mut around = Around::<WORDS> { objects: [0; WORDS], depth: 0 };
+        loop {
+            match self.value_type()? {
+                ValueType::String => _ = self.quoted(strict)?,
+                ValueType::Number => _ = self.number()?,
+                ValueType::True => self.literal(b"true")?,
+                ValueType::False => self.literal(b"false")?,
+                ValueType::Null => self.literal(b"null")?,
+                nested @ (ValueType::Object | ValueType::Array) => {
+                    if around.depth >= depth.min(64 * WORDS) {
+                        return Err(self.error(Expected::LessDepth));
+                    }
+                    self.pass_bytes(1);
+                    let is_object = nested == ValueType::Object;
+                    if !self.take(if is_object { b'}' } else { b']' }) {
+                        around.push(is_object);
+                        if is_object {
+                            self.quoted_name(strict)?;
+                        }
+                        continue;
+                    }
+                }
+            }
+            // Behind a value.
+            loop {
+                let Some(close) = around.close() else { return Ok(()) };
+                if self.take(b',') {
+                    if close == b'}' {
+                        self.quoted_name(strict)?;
+                    }
+                    break;
+                }
+                if !self.take(close) {
+                    return Err(self.error(Expected::CommaOr(close)));
+                }
+                around.depth -= 1;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn quoted_name(&mut self, strict: bool) -> Result<(), SyntaxError> {
+        self.quoted(strict)?;
+        self.expect(b':')
+    }
+
+    /// Passes the white space at the end.
+    ///
+    /// # Errors
+    /// When something else is left.
+    #[inline]
+    pub fn end(&mut self) -> Result<(), SyntaxError> {
+        if self.peek().is_none() { Ok(()) } else { Err(self.error(Expected::End)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde::de::IgnoredAny;
+
+    fn skipped(text: &[u8], depth: usize) -> Result<(), SyntaxError> {
+        let mut cursor = Cursor::new(text);
+        cursor.skip::<2>(depth)?;
+        cursor.end()
+    }
+
+    /// JSON, and what a few bytes make of it.
+    fn almost_json() -> impl Strategy<Value = Vec<u8>> {
+        let token = prop::sample::select(vec![
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "\"a\"",
+            "\"\\n\"",
+            "\"\\u00e9\"",
+            "\"\\u12\"",
+            "\"\\x\"",
+            "1",
+            "-0.5e+7",
+            "01",
+            "-",
+            "1.",
+            "2e",
+            "true",
+            "null",
+            "nul",
+            " ",
+            "\n",
+            "\"",
+            "\u{1}",
+        ]);
+        let tokens = prop::collection::vec(token, 0..12).prop_map(|tokens| tokens.concat().into_bytes());
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<f64>().prop_map(Into::into),
+            "\\PC{0,6}|[\"\\\\\n\u{1}]{0,3}".prop_map(Into::into)
+        ];
+        let value = leaf.prop_recursive(4, 30, 4, |inner| {
+            let members = prop::collection::vec(("[a\"]{0,2}", inner.clone()), 0..4);
+            prop_oneof![
+                prop::collection::vec(inner, 0..4).prop_map(serde_json::Value::from),
+                members.prop_map(|members| members.into_iter().collect::<serde_json::Map<_, _>>().into()),
+            ]
+        });
+        let mutated =
+            (value, any::<prop::sample::Index>(), any::<u8>(), 0..3u8).prop_map(|(value, at, byte, how)| {
+                let mut text = serde_json::to_vec(&value).unwrap();
+                let at = at.index(text.len());
+                match how {
+                    0 => text[at] = byte & 0x7f,
+                    1 => text.truncate(at),
+                    _ => {}
+                }
+                text
+            });
+        prop_oneof![tokens, mutated]
+    }
+
+    proptest! {
+        /// It passes what `serde_json` passes, and nothing else.
+        #[test]
+        fn what_another_parser_reads_is_passed(text in almost_json()) {
+            if str::from_utf8(&text).is_ok() {
+                let expected = serde_json::from_slice::<IgnoredAny>(&text).is_ok();
+                prop_assert_eq!(skipped(&text, 100).is_ok(), expected, "{}", String::from_utf8_lossy(&text));
+            }
+        }
+    }
+
+    #[test]
+    fn the_depth_is_held() {
+        let nested = |depth| [b"[".repeat(depth), b"]".repeat(depth)].concat();
+        for depth in [1, 63, 64, 65, 128] {
+            assert_eq!(skipped(&nested(depth), depth), Ok(()));
+            let expected = SyntaxError { at: depth, found: Some(b'['), expected: Expected::LessDepth };
+            assert_eq!(skipped(&nested(depth + 1), depth), Err(expected));
+        }
+        assert!(skipped(&nested(129), 1000).is_err(), "no more than there are bits for");
+        let mixed = [br#"{"a":["#.repeat(40), b"1".to_vec(), b"]}".repeat(40)].concat();
+        assert_eq!(skipped(&mixed, 80), Ok(()));
+        assert!(skipped(&mixed.replace_last(b'}', b']'), 80).is_err());
+    }
+
+    trait ReplaceLast {
+        fn replace_last(&self, from: u8, to: u8) -> Vec<u8>;
+    }
+
+    impl ReplaceLast for Vec<u8> {
+        fn replace_last(&self, from: u8, to: u8) -> Vec<u8> {
+            let mut text = self.clone();
+            let at = text.iter().rposition(|byte| *byte == from).unwrap();
+            text[at] = to;
+            text
+        }
+    }
+
+    #[test]
+    fn errors_say_where_and_what() {
+        for (text, at, found, expected) in [
+            (&b" "[..], 1, None, Expected::Value),
+            (b"[1 2]", 3, Some(b'2'), Expected::CommaOr(b']')),
+            (b"{\"a\" 1}", 5, Some(b'1'), Expected::Byte(b':')),
+            (b"{1:1}", 1, Some(b'1'), Expected::String),
+            (b"\"a\\q\"", 2, Some(b'\\'), Expected::Escape),
+            (b"\"a\n\"", 2, Some(b'\n'), Expected::RestOfString),
+            (b"\"a", 2, None, Expected::RestOfString),
+            (b"-x", 1, Some(b'x'), Expected::Digit),
+            (b"nil", 0, Some(b'n'), Expected::Value),
+            (b"1 2", 2, Some(b'2'), Expected::End),
+        ] {
+            assert_eq!(
+                skipped(text, 9),
+                Err(SyntaxError { at, found, expected }),
+                "{}",
+                String::from_utf8_lossy(text)
+            );
+        }
+    }
+
+    #[test]
+    fn loose_strings_end_where_they_end() {
+        let mut cursor = Cursor::new(br#"["\q\"",{"\u1":"\"}"}] 1"#);
+        assert_eq!(cursor.loose_skip::<1>(9), Ok(()));
+        assert_eq!(cursor.rest(), b" 1");
+        let error = Cursor::new(b"\"\\").loose_string().unwrap_err();
+        assert_eq!((error.at, error.found), (2, None));
+    }
+}
