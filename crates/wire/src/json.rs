@@ -94,7 +94,7 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
 
 /// Why an escape stands for no character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BadEscape<'a> {
+pub enum BadEscape<'a> {
     /// JSON has no such escape.
     Unknown,
     /// It is half of a surrogate pair; this is behind it.
@@ -102,7 +102,10 @@ pub(crate) enum BadEscape<'a> {
 }
 
 /// The character of the escape whose backslash is right before `text`, and what is behind the escape.
-pub(crate) fn decode_escape(text: &[u8]) -> Result<(char, &[u8]), BadEscape<'_>> {
+///
+/// # Errors
+/// Why it stands for none.
+pub fn decode_escape(text: &[u8]) -> Result<(char, &[u8]), BadEscape<'_>> {
     let (letter, rest) = text.split_first().ok_or(BadEscape::Unknown)?;
     let character = match letter {
         b'"' | b'\\' | b'/' => char::from(*letter),

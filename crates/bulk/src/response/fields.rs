@@ -1,6 +1,6 @@
 //! The parsed fields of one element.
 
-use super::json::{Cursor, unescaped};
+use super::json::{ElementReader, unescaped};
 use std::ops::Range;
 
 /// The most bytes of a reason that are read.
@@ -47,21 +47,21 @@ pub struct ItemFields<'a> {
 
 /// Reads an element of the answer to `_bulk`. `None` when it is not one.
 pub fn read_bulk_item(element: &[u8]) -> Option<ItemFields<'_>> {
-    let mut cursor = Cursor::new(element);
-    cursor.open()?;
-    cursor.key()?;
-    cursor.open()?;
+    let mut reader = ElementReader::new(element);
+    reader.open()?;
+    reader.key()?;
+    reader.open()?;
     let mut fields = ItemFields::default();
-    while let Some(key) = cursor.key() {
+    while let Some(key) = reader.key() {
         match key {
-            b"status" => fields.status = u16::try_from(cursor.number()?).ok()?,
-            b"result" => fields.unchanged = cursor.text()? == b"noop",
-            b"_id" if cursor.peek()? == b'"' => fields.id = cursor.text()?,
-            b"_version" => fields.version = cursor.number().unwrap_or_default(),
-            b"_seq_no" => fields.seq_no = cursor.number().unwrap_or_default(),
-            b"_primary_term" => fields.primary_term = cursor.number().unwrap_or_default(),
-            b"error" => fields.error = Some(server_error(&mut cursor)?),
-            _ => cursor.skip()?,
+            b"status" => fields.status = u16::try_from(reader.number()?).ok()?,
+            b"result" => fields.unchanged = reader.text()? == b"noop",
+            b"_id" if reader.peek()? == b'"' => fields.id = reader.text()?,
+            b"_version" => fields.version = reader.number().unwrap_or_default(),
+            b"_seq_no" => fields.seq_no = reader.number().unwrap_or_default(),
+            b"_primary_term" => fields.primary_term = reader.number().unwrap_or_default(),
+            b"error" => fields.error = Some(server_error(&mut reader)?),
+            _ => reader.skip()?,
         }
     }
     (fields.status != 0).then_some(fields)
@@ -76,20 +76,20 @@ pub fn each_field<'a, E>(
     element: &'a [u8],
     mut found: impl FnMut(&'a [u8], &'a [u8], &'a [u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut cursor = Cursor::new(element);
-    let Some(action) = cursor.open().and_then(|()| cursor.key()) else { return Ok(()) };
-    if cursor.open().is_none() {
+    let mut reader = ElementReader::new(element);
+    let Some(action) = reader.open().and_then(|()| reader.key()) else { return Ok(()) };
+    if reader.open().is_none() {
         return Ok(());
     }
-    while let Some(key) = cursor.key() {
-        if cursor.peek().is_none() {
+    while let Some(key) = reader.key() {
+        if reader.peek().is_none() {
             break;
         }
-        let start = cursor.at();
-        if cursor.skip().is_none() {
+        let start = reader.offset();
+        if reader.skip().is_none() {
             break;
         }
-        found(action, key, element.get(start..cursor.at()).unwrap_or_default())?;
+        found(action, key, element.get(start..reader.offset()).unwrap_or_default())?;
     }
     Ok(())
 }
@@ -113,24 +113,24 @@ pub struct DocumentFields<'a> {
 
 /// Reads an element of the answer to `_mget`. `None` when it is not one.
 pub fn read_mget_document(element: &[u8]) -> Option<DocumentFields<'_>> {
-    let mut cursor = Cursor::new(element);
-    cursor.open()?;
+    let mut reader = ElementReader::new(element);
+    reader.open()?;
     let mut fields = DocumentFields::default();
     let mut known = false;
-    while let Some(key) = cursor.key() {
+    while let Some(key) = reader.key() {
         match key {
-            b"found" => (fields.found, known) = (cursor.is_true()?, true),
+            b"found" => (fields.found, known) = (reader.is_true()?, true),
             b"_source" => {
-                cursor.peek()?;
-                let start = cursor.at();
-                cursor.skip()?;
-                fields.source = start..cursor.at();
+                reader.peek()?;
+                let start = reader.offset();
+                reader.skip()?;
+                fields.source = start..reader.offset();
             }
-            b"_version" => fields.version = cursor.number().unwrap_or_default(),
-            b"_seq_no" => fields.seq_no = cursor.number().unwrap_or_default(),
-            b"_primary_term" => fields.primary_term = cursor.number().unwrap_or_default(),
-            b"error" => fields.error = Some(server_error(&mut cursor)?),
-            _ => cursor.skip()?,
+            b"_version" => fields.version = reader.number().unwrap_or_default(),
+            b"_seq_no" => fields.seq_no = reader.number().unwrap_or_default(),
+            b"_primary_term" => fields.primary_term = reader.number().unwrap_or_default(),
+            b"error" => fields.error = Some(server_error(&mut reader)?),
+            _ => reader.skip()?,
         }
     }
     (known || fields.error.is_some()).then_some(fields)
@@ -138,35 +138,35 @@ pub fn read_mget_document(element: &[u8]) -> Option<DocumentFields<'_>> {
 
 /// Reads the status and the error of an element of the answer to `_msearch`. `None` when it is not one.
 pub fn read_msearch_response(element: &[u8]) -> Option<(u16, Option<ServerError<'_>>)> {
-    let mut cursor = Cursor::new(element);
-    cursor.open()?;
+    let mut reader = ElementReader::new(element);
+    reader.open()?;
     let (mut status, mut failed) = (200, None);
-    while let Some(key) = cursor.key() {
+    while let Some(key) = reader.key() {
         match key {
-            b"status" => status = u16::try_from(cursor.number()?).ok()?,
-            b"error" => failed = Some(server_error(&mut cursor)?),
-            _ => cursor.skip()?,
+            b"status" => status = u16::try_from(reader.number()?).ok()?,
+            b"error" => failed = Some(server_error(&mut reader)?),
+            _ => reader.skip()?,
         }
     }
     Some((status, failed))
 }
 
 /// `{"type":"…","reason":"…", …}`, or a text.
-fn server_error<'a>(cursor: &mut Cursor<'a>) -> Option<ServerError<'a>> {
+fn server_error<'a>(reader: &mut ElementReader<'a>) -> Option<ServerError<'a>> {
     let mut error = ServerError::default();
-    if cursor.peek()? == b'"' {
-        error.reason = cursor.text()?;
+    if reader.peek()? == b'"' {
+        error.reason = reader.text()?;
         return Some(error);
     }
-    if cursor.open().is_none() {
-        cursor.skip()?;
+    if reader.open().is_none() {
+        reader.skip()?;
         return Some(error);
     }
-    while let Some(key) = cursor.key() {
+    while let Some(key) = reader.key() {
         match key {
-            b"type" if cursor.peek()? == b'"' => error.kind = cursor.text()?,
-            b"reason" if cursor.peek()? == b'"' => error.reason = cursor.text()?,
-            _ => cursor.skip()?,
+            b"type" if reader.peek()? == b'"' => error.kind = reader.text()?,
+            b"reason" if reader.peek()? == b'"' => error.reason = reader.text()?,
+            _ => reader.skip()?,
         }
     }
     Some(error)
