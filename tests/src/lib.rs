@@ -9,6 +9,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a harness: its failures are the tests'")]
 
+pub mod certificates;
 mod cgroup;
 mod collector;
 mod duckdb;

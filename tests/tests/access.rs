@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use tidegate_tests::{Finished, Gateway, SOON, command, finish, skip, until};
+use tidegate_tests::{Finished, Gateway, SOON, certificates, command, finish, skip, until};
 
 const LOGS: &str = r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"x"}}]}]}]}"#;
 /// Parked connections, and the most that each may keep resident, in bytes.
@@ -52,25 +52,12 @@ impl Rig {
         self.gateway.folder().join(name)
     }
 
-    fn openssl(&self, arguments: &str) {
-        let mut openssl = Command::new("openssl");
-        finish(openssl.args(arguments.split(' ')).current_dir(self.gateway.folder())).succeeded();
-    }
-
     fn authority(&self) {
-        self.openssl("ecparam -genkey -name prime256v1 -noout -out ca.key");
-        self.openssl("req -x509 -new -key ca.key -subj /CN=authority -days 2 -out ca.pem");
-        std::fs::write(self.path("san"), "subjectAltName=DNS:localhost,IP:127.0.0.1").unwrap();
+        certificates::authority(self.gateway.folder(), "ca");
     }
 
     fn sign(&self, name: &str, subject: &str) {
-        self.openssl(&format!("ecparam -genkey -name prime256v1 -noout -out {name}.new"));
-        self.openssl(&format!("req -new -key {name}.new -subj {subject} -out {name}.csr"));
-        self.openssl(&format!(
-            "x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile san -out {name}.crt"
-        ));
-        std::fs::rename(self.path(&format!("{name}.new")), self.path(&format!("{name}.key"))).unwrap();
-        std::fs::rename(self.path(&format!("{name}.crt")), self.path(&format!("{name}.pem"))).unwrap();
+        certificates::sign(self.gateway.folder(), "ca", name, subject);
     }
 
     /// `curl`, which says the status last.
