@@ -14,7 +14,7 @@ fuzz_target!(|input: &[u8]| {
     match Credentials::parse(input) {
         Err(mistakes) => assert!(mistakes.lines().count() <= 20 && mistakes.len() < 8 << 10),
         Ok(credentials) => {
-            let access = Access::of(credentials).expect("random numbers");
+            let access = Access::from_credentials(credentials).expect("random numbers");
             let hash_is_there = String::from_utf8_lossy(input).to_ascii_lowercase().contains(DIGEST);
             for authorization in ["Bearer token", "token", "Basic YTp0b2tlbg==", "ApiKey YTp0b2tlbg=="] {
                 let _waits = access.prepare(Some(authorization.as_bytes()), PEER);

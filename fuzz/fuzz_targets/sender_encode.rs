@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use oracle::any;
 use prost::Message;
 use tidegate_sender::{
-    Attributes, Link, Log, Place, Severity, Span, SpanEvent, SpanKind, Status, Value, Values, fuzzing,
+    Attributes, Link, Log, Severity, Span, SpanContext, SpanEvent, SpanKind, Status, Value, Values, fuzzing,
 };
 
 #[path = "../../crates/sender/tests/all/oracle.rs"]
@@ -105,14 +105,14 @@ struct Input {
 fuzz_target!(|raw: &[u8]| {
     let Ok(input) = read(raw) else { return };
     let attributes = Map(&input.attributes);
-    let place = Place { trace_id: input.trace_id, span_id: input.span_id, flags: input.flags };
+    let context = SpanContext { trace_id: input.trace_id, span_id: input.span_id, flags: input.flags };
     let [name, state, message] = &input.texts;
     let events = [SpanEvent { time: input.times[2], name: message, attributes: &attributes }];
-    let links = [Link { place, trace_state: state, attributes: &attributes }];
+    let links = [Link { context, trace_state: state, attributes: &attributes }];
     let kinds =
         [SpanKind::Internal, SpanKind::Server, SpanKind::Client, SpanKind::Producer, SpanKind::Consumer];
     let span = Span {
-        place,
+        context,
         parent: input.parent,
         parent_is_remote: input.remote,
         trace_state: state,
@@ -150,7 +150,7 @@ fuzz_target!(|raw: &[u8]| {
             severity: Severity(input.severity % 25),
             body,
             attributes: &attributes,
-            place: input.remote.then_some(place),
+            context: input.remote.then_some(context),
             ..Log::default()
         };
         records.push(fuzzing::otlp_log(&log));

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tidegate_sender::{Place, Protocol, Sender, Span};
+use tidegate_sender::{Protocol, Sender, Span, SpanContext};
 use tidegate_tests::{Gateway, SOON};
 
 const SPANS: u64 = 500;
@@ -39,8 +39,8 @@ fn send(socket: &Path, protocol: Protocol) -> Sender {
         .start()
         .unwrap();
     for number in 1..=SPANS {
-        let place = Place { trace_id: [7; 16], span_id: number.to_be_bytes(), flags: 1 };
-        sender.span(&Span { place, name: "over a socket", ..Span::default() }).unwrap();
+        let place = SpanContext { trace_id: [7; 16], span_id: number.to_be_bytes(), flags: 1 };
+        sender.span(&Span { context: place, name: "over a socket", ..Span::default() }).unwrap();
     }
     sender
 }

@@ -37,7 +37,7 @@ fn gate(limits: Option<LimiterSettings>, tenants: bool) -> (Gate, Source) {
     let limits = limits.map(|limits| Arc::new(AdmissionTable::new(vec![(source.clone(), limits)], table)));
     let tenancy = tenants.then(|| Tenancy { header: Some("x-scope-orgid".into()), ..Tenancy::default() });
     let rules = GateRules { tenancy, limits, ..GateRules::default() };
-    (Gate::ruled(arena, journal, Duration::ZERO, None, rules), source)
+    (Gate::with_rules(arena, journal, Duration::ZERO, None, rules), source)
 }
 
 /// Every measured step, by name.
@@ -57,22 +57,22 @@ fn each(measure: &mut dyn FnMut(&str, &mut dyn FnMut())) {
 
     let (open, source) = gate(Some(LimiterSettings::default()), false);
     let mut entry = source.open();
-    measure("enter, nothing limited", &mut || drop(black_box(open.enter(black_box(&caller), &mut entry))));
-    measure("head alone", &mut || drop(black_box(open.head())));
+    measure("enter, nothing limited", &mut || drop(black_box(open.admit(black_box(&caller), &mut entry))));
+    measure("head alone", &mut || drop(black_box(open.check_open())));
     let many =
         LimiterSettings { concurrency: Some(1000), in_flight: Some(1 << 30), ..LimiterSettings::default() };
     let (limited, source) = gate(Some(many), false);
     let mut entry = source.open();
     measure("enter, a route's limits", &mut || {
-        drop(black_box(limited.enter(black_box(&caller), &mut entry)))
+        drop(black_box(limited.admit(black_box(&caller), &mut entry)))
     });
     let (shared, source) = gate(Some(many), true);
     let mut entry = source.open();
-    measure("enter, with tenants", &mut || drop(black_box(shared.enter(black_box(&caller), &mut entry))));
+    measure("enter, with tenants", &mut || drop(black_box(shared.admit(black_box(&caller), &mut entry))));
 
     let (refusing, source) = gate(Some(spent), false);
     let mut entry = source.open();
-    drop(refusing.enter(&caller, &mut entry));
+    drop(refusing.admit(&caller, &mut entry));
     let mut out = Vec::with_capacity(4 << 10);
     for (name, protocol) in [
         ("429 over remote write", AnswerFormat::RemoteWrite),
@@ -83,7 +83,7 @@ fn each(measure: &mut dyn FnMut(&str, &mut dyn FnMut())) {
             out.clear();
             // As a connection does: the clock is read once, for the limits and for the date.
             let caller = Caller { now: Moment::now(), ..caller };
-            if let Err(refused) = refusing.enter(black_box(&caller), &mut entry) {
+            if let Err(refused) = refusing.admit(black_box(&caller), &mut entry) {
                 answer(refused, protocol).put(caller.now.0, &mut out);
             }
             black_box(&out);

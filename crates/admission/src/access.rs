@@ -111,7 +111,7 @@ impl Access {
     ///
     /// # Errors
     /// When the system has no random numbers.
-    pub fn of(known: Credentials) -> Result<Access, SecretError> {
+    pub fn from_credentials(known: Credentials) -> Result<Access, SecretError> {
         Ok(Access(Some(Arc::new(AccessState::new(PathBuf::new(), None, known)?))))
     }
 
@@ -164,7 +164,7 @@ impl Access {
     ///
     /// # Errors
     /// As those of [`reload`](Self::reload), once for each change of the file.
-    pub fn look(&self) -> Result<bool, CredentialsError> {
+    pub fn reload_if_changed(&self) -> Result<bool, CredentialsError> {
         let Some(guard) = &self.0 else { return Ok(false) };
         let now = FileStamp::of(&guard.file);
         let settled = {

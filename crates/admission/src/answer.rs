@@ -38,8 +38,8 @@ pub const WRITTEN: &[&str] = &[
 /// The answer to `rejection`, for a client of `protocol`.
 #[inline]
 pub fn answer(refused: Rejection, protocol: AnswerFormat) -> Reply {
-    if let RejectionText::CannedRefusal(standing) = refused.words {
-        let reply = Reply::prepared(prepared(standing, protocol));
+    if let RejectionText::CannedRefusal(canned) = refused.words {
+        let reply = Reply::prepared(prepared(canned, protocol));
         return if let Some(seconds) = refused.retry_after { reply.retry_after(seconds) } else { reply };
     }
     shaped(refused.reason, refused.words.into(), refused.retry_after, protocol)
@@ -57,18 +57,18 @@ pub const PREPARED_BYTES: usize = 64 << 10;
 /// By protocol, and then by what is refused.
 static PREPARED: LazyLock<Box<[PreparedReply]>> = LazyLock::new(|| {
     let of = |protocol| {
-        CannedRefusal::ALL.iter().map(move |standing| {
-            let content = Content::Fixed(standing.words().as_bytes());
-            PreparedReply::new(&shaped(standing.reason(), content, None, protocol))
+        CannedRefusal::ALL.iter().map(move |canned| {
+            let content = Content::Fixed(canned.words().as_bytes());
+            PreparedReply::new(&shaped(canned.reason(), content, None, protocol))
         })
     };
     AnswerFormat::ALL.into_iter().flat_map(of).collect()
 });
 
 #[inline]
-fn prepared(standing: CannedRefusal, protocol: AnswerFormat) -> &'static PreparedReply {
+fn prepared(canned: CannedRefusal, protocol: AnswerFormat) -> &'static PreparedReply {
     // One for each of both, in this order.
-    &PREPARED[protocol.index() * CannedRefusal::ALL.len() + standing as usize]
+    &PREPARED[protocol.index() * CannedRefusal::ALL.len() + canned as usize]
 }
 
 impl AnswerFormat {
@@ -197,14 +197,14 @@ mod tests {
         let mut bytes = 0;
         for (at, protocol) in AnswerFormat::ALL.into_iter().enumerate() {
             assert_eq!(protocol.index(), at);
-            for standing in CannedRefusal::ALL {
-                let refused = Rejection::canned(*standing);
+            for canned in CannedRefusal::ALL {
+                let refused = Rejection::canned(*canned);
                 let content: Content = refused.words.clone().into();
                 let plain = shaped(refused.reason, content, None, protocol);
-                let ready = prepared(*standing, protocol);
+                let ready = prepared(*canned, protocol);
                 assert_eq!(answer(refused, protocol).status(), plain.status());
                 let text = String::from_utf8_lossy(ready.content()).into_owned();
-                let words = standing.words().trim_end().split('\'').next().unwrap_or_default();
+                let words = canned.words().trim_end().split('\'').next().unwrap_or_default();
                 assert!(text.contains(words), "{text}");
                 bytes += ready.size() + size_of::<PreparedReply>();
             }

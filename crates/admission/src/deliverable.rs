@@ -34,7 +34,7 @@ pub struct Size {
 /// The bound on records of one protocol and signal:
 /// `kept + decoded + factor × size.item ≤ most`, and `size.item ≤ item`, each in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bound {
+pub struct SizeLimit {
     /// Memory that every sink has for a record.
     pub most: usize,
     /// Memory that the most demanding sink needs for an item, in multiples of the item's length.
@@ -52,14 +52,14 @@ pub enum Undeliverable {
     Item(usize),
 }
 
-impl Bound {
+impl SizeLimit {
     /// No bound.
-    pub const NONE: Bound = Bound { most: usize::MAX, factor: 0, item: usize::MAX };
+    pub const NONE: SizeLimit = SizeLimit { most: usize::MAX, factor: 0, item: usize::MAX };
 
     /// The bound that allows only what both allow.
     #[must_use]
-    pub const fn and(self, other: Bound) -> Bound {
-        Bound {
+    pub const fn and(self, other: SizeLimit) -> SizeLimit {
+        SizeLimit {
             most: if self.most < other.most { self.most } else { other.most },
             factor: if self.factor > other.factor { self.factor } else { other.factor },
             item: if self.item < other.item { self.item } else { other.item },
@@ -67,8 +67,8 @@ impl Bound {
     }
 
     /// The tightest bound that allows everything that either allows.
-    const fn or(self, other: Bound) -> Bound {
-        Bound {
+    const fn or(self, other: SizeLimit) -> SizeLimit {
+        SizeLimit {
             most: if self.most > other.most { self.most } else { other.most },
             factor: if self.factor < other.factor { self.factor } else { other.factor },
             item: if self.item > other.item { self.item } else { other.item },
@@ -92,7 +92,7 @@ impl Bound {
     ///
     /// # Errors
     /// Whether the item or the body is too long: the item, if a body of this length with smaller items would fit.
-    pub const fn judge(self, size: Size) -> Result<(), Undeliverable> {
+    pub const fn check(self, size: Size) -> Result<(), Undeliverable> {
         let Size { kept, decoded, item } = size;
         let Some(left) = self.most.checked_sub(kept.saturating_add(decoded)) else {
             let other = if decoded == 0 { 0 } else { kept };
@@ -109,29 +109,29 @@ impl Bound {
 
 /// The bounds of all protocols and signals.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deliverable([[Bound; SIGNALS.len()]; PROTOCOLS.len()]);
+pub struct Deliverable([[SizeLimit; SIGNALS.len()]; PROTOCOLS.len()]);
 
 impl Default for Deliverable {
     /// No sink, no bound.
     fn default() -> Deliverable {
-        Deliverable([[Bound::NONE; SIGNALS.len()]; PROTOCOLS.len()])
+        Deliverable([[SizeLimit::NONE; SIGNALS.len()]; PROTOCOLS.len()])
     }
 }
 
 impl Deliverable {
     /// The bounds that `of` gives.
-    pub fn new(of: impl Fn(Protocol, Signal) -> Bound) -> Deliverable {
+    pub fn new(of: impl Fn(Protocol, Signal) -> SizeLimit) -> Deliverable {
         Deliverable(PROTOCOLS.map(|protocol| SIGNALS.map(|signal| of(protocol, signal))))
     }
 
     /// All bounds, in the order that [`of_rows`](Self::of_rows) expects.
-    pub fn rows(&self) -> impl Iterator<Item = Bound> {
+    pub fn rows(&self) -> impl Iterator<Item = SizeLimit> {
         self.0.iter().flatten().copied()
     }
 
     /// The inverse of [`rows`](Self::rows); `None` for another number of rows.
     #[must_use]
-    pub fn of_rows(rows: Vec<Bound>) -> Option<Deliverable> {
+    pub fn of_rows(rows: Vec<SizeLimit>) -> Option<Deliverable> {
         let mut all = Deliverable::default();
         if rows.len() != all.rows().count() {
             return None;
@@ -143,14 +143,16 @@ impl Deliverable {
     /// For each protocol and signal, a bound that allows what either allows.
     #[must_use]
     pub fn or(&self, other: &Deliverable) -> Deliverable {
-        Deliverable::new(|protocol, signal| self.bound(protocol, signal).or(other.bound(protocol, signal)))
+        Deliverable::new(|protocol, signal| {
+            self.size_limit(protocol, signal).or(other.size_limit(protocol, signal))
+        })
     }
 
     /// The bound on records of this protocol and signal.
     #[must_use]
-    pub fn bound(&self, protocol: Protocol, signal: Signal) -> Bound {
+    pub fn size_limit(&self, protocol: Protocol, signal: Signal) -> SizeLimit {
         let (row, column) = (protocol as usize, signal as usize);
-        self.0.get(row).and_then(|row| row.get(column)).copied().unwrap_or(Bound::NONE)
+        self.0.get(row).and_then(|row| row.get(column)).copied().unwrap_or(SizeLimit::NONE)
     }
 }
 
@@ -161,7 +163,7 @@ mod tests {
     /// Each protocol and signal has a bound of its own.
     #[test]
     fn finds_the_bound_of_each_protocol_and_signal() {
-        let distinct = |protocol: Protocol, signal: Signal| Bound {
+        let distinct = |protocol: Protocol, signal: Signal| SizeLimit {
             most: 100 * protocol as usize + signal as usize,
             factor: 1,
             item: 7,
@@ -170,7 +172,7 @@ mod tests {
         for protocol in PROTOCOLS {
             for signal in SIGNALS {
                 assert_eq!(
-                    all.bound(protocol, signal),
+                    all.size_limit(protocol, signal),
                     distinct(protocol, signal),
                     "{protocol:?} {signal:?}"
                 );
@@ -181,29 +183,29 @@ mod tests {
     /// A refusal names a length that is accepted in its place.
     #[test]
     fn names_a_length_that_would_do() {
-        let bound = Bound { most: 1000, factor: 4, item: 190 };
+        let bound = SizeLimit { most: 1000, factor: 4, item: 190 };
         let sizes = [0, 1, 100, 190, 191, 200, 201, 500, 999, 1000, 1001, usize::MAX];
         for kept in sizes {
             for decoded in sizes {
                 for item in sizes {
                     let size = Size { kept, decoded, item };
-                    match bound.judge(size) {
+                    match bound.check(size) {
                         Ok(()) => assert!(kept + decoded + 4 * item <= 1000 && item <= 190, "{size:?}"),
                         Err(Undeliverable::Body(most)) if decoded == 0 => {
-                            assert_eq!(bound.judge(Size { kept: most, item: 0, ..size }), Ok(()), "{size:?}");
+                            assert_eq!(bound.check(Size { kept: most, item: 0, ..size }), Ok(()), "{size:?}");
                         }
                         Err(Undeliverable::Body(most)) => {
                             let smaller = Size { decoded: most, item: 0, ..size };
-                            assert!(kept > 1000 || bound.judge(smaller).is_ok(), "{size:?}");
+                            assert!(kept > 1000 || bound.check(smaller).is_ok(), "{size:?}");
                         }
                         Err(Undeliverable::Item(most)) => {
                             assert!(most < item, "{size:?}");
-                            assert_eq!(bound.judge(Size { item: most, ..size }), Ok(()), "{size:?}");
+                            assert_eq!(bound.check(Size { item: most, ..size }), Ok(()), "{size:?}");
                         }
                     }
                 }
             }
         }
-        assert_eq!(Bound::NONE.judge(Size { kept: usize::MAX, decoded: 0, item: usize::MAX }), Ok(()));
+        assert_eq!(SizeLimit::NONE.check(Size { kept: usize::MAX, decoded: 0, item: usize::MAX }), Ok(()));
     }
 }

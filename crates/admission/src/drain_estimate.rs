@@ -20,7 +20,7 @@ pub struct DrainEstimate {
 
 impl DrainEstimate {
     /// Counts `bytes` that went through.
-    pub fn passed(&self, bytes: u64) {
+    pub fn record(&self, bytes: u64) {
         self.passed.fetch_add(bytes, Relaxed);
     }
 
@@ -67,7 +67,7 @@ mod tests {
     fn the_delay_is_the_time_that_the_backlog_takes() {
         let pressure = DrainEstimate::default();
         for _ in 0..40 {
-            pressure.passed(1000);
+            pressure.record(1000);
             pressure.tick();
         }
         let delays: Vec<u32> = (0..100).map(|_| pressure.delay(10_000)).collect();

@@ -9,11 +9,11 @@ use crate::access::{Access, AdmissionFuture, Certificate, Identity};
 use crate::browser_guard;
 use crate::caller::{Caller, Headers};
 use crate::canned_refusal::CannedRefusal;
-use crate::deliverable::{Bound, Deliverable, Size};
+use crate::deliverable::{Deliverable, Size, SizeLimit};
 use crate::drain_estimate::DrainEstimate;
 use crate::permit::{self, Permit};
 use crate::rejection::{Rejection, RejectionText};
-use crate::tenancy::{Sender, Tenancy};
+use crate::tenancy::{Tenancy, TenantClaim};
 use append_slots::{AppendSlot, AppendSlots};
 use arc_swap::ArcSwap;
 pub use decode_buffer::{DecodeBuffer, MAX_INLINE_BYTES, TranslationCharge};
@@ -26,7 +26,7 @@ use std::time::Duration;
 use tidegate_arena::{Arena, Charge, Share, ShareUse};
 use tidegate_journal::{AppendError as JournalRefused, Batch, Journal, Meta, Protocol, Signal, Tenant};
 use tidegate_ledger::{Counts, OpenRequest, Refusal, SubmittedRequest};
-use tidegate_limit::{AdmissionTable, Moment, Oversize};
+use tidegate_limit::{AdmissionTable, Moment, RequestTooLarge};
 use tidegate_tap::{Tap, TapPoint};
 
 /// Decides about every request of every source. Clones share one gate.
@@ -40,7 +40,7 @@ struct Inner {
     memory_wait: Duration,
     memory: DrainEstimate,
     /// Slots in the journal's queue.
-    places: AppendSlots,
+    append_slots: AppendSlots,
     stopping: AtomicBool,
     /// Shows `tidegate tap` the batches that are handed to the journal.
     tap: Option<Tap>,
@@ -67,16 +67,16 @@ pub struct GateRules {
 impl Gate {
     /// A gate in front of `journal`, whose requests wait at most `memory_wait` for memory.
     pub fn new(arena: Arena, journal: Journal, memory_wait: Duration) -> Gate {
-        Gate::tapped(arena, journal, memory_wait, None)
+        Gate::with_tap(arena, journal, memory_wait, None)
     }
 
     /// The same, with a tap that sees every batch before the journal does.
-    pub fn tapped(arena: Arena, journal: Journal, memory_wait: Duration, tap: Option<Tap>) -> Gate {
-        Gate::ruled(arena, journal, memory_wait, tap, GateRules::default())
+    pub fn with_tap(arena: Arena, journal: Journal, memory_wait: Duration, tap: Option<Tap>) -> Gate {
+        Gate::with_rules(arena, journal, memory_wait, tap, GateRules::default())
     }
 
     /// The same, with rules.
-    pub fn ruled(
+    pub fn with_rules(
         arena: Arena,
         journal: Journal,
         memory_wait: Duration,
@@ -86,9 +86,10 @@ impl Gate {
         // Built now, so that the first flood allocates nothing for its answers.
         crate::answer::prepare();
         let (memory, stopping) = (DrainEstimate::default(), AtomicBool::new(false));
-        let places = AppendSlots::of(&journal);
+        let append_slots = AppendSlots::new(&journal);
         let deliverable = ArcSwap::default();
-        let inner = Inner { arena, journal, memory_wait, memory, places, stopping, tap, rules, deliverable };
+        let inner =
+            Inner { arena, journal, memory_wait, memory, append_slots, stopping, tap, rules, deliverable };
         Gate(Arc::new(inner), None)
     }
 
@@ -122,8 +123,8 @@ impl Gate {
     /// # Errors
     /// The first check that fails. The request then holds nothing.
     #[inline]
-    pub fn enter(&self, caller: &Caller<'_>, open: &mut OpenRequest) -> Result<Permit, Rejection> {
-        self.enter_known(caller, open).map(|(passage, _)| passage)
+    pub fn admit(&self, caller: &Caller<'_>, open: &mut OpenRequest) -> Result<Permit, Rejection> {
+        self.admit_identified(caller, open).map(|(permit, _)| permit)
     }
 
     /// As [`enter`](Self::enter). Also returns who the caller is, for sources that check what it
@@ -132,7 +133,7 @@ impl Gate {
     /// # Errors
     /// As [`enter`](Self::enter).
     #[inline]
-    pub fn enter_known(
+    pub fn admit_identified(
         &self,
         caller: &Caller<'_>,
         open: &mut OpenRequest,
@@ -140,12 +141,12 @@ impl Gate {
         may_come(caller)?;
         let rules = &self.0.rules;
         if rules.access.is_open() && rules.tenancy.is_none() && rules.operators.is_open() {
-            self.head_of(caller)?;
-            let passage = match &rules.limits {
+            self.check_open_for(caller)?;
+            let permit = match &rules.limits {
                 Some(table) if table.is_active() => self.limited(caller, open, table, None)?,
                 _ => Permit::default(),
             };
-            return Ok((passage, Identity::default()));
+            return Ok((permit, Identity::default()));
         }
         self.identified(caller, open)
     }
@@ -155,7 +156,7 @@ impl Gate {
     ///
     /// # Errors
     /// As [`enter`](Self::enter). Credentials that are sent must be valid.
-    pub fn enter_openly(
+    pub fn admit_anonymous(
         &self,
         caller: &Caller<'_>,
         open: &mut OpenRequest,
@@ -164,9 +165,9 @@ impl Gate {
         let rules = &self.0.rules;
         let shows = caller.certificate.is_some() || self.authorization(caller.headers)?.is_some();
         if rules.access.is_open() || shows {
-            return Ok((self.enter(caller, open)?, false));
+            return Ok((self.admit(caller, open)?, false));
         }
-        let name = self.tenant(caller, Sender::Stranger)?;
+        let name = self.tenant(caller, TenantClaim::Anonymous)?;
         Ok((self.named(caller, open, name)?, true))
     }
 
@@ -177,17 +178,21 @@ impl Gate {
         open: &mut OpenRequest,
     ) -> Result<(Permit, Identity), Rejection> {
         let authorization = self.authorization(caller.headers)?;
-        if let Some(of) = rights::resent(caller)? {
-            return self.resent(caller, open, authorization, of);
+        if let Some(of) = rights::resend_tenant(caller)? {
+            return self.admit_resent(caller, open, authorization, of);
         }
         let granted = self.0.rules.access.check(authorization, caller.certificate, caller.peer)?;
-        let name = self.tenant(caller, Sender::Granted(&granted))?;
-        let passage = self.named(caller, open, name)?;
-        Ok((passage, granted))
+        let name = self.tenant(caller, TenantClaim::Identified(&granted))?;
+        let permit = self.named(caller, open, name)?;
+        Ok((permit, granted))
     }
 
     /// The tenant of a request.
-    fn tenant<'a>(&'a self, caller: &Caller<'a>, sender: Sender<'a>) -> Result<Option<&'a str>, Rejection> {
+    fn tenant<'a>(
+        &'a self,
+        caller: &Caller<'a>,
+        sender: TenantClaim<'a>,
+    ) -> Result<Option<&'a str>, Rejection> {
         let Some(tenancy) = &self.0.rules.tenancy else { return Ok(None) };
         tenancy.of(caller, sender, self.1.as_deref())
     }
@@ -208,7 +213,7 @@ impl Gate {
         {
             open.belongs_to(page);
         }
-        self.head_of(caller)?;
+        self.check_open_for(caller)?;
         match table {
             Some(table) => self.limited(caller, open, table, tenant.map(|(id, ..)| id)),
             None => Ok(Permit::default()),
@@ -239,7 +244,7 @@ impl Gate {
             return Ok(Permit::default());
         };
         let free = if tenant.is_some() { self.0.arena.free(Share::Ingest) } else { u64::MAX };
-        let hold = table.enter(caller.now, route, tenant, caller.bytes.unwrap_or(0), free);
+        let hold = table.admit(caller.now, route, tenant, caller.bytes.unwrap_or(0), free);
         hold.map(|hold| Permit(Some(hold))).map_err(|denied| permit::refused(denied, &self.0.memory))
     }
 
@@ -248,14 +253,14 @@ impl Gate {
     /// # Errors
     /// When its route or its tenant may not hold that much now; the request then holds what it held before.
     #[inline]
-    pub fn grow(&self, passage: &Permit, bytes: usize) -> Result<(), Rejection> {
-        match &passage.0 {
+    pub fn grow(&self, permit: &Permit, bytes: usize) -> Result<(), Rejection> {
+        match &permit.0 {
             Some(hold) if bytes as u64 > hold.bytes() => {
                 let grown = hold.grow(Moment::now(), bytes as u64, self.0.arena.free(Share::Ingest));
                 grown.map_err(|denied| {
                     let refused = permit::refused(denied, &self.0.memory);
-                    if let RejectionText::CannedRefusal(standing) = refused.words {
-                        passage.deny(standing);
+                    if let RejectionText::CannedRefusal(canned) = refused.words {
+                        permit.deny(canned);
                     }
                     refused
                 })
@@ -265,8 +270,8 @@ impl Gate {
     }
 
     /// Whether a request of this kind can be accepted now.
-    fn head_of(&self, caller: &Caller<'_>) -> Result<(), Rejection> {
-        match self.head() {
+    fn check_open_for(&self, caller: &Caller<'_>) -> Result<(), Rejection> {
+        match self.check_open() {
             Err(refused) if refused.reason == Refusal::Disk && !caller.journalled => Ok(()),
             decided => decided,
         }
@@ -277,7 +282,7 @@ impl Gate {
     /// # Errors
     /// When the gateway is stopping, or the journal is known to accept nothing now.
     #[inline]
-    pub fn head(&self) -> Result<(), Rejection> {
+    pub fn check_open(&self) -> Result<(), Rejection> {
         if self.0.stopping.load(Relaxed) {
             return Err(stopping().retry_after(self.0.memory.spread(1)));
         }
@@ -300,18 +305,18 @@ impl Gate {
 
     /// The bound on records of this protocol and signal: the tighter of what every sink can deliver and what can be
     /// received.
-    pub fn bound(&self, protocol: Protocol, signal: Signal) -> Bound {
-        let bound = self.0.deliverable.load().bound(protocol, signal);
+    pub fn size_limit(&self, protocol: Protocol, signal: Signal) -> SizeLimit {
+        let bound = self.0.deliverable.load().size_limit(protocol, signal);
         let ceiling = usize::try_from(self.0.arena.ceiling(Share::Ingest)).unwrap_or(usize::MAX);
-        Bound { most: bound.most.min(ceiling).min(self.most_decoded()), ..bound }
+        SizeLimit { most: bound.most.min(ceiling).min(self.most_decoded()), ..bound }
     }
 
     /// Whether every sink can deliver a checked body of this size. Asked before the body is handed to the journal.
     ///
     /// # Errors
     /// `too_large` when some sink never could.
-    pub fn judge(&self, protocol: Protocol, signal: Signal, size: Size) -> Result<(), Rejection> {
-        Ok(self.bound(protocol, signal).judge(size)?)
+    pub fn check_deliverable(&self, protocol: Protocol, signal: Signal, size: Size) -> Result<(), Rejection> {
+        Ok(self.size_limit(protocol, signal).check(size)?)
     }
 
     /// Hands a checked body to the journal and counts the outcome. Returns when the body is durable. When the caller
@@ -334,11 +339,11 @@ impl Gate {
             let body = batch.from.checked_add(batch.len).and_then(|end| batch.window.get(batch.from..end));
             tap.offer(TapPoint::Source(source.name()), &batch.meta, body);
         }
-        let queued = match (fits, self.place()) {
+        let queued = match (fits, self.try_append_slot()) {
             // Queued here and not when the future is first polled: so a connection's task has room for the wait
             // alone, and not for the batch.
             (Ok(()), Some(place)) => AppendState::Now(PendingAppend::begin(place, open, counts, batch)),
-            (Ok(()), None) => match self.paid_wait() {
+            (Ok(()), None) => match self.charge_wait() {
                 Some(paid) => AppendState::Later(Box::pin(self.append_later(paid, open, counts, batch))),
                 None => AppendState::Never(refuse(open, self.no_memory())),
             },
@@ -377,7 +382,7 @@ impl Gate {
         counts: Counts,
         batch: Batch,
     ) -> Result<(), Rejection> {
-        let place = self.next_place().await;
+        let place = self.append_slot().await;
         drop(paid);
         match place {
             Some(place) => PendingAppend::begin(place, open, counts, batch).outcome().await,
@@ -396,8 +401,8 @@ impl Gate {
         table.fits(books, tenant, meta.raw_len.into(), meta.items.into()).map_err(|oversize| {
             let whole = |most: u64| usize::try_from(most).unwrap_or(usize::MAX);
             match oversize {
-                Oversize::Bytes(most) => Rejection::too_large(whole(most)),
-                Oversize::Items(most) => Rejection::too_many(whole(most)),
+                RequestTooLarge::Bytes(most) => Rejection::too_large(whole(most)),
+                RequestTooLarge::Items(most) => Rejection::too_many(whole(most)),
             }
         })
     }
@@ -438,7 +443,7 @@ impl Gate {
     }
 
     fn disk(&self, refused: JournalRefused) -> Rejection {
-        let standing = match refused {
+        let canned = match refused {
             JournalRefused::Disk { trouble: tidegate_journal::DiskError::Quota, .. } => CannedRefusal::Quota,
             JournalRefused::Disk { trouble: tidegate_journal::DiskError::Full, .. } => {
                 CannedRefusal::DiskFull
@@ -450,7 +455,7 @@ impl Gate {
             JournalRefused::Disk { retry_after, .. } => retry_after.as_secs(),
             _ => 1,
         };
-        Rejection::canned(standing).retry_after(self.0.memory.spread(seconds))
+        Rejection::canned(canned).retry_after(self.0.memory.spread(seconds))
     }
 }
 
@@ -499,7 +504,7 @@ impl<'a> PendingAppend<'a> {
         let refused = match queued.await {
             Ok(_receipt) => {
                 handed_over.accept();
-                gate.0.memory.passed(bytes);
+                gate.0.memory.record(bytes);
                 return Ok(());
             }
             Err(JournalRefused::Closed) => stopping().retry_after(gate.0.memory.spread(1)),

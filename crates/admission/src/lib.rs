@@ -29,7 +29,7 @@ pub mod tenancy;
 pub use answer::{AnswerFormat, PREPARED_BYTES, WRITTEN, answer, codec, prepare};
 pub use caller::{Caller, Headers, is_guarded};
 pub use canned_refusal::CannedRefusal;
-pub use deliverable::{Bound, Deliverable, Size, Undeliverable};
+pub use deliverable::{Deliverable, Size, SizeLimit, Undeliverable};
 pub use drain_estimate::DrainEstimate;
 pub use gate::{
     BulkDefaults, DecodeBuffer, Gate, GateRules, MAX_INLINE_BYTES, RESEND_HEADER, TranslationCharge,

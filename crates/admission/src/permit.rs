@@ -19,10 +19,10 @@ impl Permit {
         CannedRefusal::ALL.get(note.checked_sub(1)?).copied()
     }
 
-    pub(crate) fn deny(&self, standing: CannedRefusal) {
+    pub(crate) fn deny(&self, canned: CannedRefusal) {
         if let Some(hold) = &self.0 {
             // There are fewer than 255, and zero is none.
-            hold.set_note(standing as u8 + 1);
+            hold.set_note(canned as u8 + 1);
         }
     }
 }
@@ -31,34 +31,34 @@ impl Permit {
 #[inline]
 pub(crate) fn refused(denied: Denied, pressure: &DrainEstimate) -> Rejection {
     use CannedRefusal::*;
-    let (standing, LimitReached { wait, .. }) = match denied {
+    let (canned, LimitReached { wait, .. }) = match denied {
         Denied::Share { held } => {
             return Rejection::canned(Share).retry_after(pressure.delay(held));
         }
         Denied::Route(reached) => {
-            let standing = match reached.limit {
+            let canned = match reached.limit {
                 Limit::Requests => RouteRequests,
                 Limit::Items => RouteItems,
                 Limit::Bytes => RouteBytes,
                 Limit::Concurrency => RouteConcurrency,
                 Limit::InFlight => RouteInFlight,
             };
-            (standing, reached)
+            (canned, reached)
         }
         Denied::Tenant(reached) => {
-            let standing = match reached.limit {
+            let canned = match reached.limit {
                 Limit::Requests => TenantRequests,
                 Limit::Items => TenantItems,
                 Limit::Bytes => TenantBytes,
                 Limit::Concurrency => TenantConcurrency,
                 Limit::InFlight => TenantInFlight,
             };
-            (standing, reached)
+            (canned, reached)
         }
     };
     // How long others take is not known, and what they hold at a time is held for a moment.
     let wait = wait.unwrap_or(Duration::from_secs(1));
     // Rounded up: before that it would be refused again.
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    Rejection::canned(standing).retry_after(pressure.jitter(seconds))
+    Rejection::canned(canned).retry_after(pressure.jitter(seconds))
 }

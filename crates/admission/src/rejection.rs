@@ -37,12 +37,8 @@ impl Rejection {
 
     /// A frequent refusal.
     #[inline]
-    pub const fn canned(standing: CannedRefusal) -> Rejection {
-        Rejection {
-            reason: standing.reason(),
-            words: RejectionText::CannedRefusal(standing),
-            retry_after: None,
-        }
+    pub const fn canned(canned: CannedRefusal) -> Rejection {
+        Rejection { reason: canned.reason(), words: RejectionText::CannedRefusal(canned), retry_after: None }
     }
 
     /// The body breaks a rule of its format; `fault` says which and where.
@@ -103,7 +99,7 @@ impl From<RejectionText> for Content {
     fn from(words: RejectionText) -> Content {
         match words {
             RejectionText::Fixed(text) => Content::Fixed(text.as_bytes()),
-            RejectionText::CannedRefusal(standing) => Content::Fixed(standing.words().as_bytes()),
+            RejectionText::CannedRefusal(canned) => Content::Fixed(canned.words().as_bytes()),
             RejectionText::Around(around, number) => Content::Sentence(around, number as u64),
             RejectionText::Own(text) => text.into(),
         }

@@ -9,7 +9,7 @@ use tidegate_ledger::{MAX_TENANT_NAME, Refusal};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tenancy {
     /// The field of the client's certificate. Where this is set a certificate must have it, and no header counts.
-    pub certificate: Option<Field>,
+    pub certificate: Option<SubjectField>,
     /// The header.
     pub header: Option<Box<str>>,
     /// The tenant of requests that name none.
@@ -20,16 +20,16 @@ pub struct Tenancy {
 
 /// The sender of a request.
 #[derive(Debug, Clone, Copy)]
-pub enum Sender<'a> {
+pub enum TenantClaim<'a> {
     /// It has valid credentials, or none are needed.
-    Granted(&'a Identity),
+    Identified(&'a Identity),
     /// It has none where others need them, so its tenant header does not count.
-    Stranger,
+    Anonymous,
 }
 
 /// A field of a certificate's subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
+pub enum SubjectField {
     /// `CN`
     CommonName,
     /// `O`
@@ -51,17 +51,17 @@ impl Tenancy {
     pub fn of<'a>(
         &'a self,
         caller: &Caller<'a>,
-        sender: Sender<'a>,
+        sender: TenantClaim<'a>,
         default: Option<&'a str>,
     ) -> Result<Option<&'a str>, Rejection> {
         let owner = match sender {
-            Sender::Granted(granted) => granted.owner(),
-            Sender::Stranger => None,
+            TenantClaim::Identified(granted) => granted.owner(),
+            TenantClaim::Anonymous => None,
         };
         if let Some(field) = self.certificate {
-            let certificate = caller.certificate.filter(|_| !matches!(sender, Sender::Stranger));
+            let certificate = caller.certificate.filter(|_| !matches!(sender, TenantClaim::Anonymous));
             let name = certificate.and_then(|certificate| field.of(certificate));
-            let name = name.ok_or(Rejection::new(Refusal::Tenant, NO_FIELD)).and_then(valid)?;
+            let name = name.ok_or(Rejection::new(Refusal::Tenant, NO_FIELD)).and_then(validate_name)?;
             return match owner {
                 Some(TenantRule::Named(own)) if **own != *name => {
                     Err(Rejection::new(Refusal::Forbidden, ANOTHER_FIELD))
@@ -70,7 +70,7 @@ impl Tenancy {
             };
         }
         let default = default.or(self.default.as_deref());
-        if matches!(sender, Sender::Stranger) {
+        if matches!(sender, TenantClaim::Anonymous) {
             return self.or_none(default, STRANGER);
         }
         let said = self.said(caller)?;
@@ -103,16 +103,16 @@ impl Tenancy {
         let value = caller.headers.sole(header);
         let value = value.map_err(|_| Rejection::new(Refusal::Tenant, REPEATED))?;
         let text = |value| str::from_utf8(value).map_err(|_| Rejection::new(Refusal::Tenant, INVALID));
-        value.map(|value| text(value).and_then(valid)).transpose()
+        value.map(|value| text(value).and_then(validate_name)).transpose()
     }
 }
 
-impl Field {
+impl SubjectField {
     fn of(self, certificate: &Certificate) -> Option<&str> {
         match self {
-            Field::CommonName => certificate.common_name.as_deref(),
-            Field::Organization => certificate.organizations.first().map(|name| &**name),
-            Field::OrganizationalUnit => certificate.organizational_units.first().map(|name| &**name),
+            SubjectField::CommonName => certificate.common_name.as_deref(),
+            SubjectField::Organization => certificate.organizations.first().map(|name| &**name),
+            SubjectField::OrganizationalUnit => certificate.organizational_units.first().map(|name| &**name),
         }
     }
 }
@@ -121,7 +121,7 @@ impl Field {
 ///
 /// # Errors
 /// `tenant` when it cannot.
-pub fn valid(name: &str) -> Result<&str, Rejection> {
+pub fn validate_name(name: &str) -> Result<&str, Rejection> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.!*'():@+=~ ".contains(&byte);
     // Beginning with a dot it would be hidden, or a way up.
     let edges = name.starts_with(['.', ' ']) || name.ends_with(' ');

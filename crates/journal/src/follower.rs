@@ -61,7 +61,7 @@ pub struct Record {
 
 /// The result of [`Follower::commit_through`] or [`Follower::commit_each`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Completed {
+pub struct CompletedRecords {
     /// Items of the records that it completed: without those that the quota took in the meantime.
     pub items: u64,
     /// The items of all records before the cursor, which it has moved.
@@ -87,7 +87,7 @@ pub struct Gap {
 
 /// Where a sink is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Position {
+pub struct CursorPosition {
     /// Every record before this one is completed, dropped or damaged.
     pub sequence: u64,
     /// The items of all those records.
@@ -241,11 +241,11 @@ impl Follower {
 
     /// Completes every record up to and with `last`, and keeps the book that `enter` makes of what that
     /// completed: cursor and book are written together, once.
-    pub fn commit_through(&self, last: &Record, enter: impl FnOnce(Completed) -> CursorMetadata) {
+    pub fn commit_through(&self, last: &Record, enter: impl FnOnce(CompletedRecords) -> CursorMetadata) {
         let items_after = last.items_before + u64::from(last.meta.items);
         let (after, received_at_ns) = ((items_after, last.bytes_after), last.meta.received_at_ns);
         self.commit.cursor.commit_through(last.sequence, after, received_at_ns, |items, cursor| {
-            enter(Completed::of(items, cursor))
+            enter(CompletedRecords::of(items, cursor))
         });
         self.commit.notify();
     }
@@ -255,9 +255,9 @@ impl Follower {
     pub fn commit_each(
         &self,
         sequences: impl IntoIterator<Item = u64>,
-        enter: impl FnOnce(Completed) -> CursorMetadata,
+        enter: impl FnOnce(CompletedRecords) -> CursorMetadata,
     ) {
-        self.commit.cursor.commit_each(sequences, |items, cursor| enter(Completed::of(items, cursor)));
+        self.commit.cursor.commit_each(sequences, |items, cursor| enter(CompletedRecords::of(items, cursor)));
         self.commit.notify();
     }
 
@@ -288,7 +288,7 @@ impl Follower {
     }
 
     /// Where the sink is.
-    pub fn position(&self) -> Position {
+    pub fn position(&self) -> CursorPosition {
         self.commit.position()
     }
 }
@@ -323,8 +323,8 @@ impl Committer {
     }
 
     /// Where the sink is.
-    pub fn position(&self) -> Position {
-        self.cursor.with(|cursor| Position::of(cursor))
+    pub fn position(&self) -> CursorPosition {
+        self.cursor.with(|cursor| CursorPosition::of(cursor))
     }
 
     fn complete(&self, sequence: u64, book: Option<&CursorMetadata>) -> bool {
@@ -341,21 +341,21 @@ impl Committer {
         let awaited =
             shared.settings.durability == Durability::Memory || shared.starved.load(Ordering::Relaxed);
         if awaited && lock(&shared.index).is_consumed(self.cursor.with(|cursor| cursor.low)) {
-            shared.queue.call();
+            shared.queue.wake_writer();
         }
     }
 }
 
-impl Completed {
-    fn of(items: u64, cursor: &Cursor) -> Completed {
+impl CompletedRecords {
+    fn of(items: u64, cursor: &Cursor) -> CompletedRecords {
         let Cursor { items: position, dropped, damaged, .. } = *cursor;
-        Completed { items, position, ahead: cursor.ahead(), dropped, damaged }
+        CompletedRecords { items, position, ahead: cursor.ahead(), dropped, damaged }
     }
 }
 
-impl Position {
-    pub(crate) fn of(cursor: &Cursor) -> Position {
-        Position {
+impl CursorPosition {
+    pub(crate) fn of(cursor: &Cursor) -> CursorPosition {
+        CursorPosition {
             sequence: cursor.low,
             items: cursor.items,
             born: cursor.born,

@@ -3,7 +3,7 @@
 
 use crate::cursor::file::{self, sink_of};
 use crate::files::{Files, RealFiles};
-use crate::follower::Position;
+use crate::follower::CursorPosition;
 use crate::meta::Meta;
 use crate::record::{HEADER, Header, key, salt_of};
 use crate::record_scanner::RecordScanner;
@@ -22,7 +22,7 @@ pub struct Inspection {
     /// The segments, oldest first.
     pub segments: Vec<SegmentInfo>,
     /// The cursors: each sink's name, and where it is, unless that cannot be read.
-    pub cursors: Vec<(String, Option<Position>)>,
+    pub cursors: Vec<(String, Option<CursorPosition>)>,
     /// Damaged segments that are kept for people to look at: names and lengths.
     pub kept: Vec<(String, u64)>,
     /// Consumed segments whose files will be written over: names and lengths.
@@ -130,7 +130,7 @@ pub fn inspect(dir: &Path) -> io::Result<Inspection> {
             segments.push(SegmentInfo { name, first, next: None, len, damaged });
         } else if let Some(sink) = sink_of(&name) {
             let written = inspection.files.open(&name, false).ok().and_then(|file| file::read(&*file));
-            let position = written.map(|written| Position::of(&written.cursor));
+            let position = written.map(|written| CursorPosition::of(&written.cursor));
             inspection.cursors.push((sink.to_owned(), position));
         } else if is_quarantined(&name) {
             inspection.kept.push((name, len));

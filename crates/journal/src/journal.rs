@@ -261,7 +261,7 @@ impl Journal {
             }
         }
         lock(&shared.index).cursors.retain(|other| !Arc::ptr_eq(other, &cursor));
-        self.shared.queue.call();
+        self.shared.queue.wake_writer();
         Ok(true)
     }
 

@@ -43,7 +43,7 @@ mod writer;
 pub use append::Receipt;
 pub use clock::{Clock, SystemClock};
 pub use cursor::{CURSOR_METADATA_LEN, CursorMetadata, MAX_IN_FLIGHT};
-pub use follower::{Committer, Completed, Event, Follower, Gap, Position, ReadError, Record};
+pub use follower::{Committer, CompletedRecords, CursorPosition, Event, Follower, Gap, ReadError, Record};
 pub use journal::{AppendFuture, Batch, Journal};
 pub use meta::{Encoding, Meta, Protocol, Signal, TENANT_MAX, Tenant, is_mixed};
 pub use recover::Recovery;

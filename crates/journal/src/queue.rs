@@ -85,7 +85,7 @@ pub(crate) enum SubmitError<R> {
 
 /// The result of [`Queue::turn`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum WriterTurn {
     /// The turn: for items, or a call, or because the wait is over.
     Open,
     /// The queue is closed, and nothing is left in it.
@@ -170,12 +170,12 @@ impl<T, R: Copy> Queue<T, R> {
     /// Gets the turn to write, when nobody else has it and enough is queued or something wants attention, or
     /// after `patience`. Who has got it [`take`](Self::take)s what is queued, writes it, and
     /// [`release`](Self::release)s the turn, and says when what it wrote [has landed](Self::landed).
-    pub(crate) fn turn(&self, patience: Option<Duration>) -> Turn {
+    pub(crate) fn turn(&self, patience: Option<Duration>) -> WriterTurn {
         let mut state = lock(&self.state);
         let mut patient = true;
         while state.writing || (patient && !state.is_worth_a_turn() && !state.called) {
             if state.closed && !state.writing && state.waiting.is_empty() {
-                return Turn::Closed;
+                return WriterTurn::Closed;
             }
             state = match patience.filter(|_| patient) {
                 Some(patience) => {
@@ -189,7 +189,7 @@ impl<T, R: Copy> Queue<T, R> {
         }
         state.called = false;
         state.writing = true;
-        Turn::Open
+        WriterTurn::Open
     }
 
     /// Takes all that is queued. To be called by who has the turn.
@@ -272,7 +272,7 @@ impl<T, R: Copy> Queue<T, R> {
     }
 
     /// Wakes the writer although nothing is queued.
-    pub(crate) fn call(&self) {
+    pub(crate) fn wake_writer(&self) {
         lock(&self.state).called = true;
         self.arrived.notify_one();
     }

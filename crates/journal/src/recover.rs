@@ -13,7 +13,7 @@ use crate::settings::{Durability, OpenError, Settings};
 use crate::shared::Shared;
 use crate::sync::Mutex;
 use crate::writer::OpenSegment;
-use disk::Found;
+use disk::DiskContents;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -52,11 +52,11 @@ pub(crate) fn recover(
 ) -> Result<(Shared, Option<OpenSegment>, Recovery), OpenError> {
     let begun = clock.monotonic_ns();
     let mut found = match settings.durability {
-        Durability::Memory => Found::default(),
+        Durability::Memory => DiskContents::default(),
         Durability::Fsync | Durability::PageCache => {
             let dir = settings.dir.display().to_string();
             let failed = |(doing, source)| OpenError::Io { dir, doing, source };
-            Found::on_disk(&settings, &*files).map_err(failed)?
+            DiskContents::on_disk(&settings, &*files).map_err(failed)?
         }
     };
     found.recovery.took = Duration::from_nanos(clock.monotonic_ns().saturating_sub(begun));

@@ -1,6 +1,6 @@
 //! The journal in numbers, for `/status` and the meters.
 
-use crate::follower::Position;
+use crate::follower::CursorPosition;
 use crate::shared::Shared;
 use crate::sync::lock;
 use std::sync::atomic::Ordering;
@@ -51,7 +51,7 @@ pub struct SinkStats {
     /// Its name.
     pub name: String,
     /// Where it is.
-    pub position: Position,
+    pub position: CursorPosition,
     /// Whether it is running.
     pub followed: bool,
     /// The records between it and the head.
@@ -76,7 +76,7 @@ impl Stats {
         let (head, counters) = (index.head, index.counters);
         let sinks = index.cursors.iter().map(|cursor| {
             let (position, bytes, taken_at) =
-                cursor.with(|cursor| (Position::of(cursor), cursor.bytes, cursor.received_at_ns()));
+                cursor.with(|cursor| (CursorPosition::of(cursor), cursor.bytes, cursor.received_at_ns()));
             let behind = position.sequence < head.sequence;
             // Each of the two is the time itself, or one before it.
             let received = index.received_at_ns(position.sequence).max(Some(taken_at).filter(|at| *at > 0));

@@ -60,8 +60,8 @@ fn each(measure: &mut dyn FnMut(&str, &mut dyn FnMut())) {
     let peers = ConnectionCounts::new(Some(100));
     let peer = std::net::IpAddr::from([192, 0, 2, 1]);
     measure("peers: enter, leave", &mut || {
-        if let Some(seat) = peers.enter(black_box(peer)) {
-            peers.leave(seat);
+        if let Some(counted) = peers.try_add(black_box(peer)) {
+            peers.remove(counted);
         }
     });
     measure("nothing", &mut || _ = black_box(now));

@@ -17,34 +17,34 @@ impl ConcurrencyGauge {
     }
 
     /// Has room for `most` from now on. What is taken stays so, also where it is more.
-    pub fn change(&self, most: Option<u64>) {
+    pub fn set_limit(&self, most: Option<u64>) {
         self.most.store(most.unwrap_or(u64::MAX), Relaxed);
     }
 
     /// How many are taken.
     #[inline]
-    pub fn taken(&self) -> u64 {
+    pub fn in_use(&self) -> u64 {
         self.taken.load(Relaxed)
     }
 
     /// Whether `count` could be taken now: they fit, or nothing is taken. So what is larger than all the room
     /// passes alone.
     #[inline]
-    pub fn has(&self, count: u64) -> bool {
+    pub fn has_capacity(&self, count: u64) -> bool {
         self.fits(self.taken.load(Relaxed), 0, count)
     }
 
     /// Takes `count`; says whether it did.
     #[must_use = "what was taken has to be given back"]
     #[inline]
-    pub fn take(&self, count: u64) -> bool {
-        self.take_beside(0, count)
+    pub fn try_acquire(&self, count: u64) -> bool {
+        self.try_acquire_more(0, count)
     }
 
     /// Takes `count` for who has `own` of what is taken already; says whether it did.
     #[inline]
     #[must_use = "what was taken has to be given back"]
-    pub fn take_beside(&self, own: u64, count: u64) -> bool {
+    pub fn try_acquire_more(&self, own: u64, count: u64) -> bool {
         let mut taken = self.taken.load(Relaxed);
         while self.fits(taken, own, count) {
             match self.taken.compare_exchange_weak(taken, taken.saturating_add(count), Relaxed, Relaxed) {
@@ -57,7 +57,7 @@ impl ConcurrencyGauge {
 
     /// Gives back `count` that were taken.
     #[inline]
-    pub fn give_back(&self, count: u64) {
+    pub fn release(&self, count: u64) {
         let before = self.taken.fetch_sub(count, Relaxed);
         debug_assert!(before >= count, "more is given back than was taken");
     }

@@ -42,25 +42,25 @@ impl ConnectionCounts {
     }
 
     /// At most `most` for each from now on. Those that are open stay open.
-    pub fn change(&self, most: Option<u32>) {
+    pub fn set_limit(&self, most: Option<u32>) {
         self.most.store(most.unwrap_or(0), Relaxed);
     }
 
     /// Counts a connection of `peer`; nothing when it has as many as it may.
-    pub fn enter(&self, peer: IpAddr) -> Option<CountedConnection> {
-        let seat = self.seat(peer);
+    pub fn try_add(&self, peer: IpAddr) -> Option<CountedConnection> {
+        let counted = self.counted(peer);
         let most = self.most.load(Relaxed);
-        let before = self.counts(&seat).map(|count| count.fetch_add(1, Relaxed)).min().unwrap_or(0);
+        let before = self.counts(&counted).map(|count| count.fetch_add(1, Relaxed)).min().unwrap_or(0);
         if most != 0 && before >= most {
-            self.leave(seat);
+            self.remove(counted);
             return None;
         }
-        Some(seat)
+        Some(counted)
     }
 
     /// Counts a connection out.
-    pub fn leave(&self, seat: CountedConnection) {
-        self.counts(&seat).for_each(|count| _ = count.fetch_sub(1, Relaxed));
+    pub fn remove(&self, counted: CountedConnection) {
+        self.counts(&counted).for_each(|count| _ = count.fetch_sub(1, Relaxed));
     }
 
     fn counts<'a>(
@@ -71,7 +71,7 @@ impl ConnectionCounts {
         self.rows.iter().zip(places).filter_map(|(row, place)| row.get(usize::from(place)))
     }
 
-    fn seat(&self, peer: IpAddr) -> CountedConnection {
+    fn counted(&self, peer: IpAddr) -> CountedConnection {
         let hash = self.key.hash(&Network::of(peer));
         let place = |bits: u64| (bits as usize % COUNTS) as u16;
         CountedConnection([place(hash), place(hash >> 32)])
@@ -89,14 +89,14 @@ mod tests {
         let peers = ConnectionCounts::new(Some(3));
         let one = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
         let mapped = IpAddr::V6(Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped());
-        let mut seats: Vec<CountedConnection> = (0..3).map(|_| peers.enter(one).unwrap()).collect();
-        assert!(peers.enter(one).is_none());
-        assert!(peers.enter(mapped).is_none(), "the same address in another notation");
-        let two = peers.enter(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2))).unwrap();
-        peers.leave(seats.pop().unwrap());
-        seats.push(peers.enter(one).unwrap());
-        assert!(peers.enter(one).is_none());
-        seats.into_iter().chain([two]).for_each(|seat| peers.leave(seat));
+        let mut seats: Vec<CountedConnection> = (0..3).map(|_| peers.try_add(one).unwrap()).collect();
+        assert!(peers.try_add(one).is_none());
+        assert!(peers.try_add(mapped).is_none(), "the same address in another notation");
+        let two = peers.try_add(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2))).unwrap();
+        peers.remove(seats.pop().unwrap());
+        seats.push(peers.try_add(one).unwrap());
+        assert!(peers.try_add(one).is_none());
+        seats.into_iter().chain([two]).for_each(|counted| peers.remove(counted));
         assert!(peers.rows.iter().flatten().all(|count| count.load(Relaxed) == 0));
     }
 
@@ -104,10 +104,10 @@ mod tests {
     fn a_network_of_ipv6_is_one_peer() {
         let peers = ConnectionCounts::new(Some(1));
         let of = |last| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 7, 0, 0, 0, last));
-        let seat = peers.enter(of(1)).unwrap();
-        assert!(peers.enter(of(2)).is_none());
-        peers.leave(seat);
-        assert!(peers.enter(of(2)).is_some());
+        let counted = peers.try_add(of(1)).unwrap();
+        assert!(peers.try_add(of(2)).is_none());
+        peers.remove(counted);
+        assert!(peers.try_add(of(2)).is_some());
     }
 
     /// A million addresses leave the memory as it is, and a peer among a hundred busy ones is let in.
@@ -115,16 +115,16 @@ mod tests {
     fn inventing_addresses_costs_nothing() {
         let peers = ConnectionCounts::new(None);
         for bits in 0..1_000_000_u32 {
-            let seat = peers.enter(IpAddr::V4(Ipv4Addr::from_bits(bits))).unwrap();
-            peers.leave(seat);
+            let counted = peers.try_add(IpAddr::V4(Ipv4Addr::from_bits(bits))).unwrap();
+            peers.remove(counted);
         }
-        peers.change(Some(10));
+        peers.set_limit(Some(10));
         let busy = (0..100_u32).flat_map(|bits| [bits; 10]);
         let seats: Vec<_> =
-            busy.filter_map(|bits| peers.enter(IpAddr::V4(Ipv4Addr::from_bits(bits)))).collect();
+            busy.filter_map(|bits| peers.try_add(IpAddr::V4(Ipv4Addr::from_bits(bits)))).collect();
         assert!(seats.len() > 980, "{}", seats.len());
         let strangers =
-            (1000..2000_u32).filter(|bits| peers.enter(IpAddr::V4(Ipv4Addr::from_bits(*bits))).is_some());
+            (1000..2000_u32).filter(|bits| peers.try_add(IpAddr::V4(Ipv4Addr::from_bits(*bits))).is_some());
         assert!(strangers.count() > 980);
     }
 }

@@ -3,7 +3,7 @@
 use crate::clock::Moment;
 use crate::concurrency_gauge::ConcurrencyGauge;
 use crate::rate::{PerSecond, Rate};
-use crate::request_size_limit::{Oversize, RequestSizeLimit};
+use crate::request_size_limit::{RequestSizeLimit, RequestTooLarge};
 use crate::sync::{AtomicU64, Relaxed};
 use std::time::Duration;
 
@@ -82,23 +82,23 @@ impl Limiter {
     }
 
     /// Is set to `limits` from now on. What is in use stays in use.
-    pub fn change(&self, limits: &LimiterSettings) {
+    pub fn set_limits(&self, limits: &LimiterSettings) {
         self.requests.set_limit(limits.requests);
         self.items.set_limit(limits.items);
         self.bytes.set_limit(limits.bytes);
-        self.concurrency.change(limits.concurrency);
-        self.in_flight.change(limits.in_flight);
-        self.largest.change(limits);
+        self.concurrency.set_limit(limits.concurrency);
+        self.in_flight.set_limit(limits.in_flight);
+        self.largest.set_limit(limits);
     }
 
     /// Requests at a time, now.
     pub fn concurrency(&self) -> u64 {
-        self.concurrency.taken()
+        self.concurrency.in_use()
     }
 
     /// Bytes at a time, now.
     pub fn in_flight(&self) -> u64 {
-        self.in_flight.taken()
+        self.in_flight.in_use()
     }
 
     /// Whether items are limited: only then they have to be [entered](Self::enter_items).
@@ -109,13 +109,13 @@ impl Limiter {
 
     /// Enters that the books have `total` items in all. Those that were not entered before are owed from now on;
     /// each once, whoever enters them.
-    pub fn enter_items(&self, now: Moment, total: u64) {
+    pub fn charge_items(&self, now: Moment, total: u64) {
         let before = self.entered.fetch_max(total, Relaxed);
         self.items.charge(now, total.saturating_sub(before));
     }
 
     /// Takes the books' items for entered: for a limiter that begins while they are kept already.
-    pub fn begin_items(&self, total: u64) {
+    pub fn skip_items(&self, total: u64) {
         self.entered.fetch_max(total, Relaxed);
     }
 
@@ -124,7 +124,7 @@ impl Limiter {
     /// # Errors
     /// When it may never.
     #[inline]
-    pub fn fits(&self, bytes: u64, items: u64) -> Result<(), Oversize> {
+    pub fn fits(&self, bytes: u64, items: u64) -> Result<(), RequestTooLarge> {
         self.largest.check(bytes, items)
     }
 
@@ -134,10 +134,10 @@ impl Limiter {
     /// With the first limit that is reached.
     #[inline]
     pub fn check(&self, now: Moment, bytes: u64) -> Result<(), LimitReached> {
-        if !self.concurrency.has(1) {
+        if !self.concurrency.has_capacity(1) {
             return Err(LimitReached { limit: Limit::Concurrency, wait: None });
         }
-        if !self.in_flight.has(bytes) {
+        if !self.in_flight.has_capacity(bytes) {
             return Err(LimitReached { limit: Limit::InFlight, wait: None });
         }
         let reached = |limit| move |wait| LimitReached { limit, wait: Some(wait) };
@@ -161,14 +161,14 @@ impl Limiter {
     /// the numbers at a time goes back, and what was taken of a rate does not, so that nothing is given away.
     #[inline]
     pub(crate) fn take(&self, now: Moment, bytes: u64) -> Result<(), LimitReached> {
-        if !self.concurrency.take(1) {
+        if !self.concurrency.try_acquire(1) {
             return Err(LimitReached { limit: Limit::Concurrency, wait: None });
         }
         let reached = |limit| move |wait| LimitReached { limit, wait: Some(wait) };
         let taken = self.requests.take(now, 1).map_err(reached(Limit::Requests));
         let taken = taken.and_then(|()| self.take_bytes(now, 0, bytes));
         if taken.is_err() {
-            self.concurrency.give_back(1);
+            self.concurrency.release(1);
         }
         taken
     }
@@ -180,7 +180,7 @@ impl Limiter {
         if bytes == 0 {
             return Ok(());
         }
-        if !self.in_flight.take_beside(own, bytes) {
+        if !self.in_flight.try_acquire_more(own, bytes) {
             return Err(LimitReached { limit: Limit::InFlight, wait: None });
         }
         if own > 0 {
@@ -188,22 +188,22 @@ impl Limiter {
             return Ok(());
         }
         self.bytes.take(now, bytes).map_err(|wait| {
-            self.in_flight.give_back(bytes);
+            self.in_flight.release(bytes);
             LimitReached { limit: Limit::Bytes, wait: Some(wait) }
         })
     }
 
     #[inline]
-    pub(crate) fn give_back_bytes(&self, bytes: u64) {
+    pub(crate) fn release_bytes(&self, bytes: u64) {
         if bytes > 0 {
-            self.in_flight.give_back(bytes);
+            self.in_flight.release(bytes);
         }
     }
 
     #[inline]
-    pub(crate) fn leave(&self, bytes: u64) {
-        self.concurrency.give_back(1);
-        self.give_back_bytes(bytes);
+    pub(crate) fn release(&self, bytes: u64) {
+        self.concurrency.release(1);
+        self.release_bytes(bytes);
     }
 }
 
@@ -217,7 +217,7 @@ pub struct LimiterPermit<'a> {
 
 impl Drop for LimiterPermit<'_> {
     fn drop(&mut self) {
-        self.limiter.leave(self.bytes);
+        self.limiter.release(self.bytes);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::clock::Moment;
 use crate::limiter::{LimitReached, Limiter, LimiterSettings};
-use crate::request_size_limit::Oversize;
+use crate::request_size_limit::RequestTooLarge;
 use crate::tenants::{TenantAccount, TenantId, TenantLimits, Tenants};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
@@ -10,7 +10,7 @@ use tidegate_ledger::Source;
 
 mod decode_share;
 
-pub use decode_share::{DecodeShare, Extra};
+pub use decode_share::{DecodeShare, TranslationShare};
 
 /// The most routes.
 pub const MAX_ROUTES: usize = 16;
@@ -75,7 +75,7 @@ impl AdmissionTable {
             tenants.is_some() || routes.iter().any(|(_, limits)| *limits != LimiterSettings::default());
         let routes = routes.into_iter().map(|(books, limits)| {
             let limiter = Limiter::new(&limits);
-            limiter.begin_items(books.items());
+            limiter.skip_items(books.items());
             RouteLimits { limiter, books }
         });
         AdmissionTable { routes: routes.collect(), tenants, active: AtomicBool::new(active) }
@@ -100,18 +100,18 @@ impl AdmissionTable {
     }
 
     /// Other limits from now on, of the routes by the names of their pages, and of the tenants. Who is in stays in.
-    pub fn change(&self, routes: impl Fn(&str) -> LimiterSettings, tenants: TenantLimits) {
+    pub fn set_limits(&self, routes: impl Fn(&str) -> LimiterSettings, tenants: TenantLimits) {
         let mut active = self.tenants.is_some();
         for route in &self.routes {
             let limits = routes(route.books.name());
             if !route.limiter.limits_items() {
-                route.limiter.begin_items(route.books.items());
+                route.limiter.skip_items(route.books.items());
             }
-            route.limiter.change(&limits);
+            route.limiter.set_limits(&limits);
             active |= limits != LimiterSettings::default();
         }
         if let Some(table) = &self.tenants {
-            table.change(tenants);
+            table.set_limits(tenants);
         }
         self.active.store(active, Relaxed);
     }
@@ -121,7 +121,7 @@ impl AdmissionTable {
     /// # Errors
     /// The first thing that forbids it; nothing is taken then.
     #[inline]
-    pub fn enter(
+    pub fn admit(
         self: &Arc<Self>,
         now: Moment,
         route: RouteId,
@@ -134,13 +134,13 @@ impl AdmissionTable {
         // Everything is looked at before anything is taken: what a flood is refused writes nothing.
         if let Some(RouteLimits { limiter, books }) = of_route {
             if limiter.limits_items() {
-                limiter.enter_items(now, books.items());
+                limiter.charge_items(now, books.items());
             }
             limiter.check(now, bytes.into()).map_err(Denied::Route)?;
         }
         if let Some(account) = account {
             if account.limiter().limits_items() {
-                account.limiter().enter_items(now, account.page().items());
+                account.limiter().charge_items(now, account.page().items());
             }
             account.limiter().check(now, bytes.into()).map_err(Denied::Tenant)?;
             if !account.may_hold(bytes.into(), free) {
@@ -169,7 +169,7 @@ impl AdmissionTable {
             }),
             Err(denied) => {
                 if let Some(RouteLimits { limiter, .. }) = of_route {
-                    limiter.leave(bytes.into());
+                    limiter.release(bytes.into());
                 }
                 Err(denied)
             }
@@ -181,7 +181,13 @@ impl AdmissionTable {
     ///
     /// # Errors
     /// When it may never.
-    pub fn fits(&self, books: &Source, tenant: Option<&str>, bytes: u64, items: u64) -> Result<(), Oversize> {
+    pub fn fits(
+        &self,
+        books: &Source,
+        tenant: Option<&str>,
+        bytes: u64,
+        items: u64,
+    ) -> Result<(), RequestTooLarge> {
         if let Some(RouteLimits { limiter, .. }) = self.route(books).and_then(|route| self.limiter(route)) {
             limiter.fits(bytes, items)?;
         }
@@ -243,7 +249,7 @@ impl RequestPermit {
             Ok(()) => _ = self.bytes.fetch_add(countable(more), Relaxed),
             Err(_) => {
                 if let Some(RouteLimits { limiter, .. }) = route {
-                    limiter.give_back_bytes(more);
+                    limiter.release_bytes(more);
                 }
             }
         }
@@ -255,11 +261,11 @@ impl Drop for RequestPermit {
     fn drop(&mut self) {
         let bytes = self.bytes();
         if let Some(RouteLimits { limiter, .. }) = self.table.limiter(self.route) {
-            limiter.leave(bytes);
+            limiter.release(bytes);
         }
         if let Some(account) = self.table.account(self.tenant) {
             account.release(bytes);
-            account.limiter().leave(bytes);
+            account.limiter().release(bytes);
         }
     }
 }

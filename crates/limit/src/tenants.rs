@@ -149,7 +149,7 @@ impl Tenants {
     }
 
     /// Everybody may use so much from now on; what is in use stays in use.
-    pub fn change(&self, allowed: TenantLimits) {
+    pub fn set_limits(&self, allowed: TenantLimits) {
         let names: Vec<String> = allowed.overrides.keys().cloned().collect();
         {
             let mut adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,7 +203,7 @@ impl Tenants {
 impl TenantAccount {
     fn new(page: TenantHandle, allowance: &TenantAllowance) -> TenantAccount {
         let limiter = Limiter::new(&allowance.limits);
-        limiter.begin_items(page.items());
+        limiter.skip_items(page.items());
         let weight = AtomicU32::new(allowance.weight);
         TenantAccount { page, limiter, weight, received: AtomicU64::new(0), decoding: AtomicU64::new(0) }
     }
@@ -211,9 +211,9 @@ impl TenantAccount {
     fn change(&self, allowance: &TenantAllowance) {
         // Those that were accepted while nothing was limited are not owed.
         if !self.limiter.limits_items() {
-            self.limiter.begin_items(self.page.items());
+            self.limiter.skip_items(self.page.items());
         }
-        self.limiter.change(&allowance.limits);
+        self.limiter.set_limits(&allowance.limits);
         self.weight.store(allowance.weight, Ordering::Relaxed);
     }
 

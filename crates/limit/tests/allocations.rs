@@ -36,13 +36,16 @@ fn a_decision_allocates_nothing() {
         let (mut passed, mut refused) = (0, 0);
         for round in 0..1000_u64 {
             let name = ["a", "b", "no room for this one"][round as usize % 3];
-            match table.enter(now, route, Some(tenants.find(name)), 10, 1 << 20) {
+            match table.admit(now, route, Some(tenants.find(name)), 10, 1 << 20) {
                 Ok(hold) => passed += usize::from(hold.grow(now, 20, 1 << 20).is_ok()),
                 Err(_) => refused += 1,
             }
             let token = throttle.acquire(now, round % 7);
             drop((throttle.acquire(now, round % 7), token));
-            peers.enter(IpAddr::from([10, 0, 0, round as u8])).into_iter().for_each(|seat| peers.leave(seat));
+            peers
+                .try_add(IpAddr::from([10, 0, 0, round as u8]))
+                .into_iter()
+                .for_each(|seat| peers.remove(seat));
         }
         assert!(passed > 0 && refused > 0);
     };

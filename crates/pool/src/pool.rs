@@ -52,8 +52,8 @@ impl Pool {
     ///
     /// # Errors
     /// When a thread cannot be made.
-    pub fn start(threads: usize, places: usize) -> io::Result<Pool> {
-        let most = threads + places;
+    pub fn start(threads: usize, slots: usize) -> io::Result<Pool> {
+        let most = threads + slots;
         let queue = Queue { pieces: VecDeque::with_capacity(most), closed: false };
         let pool = Pool(Arc::new(Inner {
             queue: Mutex::new(queue),
@@ -70,7 +70,7 @@ impl Pool {
     }
 
     /// The memory of a pool of `threads` and `places`: its lines in the plan.
-    pub fn declared(threads: usize, places: usize) -> [Reservation; 2] {
+    pub fn declared(threads: usize, slots: usize) -> [Reservation; 2] {
         let line = |what, count: usize, each: usize| Reservation {
             owner: "pool",
             what,
@@ -80,7 +80,7 @@ impl Pool {
         };
         [
             line("stacks of the threads for large bodies", threads, STACK_BYTES),
-            line("large bodies being checked, without their bytes", threads + places, JOB_BYTES),
+            line("large bodies being checked, without their bytes", threads + slots, JOB_BYTES),
         ]
     }
 

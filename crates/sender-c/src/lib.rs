@@ -14,8 +14,8 @@ use std::ffi::{c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tidegate_sender::{
-    Attributes, Builder, Left, Number, NumberPoint, Place, Points, Reason, Refused, Sender, Severity,
-    SpanKind, Status, Temporality, Value,
+    Attributes, Builder, Left, Number, NumberPoint, Points, Reason, RefusedEvent, Sender, Severity,
+    SpanContext, SpanKind, Status, Temporality, Value,
 };
 
 /// # Safety
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn tidegate_sender_span(sender: *const Sender, span: *cons
     };
     guarded(|| {
         sender.span(&tidegate_sender::Span {
-            place: Place { trace_id: span.trace_id, span_id: span.span_id, flags: span.flags },
+            context: SpanContext { trace_id: span.trace_id, span_id: span.span_id, flags: span.flags },
             parent: (span.parent_id != [0; 8]).then_some(span.parent_id),
             parent_is_remote: span.parent_is_remote != 0,
             name,
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn tidegate_sender_log(sender: *const Sender, log: *const 
     // SAFETY: the caller's promise about texts and attributes.
     let (body, event_name, attributes) =
         unsafe { (log.body.as_str(), log.event_name.as_str(), slice(log.attributes, log.attribute_count)) };
-    let place = Place { trace_id: log.trace_id, span_id: log.span_id, flags: log.flags };
+    let context = SpanContext { trace_id: log.trace_id, span_id: log.span_id, flags: log.flags };
     guarded(|| {
         sender.log(&tidegate_sender::Log {
             time: log.time_unix_nano,
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn tidegate_sender_log(sender: *const Sender, log: *const 
             body: Value::Str(body),
             event_name,
             attributes: &Given(attributes),
-            place: (log.trace_id != [0; 16]).then_some(place),
+            context: (log.trace_id != [0; 16]).then_some(context),
             ..Default::default()
         })
     })
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn tidegate_sender_metric(sender: *const Sender, metric: *
 pub unsafe extern "C" fn tidegate_new_trace_id(trace_id: *mut [u8; 16]) {
     // SAFETY: the caller's promise.
     if let Some(room) = unsafe { trace_id.as_mut() } {
-        *room = Sender::new_place(None).trace_id;
+        *room = Sender::new_span_context(None).trace_id;
     }
 }
 
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn tidegate_new_trace_id(trace_id: *mut [u8; 16]) {
 pub unsafe extern "C" fn tidegate_new_span_id(span_id: *mut [u8; 8]) {
     // SAFETY: the caller's promise.
     if let Some(room) = unsafe { span_id.as_mut() } {
-        *room = Sender::new_place(None).span_id;
+        *room = Sender::new_span_context(None).span_id;
     }
 }
 
@@ -269,11 +269,11 @@ unsafe fn slice<'a>(first: *const Attribute, count: usize) -> &'a [Attribute] {
     unsafe { std::slice::from_raw_parts(first, count) }
 }
 
-fn guarded(take: impl FnOnce() -> Result<(), Refused>) -> c_int {
+fn guarded(take: impl FnOnce() -> Result<(), RefusedEvent>) -> c_int {
     match catch_unwind(AssertUnwindSafe(take)) {
         Ok(Ok(())) => TIDEGATE_OK,
-        Ok(Err(Refused { reason: Reason::TooLarge, .. })) => TIDEGATE_TOO_LARGE,
-        Ok(Err(Refused { reason: Reason::Shutdown, .. })) => TIDEGATE_SHUT_DOWN,
+        Ok(Err(RefusedEvent { reason: Reason::TooLarge, .. })) => TIDEGATE_TOO_LARGE,
+        Ok(Err(RefusedEvent { reason: Reason::Shutdown, .. })) => TIDEGATE_SHUT_DOWN,
         Ok(Err(_)) => TIDEGATE_FULL,
         Err(_) => TIDEGATE_WRONG,
     }

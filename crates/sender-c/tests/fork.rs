@@ -24,7 +24,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use tidegate_sender::{Builder, Place, Sender, Span};
+use tidegate_sender::{Builder, Sender, Span, SpanContext};
 
 const LONG: Duration = Duration::from_secs(50);
 const CHILDREN: u64 = 8;
@@ -32,8 +32,8 @@ const CHILDREN: u64 = 8;
 const TOGETHER: usize = 4;
 
 fn span(number: u64) -> Span<'static> {
-    let place = Place { trace_id: [7; 16], span_id: (number + 1).to_be_bytes(), flags: 1 };
-    Span { place, parent: Some([1; 8]), name: "forked", ..Span::default() }
+    let place = SpanContext { trace_id: [7; 16], span_id: (number + 1).to_be_bytes(), flags: 1 };
+    Span { context: place, parent: Some([1; 8]), name: "forked", ..Span::default() }
 }
 
 fn sender(url: String) -> Builder {

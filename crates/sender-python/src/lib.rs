@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::time::Duration;
 use tidegate_sender::{
-    Builder, HistogramPoint, Link, Links, Metric, NoAttributes, Number, NumberPoint, Place, Points, Protocol,
-    Refused, Severity, SpanEvent, SpanEvents, SpanKind, Status, Temporality, Value,
+    Builder, HistogramPoint, Link, Links, Metric, NoAttributes, Number, NumberPoint, Points, Protocol,
+    RefusedEvent, Severity, SpanContext, SpanEvent, SpanEvents, SpanKind, Status, Temporality, Value,
 };
 
 #[pymodule]
@@ -146,7 +146,7 @@ impl Sender {
         let happened = events.map(Events);
         let linked = links.map(Linked);
         taken(self.sender.span(&tidegate_sender::Span {
-            place: Place { trace_id, span_id, flags },
+            context: SpanContext { trace_id, span_id, flags },
             parent: parent_id,
             parent_is_remote,
             trace_state,
@@ -200,7 +200,11 @@ impl Sender {
             body: Value::Str(body),
             event_name: "",
             attributes: mapping.as_ref().map_or(&NoAttributes, |mapping| mapping),
-            place: trace_id.map(|trace_id| Place { trace_id, span_id: span_id.unwrap_or_default(), flags }),
+            context: trace_id.map(|trace_id| SpanContext {
+                trace_id,
+                span_id: span_id.unwrap_or_default(),
+                flags,
+            }),
             scope: scope.map_or_else(Default::default, |scope| scope.0),
         }))
     }
@@ -364,7 +368,7 @@ impl Links for Linked<'_, '_> {
             };
             let mapping = attributes.as_ref().map(Mapping);
             visit(&Link {
-                place: Place { trace_id, span_id, flags: 0 },
+                context: SpanContext { trace_id, span_id, flags: 0 },
                 trace_state: "",
                 attributes: mapping.as_ref().map_or(&NoAttributes, |mapping| mapping),
             });
@@ -372,7 +376,7 @@ impl Links for Linked<'_, '_> {
     }
 }
 
-fn taken(result: Result<(), Refused>) -> PyResult<bool> {
+fn taken(result: Result<(), RefusedEvent>) -> PyResult<bool> {
     Ok(result.is_ok())
 }
 

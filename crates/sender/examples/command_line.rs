@@ -9,15 +9,15 @@ use tidegate_sender::{Builder, Log, Sender, Severity, Span, Status, Value};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sender = Builder::from_env().service("count-words").start()?;
-    let (whole, start) = (Sender::new_place(None), now());
+    let (whole, start) = (Sender::new_span_context(None), now());
     let mut failed = false;
     for file in std::env::args().skip(1) {
-        let (place, start) = (Sender::new_place(Some(whole)), now());
+        let (context, start) = (Sender::new_span_context(Some(whole)), now());
         let counted = std::fs::read(&file)
             .map(|text| text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count());
         let error = counted.as_ref().err().map(ToString::to_string);
         sender.span(&Span {
-            place,
+            context,
             parent: Some(whole.span_id),
             name: "count",
             start,
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     time,
                     severity: Severity::ERROR,
                     body: Value::Display(&body),
-                    place: Some(place),
+                    context: Some(context),
                     ..Log::default()
                 })?;
                 eprintln!("{file}: {error}");
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
-    sender.span(&Span { place: whole, name: "count-words", start, end: now(), ..Span::default() })?;
+    sender.span(&Span { context: whole, name: "count-words", start, end: now(), ..Span::default() })?;
 
     let left = sender.shutdown(Duration::from_secs(5));
     if !left.is_nothing() {

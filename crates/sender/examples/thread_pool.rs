@@ -50,7 +50,7 @@ fn work(sender: &Sender, thread: u64, job: u64) {
     let start = now();
     let sum: u64 = (0..job * 100).sum();
     let span = Span {
-        place: Sender::new_place(None),
+        context: Sender::new_span_context(None),
         name: "job",
         kind: SpanKind::Consumer,
         start,

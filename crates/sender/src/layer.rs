@@ -10,7 +10,7 @@ use crate::record::{Scope, SpanKind, Status};
 use crate::sender::Sender;
 use crate::worker::on_sending_thread;
 use event::Fields;
-use open::{Begun, OpenSpans};
+use open::{OpenSpans, SpanStart};
 use record::Recorder;
 use std::sync::Arc;
 use tracing_core::span::{Attributes, Id, Record};
@@ -86,17 +86,17 @@ impl Layer {
     }
 
     /// The identity of an open span, to be handed on in a `traceparent` header. Nothing for spans that are
-    /// not open or had no place.
-    pub fn place_of(&self, id: &Id) -> Option<crate::Place> {
-        self.open.with(id, |span| span.place)
+    /// not open or had no slot.
+    pub fn span_context(&self, id: &Id) -> Option<crate::SpanContext> {
+        self.open.with(id, |span| span.context)
     }
 
-    fn parent<S>(&self, ctx: &Context<'_, S>, id: Option<&Id>) -> Option<crate::Place>
+    fn parent<S>(&self, ctx: &Context<'_, S>, id: Option<&Id>) -> Option<crate::SpanContext>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
-        // The nearest that has a place: some may have been filtered out.
-        ctx.span(id?)?.scope().find_map(|span| self.place_of(&span.id()))
+        // The nearest that has a slot: some may have been filtered out.
+        ctx.span(id?)?.scope().find_map(|span| self.span_context(&span.id()))
     }
 }
 
@@ -118,7 +118,7 @@ where
             None => None,
         };
         let parent = self.parent(&ctx, parent);
-        let begun = Begun { name: attributes.metadata().name(), parent, start: clock::now() };
+        let begun = SpanStart { name: attributes.metadata().name(), parent, start: clock::now() };
         let opened = self.open.begin(id, begun, |span| attributes.record(&mut Recorder::attributes(span)));
         if !opened {
             self.sender.refuse(Class::Span, Reason::TooManyOpen);
@@ -130,8 +130,8 @@ where
     }
 
     fn on_follows_from(&self, id: &Id, follows: &Id, _ctx: Context<'_, S>) {
-        if let Some(place) = self.place_of(follows) {
-            self.open.with(id, |span| span.link(place));
+        if let Some(context) = self.span_context(follows) {
+            self.open.with(id, |span| span.link(context));
         }
     }
 
@@ -153,15 +153,15 @@ where
                 return;
             }
         }
-        let place = self.parent(&ctx, span.as_ref());
+        let context = self.parent(&ctx, span.as_ref());
         // Counted if it is refused; an event has nobody to tell.
-        let _ = self.sender.log(&Fields(event).log(place, self.scope));
+        let _ = self.sender.log(&Fields(event).log(context, self.scope));
     }
 
     fn on_close(&self, id: Id, _ctx: Context<'_, S>) {
         self.open.end(&id, |open| {
             let span = crate::Span {
-                place: open.place,
+                context: open.context,
                 parent: open.parent,
                 parent_is_remote: open.parent_is_remote,
                 name: open.name(),

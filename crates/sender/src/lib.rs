@@ -8,9 +8,9 @@
 //! // Endpoint, service name and the rest from OTEL_* or ELASTIC_APM_*; or say them here.
 //! let sender = Sender::builder().endpoint("http://localhost:4318").service("shop").start()?;
 //!
-//! let place = Sender::new_place(None);
+//! let context = Sender::new_span_context(None);
 //! sender.span(&Span {
-//!     place,
+//!     context,
 //!     name: "GET /cart",
 //!     start: 1_700_000_000_000_000_000,
 //!     end: 1_700_000_000_020_000_000,
@@ -21,7 +21,7 @@
 //!     time: 1_700_000_000_010_000_000,
 //!     severity: Severity::WARN,
 //!     body: Value::Str("cart is nearly full"),
-//!     place: Some(place),
+//!     context: Some(context),
 //!     ..Log::default()
 //! })?;
 //!
@@ -66,7 +66,7 @@
 //! # What happens to an event
 //!
 //! 1. It is encoded, at the call, into a block of the ring that belongs to the calling thread for that moment.
-//!    Larger than [`Builder::event_bytes`], it is [`Refused`].
+//!    Larger than [`Builder::event_bytes`], it is [`RefusedEvent`].
 //! 2. After [`Builder::flush_interval`], or when [`Builder::batch_bytes`] wait, or on [`Sender::flush`], the
 //!    sending thread takes the oldest blocks of one signal and streams them: through the compressor, 16 KiB at
 //!    a time, as chunks of one request.
@@ -89,7 +89,7 @@
 //!
 //! # What it leaves to you
 //!
-//! Sampling; propagation of context (but for [`Place::from_traceparent`]); clocks (times are yours, but for
+//! Sampling; propagation of context (but for [`SpanContext::from_traceparent`]); clocks (times are yours, but for
 //! `tracing` and `log`); aggregation of metrics. `design/sender.md` in the repository argues how it works.
 
 mod class;
@@ -125,7 +125,7 @@ pub use layer::{EventsAs, Layer};
 pub use logger::Logger;
 pub use record::{
     Attributes, Buckets, ExponentialPoint, HistogramPoint, Link, Links, Log, Metric, Nanos, NoAttributes,
-    Number, NumberPoint, Place, Point, Points, PointsOf, Scope, Severity, Span, SpanEvent, SpanEvents,
+    Number, NumberPoint, Point, Points, PointsOf, Scope, Severity, Span, SpanContext, SpanEvent, SpanEvents,
     SpanKind, Status, Temporality, Value, Values,
 };
-pub use sender::{Left, Memory, Refused, Sender};
+pub use sender::{Left, Memory, RefusedEvent, Sender};

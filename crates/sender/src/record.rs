@@ -19,7 +19,7 @@ pub struct Scope(pub(crate) u16);
 
 /// Where a span or log record belongs: its trace, and the span itself or the one it happened in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct SpanContext {
     /// 16 bytes, not all zero in a span.
     pub trace_id: [u8; 16],
     /// 8 bytes, not all zero in a span.
@@ -28,9 +28,9 @@ pub struct Place {
     pub flags: u8,
 }
 
-impl Place {
+impl SpanContext {
     /// Reads a W3C `traceparent` header: `00-<trace>-<span>-<flags>`. Nothing if it is not valid.
-    pub fn from_traceparent(header: &str) -> Option<Place> {
+    pub fn from_traceparent(header: &str) -> Option<SpanContext> {
         let mut parts = header.trim().split('-');
         let version = parts.next().filter(|version| version.len() == 2 && *version != "ff")?;
         let trace_id = hex::<16>(parts.next()?)?;
@@ -38,12 +38,12 @@ impl Place {
         let [flags] = hex::<1>(parts.next()?)?;
         let more = parts.next().is_some();
         let valid = trace_id != [0; 16] && span_id != [0; 8] && (version != "00" || !more);
-        valid.then_some(Place { trace_id, span_id, flags })
+        valid.then_some(SpanContext { trace_id, span_id, flags })
     }
 }
 
 /// Shows as a W3C `traceparent` header.
-impl std::fmt::Display for Place {
+impl std::fmt::Display for SpanContext {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("00-")?;
         self.trace_id.iter().try_for_each(|byte| write!(out, "{byte:02x}"))?;
@@ -68,7 +68,7 @@ fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
 #[derive(Clone, Copy)]
 pub struct Span<'a> {
     /// Its identity.
-    pub place: Place,
+    pub context: SpanContext,
     /// The span it is part of; `None` makes it a root.
     pub parent: Option<[u8; 8]>,
     /// The parent is in another process.
@@ -100,7 +100,7 @@ pub struct Span<'a> {
 impl Default for Span<'_> {
     fn default() -> Self {
         Span {
-            place: Place::default(),
+            context: SpanContext::default(),
             parent: None,
             parent_is_remote: false,
             trace_state: "",
@@ -177,7 +177,7 @@ impl<const N: usize> SpanEvents for [SpanEvent<'_>; N] {
 #[derive(Clone, Copy)]
 pub struct Link<'a> {
     /// Its identity.
-    pub place: Place,
+    pub context: SpanContext,
     /// W3C tracestate, empty if there is none.
     pub trace_state: &'a str,
     /// The relation to this span.
@@ -218,7 +218,7 @@ pub struct Log<'a> {
     /// Further attributes.
     pub attributes: &'a dyn Attributes,
     /// The span that it happened in; `None` outside of any.
-    pub place: Option<Place>,
+    pub context: Option<SpanContext>,
     /// Which library made it.
     pub scope: Scope,
 }
@@ -233,7 +233,7 @@ impl Default for Log<'_> {
             body: Value::Empty,
             event_name: "",
             attributes: &NoAttributes,
-            place: None,
+            context: None,
             scope: Scope::default(),
         }
     }

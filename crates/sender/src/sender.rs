@@ -11,7 +11,7 @@ use crate::config::{Builder, ConfigError, Protocol};
 use crate::counters::Stats;
 use crate::encode::{intake, otlp};
 use crate::random;
-use crate::record::{Log, Metric, Place, Scope, Severity, Span, Status, Value};
+use crate::record::{Log, Metric, Scope, Severity, Span, SpanContext, Status, Value};
 use crate::ring::Payload;
 use std::fmt;
 use std::sync::Arc;
@@ -30,14 +30,14 @@ pub struct Sender {
 
 /// An event was not taken. It is counted under the same class and reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Refused {
+pub struct RefusedEvent {
     /// The class of the event.
     pub class: Class,
     /// Why it was not taken.
     pub reason: Reason,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for RefusedEvent {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self.reason {
             Reason::TooLarge => "it is larger than one event may be: raise `event_bytes`, or say less",
@@ -51,7 +51,7 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for RefusedEvent {}
 
 /// The events unsent at the deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Sender {
     ///
     /// # Errors
     /// It was not taken, and was counted.
-    pub fn span(&self, span: &Span<'_>) -> Result<(), Refused> {
+    pub fn span(&self, span: &Span<'_>) -> Result<(), RefusedEvent> {
         let kind = span_kind(span);
         match self.shared.protocol {
             Protocol::Otlp => self.push(kind, span.scope, &otlp::EndedSpan::new(span)),
@@ -125,7 +125,7 @@ impl Sender {
                         severity,
                         body: Value::Str(event.name),
                         attributes: event.attributes,
-                        place: Some(span.place),
+                        context: Some(span.context),
                         ..Log::default()
                     };
                     // Counted if it is refused; the span is worth its own try.
@@ -140,7 +140,7 @@ impl Sender {
     ///
     /// # Errors
     /// It was not taken, and was counted.
-    pub fn log(&self, log: &Log<'_>) -> Result<(), Refused> {
+    pub fn log(&self, log: &Log<'_>) -> Result<(), RefusedEvent> {
         let error = log.severity >= Severity::ERROR;
         let kind = if error { Kind::ErrorLog } else { Kind::Log };
         match self.shared.protocol {
@@ -156,7 +156,7 @@ impl Sender {
     ///
     /// # Errors
     /// At least one of them was not taken; all that were not were counted.
-    pub fn metric(&self, metric: &Metric<'_>) -> Result<(), Refused> {
+    pub fn metric(&self, metric: &Metric<'_>) -> Result<(), RefusedEvent> {
         /// Points in one event: some kilobytes.
         const POINTS: usize = 32;
         let mut result = Ok(());
@@ -184,8 +184,8 @@ impl Sender {
     }
 
     /// A new identity for a span, or for the root of a trace. Not for secrets.
-    pub fn new_place(parent: Option<Place>) -> Place {
-        Place {
+    pub fn new_span_context(parent: Option<SpanContext>) -> SpanContext {
+        SpanContext {
             trace_id: parent.map_or_else(random::trace_id, |parent| parent.trace_id),
             span_id: random::span_id(),
             flags: parent.map_or(1, |parent| parent.flags),
@@ -231,8 +231,8 @@ impl Sender {
         self.shared.ring.counters.refused(class, reason);
     }
 
-    fn push<P: Payload + ?Sized>(&self, kind: Kind, scope: Scope, event: &P) -> Result<(), Refused> {
-        self.shared.push(kind, scope, event).map_err(|reason| Refused { class: kind.class(), reason })
+    fn push<P: Payload + ?Sized>(&self, kind: Kind, scope: Scope, event: &P) -> Result<(), RefusedEvent> {
+        self.shared.push(kind, scope, event).map_err(|reason| RefusedEvent { class: kind.class(), reason })
     }
 }
 

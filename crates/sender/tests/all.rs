@@ -27,7 +27,7 @@ mod transport;
 mod ways;
 
 use std::time::Duration;
-use tidegate_sender::{Builder, Place, Sender, Span};
+use tidegate_sender::{Builder, Sender, Span, SpanContext};
 
 /// Longer than anything takes that comes about at all.
 const LONG: Duration = Duration::from_secs(30);
@@ -46,7 +46,7 @@ fn quick(peer: &peer::Peer) -> Builder {
 /// A span that can be told from all others by its number.
 fn numbered(number: u64) -> Span<'static> {
     Span {
-        place: Place { trace_id: [7; 16], span_id: (number + 1).to_be_bytes(), flags: 1 },
+        context: SpanContext { trace_id: [7; 16], span_id: (number + 1).to_be_bytes(), flags: 1 },
         parent: Some([9; 8]),
         name: "GET /things/{id}",
         start: 1_700_000_000_000_000_000 + number,

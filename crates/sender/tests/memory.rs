@@ -12,7 +12,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::time::{Duration, Instant};
 use tidegate_sender::{
-    Class, Compression, Layer, Logger, Place, Protocol, Reason, Sender, Span, SpanKind, Value,
+    Class, Compression, Layer, Logger, Protocol, Reason, Sender, Span, SpanContext, SpanKind, Value,
 };
 
 #[global_allocator]
@@ -187,7 +187,7 @@ fn send(sender: &Sender, spans: u64) {
 
 fn span(number: u64) -> Span<'static> {
     Span {
-        place: Place { trace_id: [7; 16], span_id: (number + 1).to_be_bytes(), flags: 1 },
+        context: SpanContext { trace_id: [7; 16], span_id: (number + 1).to_be_bytes(), flags: 1 },
         parent: Some([9; 8]),
         name: "SELECT things",
         kind: SpanKind::Client,

@@ -93,7 +93,8 @@ impl Inspection<'_> {
         }
         let expected = decode::expected(encoding, body.bytes()).max(1).min(most);
         let expected = expected.max(as_sent);
-        let room = gate.room_beside(passage, body.charged(), expected.min(most), expected <= large).await?;
+        let room =
+            gate.decode_buffer_beside(passage, body.charged(), expected.min(most), expected <= large).await?;
         Ok(Decompression { room: Some(room), expected: short(expected) })
     }
 
@@ -108,7 +109,7 @@ impl Inspection<'_> {
         if *expected as usize > self.large {
             return None;
         }
-        let most = room.as_ref().map_or(self.large, |room| room.most_here(self.large)).min(self.most);
+        let most = room.as_ref().map_or(self.large, |room| room.inline_limit(self.large)).min(self.most);
         match check(body, room.as_mut(), most) {
             Ok(content) => Some(Ok(content)),
             Err(InspectionError::Refused(refused)) => Some(Err(refused)),

@@ -237,7 +237,7 @@ impl Elasticsearch {
             Encoding::Identity => Size { kept: raw_len, decoded: 0, item: taken.largest_item },
             _ => Size { kept: as_sent, decoded: raw_len, item: taken.largest_item },
         };
-        gate.judge(Layout::Bulk, Signal::Logs, size)?;
+        gate.check_deliverable(Layout::Bulk, Signal::Logs, size)?;
         let answer = answer.finish(gate)?;
         match (u32::try_from(raw_len), u32::try_from(taken.items)) {
             (Ok(raw_len), Ok(items)) => {

@@ -128,13 +128,13 @@ impl Inner {
         caller.guarded &= !policy.from_pages;
         caller.journalled = policy.journalled;
         if policy.hears_strangers {
-            let (passage, is_stranger) = self.gate.enter_openly(&caller, open)?;
+            let (passage, is_stranger) = self.gate.admit_anonymous(&caller, open)?;
             if let (true, Ok(Route::Boxed(exchange))) = (is_stranger, route) {
                 exchange.of_stranger();
             }
             return Ok(passage);
         }
-        let (passage, granted) = self.gate.enter_known(&caller, open)?;
+        let (passage, granted) = self.gate.admit_identified(&caller, open)?;
         if let Ok(Route::Boxed(exchange)) = route {
             exchange.granted(granted);
         }

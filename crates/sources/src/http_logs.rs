@@ -102,12 +102,12 @@ impl HttpLogs {
         };
         let mut memory = inspection.begin(&body).await?;
         let translated = inspection.here(&mut body, &mut memory, |body, room, most| {
-            self.translate(gate, gate.translation(passage), &form, body, room, most)
+            self.translate(gate, gate.translation_charge(passage), &form, body, room, most)
         });
         if let Some(translated) = translated {
             return translated.map(|translated| (body, translated));
         }
-        let (source, its_gate, account) = (self.clone(), gate.clone(), gate.translation(passage));
+        let (source, its_gate, account) = (self.clone(), gate.clone(), gate.translation_charge(passage));
         let translate = move |body: &mut Received, room: Option<&mut DecodeBuffer>, most| {
             source.translate(&its_gate, account, &form, body, room, most)
         };
@@ -137,7 +137,8 @@ impl HttpLogs {
                 account.grow(gate, needed)?;
                 let window = self.0.arena.try_window(Share::Ingest, needed);
                 let held = body.window.charged().saturating_add(needed);
-                let mut window = window.map_err(|refused| gate.short_of(refused, held, 0, raw.len() / 2))?;
+                let mut window =
+                    window.map_err(|refused| gate.memory_rejection(refused, held, 0, raw.len() / 2))?;
                 let done = translate(&request, raw, window.spare_mut()).map_err(Rejection::malformed)?;
                 *body = Received { range: 0..done.len, window };
                 done
@@ -151,7 +152,9 @@ impl HttpLogs {
                 let Received { window, range } = body;
                 window.clear();
                 let reserved = window.try_reserve(needed);
-                reserved.map_err(|refused| gate.short_of(refused, needed, room.charged(), room.len() / 2))?;
+                reserved.map_err(|refused| {
+                    gate.memory_rejection(refused, needed, room.charged(), room.len() / 2)
+                })?;
                 let done = translate(&request, room, window.spare_mut()).map_err(Rejection::malformed)?;
                 *range = 0..done.len;
                 done
@@ -168,7 +171,7 @@ impl HttpLogs {
                 Refusal::TooLarge => Rejection::too_large(decoded / 2),
                 _ => refused,
             };
-            gate.judge(Layout::Otlp, Signal::Logs, size).map_err(shorter)?;
+            gate.check_deliverable(Layout::Otlp, Signal::Logs, size).map_err(shorter)?;
         }
         match (u32::try_from(done.len), u32::try_from(counts.items)) {
             (Ok(raw_len), Ok(items)) => Ok(Translated {

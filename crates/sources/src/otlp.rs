@@ -211,7 +211,7 @@ impl Otlp {
             Encoding::Identity => Size { kept: raw_len, decoded: 0, item: counts.largest_item },
             _ => Size { kept: as_sent, decoded: raw_len, item: counts.largest_item },
         };
-        gate.judge(Protocol::Otlp, form.signals().1, size)?;
+        gate.check_deliverable(Protocol::Otlp, form.signals().1, size)?;
         match (u32::try_from(raw_len), u32::try_from(counts.items), u32::try_from(as_sent)) {
             (Ok(raw_len), Ok(items), Ok(as_sent)) => Ok(Checked { items, raw_len, as_sent, left_out }),
             _ => Err(Rejection::too_large(self.max_body).into()),
@@ -338,7 +338,9 @@ fn retain_valid(
             window.clear();
             let kept = room.get(..retained.len).unwrap_or_default();
             let appended = window.append(kept);
-            appended.map_err(|refused| gate.short_of(refused, kept.len(), room.charged(), kept.len() / 2))?;
+            appended.map_err(|refused| {
+                gate.memory_rejection(refused, kept.len(), room.charged(), kept.len() / 2)
+            })?;
             *range = 0..retained.len;
             retained
         }
@@ -370,5 +372,6 @@ fn reserve_protobuf(
     }
     let needed = otlp::json::measure(signal, json).map_err(Rejection::malformed)?;
     let ingest = beside.ingest.saturating_add(needed);
-    reserve(needed.max(1)).map_err(|refused| gate.short_of(refused, ingest, beside.decode, json.len() / 2))
+    reserve(needed.max(1))
+        .map_err(|refused| gate.memory_rejection(refused, ingest, beside.decode, json.len() / 2))
 }

@@ -110,7 +110,7 @@ impl RemoteWrite {
         // With what a symbol table usually takes: whoever has a body in hand must not wait for more.
         let scratch = if version == Version::V2 { raw_len / 4 } else { 0 };
         let bytes = (raw_len + scratch).min(gate.most_decoded());
-        let room = gate.room_to_decode(passage, bytes, raw_len <= LARGE).await?;
+        let room = gate.decode_buffer(passage, bytes, raw_len <= LARGE).await?;
         let body = Received::from(body);
         if raw_len <= LARGE {
             return self.check(gate, version, body, room);
@@ -127,7 +127,11 @@ impl RemoteWrite {
         if claimed > most {
             return Err(Rejection::too_large(most));
         }
-        gate.judge(layout(version), Signal::Metrics, Size { kept: body.len(), decoded: claimed, item: 0 })?;
+        gate.check_deliverable(
+            layout(version),
+            Signal::Metrics,
+            Size { kept: body.len(), decoded: claimed, item: 0 },
+        )?;
         snappy::plausible(body).map_err(Rejection::malformed)
     }
 
@@ -160,7 +164,7 @@ impl RemoteWrite {
         let InspectionReport { counts, rejected: refused, largest_item: item, .. } = inspected;
         if counts.items() > 0 {
             let size = Size { kept: body.range.len(), decoded: raw_len, item };
-            gate.judge(layout(version), Signal::Metrics, size)?;
+            gate.check_deliverable(layout(version), Signal::Metrics, size)?;
         }
         if counts.items() == 0 && !refused.is_empty() {
             return Err(Rejection::malformed(refused.to_string().trim_end()));

@@ -133,7 +133,7 @@ impl Gateway {
         let memory_wait = config.limits.memory_wait.get();
         let (access, operators) = (keys.senders.clone(), keys.admins.clone());
         let rules = GateRules { access, operators, ..rules::of(&config, &ledger)? };
-        let gate = Gate::ruled(arena.clone(), journal.clone(), memory_wait, Some(tap.clone()), rules);
+        let gate = Gate::with_rules(arena.clone(), journal.clone(), memory_wait, Some(tap.clone()), rules);
         gate.set_deliverable(planned.deliverable.clone());
         let durations = registry.histogram(metrics::REQUEST_DURATION, Buckets::durations());
         let http = Http::new(gate.clone(), ledger.source("http")?, durations);

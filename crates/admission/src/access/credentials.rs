@@ -354,7 +354,7 @@ impl TenantRule {
         if name == "*" {
             return Ok(TenantRule::Any);
         }
-        let named = crate::tenancy::valid(name).map(|name| TenantRule::Named(name.into()));
+        let named = crate::tenancy::validate_name(name).map(|name| TenantRule::Named(name.into()));
         named.map_err(|_| {
             "a tenant's name has 1 to 128 letters, digits and `-_.!*'():@+=~`, and begins with no dot; `*` stands for \
              every tenant, for proxies"

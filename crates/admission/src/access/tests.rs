@@ -408,24 +408,24 @@ fn a_changed_password_is_forgotten() {
 fn a_changed_file_is_taken_over_and_a_bad_one_changes_nothing() {
     let (old, new) = (token(), token());
     let rig = rig(&format!("bearer a {}\n", old.kept));
-    assert!(!rig.access.look().unwrap());
+    assert!(!rig.access.reload_if_changed().unwrap());
     rig.write(&format!("bearer a {}\nbearer b {}\n", old.kept, new.kept));
-    assert!(!rig.access.look().unwrap(), "it may still be being written");
+    assert!(!rig.access.reload_if_changed().unwrap(), "it may still be being written");
     assert!(rig.ask(&new.secret).is_err());
-    assert!(rig.access.look().unwrap());
+    assert!(rig.access.reload_if_changed().unwrap());
     assert!(rig.ask(&old.secret).is_ok() && rig.ask(&new.secret).is_ok());
 
     rig.write("bearer a nonsense, and longer\n");
-    assert!(!rig.access.look().unwrap());
-    assert!(rig.access.look().is_err());
-    assert!(!rig.access.look().unwrap(), "it is told once");
+    assert!(!rig.access.reload_if_changed().unwrap());
+    assert!(rig.access.reload_if_changed().is_err());
+    assert!(!rig.access.reload_if_changed().unwrap(), "it is told once");
     assert!(rig.ask(&old.secret).is_ok());
     std::fs::remove_file(rig.dir.path().join("credentials")).unwrap();
-    assert!(!rig.access.look().unwrap());
-    assert!(rig.access.look().is_err());
+    assert!(!rig.access.reload_if_changed().unwrap());
+    assert!(rig.access.reload_if_changed().is_err());
     assert!(rig.ask(&old.secret).is_ok());
     rig.write(&format!("bearer b {}\n", new.kept));
-    assert!(!rig.access.look().unwrap() && rig.access.look().unwrap());
+    assert!(!rig.access.reload_if_changed().unwrap() && rig.access.reload_if_changed().unwrap());
     assert_eq!(rig.ask(&old.secret), Err(Refusal::Unauthorized), "withdrawn");
 }
 

@@ -18,26 +18,26 @@ pub(super) struct AppendSlots(Semaphore);
 pub(super) struct AppendSlot<'a>(pub(super) &'a Gate);
 
 impl AppendSlots {
-    pub(super) fn of(journal: &Journal) -> AppendSlots {
+    pub(super) fn new(journal: &Journal) -> AppendSlots {
         AppendSlots(Semaphore::new(journal.queue_len().min(Semaphore::MAX_PERMITS)))
     }
 }
 
 impl Gate {
     /// A slot, if one is free.
-    pub(super) fn place(&self) -> Option<AppendSlot<'_>> {
-        self.0.places.0.try_acquire().ok()?.forget();
+    pub(super) fn try_append_slot(&self) -> Option<AppendSlot<'_>> {
+        self.0.append_slots.0.try_acquire().ok()?.forget();
         Some(AppendSlot(self))
     }
 
     /// Charges a wait, if there is memory for it.
-    pub(super) fn paid_wait(&self) -> Option<Charge> {
+    pub(super) fn charge_wait(&self) -> Option<Charge> {
         self.0.arena.try_charge(Share::Ingest, WAITING_BYTES).ok()
     }
 
     /// The next free slot; `None` when the wait took too long.
-    pub(super) async fn next_place(&self) -> Option<AppendSlot<'_>> {
-        let place = tokio::time::timeout(self.0.memory_wait, self.0.places.0.acquire()).await;
+    pub(super) async fn append_slot(&self) -> Option<AppendSlot<'_>> {
+        let place = tokio::time::timeout(self.0.memory_wait, self.0.append_slots.0.acquire()).await;
         place.ok()?.ok()?.forget();
         Some(AppendSlot(self))
     }
@@ -45,6 +45,6 @@ impl Gate {
 
 impl Drop for AppendSlot<'_> {
     fn drop(&mut self) {
-        self.0.0.places.0.add_permits(1);
+        self.0.0.append_slots.0.add_permits(1);
     }
 }

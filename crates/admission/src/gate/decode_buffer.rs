@@ -6,7 +6,7 @@ use crate::permit::{self, Permit};
 use crate::rejection::Rejection;
 use std::ops::{Deref, DerefMut};
 use tidegate_arena::{Charge, ChargeError as NoMemory, Share, Window};
-use tidegate_limit::{DecodeShare, Denied, Extra};
+use tidegate_limit::{DecodeShare, Denied, TranslationShare};
 
 /// The longest body, in bytes, that is checked on its connection's thread without waiting for a turn.
 pub const MAX_INLINE_BYTES: usize = 256 << 10;
@@ -24,7 +24,7 @@ pub struct DecodeBuffer {
 /// The tenant's account of what a body is translated into, for as long as that is held. Owned, so that it can go to
 /// another thread with the body.
 #[derive(Debug, Default)]
-pub struct TranslationCharge(Option<Extra>);
+pub struct TranslationCharge(Option<TranslationShare>);
 
 impl TranslationCharge {
     /// Charges the tenant `bytes` of the `ingest` share more, before they are taken.
@@ -55,13 +55,13 @@ impl Gate {
     /// # Errors
     /// `share` when the tenant holds its part of the memory, `memory` when none became free within the time that a
     /// request may wait, `too_large` when there never is enough.
-    pub async fn room_to_decode(
+    pub async fn decode_buffer(
         &self,
-        passage: &Permit,
+        permit: &Permit,
         bytes: usize,
         here: bool,
     ) -> Result<DecodeBuffer, Rejection> {
-        self.room_beside(passage, 0, bytes, here).await
+        self.decode_buffer_beside(permit, 0, bytes, here).await
     }
 
     /// The same for a request that also holds `beside` bytes of the `ingest` share: it is too large when both together
@@ -69,22 +69,22 @@ impl Gate {
     ///
     /// # Errors
     /// As [`room_to_decode`](Self::room_to_decode).
-    pub async fn room_beside(
+    pub async fn decode_buffer_beside(
         &self,
-        passage: &Permit,
+        permit: &Permit,
         beside: u32,
         bytes: usize,
         here: bool,
     ) -> Result<DecodeBuffer, Rejection> {
-        let part = match &passage.0 {
+        let part = match &permit.0 {
             Some(hold) => {
                 let free = self.0.arena.free(Share::Decode);
-                hold.part(bytes as u64, free).map_err(|denied| self.denied(denied))?
+                hold.decode_share(bytes as u64, free).map_err(|denied| self.denied(denied))?
             }
             None => None,
         };
         // Before the memory: holders of memory do not wait for a turn.
-        let turn = if here && bytes > MAX_INLINE_BYTES { Some(DecodeTurn::come().await) } else { None };
+        let turn = if here && bytes > MAX_INLINE_BYTES { Some(DecodeTurn::acquire().await) } else { None };
         let window = match self.0.arena.try_window(Share::Decode, bytes) {
             Err(NoMemory::Short) if !self.could_hold(beside as usize, bytes) => {
                 return Err(Rejection::too_large(self.most_decoded().saturating_sub(beside as usize)));
@@ -109,8 +109,8 @@ impl Gate {
     }
 
     /// An account for what the body of the request with this `permit` is translated into.
-    pub fn translation(&self, passage: &Permit) -> TranslationCharge {
-        TranslationCharge(passage.0.as_ref().and_then(tidegate_limit::RequestPermit::extra))
+    pub fn translation_charge(&self, permit: &Permit) -> TranslationCharge {
+        TranslationCharge(permit.0.as_ref().and_then(tidegate_limit::RequestPermit::translation_share))
     }
 
     async fn wait_for_window(&self, bytes: usize) -> Result<Window, NoMemory> {
@@ -126,7 +126,13 @@ impl Gate {
 
     /// The refusal of a request that would have held `ingest` and `decode` bytes of these shares at the same time: to be
     /// retried, or too large when there can never be that much; `most` is a body length that may do.
-    pub fn short_of(&self, refused: NoMemory, ingest: usize, decode: usize, most: usize) -> Rejection {
+    pub fn memory_rejection(
+        &self,
+        refused: NoMemory,
+        ingest: usize,
+        decode: usize,
+        most: usize,
+    ) -> Rejection {
         match refused {
             NoMemory::Never { .. } => Rejection::too_large(most),
             NoMemory::Short | NoMemory::Crowded if !self.could_hold(ingest, decode) => {
@@ -143,7 +149,7 @@ impl Gate {
 
 impl DecodeBuffer {
     /// How many of `most` bytes may be decompressed on this thread: at most [`MAX_INLINE_BYTES`], unless it is this body's turn.
-    pub fn most_here(&self, most: usize) -> usize {
+    pub fn inline_limit(&self, most: usize) -> usize {
         if self.turn.is_some() { most } else { most.min(MAX_INLINE_BYTES) }
     }
 
@@ -184,7 +190,7 @@ impl DecodeBuffer {
         self.ask(gate, bytes)?;
         let charge = gate.0.arena.try_charge(Share::Decode, bytes as u64);
         let decode = self.window.charged().saturating_add(bytes);
-        charge.map_err(|refused| gate.short_of(refused, 0, decode, self.window.len() / 2))
+        charge.map_err(|refused| gate.memory_rejection(refused, 0, decode, self.window.len() / 2))
     }
 
     /// The bytes charged, filled or not.

@@ -17,7 +17,7 @@ pub(crate) struct DecodeTurn(Arc<Semaphore>);
 
 impl DecodeTurn {
     /// Waits for this body's turn, in order of arrival, and until other ready tasks and sockets were polled.
-    pub(crate) async fn come() -> DecodeTurn {
+    pub(crate) async fn acquire() -> DecodeTurn {
         let turns = MAX_TURNS.with(Arc::clone);
         let waits = match turns.try_acquire() {
             Ok(permit) => {
@@ -56,7 +56,7 @@ mod tests {
         let heavy = |name| {
             let seen = &seen;
             async move {
-                let _turn = DecodeTurn::come().await;
+                let _turn = DecodeTurn::acquire().await;
                 seen.borrow_mut().push(name);
             }
         };
@@ -76,14 +76,14 @@ mod tests {
 
     #[tokio::test]
     async fn an_abandoned_wait_takes_no_turn() {
-        let turn = DecodeTurn::come().await;
+        let turn = DecodeTurn::acquire().await;
         {
-            let mut waiting = std::pin::pin!(DecodeTurn::come());
+            let mut waiting = std::pin::pin!(DecodeTurn::acquire());
             let polled = std::future::poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context))).await;
             assert!(polled.is_pending());
         }
         drop(turn);
-        drop(DecodeTurn::come().await);
+        drop(DecodeTurn::acquire().await);
         assert_eq!(MAX_TURNS.with(|turns| turns.available_permits()), 1);
     }
 }

@@ -24,14 +24,14 @@ pub struct BulkDefaults {
 pub const RESEND_HEADER: &str = "Tidegate-Tenant";
 
 /// The tenant of resent data, if this request resends.
-pub(super) fn resent<'a>(caller: &Caller<'a>) -> Result<Option<&'a [u8]>, Rejection> {
+pub(super) fn resend_tenant<'a>(caller: &Caller<'a>) -> Result<Option<&'a [u8]>, Rejection> {
     caller.headers.sole(RESEND_HEADER).map_err(|_| Rejection::new(Refusal::Tenant, TWICE))
 }
 
 impl Gate {
     /// Lets in what was accepted before, under the tenant `of` that it had: for operators only.
     #[cold]
-    pub(super) fn resent(
+    pub(super) fn admit_resent(
         &self,
         caller: &Caller<'_>,
         open: &mut OpenRequest,
@@ -45,11 +45,11 @@ impl Gate {
         let granted = rules.operators.check(authorization, None, caller.peer)?;
         let name = match str::from_utf8(of) {
             Ok("") => None,
-            Ok(of) if rules.tenancy.is_some() => Some(tenancy::valid(of)?),
+            Ok(of) if rules.tenancy.is_some() => Some(tenancy::validate_name(of)?),
             _ => return Err(Rejection::new(Refusal::Tenant, NO_TENANTS)),
         };
-        let passage = self.named(caller, open, name)?;
-        Ok((passage, granted.as_operator()))
+        let permit = self.named(caller, open, name)?;
+        Ok((permit, granted.as_operator()))
     }
 
     /// The `_bulk` rights of a request that was [admitted](Gate::enter_known): those of its credential, then its

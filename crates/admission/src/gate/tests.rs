@@ -1,8 +1,8 @@
 //! Promises: a wait for memory has an end; every refusal says when to return if that helps; the verdict on a
 //! request is in the books once.
 
+mod append_slots;
 mod enter;
-mod places;
 mod room;
 mod strangers;
 
@@ -48,7 +48,7 @@ fn rig_of(quota: u64, queue: usize, rules: impl FnOnce(&Ledger, &Source) -> Gate
     let head = ledger.head();
     journal.observe(move |items| head.advance_to(items));
     let source = ledger.source("test").unwrap();
-    let gate = Gate::ruled(arena.clone(), journal.clone(), WAIT, None, rules(&ledger, &source));
+    let gate = Gate::with_rules(arena.clone(), journal.clone(), WAIT, None, rules(&ledger, &source));
     Rig { arena, journal, gate, ledger, source, _dir: dir }
 }
 
@@ -99,10 +99,10 @@ async fn the_wait_for_memory_has_an_end() {
     let rig = rig(1 << 30);
     let _held = take_all_but(&rig, 4096);
     let asked = Instant::now();
-    let refused = rig.gate.room_to_decode(&Permit::default(), 1 << 20, false).await.err().unwrap();
+    let refused = rig.gate.decode_buffer(&Permit::default(), 1 << 20, false).await.err().unwrap();
     assert_eq!((refused.reason, asked.elapsed()), (Refusal::Memory, WAIT));
     assert!(refused.retry_after.is_some_and(|seconds| seconds > 0));
-    assert!(rig.gate.room_to_decode(&Permit::default(), 4096, true).await.is_ok(), "what fits does not wait");
+    assert!(rig.gate.decode_buffer(&Permit::default(), 4096, true).await.is_ok(), "what fits does not wait");
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,8 +114,8 @@ async fn a_waiting_request_gets_freed_memory() {
         tokio::time::sleep(WAIT / 2).await;
         drop(held);
     };
-    let passage = Permit::default();
-    let (room, ()) = tokio::join!(rig.gate.room_to_decode(&passage, 1 << 20, true), frees);
+    let permit = Permit::default();
+    let (room, ()) = tokio::join!(rig.gate.decode_buffer(&permit, 1 << 20, true), frees);
     assert!(room.is_ok());
     assert_eq!(asked.elapsed(), WAIT / 2);
 }
@@ -125,7 +125,7 @@ async fn an_oversize_body_is_refused_at_once_without_a_retry_delay() {
     let rig = rig(1 << 30);
     let asked = Instant::now();
     let refused =
-        rig.gate.room_to_decode(&Permit::default(), rig.gate.most_decoded() + 1, false).await.err().unwrap();
+        rig.gate.decode_buffer(&Permit::default(), rig.gate.most_decoded() + 1, false).await.err().unwrap();
     assert_eq!((refused.reason, refused.retry_after), (Refusal::TooLarge, None));
     assert_eq!(asked.elapsed(), Duration::ZERO);
 }
@@ -133,7 +133,7 @@ async fn an_oversize_body_is_refused_at_once_without_a_retry_delay() {
 #[tokio::test]
 async fn appended_batches_are_counted_as_accepted() {
     let rig = rig(1 << 30);
-    assert_eq!(rig.gate.head(), Ok(()));
+    assert_eq!(rig.gate.check_open(), Ok(()));
     for _ in 0..10 {
         rig.append(1000).await.unwrap();
     }
@@ -145,7 +145,7 @@ async fn a_stopping_gate_refuses_with_a_retry_delay() {
     let rig = rig(1 << 30);
     rig.gate.stop();
     assert!(rig.gate.is_stopping());
-    let refused = rig.gate.head().err().unwrap();
+    let refused = rig.gate.check_open().err().unwrap();
     assert_eq!(refused.reason, Refusal::Shutdown);
     assert!(refused.retry_after.is_some());
     // Requests admitted earlier are still served, until the journal is closed.
@@ -171,7 +171,7 @@ async fn a_full_journal_refuses_with_a_retry_delay_until_there_is_space() {
     };
     assert_eq!(refused.reason, Refusal::Disk);
     assert!(refused.retry_after.is_some_and(|seconds| (1..=90).contains(&seconds)));
-    let early = rig.gate.head().err().unwrap();
+    let early = rig.gate.check_open().err().unwrap();
     assert_eq!(early.reason, Refusal::Disk, "the next one is refused before it sends its body");
     assert!(early.retry_after.is_some());
 
@@ -179,7 +179,7 @@ async fn a_full_journal_refuses_with_a_retry_delay_until_there_is_space() {
         let Ok(Some(Event::Record(record))) = follower.next().await else { panic!("a record is missing") };
         follower.commit(record.sequence);
     }
-    while rig.gate.head().is_err() {
+    while rig.gate.check_open().is_err() {
         tokio::task::yield_now().await;
     }
     rig.append(10_000).await.unwrap();
@@ -199,7 +199,7 @@ fn the_delay_for_memory_follows_how_fast_it_becomes_free() {
     let rig = rig(1 << 30);
     let _held = rig.arena.try_charge(Share::Ingest, 1 << 20).unwrap();
     for _ in 0..40 {
-        rig.gate.0.memory.passed(100 << 10);
+        rig.gate.0.memory.record(100 << 10);
         rig.gate.tick();
     }
     // A mebibyte at 100 KiB a second.

@@ -37,7 +37,7 @@ struct EncodedStatus {
 
 /// By what is refused.
 static ALL: LazyLock<Box<[PreparedParts]>> =
-    LazyLock::new(|| CannedRefusal::ALL.iter().map(|standing| PreparedParts::of(*standing)).collect());
+    LazyLock::new(|| CannedRefusal::ALL.iter().map(|canned| PreparedParts::of(*canned)).collect());
 
 /// Puts them together. Otherwise the first that is needed does it.
 pub(crate) fn prepare() {
@@ -47,9 +47,9 @@ pub(crate) fn prepare() {
 /// The prepared answer for such a refusal.
 pub fn ready(refused: &Rejection) -> Option<PreparedRefusal> {
     match (&refused.words, refused.retry_after) {
-        (RejectionText::CannedRefusal(standing), Some(seconds)) if seconds < 1 << (7 * LONGEST) => {
+        (RejectionText::CannedRefusal(canned), Some(seconds)) if seconds < 1 << (7 * LONGEST) => {
             // There is one for each, in this order.
-            ALL.get(*standing as usize).map(|parts| PreparedRefusal { parts, seconds })
+            ALL.get(*canned as usize).map(|parts| PreparedRefusal { parts, seconds })
         }
         _ => None,
     }
@@ -87,12 +87,12 @@ impl PreparedRefusal {
 
 impl PreparedParts {
     /// Cut out of what the ordinary code says.
-    fn of(standing: CannedRefusal) -> PreparedParts {
-        let refused = Rejection::canned(standing).retry_after(0);
+    fn of(canned: CannedRefusal) -> PreparedParts {
+        let refused = Rejection::canned(canned).retry_after(0);
         let GrpcAnswer { code, message, .. } = grpc(&refused, None);
         let statuses = [0, 0x80].map(|seconds| {
             let mut raw = Vec::new();
-            protobuf(&mut raw, code, [standing.words().as_bytes(), &[], &[]], Detail::RetryIn(seconds));
+            protobuf(&mut raw, code, [canned.words().as_bytes(), &[], &[]], Detail::RetryIn(seconds));
             let text = STANDARD_NO_PAD.encode(&raw).into_bytes();
             EncodedStatus { raw: raw.into(), text: text.into() }
         });
@@ -118,14 +118,14 @@ mod tests {
     /// delay.
     #[test]
     fn prepared_statuses_equal_rendered_ones() {
-        for standing in CannedRefusal::ALL {
+        for canned in CannedRefusal::ALL {
             for seconds in [0, 1, 9, 10, 99, 100, 127, 128, 300, 9999, 10_000, 16_383] {
-                let refused = Rejection::canned(*standing).retry_after(seconds);
+                let refused = Rejection::canned(*canned).retry_after(seconds);
                 let ready = ready(&refused).unwrap();
                 let said = grpc(&refused, None);
                 let mut details = Vec::new();
                 ready.details(|part| details.extend_from_slice(part));
-                assert_eq!(String::from_utf8(details).ok(), said.details, "{standing:?} {seconds}");
+                assert_eq!(String::from_utf8(details).ok(), said.details, "{canned:?} {seconds}");
                 assert_eq!((ready.code(), ready.message()), (said.code, said.message.as_str()));
             }
         }
@@ -134,9 +134,9 @@ mod tests {
     /// Rare refusals are rendered by the ordinary code.
     #[test]
     fn rare_refusals_have_no_prepared_status() {
-        let standing = Rejection::canned(CannedRefusal::Memory);
-        assert!(ready(&standing).is_none());
-        assert!(ready(&standing.clone().retry_after(16_384)).is_none());
+        let canned = Rejection::canned(CannedRefusal::Memory);
+        assert!(ready(&canned).is_none());
+        assert!(ready(&canned.clone().retry_after(16_384)).is_none());
         assert!(ready(&Rejection::too_large(1).retry_after(1)).is_none());
     }
 

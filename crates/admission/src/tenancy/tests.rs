@@ -36,7 +36,7 @@ fn name(
         journalled: true,
     };
     let granted = Identity::default();
-    let name = tenancy.of(&caller, Sender::Granted(&granted), None);
+    let name = tenancy.of(&caller, TenantClaim::Identified(&granted), None);
     name.map(|name| name.unwrap_or_default().to_owned()).map_err(|refused| refused.reason)
 }
 
@@ -75,13 +75,13 @@ fn names_that_mean_something_elsewhere_are_refused() {
         "a\u{202e}b".as_bytes(),
     ];
     for said in hostile {
-        assert!(str::from_utf8(said).map_or(true, |said| valid(said).is_err()), "{said:?}");
+        assert!(str::from_utf8(said).map_or(true, |said| validate_name(said).is_err()), "{said:?}");
         let said: &'static [u8] = Box::leak(said.to_vec().into_boxed_slice());
         assert_eq!(name(&by_header(), vec![said], None), Err(Refusal::Tenant), "{said:?}");
     }
-    assert!(valid(str::from_utf8(&long).unwrap()).is_err());
+    assert!(validate_name(str::from_utf8(&long).unwrap()).is_err());
     for good in ["a", "Acme Corp", "team-1_x.y", "a@b", "..a".trim_start_matches('.'), &"a".repeat(128)] {
-        assert_eq!(valid(good).unwrap(), good);
+        assert_eq!(validate_name(good).unwrap(), good);
     }
 }
 
@@ -106,12 +106,16 @@ fn a_certificate_decides_alone_and_must_have_its_field() {
     };
     let of = |field| Tenancy { certificate: Some(field), default: Some("anybody".into()), ..by_header() };
     let found = |field, shown| name(&of(field), vec![b"a"], shown);
-    assert_eq!(found(Field::CommonName, Some(&certificate)), Ok("host".to_owned()));
-    assert_eq!(found(Field::Organization, Some(&certificate)), Ok("Acme".to_owned()));
-    assert_eq!(found(Field::OrganizationalUnit, Some(&certificate)), Err(Refusal::Tenant), "checked alike");
+    assert_eq!(found(SubjectField::CommonName, Some(&certificate)), Ok("host".to_owned()));
+    assert_eq!(found(SubjectField::Organization, Some(&certificate)), Ok("Acme".to_owned()));
+    assert_eq!(
+        found(SubjectField::OrganizationalUnit, Some(&certificate)),
+        Err(Refusal::Tenant),
+        "checked alike"
+    );
     let empty = Certificate::default();
-    assert_eq!(found(Field::CommonName, Some(&empty)), Err(Refusal::Tenant));
-    assert_eq!(found(Field::CommonName, None), Err(Refusal::Tenant), "the header does not count");
+    assert_eq!(found(SubjectField::CommonName, Some(&empty)), Err(Refusal::Tenant));
+    assert_eq!(found(SubjectField::CommonName, None), Err(Refusal::Tenant), "the header does not count");
 }
 
 #[test]
@@ -134,15 +138,18 @@ fn a_listener_has_its_own_default_and_untrusted_headers_do_not_count() {
         name.map(|name| name.unwrap().to_owned()).unwrap()
     };
     let silent = Said(vec![]);
-    assert_eq!(of(&headers, Sender::Granted(&granted), Some("shop")), "a");
-    assert_eq!(of(&silent, Sender::Granted(&granted), Some("shop")), "shop");
-    assert_eq!(of(&silent, Sender::Granted(&granted), None), "anybody");
-    assert_eq!(of(&headers, Sender::Stranger, Some("shop")), "shop");
-    assert_eq!(of(&headers, Sender::Stranger, None), "anybody");
+    assert_eq!(of(&headers, TenantClaim::Identified(&granted), Some("shop")), "a");
+    assert_eq!(of(&silent, TenantClaim::Identified(&granted), Some("shop")), "shop");
+    assert_eq!(of(&silent, TenantClaim::Identified(&granted), None), "anybody");
+    assert_eq!(of(&headers, TenantClaim::Anonymous, Some("shop")), "shop");
+    assert_eq!(of(&headers, TenantClaim::Anonymous, None), "anybody");
     let refused =
-        |tenancy: Tenancy| tenancy.of(&caller(&headers), Sender::Stranger, None).unwrap_err().reason;
+        |tenancy: Tenancy| tenancy.of(&caller(&headers), TenantClaim::Anonymous, None).unwrap_err().reason;
     assert_eq!(refused(by_header()), Refusal::Tenant);
-    assert_eq!(refused(Tenancy { certificate: Some(Field::CommonName), ..tenancy.clone() }), Refusal::Tenant);
+    assert_eq!(
+        refused(Tenancy { certificate: Some(SubjectField::CommonName), ..tenancy.clone() }),
+        Refusal::Tenant
+    );
 }
 
 /// The callers of credentials with these options.
@@ -172,7 +179,7 @@ fn a_credential_binds_its_tenant_always() {
             guarded: true,
             journalled: true,
         };
-        let name = tenancy.of(&caller, Sender::Granted(&granted), None);
+        let name = tenancy.of(&caller, TenantClaim::Identified(&granted), None);
         name.map(|name| name.map(str::to_owned)).map_err(|refused| refused.reason)
     };
     let is = |name: &str| Ok(Some(name.to_owned()));
@@ -199,7 +206,7 @@ fn a_credential_binds_its_tenant_always() {
     assert_eq!(of(&with_default, "tenant=*", vec![]), is("anybody"));
     assert_eq!(of(&with_header, "", vec![]), Err(Refusal::Tenant));
     assert_eq!(of(&with_header, "tenant=*", vec![]), Err(Refusal::Tenant));
-    let by_field = Tenancy { certificate: Some(Field::CommonName), ..by_header() };
+    let by_field = Tenancy { certificate: Some(SubjectField::CommonName), ..by_header() };
     assert_eq!(of(&by_field, "", vec![]), is("lab"));
     assert_eq!(of(&by_field, "tenant=lab", vec![]), is("lab"));
     assert_eq!(of(&by_field, "tenant=shop", vec![]), Err(Refusal::Forbidden));

@@ -7,7 +7,7 @@ mod alone {
     use super::*;
 
     fn take(queue: &Queue<u8, u8>, taken: &mut Vec<(u32, u8)>) {
-        assert_eq!(queue.turn(None), Turn::Open);
+        assert_eq!(queue.turn(None), WriterTurn::Open);
         queue.take(taken);
         queue.release(0);
     }
@@ -60,7 +60,7 @@ mod alone {
         let mut taken = Vec::new();
         take(&queue, &mut taken);
         assert_eq!(taken, [(slot, 1)]);
-        assert_eq!(queue.turn(None), Turn::Closed);
+        assert_eq!(queue.turn(None), WriterTurn::Closed);
     }
 }
 
@@ -75,7 +75,7 @@ fn a_group_behind_another_is_not_smaller() {
         let now = Some(Duration::ZERO);
         // A small group is written when the patience ends; only the queue knows its size.
         let worth = lock(&queue.state).is_worth_a_turn();
-        assert_eq!(queue.turn(now), Turn::Open);
+        assert_eq!(queue.turn(now), WriterTurn::Open);
         worth
     };
     queue.submit(1, 0).unwrap();
@@ -117,7 +117,7 @@ mod interleaved {
     fn write(queue: &Queue<u32, u32>) -> usize {
         let (mut taken, mut outcomes, mut wakers) = (Vec::new(), Vec::new(), Vec::new());
         let mut written = 0;
-        while queue.turn(None) == Turn::Open {
+        while queue.turn(None) == WriterTurn::Open {
             queue.take(&mut taken);
             let number = queue.release(taken.len());
             written += taken.len();
@@ -165,7 +165,7 @@ mod interleaved {
                 thread::spawn(move || {
                     let (mut taken, mut outcomes) = (Vec::new(), Vec::new());
                     let mut written = 0;
-                    while queue.turn(None) == Turn::Open {
+                    while queue.turn(None) == WriterTurn::Open {
                         assert_eq!(turns.fetch_add(1, loom::sync::atomic::Ordering::SeqCst), 0);
                         queue.take(&mut taken);
                         turns.fetch_sub(1, loom::sync::atomic::Ordering::SeqCst);

@@ -21,7 +21,7 @@ use std::io;
 use std::sync::Arc;
 
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct DiskContents {
     pub(super) salt: Option<u64>,
     pub(super) segments: VecDeque<Segment>,
     pub(super) quarantined: VecDeque<(String, u64)>,
@@ -34,13 +34,16 @@ pub(super) struct Found {
 }
 
 /// The operation that the system refused.
-type Failed = (String, io::Error);
+type DiskOperationError = (String, io::Error);
 /// A sink's name, and its cursor where it could be read.
 type ReadCursor = (String, Option<(CursorFile, RestoredCursor)>);
 
-impl Found {
-    pub(super) fn on_disk(settings: &Settings, files: &dyn Files) -> Result<Found, Failed> {
-        let mut found = Found::default();
+impl DiskContents {
+    pub(super) fn on_disk(
+        settings: &Settings,
+        files: &dyn Files,
+    ) -> Result<DiskContents, DiskOperationError> {
+        let mut found = DiskContents::default();
         let list = files.list().map_err(|error| ("list its files".to_owned(), error))?;
         let mut kept: Vec<(String, u64)> =
             list.iter().filter(|(name, _)| is_quarantined(name)).cloned().collect();
@@ -212,7 +215,7 @@ impl Found {
         files: &dyn Files,
         name: String,
         read: Option<(CursorFile, RestoredCursor)>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), DiskOperationError> {
         let salt = *self.salt.get_or_insert_with(random);
         let (cursor, file) = match read {
             Some((file, written)) => (self.cursor(files, &written), file),
@@ -253,7 +256,7 @@ impl Found {
     }
 }
 
-fn read_cursors(files: &dyn Files, list: &[(String, u64)]) -> Result<Vec<ReadCursor>, Failed> {
+fn read_cursors(files: &dyn Files, list: &[(String, u64)]) -> Result<Vec<ReadCursor>, DiskOperationError> {
     let mut cursors = Vec::new();
     for (name, _) in list {
         let Some(sink) = sink_of(name) else { continue };

@@ -192,7 +192,7 @@ impl Model {
         if self.in_order {
             let done = self.dice.below(taken.len() as u64 + 1) as usize;
             if let Some(last) = done.checked_sub(1).map(|last| taken[last]) {
-                let book = |completed: Completed| [completed.position as u8; CURSOR_METADATA_LEN];
+                let book = |completed: CompletedRecords| [completed.position as u8; CURSOR_METADATA_LEN];
                 follower.commit_through(&last, book);
                 self.completed.extend(taken[..done].iter().map(|record| record.sequence));
             }

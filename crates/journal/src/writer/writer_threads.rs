@@ -2,7 +2,7 @@
 
 use super::WriteGroup;
 use super::{BeginOutcome, Writer};
-use crate::queue::Turn;
+use crate::queue::WriterTurn;
 use crate::settings::Durability;
 use crate::settings::RETRY_INTERVAL_NS;
 use crate::shared::Shared;
@@ -38,7 +38,7 @@ impl Writer {
 fn work(desk: &Mutex<Writer>, shared: &Arc<Shared>, hand: usize) {
     let _watch = EndOnPanic(shared);
     let mut flight = WriteGroup::new(shared.clone(), hand);
-    while shared.queue.turn(Some(Duration::from_nanos(RETRY_INTERVAL_NS))) == Turn::Open {
+    while shared.queue.turn(Some(Duration::from_nanos(RETRY_INTERVAL_NS))) == WriterTurn::Open {
         let mut writer = lock(desk);
         writer.maintain();
         writer.pace();
@@ -81,11 +81,11 @@ impl Writer {
 #[cfg(all(test, not(loom)))]
 impl Writer {
     /// One turn, and everything that comes of it, on the caller's thread.
-    pub(crate) fn step(&mut self, patience: Option<Duration>) -> Turn {
+    pub(crate) fn step(&mut self, patience: Option<Duration>) -> WriterTurn {
         self.step_with(&mut WriteGroup::new(self.shared.clone(), 0), patience)
     }
 
-    pub(crate) fn step_with(&mut self, flight: &mut WriteGroup, patience: Option<Duration>) -> Turn {
+    pub(crate) fn step_with(&mut self, flight: &mut WriteGroup, patience: Option<Duration>) -> WriterTurn {
         let arrival = self.shared.queue.turn(patience);
         self.maintain();
         self.take_queued();

@@ -29,7 +29,7 @@ fn a_dropped_permit_returns_its_share() {
 fn a_change_of_limits_keeps_current_permits() {
     let limiter = Limiter::new(&LimiterSettings::default());
     let entries: Vec<_> = (0..10).map(|_| limiter.acquire(NOW, 10).unwrap()).collect();
-    limiter.change(&LimiterSettings { concurrency: Some(5), ..LimiterSettings::default() });
+    limiter.set_limits(&LimiterSettings { concurrency: Some(5), ..LimiterSettings::default() });
     assert!(limiter.acquire(NOW, 0).is_err());
     drop(entries);
     assert_eq!((limiter.concurrency(), limiter.in_flight()), (0, 0));
@@ -42,7 +42,7 @@ fn items_are_charged_once() {
     let limiter = Limiter::new(&LimiterSettings { items, ..LimiterSettings::default() });
     assert!(limiter.acquire(NOW, 0).is_ok());
     for _ in 0..5 {
-        limiter.enter_items(NOW, 30);
+        limiter.charge_items(NOW, 30);
     }
     let reached = limiter.check(NOW, 0).unwrap_err();
     assert_eq!(reached.limit, Limit::Items);

@@ -21,7 +21,7 @@ impl RequestPermit {
     ///
     /// # Errors
     /// [`Denied::Share`], when its tenant has its part already.
-    pub fn part(&self, bytes: u64, free: u64) -> Result<Option<DecodeShare>, Denied> {
+    pub fn decode_share(&self, bytes: u64, free: u64) -> Result<Option<DecodeShare>, Denied> {
         let Some((tenant, account)) = self.tenant.zip(self.table.account(self.tenant)) else {
             return Ok(None);
         };
@@ -86,7 +86,7 @@ impl Drop for DecodeShare {
 /// thread can grow it that does not have the request. Dropping it takes it off.
 #[derive(Debug)]
 #[must_use = "dropping it takes the memory off its tenant's account"]
-pub struct Extra {
+pub struct TranslationShare {
     table: Arc<AdmissionTable>,
     tenant: TenantId,
     /// The bytes that the request itself is charged with.
@@ -96,14 +96,14 @@ pub struct Extra {
 
 impl RequestPermit {
     /// Memory beside the body, none yet. Nothing where there are no tenants.
-    pub fn extra(&self) -> Option<Extra> {
+    pub fn translation_share(&self) -> Option<TranslationShare> {
         let tenant = self.tenant?;
         self.table.account(Some(tenant))?;
-        Some(Extra { table: Arc::clone(&self.table), tenant, own: self.bytes(), bytes: 0 })
+        Some(TranslationShare { table: Arc::clone(&self.table), tenant, own: self.bytes(), bytes: 0 })
     }
 }
 
-impl Extra {
+impl TranslationShare {
     /// Enters `more` bytes of received data, while `free` are free. They are no received bytes: rates do not count them.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl Extra {
     }
 }
 
-impl Drop for Extra {
+impl Drop for TranslationShare {
     fn drop(&mut self) {
         self.shrink(0);
     }

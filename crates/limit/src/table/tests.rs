@@ -66,7 +66,7 @@ fn each_tenant_has_limits_of_its_own_beside_those_of_the_route() {
         overrides: BTreeMap::from([("large".to_owned(), large)]),
     };
     let (table, route) = table(of(5), 8, allowed);
-    let enter = |name| table.enter(NOW, route, Some(find(&table, name)), 10, u64::MAX);
+    let enter = |name| table.admit(NOW, route, Some(find(&table, name)), 10, u64::MAX);
     let small = enter("small").unwrap();
     assert!(matches!(enter("small"), Err(Denied::Tenant(reached)) if reached.limit == Limit::Concurrency));
     let holds: Vec<RequestPermit> = (0..4).map(|_| enter("large").unwrap()).collect();
@@ -90,7 +90,7 @@ fn a_refusal_takes_no_token_of_the_other_limit() {
         ..TenantLimits::default()
     };
     let (table, route) = table(limits, 8, allowed);
-    let enter = |name: &str| table.enter(NOW, route, Some(find(&table, name)), 0, u64::MAX).map(drop);
+    let enter = |name: &str| table.admit(NOW, route, Some(find(&table, name)), 0, u64::MAX).map(drop);
     let flood = (0..1000).filter(|_| enter("flood").is_ok()).count();
     assert_eq!(flood, 1);
     let others = (0..200).filter(|name| enter(&format!("{}", name % 7)).is_ok()).count();
@@ -108,7 +108,7 @@ fn memory_is_shared_by_weight_and_demand() {
     let (table, route) = table(LimiterSettings::default(), 8, allowed);
     let held = |name: &str| table.tenants().unwrap().account(find(&table, name)).unwrap().held();
     let used = || table.tenants().unwrap().accounts().map(TenantAccount::held).sum::<u64>();
-    let enter = |name: &str| table.enter(NOW, route, Some(find(&table, name)), 1000, TOTAL - used()).ok();
+    let enter = |name: &str| table.admit(NOW, route, Some(find(&table, name)), 1000, TOTAL - used()).ok();
     let mut holds = Vec::new();
     // Alone, it may have four fifths.
     while let Some(hold) = enter("flood") {
@@ -137,7 +137,7 @@ fn memory_is_shared_by_weight_and_demand() {
 fn bytes_beyond_the_announced_length_are_charged_once_and_returned() {
     let limits = LimiterSettings { in_flight: Some(1000), ..LimiterSettings::default() };
     let (table, route) = table(limits, 8, TenantLimits::default());
-    let enter = |bytes| table.enter(NOW, route, Some(find(&table, "a")), bytes, 10_000).unwrap();
+    let enter = |bytes| table.admit(NOW, route, Some(find(&table, "a")), bytes, 10_000).unwrap();
     let (hold, other) = (enter(0), enter(200));
     for bytes in [100, 100, 500, 400] {
         hold.grow(NOW, bytes, 10_000).unwrap();
@@ -149,7 +149,7 @@ fn bytes_beyond_the_announced_length_are_charged_once_and_returned() {
     drop(other);
     // Alone it may be larger than all the room, and than its part, as it might have been at once.
     hold.grow(NOW, 2000, 0).unwrap();
-    table.change(|_| LimiterSettings::default(), TenantLimits::default());
+    table.set_limits(|_| LimiterSettings::default(), TenantLimits::default());
     drop(hold);
     assert_eq!(table.routes[0].limiter.in_flight(), 0);
 }
@@ -160,7 +160,7 @@ fn a_body_is_not_cut_off_by_the_rate_that_it_has_passed() {
     let bytes = Some(PerSecond { rate: 100, burst: 100 });
     let (table, route) =
         table(LimiterSettings { bytes, ..LimiterSettings::default() }, 8, TenantLimits::default());
-    let enter = |at| table.enter(at, route, Some(find(&table, "a")), 0, u64::MAX).unwrap();
+    let enter = |at| table.admit(at, route, Some(find(&table, "a")), 0, u64::MAX).unwrap();
     let (hold, late) = (enter(NOW), enter(NOW));
     for bytes in [50, 500, 1000] {
         hold.grow(NOW, bytes, u64::MAX).unwrap();
@@ -176,7 +176,7 @@ fn a_table_without_limits_is_inactive() {
     let table = AdmissionTable::new(vec![(books, LimiterSettings::default())], None);
     assert!(!table.is_active());
     let some = LimiterSettings { concurrency: Some(1), ..LimiterSettings::default() };
-    table.change(
+    table.set_limits(
         |name| if name == "otlp" { some } else { LimiterSettings::default() },
         TenantLimits::default(),
     );
@@ -193,13 +193,13 @@ fn item_rates_follow_the_accepted_items_of_the_books() {
     let table = Arc::new(AdmissionTable::new(vec![(books.clone(), limits)], None));
     let route = table.route(&books).unwrap();
     let counts = tidegate_ledger::Counts::of(tidegate_ledger::Signal::Logs, 50, 1);
-    let hold = table.enter(NOW, route, None, 1, u64::MAX).unwrap();
+    let hold = table.admit(NOW, route, None, 1, u64::MAX).unwrap();
     books.open().submit(counts).accept();
     drop(hold);
-    let denied = table.enter(NOW, route, None, 1, u64::MAX).unwrap_err();
+    let denied = table.admit(NOW, route, None, 1, u64::MAX).unwrap_err();
     assert!(matches!(denied, Denied::Route(reached) if reached.limit == Limit::Items));
     let later = Moment(NOW.0 + 5_000_000_000);
-    assert!(table.enter(later, route, None, 1, u64::MAX).is_ok());
+    assert!(table.admit(later, route, None, 1, u64::MAX).is_ok());
 }
 
 /// A decompressed body counts as well as the received bytes: a tenant that has decompressed up to its share is
@@ -210,10 +210,10 @@ fn decompressed_bytes_count_for_their_tenant() {
     let (table, route) = table(LimiterSettings::default(), 8, TenantLimits::default());
     let account = |name: &str| table.tenants().unwrap().account(find(&table, name)).unwrap();
     let free = || TOTAL - account("flood").decoding() - account("trickle").decoding();
-    let enter = |name: &str| table.enter(NOW, route, Some(find(&table, name)), 10, free());
+    let enter = |name: &str| table.admit(NOW, route, Some(find(&table, name)), 10, free());
     let holds: Vec<RequestPermit> = (0..50).map(|_| enter("flood").unwrap()).collect();
     let mut parts: Vec<DecodeShare> = Vec::new();
-    let denied = holds.iter().find_map(|hold| match hold.part(20_000, free()) {
+    let denied = holds.iter().find_map(|hold| match hold.decode_share(20_000, free()) {
         Ok(part) => {
             parts.extend(part);
             None
@@ -225,9 +225,9 @@ fn decompressed_bytes_count_for_their_tenant() {
     assert!(parts[0].is_alone() && parts[1..].iter().all(|part| !part.is_alone()), "one of them may wait");
     assert!(matches!(enter("flood"), Err(Denied::Share { .. })), "its next is refused from its head");
     let trickle = enter("trickle").unwrap();
-    assert!(trickle.part(20_000, free()).unwrap().unwrap().is_alone(), "the other does not notice");
+    assert!(trickle.decode_share(20_000, free()).unwrap().unwrap().is_alone(), "the other does not notice");
     // Larger than its part, but there is nothing else of its tenant.
-    let mut part = trickle.part(190_000, free()).unwrap().unwrap();
+    let mut part = trickle.decode_share(190_000, free()).unwrap().unwrap();
     part.grow(400_000, free()).unwrap();
     part.settle(100_000);
     assert_eq!(account("trickle").decoding(), 100_000);
@@ -246,14 +246,14 @@ fn translated_bytes_count_for_their_tenant() {
         LimiterSettings { bytes: Some(PerSecond { rate: 1, burst: 100 }), ..LimiterSettings::default() };
     let (table, route) = table(slow, 8, TenantLimits::default());
     let account = table.tenants().unwrap().account(find(&table, "flood")).unwrap();
-    let enter = || table.enter(NOW, route, Some(find(&table, "flood")), 10, 1_000).unwrap();
+    let enter = || table.admit(NOW, route, Some(find(&table, "flood")), 10, 1_000).unwrap();
     let alone = enter();
-    let mut extra = alone.extra().unwrap();
+    let mut extra = alone.translation_share().unwrap();
     extra.grow(5_000, 0).unwrap();
     assert_eq!(account.held(), 5_010, "one that has nothing else may have more than its part");
-    let entered = table.enter(NOW, route, Some(find(&table, "flood")), 10, 10_000);
+    let entered = table.admit(NOW, route, Some(find(&table, "flood")), 10, 10_000);
     let other = entered.unwrap();
-    let mut second = other.extra().unwrap();
+    let mut second = other.translation_share().unwrap();
     assert_eq!(second.grow(1_000, 1_000), Err(Denied::Share { held: 5_020 }));
     extra.grow(1, 10_000).unwrap();
     extra.shrink(500);
@@ -267,16 +267,16 @@ fn translated_bytes_count_for_their_tenant() {
     for _ in 0..8 {
         drop(enter());
     }
-    assert!(table.enter(NOW, route, Some(find(&table, "flood")), 10, 1_000).is_err(), "ten of ten bytes");
+    assert!(table.admit(NOW, route, Some(find(&table, "flood")), 10, 1_000).is_err(), "ten of ten bytes");
 }
 
 /// Where there are no tenants there are no parts.
 #[test]
 fn without_tenants_no_account_is_charged() {
     let (table, route) = table(LimiterSettings::default(), 8, TenantLimits::default());
-    let hold = table.enter(NOW, route, None, 10, 0).unwrap();
-    assert!(hold.part(1 << 40, 0).unwrap().is_none());
-    assert!(hold.extra().is_none());
+    let hold = table.admit(NOW, route, None, 10, 0).unwrap();
+    assert!(hold.decode_share(1 << 40, 0).unwrap().is_none());
+    assert!(hold.translation_share().is_none());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::sink::Sink;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use tidegate_sender::{Place, Span, SpanKind, Value};
+use tidegate_sender::{Span, SpanContext, SpanKind, Value};
 
 const PEER: &str = "TIDEGATE_BENCH_PEER";
 
@@ -53,7 +53,7 @@ pub(crate) fn cpu() -> Duration {
 /// A span with 8 attributes, as a database client makes them.
 pub(crate) fn span(number: u64) -> Span<'static> {
     Span {
-        place: Place { trace_id: [7; 16], span_id: (number + 1).to_be_bytes(), flags: 1 },
+        context: SpanContext { trace_id: [7; 16], span_id: (number + 1).to_be_bytes(), flags: 1 },
         parent: Some([9; 8]),
         name: "SELECT things",
         kind: SpanKind::Client,

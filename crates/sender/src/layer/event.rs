@@ -1,7 +1,7 @@
 //! An event of `tracing` as a log record, read where it is.
 
 use crate::clock;
-use crate::record::{Attributes, Log, Place, Scope, Severity, Value};
+use crate::record::{Attributes, Log, Scope, Severity, SpanContext, Value};
 use std::fmt;
 use tracing_core::field::{Field, Visit};
 use tracing_core::{Event, Level};
@@ -9,7 +9,7 @@ use tracing_core::{Event, Level};
 pub(super) struct Fields<'a>(pub(super) &'a Event<'a>);
 
 impl Fields<'_> {
-    pub(super) fn log(&self, place: Option<Place>, scope: Scope) -> Log<'_> {
+    pub(super) fn log(&self, context: Option<SpanContext>, scope: Scope) -> Log<'_> {
         let now = clock::now();
         let severity = match *self.0.metadata().level() {
             Level::ERROR => Severity::ERROR,
@@ -24,7 +24,7 @@ impl Fields<'_> {
             severity,
             body: Value::Display(self),
             attributes: self,
-            place,
+            context: context,
             scope,
             ..Log::default()
         }

@@ -1,33 +1,33 @@
-//! The open spans: a fixed table of places, found by the registry's id.
+//! The open spans: a fixed table of slots, found by the registry's id.
 //!
-//! A place belongs to the span whose id stands in its `owner`. Taking one is a compare-and-swap on a free one
+//! A slot belongs to the span whose id stands in its `owner`. Taking one is a compare-and-swap on a free one
 //! among the few that the id's hash allows; so finding one looks at the same few, and nothing has to be moved
 //! when spans close in any order.
 
 use super::record::Store;
 use crate::random;
-use crate::record::{Nanos, Place, SpanKind};
+use crate::record::{Nanos, SpanContext, SpanKind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tracing_core::span::Id;
 
-/// How many places an id may have.
+/// How many slots an id may have.
 const PROBES: usize = 32;
 
 pub(super) struct OpenSpans {
-    places: Box<[Slot]>,
+    slots: Box<[Slot]>,
     bytes: usize,
 }
 
 struct Slot {
-    /// The id of the span that has it; 0 is nobody.
+    /// The id of the span that has it; 0 when free.
     owner: AtomicU64,
     span: Mutex<OpenSpan>,
 }
 
 /// An open span's fields.
 pub(super) struct OpenSpan {
-    pub(super) place: Place,
+    pub(super) context: SpanContext,
     pub(super) parent: Option<[u8; 8]>,
     pub(super) parent_is_remote: bool,
     pub(super) static_name: &'static str,
@@ -40,29 +40,29 @@ pub(super) struct OpenSpan {
 }
 
 /// A span at its beginning.
-pub(super) struct Begun {
+pub(super) struct SpanStart {
     pub(super) name: &'static str,
-    pub(super) parent: Option<Place>,
+    pub(super) parent: Option<SpanContext>,
     pub(super) start: Nanos,
 }
 
 impl OpenSpans {
     pub(super) fn new(spans: usize, bytes: usize) -> OpenSpans {
-        // One in two may be taken, so that the few places of an id are rarely all taken.
-        let places = (spans.max(1) * 2).next_power_of_two();
+        // One in two may be taken, so that the few slots of an id are rarely all taken.
+        let slots = (spans.max(1) * 2).next_power_of_two();
         let slot = |_| Slot { owner: AtomicU64::new(0), span: Mutex::new(OpenSpan::new(bytes)) };
-        OpenSpans { places: (0..places).map(slot).collect(), bytes }
+        OpenSpans { slots: (0..slots).map(slot).collect(), bytes }
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.places.len() * (size_of::<Slot>() + self.bytes)
+        self.slots.len() * (size_of::<Slot>() + self.bytes)
     }
 
-    /// Gives the span a place; false when there is none.
-    pub(super) fn begin(&self, id: &Id, begun: Begun, record: impl FnOnce(&mut OpenSpan)) -> bool {
+    /// Gives the span a slot; false when there is none.
+    pub(super) fn begin(&self, id: &Id, start: SpanStart, record: impl FnOnce(&mut OpenSpan)) -> bool {
         let id = id.into_u64();
         for slot in self.slots(id) {
-            // Whoever gives the place back lets go of the lock first.
+            // Whoever releases the slot unlocks it first.
             if slot.owner.load(Ordering::Relaxed) != 0 {
                 continue;
             }
@@ -70,14 +70,14 @@ impl OpenSpans {
             if slot.owner.compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed).is_err() {
                 continue;
             }
-            span.begin(&begun);
+            span.begin(&start);
             record(&mut span);
             return true;
         }
         false
     }
 
-    /// Does something to the span, if it has a place.
+    /// Does something to the span, if it has a slot.
     pub(super) fn with<T>(&self, id: &Id, act: impl FnOnce(&mut OpenSpan) -> T) -> Option<T> {
         let id = id.into_u64();
         let slot = self.slots(id).find(|slot| slot.owner.load(Ordering::Acquire) == id)?;
@@ -91,7 +91,7 @@ impl OpenSpans {
         (slot.owner.load(Ordering::Acquire) == id).then(|| act(&mut span))
     }
 
-    /// Takes the place away again.
+    /// Releases the slot.
     pub(super) fn end(&self, id: &Id, send: impl FnOnce(&OpenSpan)) {
         let id = id.into_u64();
         let Some(slot) = self.slots(id).find(|slot| slot.owner.load(Ordering::Acquire) == id) else { return };
@@ -101,17 +101,17 @@ impl OpenSpans {
     }
 
     fn slots(&self, id: u64) -> impl Iterator<Item = &Slot> {
-        // The places are a power of two.
-        let mask = self.places.len() - 1;
+        // The slots are a power of two.
+        let mask = self.slots.len() - 1;
         let start = (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
-        (0..PROBES.min(self.places.len())).filter_map(move |probe| self.places.get((start + probe) & mask))
+        (0..PROBES.min(self.slots.len())).filter_map(move |probe| self.slots.get((start + probe) & mask))
     }
 }
 
 impl OpenSpan {
     fn new(bytes: usize) -> OpenSpan {
         OpenSpan {
-            place: Place::default(),
+            context: SpanContext::default(),
             parent: None,
             parent_is_remote: false,
             static_name: "",
@@ -124,17 +124,17 @@ impl OpenSpan {
         }
     }
 
-    fn begin(&mut self, begun: &Begun) {
-        self.place = Place {
-            trace_id: begun.parent.map_or_else(random::trace_id, |parent| parent.trace_id),
+    fn begin(&mut self, start: &SpanStart) {
+        self.context = SpanContext {
+            trace_id: start.parent.map_or_else(random::trace_id, |parent| parent.trace_id),
             span_id: random::span_id(),
-            flags: begun.parent.map_or(1, |parent| parent.flags),
+            flags: start.parent.map_or(1, |parent| parent.flags),
         };
-        self.parent = begun.parent.map(|parent| parent.span_id);
+        self.parent = start.parent.map(|parent| parent.span_id);
         self.parent_is_remote = false;
-        self.static_name = begun.name;
+        self.static_name = start.name;
         self.kind = None;
-        self.start = begun.start;
+        self.start = start.start;
         self.error = false;
         self.ok = false;
         self.dropped = 0;

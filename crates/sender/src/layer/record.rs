@@ -1,7 +1,7 @@
 //! The fields of an open span, flat: entries in sequence, each with its kind and lengths in front.
 
 use super::open::OpenSpan;
-use crate::record::{self, Attributes, Link, Nanos, NoAttributes, Place, SpanEvent, SpanKind, Value};
+use crate::record::{self, Attributes, Link, Nanos, NoAttributes, SpanContext, SpanEvent, SpanKind, Value};
 use std::fmt::{self, Write};
 use tracing_core::field::{Field, Visit};
 
@@ -106,13 +106,13 @@ impl fmt::Write for BoundedWriter<'_> {
 }
 
 impl OpenSpan {
-    pub(super) fn link(&mut self, place: Place) {
+    pub(super) fn link(&mut self, context: SpanContext) {
         let mut bytes = [0; 25];
         let (trace, rest) = bytes.split_at_mut(16);
-        trace.copy_from_slice(&place.trace_id);
+        trace.copy_from_slice(&context.trace_id);
         let (span, flags) = rest.split_at_mut(8);
-        span.copy_from_slice(&place.span_id);
-        flags.copy_from_slice(&[place.flags]);
+        span.copy_from_slice(&context.span_id);
+        flags.copy_from_slice(&[context.flags]);
         self.store.put(Entry::Link, "", &bytes);
     }
 
@@ -208,12 +208,12 @@ impl record::Links for Recorded<'_> {
                 && let Some((trace_id, rest)) = value.split_first_chunk()
                 && let Some((span_id, flags)) = rest.split_first_chunk()
             {
-                let place = Place {
+                let context = SpanContext {
                     trace_id: *trace_id,
                     span_id: *span_id,
                     flags: flags.first().copied().unwrap_or(0),
                 };
-                visit(&Link { place, trace_state: "", attributes: &NoAttributes });
+                visit(&Link { context: context, trace_state: "", attributes: &NoAttributes });
             }
         }
     }
@@ -269,9 +269,9 @@ impl<'a> Recorder<'a> {
                 self.span.kind = kind.map(|(_, kind)| kind);
             }
             "traceparent" => {
-                if let Some(remote) = Place::from_traceparent(value) {
-                    self.span.place.trace_id = remote.trace_id;
-                    self.span.place.flags = remote.flags;
+                if let Some(remote) = SpanContext::from_traceparent(value) {
+                    self.span.context.trace_id = remote.trace_id;
+                    self.span.context.flags = remote.flags;
                     self.span.parent = Some(remote.span_id);
                     self.span.parent_is_remote = true;
                 }

@@ -3,7 +3,7 @@
 use super::Exporter;
 use super::values::{Of, show_any};
 use crate::clock::nanos;
-use crate::record::{Attributes, Log, Place, Severity, Value};
+use crate::record::{Attributes, Log, Severity, SpanContext, Value};
 use opentelemetry::InstrumentationScope;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
@@ -40,7 +40,7 @@ impl Exporter {
                 body,
                 event_name: record.event_name().unwrap_or(""),
                 attributes: &Of(record),
-                place: record.trace_context().map(|context| Place {
+                context: record.trace_context().map(|context| SpanContext {
                     trace_id: context.trace_id.to_bytes(),
                     span_id: context.span_id.to_bytes(),
                     flags: context.trace_flags.map_or(0, |flags| flags.to_u8()),

@@ -3,7 +3,7 @@
 use super::Exporter;
 use super::values::Of;
 use crate::clock::nanos;
-use crate::record::{Link, Links, Place, Span, SpanEvent, SpanEvents, SpanKind, Status};
+use crate::record::{Link, Links, Span, SpanContext, SpanEvent, SpanEvents, SpanKind, Status};
 use opentelemetry::trace::SpanId;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
@@ -36,7 +36,7 @@ impl Exporter {
         let context = &data.span_context;
         let state = context.trace_state().header();
         let span = Span {
-            place: place(context),
+            context: span_context(context),
             parent: (data.parent_span_id != SpanId::INVALID).then(|| data.parent_span_id.to_bytes()),
             parent_is_remote: data.parent_span_is_remote,
             trace_state: &state,
@@ -80,13 +80,13 @@ impl Links for Of<'_, SpanData> {
         for link in &self.0.links.links {
             let state = link.span_context.trace_state().header();
             let attributes = &Of(&*link.attributes);
-            visit(&Link { place: place(&link.span_context), trace_state: &state, attributes });
+            visit(&Link { context: span_context(&link.span_context), trace_state: &state, attributes });
         }
     }
 }
 
-fn place(context: &opentelemetry::trace::SpanContext) -> Place {
-    Place {
+fn span_context(context: &opentelemetry::trace::SpanContext) -> SpanContext {
+    SpanContext {
         trace_id: context.trace_id().to_bytes(),
         span_id: context.span_id().to_bytes(),
         flags: context.trace_flags().to_u8(),

@@ -6,7 +6,7 @@ use crate::{LONG, balances, number_of, numbered, oracle, quick};
 use prost::Message;
 use tidegate_sender::{
     Attributes, Buckets, Compression, ExponentialPoint, HistogramPoint, Link, Log, Metric, Number,
-    NumberPoint, Place, Points, Severity, Span, SpanEvent, SpanKind, Status, Temporality, Value,
+    NumberPoint, Points, Severity, Span, SpanContext, SpanEvent, SpanKind, Status, Temporality, Value,
 };
 
 #[test]
@@ -28,7 +28,7 @@ fn a_span_arrives_with_all_its_fields() {
     ];
     let reason = [("exception.type", Value::Str("Oops"))];
     let span = Span {
-        place: Place { trace_id: [1; 16], span_id: [2; 8], flags: 1 },
+        context: SpanContext { trace_id: [1; 16], span_id: [2; 8], flags: 1 },
         parent: Some([3; 8]),
         parent_is_remote: true,
         trace_state: "a=b",
@@ -40,7 +40,7 @@ fn a_span_arrives_with_all_its_fields() {
         dropped_attributes: 3,
         events: &[SpanEvent { time: 15, name: "exception", attributes: &reason }],
         links: &[Link {
-            place: Place { trace_id: [4; 16], span_id: [5; 8], flags: 1 },
+            context: SpanContext { trace_id: [4; 16], span_id: [5; 8], flags: 1 },
             trace_state: "c=d",
             attributes: &reason,
         }],
@@ -96,7 +96,7 @@ fn a_log_record_arrives_with_all_its_fields() {
         body: Value::Str("disk is nearly full"),
         event_name: "disk.low",
         attributes: &[("free", Value::Int(7))],
-        place: Some(Place { trace_id: [1; 16], span_id: [2; 8], flags: 1 }),
+        context: Some(SpanContext { trace_id: [1; 16], span_id: [2; 8], flags: 1 }),
         ..Log::default()
     };
     sender.log(&log).unwrap();

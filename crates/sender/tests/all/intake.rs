@@ -4,8 +4,8 @@ use crate::peer::{Behaviour, Peer, Request};
 use crate::{LONG, balances, numbered, quick};
 use serde_json::Value as Json;
 use tidegate_sender::{
-    Class, HistogramPoint, Log, Metric, Number, NumberPoint, Place, Points, Protocol, Reason, Severity, Span,
-    SpanEvent, SpanKind, Status, Temporality, Value,
+    Class, HistogramPoint, Log, Metric, Number, NumberPoint, Points, Protocol, Reason, Severity, Span,
+    SpanContext, SpanEvent, SpanKind, Status, Temporality, Value,
 };
 
 fn lines(request: &Request) -> Vec<Json> {
@@ -103,13 +103,13 @@ fn exceptions_and_errors_are_errors_and_other_records_are_logs() {
     ];
     let events = [SpanEvent { time: 5_000, name: "exception", attributes: &thrown }];
     sender.span(&Span { events: &events, ..numbered(1) }).unwrap();
-    let place = Some(Place { trace_id: [1; 16], span_id: [2; 8], flags: 1 });
+    let place = Some(SpanContext { trace_id: [1; 16], span_id: [2; 8], flags: 1 });
     let labels = [("a.b", Value::Int(7)), ("text", Value::Str("x"))];
     let said = format_args!("said {}", 1).to_string();
     for severity in [Severity::INFO, Severity::FATAL] {
         let body = Value::Display(&said);
         sender
-            .log(&Log { time: 9_000, severity, body, attributes: &labels, place, ..Log::default() })
+            .log(&Log { time: 9_000, severity, body, attributes: &labels, context: place, ..Log::default() })
             .unwrap();
     }
     assert!(sender.flush(LONG).is_nothing());

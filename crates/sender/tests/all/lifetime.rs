@@ -4,7 +4,7 @@ use crate::peer::{Behaviour, Peer};
 use crate::{LONG, balances, numbered, quick, wait_for};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
-use tidegate_sender::{Builder, Class, Reason, Refused, Sender, Span, Value};
+use tidegate_sender::{Builder, Class, Reason, RefusedEvent, Sender, Span, Value};
 
 #[test]
 fn events_go_out_by_time_without_being_flushed() {
@@ -58,7 +58,7 @@ fn shutdown_sends_the_rest_and_refuses_new_events() {
     }
     assert!(sender.shutdown(LONG).is_nothing());
     assert_eq!(peer.spans().len(), 100);
-    let refused = Refused { class: Class::Span, reason: Reason::Shutdown };
+    let refused = RefusedEvent { class: Class::Span, reason: Reason::Shutdown };
     assert_eq!(sender.span(&numbered(1)), Err(refused));
     assert!(sender.shutdown(LONG).is_nothing());
     balances(&sender);

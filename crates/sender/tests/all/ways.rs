@@ -9,7 +9,7 @@ use opentelemetry::trace::{Span as _, SpanKind, Status, Tracer as _, TracerProvi
 use opentelemetry::{Array, KeyValue, Value};
 use opentelemetry_sdk::Resource;
 use tidegate_sender::opentelemetry::Exporter;
-use tidegate_sender::{Class, EventsAs, Layer, Logger, Place, Reason};
+use tidegate_sender::{Class, EventsAs, Layer, Logger, Reason, SpanContext};
 use tracing_subscriber::prelude::*;
 
 #[derive(Debug)]
@@ -221,10 +221,10 @@ fn metrics_of_the_sdk_arrive() {
 
 #[test]
 fn a_place_is_handed_on_as_a_traceparent_header() {
-    let place = Place { trace_id: [0xab; 16], span_id: [1; 8], flags: 1 };
+    let place = SpanContext { trace_id: [0xab; 16], span_id: [1; 8], flags: 1 };
     let header = place.to_string();
     assert_eq!(header, format!("00-{}-{}-01", "ab".repeat(16), "01".repeat(8)));
-    assert_eq!(Place::from_traceparent(&header), Some(place));
+    assert_eq!(SpanContext::from_traceparent(&header), Some(place));
     for wrong in [
         "",
         "00-1-2-3",
@@ -233,6 +233,6 @@ fn a_place_is_handed_on_as_a_traceparent_header() {
         &header.replace("01", "00"),
         &format!("{header}-x"),
     ] {
-        assert_eq!(Place::from_traceparent(wrong), None, "{wrong}");
+        assert_eq!(SpanContext::from_traceparent(wrong), None, "{wrong}");
     }
 }

@@ -138,7 +138,7 @@ impl ElasticApm {
             _ => Size { kept: as_sent, decoded: raw_len, item: 0 },
         };
         // Of which signals it is, is known when all of it was read.
-        gate.judge(Layout::Intake, Signal::Events, size)?;
+        gate.check_deliverable(Layout::Intake, Signal::Events, size)?;
         if stranger && !self.is_heard(raw) {
             return Err(Rejection::new(Refusal::Forbidden, UNHEARD).into());
         }
@@ -176,7 +176,7 @@ impl ElasticApm {
             Encoding::Identity => Size { kept, decoded: 0, item },
             _ => Size { kept: as_sent, decoded: kept, item },
         };
-        gate.judge(Layout::Intake, items.signal(), size)?;
+        gate.check_deliverable(Layout::Intake, items.signal(), size)?;
         content.raw_len = u32::try_from(kept).map_err(|_| Rejection::too_large(self.limits.max_body))?;
         Ok(Checked::Useful(content))
     }
@@ -232,7 +232,7 @@ impl ElasticApm {
             Ok(window)
         });
         let ingest = body.window.charged().saturating_add(len);
-        let window = window.map_err(|refused| gate.short_of(refused, ingest, decode, kept / 2))?;
+        let window = window.map_err(|refused| gate.memory_rejection(refused, ingest, decode, kept / 2))?;
         *body = Received { range: 0..window.len(), window };
         Ok(len)
     }

@@ -43,7 +43,7 @@ pub(super) struct ReservedBytes {
 impl ReservedBytes {
     /// Why there were no `more` bytes beside that, with which nobody waits for more.
     pub(super) fn short(self, gate: &Gate, refused: NoMemory, more: usize) -> Rejection {
-        gate.short_of(refused, self.ingest.saturating_add(more), self.decode, self.len / 2)
+        gate.memory_rejection(refused, self.ingest.saturating_add(more), self.decode, self.len / 2)
     }
 }
 

@@ -255,7 +255,7 @@ fn admit_call(
     let peer = peer.ip();
     let caller =
         Caller { peer, certificate, headers, bytes: length, now: Moment::now(), guarded, journalled: true };
-    let entered = server.http.gate().enter(&caller, &mut open).and_then(|passage| {
+    let entered = server.http.gate().admit(&caller, &mut open).and_then(|passage| {
         let charge =
             if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, call::BYTES).ok() };
         charge.map(|charge| (charge, passage)).ok_or_else(|| server.http.gate().no_memory())

@@ -184,7 +184,7 @@ impl BodyReceiver<'_> {
             None => self.server.arena.try_window(Share::Ingest, whole).map(|taken| _ = window.insert(taken)),
         };
         if let Err(NoMemory::Short) = granted {
-            let refused = self.gate().short_of(NoMemory::Short, whole, 0, whole / 2);
+            let refused = self.gate().memory_rejection(NoMemory::Short, whole, 0, whole / 2);
             if refused.reason == Refusal::TooLarge {
                 return Err(refused);
             }

@@ -137,7 +137,7 @@ fn entered(rig: &Rig, tenant: (&'static str, &'static str), bytes: u64) -> Permi
         journalled: true,
     };
     let mut open = rig.source("http").open();
-    let passage = rig.gate.enter(&caller, &mut open).unwrap();
+    let passage = rig.gate.admit(&caller, &mut open).unwrap();
     open.accept_empty(tidegate_ledger::Signal::Logs);
     passage
 }

@@ -232,7 +232,7 @@ fn entered(rig: &Rig, tenant: (&'static str, &'static str)) -> Permit {
     };
     let table = rig.gate.rules().limits.clone().unwrap();
     let mut open = rig.source("otlp").open();
-    let passage = rig.gate.enter(&caller, &mut open).unwrap();
+    let passage = rig.gate.admit(&caller, &mut open).unwrap();
     open.accept_empty(tidegate_ledger::Signal::Traces);
     assert!(table.is_active());
     passage
@@ -245,7 +245,7 @@ async fn decoded_bytes_beyond_the_fair_share_are_refused_retryably() {
     let passage = entered(&rig, LOUD);
     let all = rig.arena.free(Share::Decode) as usize;
     // Alone, one may have more than its part: what is left is less than a quarter of it.
-    let mut room = rig.gate.room_to_decode(&passage, 4096, false).await.unwrap();
+    let mut room = rig.gate.decode_buffer(&passage, 4096, false).await.unwrap();
     let mut taken = Some(rig.arena.try_charge(Share::Decode, all as u64 - (3 << 20)).unwrap());
     assert_eq!(room.grow(&rig.gate, (2 << 20) + (512 << 10)), Ok(true));
     let raw = traces(100, 1000);

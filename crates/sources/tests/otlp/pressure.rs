@@ -195,7 +195,7 @@ async fn a_barred_journal_refuses_before_the_body() {
         let Ok(Some(Event::Record(record))) = follower.next().await else { panic!("a record is missing") };
         follower.commit(record.sequence);
     }
-    while rig.gate.head().is_err() {
+    while rig.gate.check_open().is_err() {
         tokio::task::yield_now().await;
     }
     assert_eq!(rig.call(TRACES, &[], &message(false, &body)).await.code, 0);

@@ -122,7 +122,7 @@ impl Rig {
         let ledger = Ledger::new(&Registry::new(1), recovery.items);
         let head = ledger.head();
         journal.observe(move |items| head.advance_to(items));
-        let gate = Gate::ruled(arena.clone(), journal.clone(), MEMORY_WAIT, None, rules(&ledger));
+        let gate = Gate::with_rules(arena.clone(), journal.clone(), MEMORY_WAIT, None, rules(&ledger));
         let source = |name| ledger.source(name).unwrap();
         let pool = Pool::start(1, 64).unwrap();
         let books = source("prometheus_remote_write");

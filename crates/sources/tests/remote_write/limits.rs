@@ -107,7 +107,7 @@ async fn a_body_without_a_length_is_held_to_the_same_limits() {
     assert_eq!(answer.status, 204, "{}", answer.text);
     let table = rig.gate.rules().limits.clone().unwrap();
     let route = table.route(&rig.source("prometheus_remote_write")).unwrap();
-    let other = table.enter(Moment::now(), route, None, 30 << 10, u64::MAX).unwrap();
+    let other = table.admit(Moment::now(), route, None, 30 << 10, u64::MAX).unwrap();
     let answer = rig.send_raw(chunked(&vec![1; 200 << 10])).await;
     drop(other);
     assert_eq!(answer.status, 429, "{}", answer.text);

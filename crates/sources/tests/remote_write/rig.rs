@@ -68,7 +68,7 @@ impl Rig {
         let ledger = Ledger::new(&Registry::new(1), recovery.items);
         let head = ledger.head();
         journal.observe(move |items| head.advance_to(items));
-        let gate = Gate::ruled(arena.clone(), journal.clone(), MEMORY_WAIT, None, rules(&ledger));
+        let gate = Gate::with_rules(arena.clone(), journal.clone(), MEMORY_WAIT, None, rules(&ledger));
         let pool = Pool::start(1, 1).unwrap();
         let books = ledger.source("prometheus_remote_write").unwrap();
         let source = RemoteWrite::new(books, arena.clone(), pool.clone(), MAX_BODY);

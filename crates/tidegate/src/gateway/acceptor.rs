@@ -123,19 +123,19 @@ impl ConnectionLimiter {
     /// Has another bound for each address from now on, where there is one.
     pub(crate) fn change_peers(&self, most: Option<u32>) {
         if let Some(peers) = &self.peers {
-            peers.change(most);
+            peers.set_limit(most);
         }
     }
 
     fn leave(&self, seat: Option<CountedConnection>) {
         if let (Some(seat), Some(peers)) = (seat, &self.peers) {
-            peers.leave(seat);
+            peers.remove(seat);
         }
     }
 
     /// A seat for a connection of `peer`, if it has an address; an error when it has as many as it may.
     fn seat(&self, peer: Option<IpAddr>) -> Result<Option<CountedConnection>, ()> {
-        self.peers.as_ref().zip(peer).map(|(peers, peer)| peers.enter(peer).ok_or(())).transpose()
+        self.peers.as_ref().zip(peer).map(|(peers, peer)| peers.try_add(peer).ok_or(())).transpose()
     }
 
     /// Counts one that is too many, where it can be told so.

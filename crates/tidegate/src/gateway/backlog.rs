@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use tidegate_admission::{Bound, Deliverable, Size};
+use tidegate_admission::{Deliverable, Size, SizeLimit};
 use tidegate_arena::Bytes;
 use tidegate_config::Config;
 use tidegate_files::Access;
@@ -142,7 +142,7 @@ fn size(record: &RecordInfo, meta: &Meta) -> Size {
 }
 
 /// How many bytes a record exceeds the bound by.
-fn missing(bound: Bound, size: Size) -> u64 {
+fn missing(bound: SizeLimit, size: Size) -> u64 {
     let needed =
         size.kept.saturating_add(size.decoded).saturating_add(size.item.saturating_mul(bound.factor));
     needed.saturating_sub(bound.most).max(size.item.saturating_sub(bound.item)) as u64
@@ -162,10 +162,10 @@ fn read(text: &str) -> Option<Deliverable> {
     lines.next().filter(|line| *line == HEADER)?;
     let bound = |line: &str| {
         let mut numbers = line.split(' ').map(|number| number.parse().ok());
-        let bound = Bound { most: numbers.next()??, factor: numbers.next()??, item: numbers.next()?? };
+        let bound = SizeLimit { most: numbers.next()??, factor: numbers.next()??, item: numbers.next()?? };
         numbers.next().is_none().then_some(bound)
     };
-    Deliverable::of_rows(lines.map(bound).collect::<Option<Vec<Bound>>>()?)
+    Deliverable::of_rows(lines.map(bound).collect::<Option<Vec<SizeLimit>>>()?)
 }
 
 fn unreadable(file: &Path) -> Failure {
@@ -187,7 +187,7 @@ mod tests {
     /// Every supported version of the file reads back, and no other.
     #[test]
     fn bounds_survive_a_restart() {
-        let deliverable = Deliverable::new(|protocol, signal| Bound {
+        let deliverable = Deliverable::new(|protocol, signal| SizeLimit {
             most: 1000 * protocol as usize,
             factor: signal as usize,
             item: 5,
@@ -203,14 +203,14 @@ mod tests {
     /// A record of one item is judged with it, one of several without.
     #[test]
     fn names_the_missing_memory() {
-        let bound = Bound { most: 1000, factor: 4, item: 300 };
+        let bound = SizeLimit { most: 1000, factor: 4, item: 300 };
         assert_eq!(missing(bound, Size { kept: 100, decoded: 900, item: 0 }), 0);
         assert_eq!(missing(bound, Size { kept: 100, decoded: 901, item: 0 }), 1);
         assert_eq!(missing(bound, Size { kept: 200, decoded: 0, item: 200 }), 0);
         assert_eq!(missing(bound, Size { kept: 201, decoded: 0, item: 201 }), 5);
         assert_eq!(missing(bound, Size { kept: 0, decoded: 0, item: 301 }), 204);
-        let small = Bound { most: 1000, factor: 0, item: 300 };
+        let small = SizeLimit { most: 1000, factor: 0, item: 300 };
         assert_eq!(missing(small, Size { kept: 301, decoded: 0, item: 301 }), 1);
-        assert_eq!(missing(Bound::NONE, Size { kept: 1 << 30, decoded: 1 << 30, item: 1 << 30 }), 0);
+        assert_eq!(missing(SizeLimit::NONE, Size { kept: 1 << 30, decoded: 1 << 30, item: 1 << 30 }), 0);
     }
 }

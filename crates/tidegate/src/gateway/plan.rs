@@ -13,7 +13,7 @@ use super::sources;
 use super::upkeep;
 use super::workers::{self, Workers};
 use std::fmt;
-use tidegate_admission::{Bound, Deliverable, access};
+use tidegate_admission::{Deliverable, SizeLimit, access};
 use tidegate_arena::{Bytes, MemoryPlan, ProgramPages, Reservation, Share};
 use tidegate_config::{Config, MemoryBudget, Sink};
 use tidegate_console::Console;
@@ -140,10 +140,10 @@ impl GatewayPlan {
     }
 
     /// The bound on records of this protocol and signal: what every sink can deliver, of what can be received at all.
-    pub(crate) fn bound(&self, protocol: Protocol, signal: Signal) -> Bound {
+    pub(crate) fn bound(&self, protocol: Protocol, signal: Signal) -> SizeLimit {
         let ceiling = self.plan.ceiling(Share::Ingest).min(self.plan.ceiling(Share::Decode));
         let received = usize::try_from(ceiling).unwrap_or(usize::MAX).min(self.window);
-        self.deliverable.bound(protocol, signal).and(Bound { most: received, ..Bound::NONE })
+        self.deliverable.size_limit(protocol, signal).and(SizeLimit { most: received, ..SizeLimit::NONE })
     }
 }
 

@@ -84,11 +84,18 @@ mod tests {
     //! Promise: rates are those of the last two minutes, and nothing is said before something is known.
 
     use super::*;
-    use tidegate_journal::{Position, SinkStats};
+    use tidegate_journal::{CursorPosition, SinkStats};
 
     fn stats(items: u64, done: u64, lag_bytes: u64) -> Stats {
-        let position =
-            Position { sequence: 0, items: done, born: 0, dropped: 0, damaged: 0, in_flight: 0, ahead: 0 };
+        let position = CursorPosition {
+            sequence: 0,
+            items: done,
+            born: 0,
+            dropped: 0,
+            damaged: 0,
+            in_flight: 0,
+            ahead: 0,
+        };
         let sink = SinkStats {
             name: "up".to_owned(),
             position,

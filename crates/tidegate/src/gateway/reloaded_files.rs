@@ -77,8 +77,8 @@ impl ReloadedFiles {
         for (identity, _) in &self.identities {
             told("certificates", identity.reload_if_changed());
         }
-        told("credentials", self.senders.look());
-        told("admin credentials", self.admins.look());
+        told("credentials", self.senders.reload_if_changed());
+        told("admin credentials", self.admins.reload_if_changed());
     }
 
     /// Reads everything again, changed or not.

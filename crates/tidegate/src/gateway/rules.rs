@@ -4,7 +4,7 @@ use super::sources::{KINDS, SourceKind};
 use crate::Failure;
 use std::sync::Arc;
 use tidegate_admission::access::{BulkActions, Indices};
-use tidegate_admission::tenancy::{Field, Tenancy};
+use tidegate_admission::tenancy::{SubjectField, Tenancy};
 use tidegate_admission::{BulkDefaults, GateRules};
 use tidegate_config::{Allowance, BulkAction, CertificateField, Config, IndexGlob};
 use tidegate_ledger::Ledger;
@@ -41,9 +41,9 @@ pub(super) fn of(config: &Config, ledger: &Ledger) -> Result<GateRules, Failure>
         config.has_tenants().then(|| Tenants::new(most_tenants(config), of_tenants(config), ledger.clone()));
     let tenancy = config.has_tenants().then(|| Tenancy {
         certificate: tenants.certificate.map(|field| match field {
-            CertificateField::CommonName => Field::CommonName,
-            CertificateField::Organization => Field::Organization,
-            CertificateField::OrganizationalUnit => Field::OrganizationalUnit,
+            CertificateField::CommonName => SubjectField::CommonName,
+            CertificateField::Organization => SubjectField::Organization,
+            CertificateField::OrganizationalUnit => SubjectField::OrganizationalUnit,
         }),
         required: tenants.are_on(),
         header: tenants.header.as_ref().map(|name| name.as_str().into()),
@@ -96,7 +96,7 @@ pub(super) fn bytes(config: &Config) -> Option<u64> {
 pub(super) fn change(rules: &GateRules, config: &Config) -> Result<(), Failure> {
     rules.bulk.store(Arc::new(bulk(config)?));
     if let Some(table) = &rules.limits {
-        table.change(|name| of_source(config, name), of_tenants(config));
+        table.set_limits(|name| of_source(config, name), of_tenants(config));
     }
     Ok(())
 }

@@ -346,11 +346,11 @@ mod tests {
     //! Promise: what the quota has taken is shown as dropped at once, and once.
 
     use super::*;
-    use tidegate_journal::Position;
+    use tidegate_journal::CursorPosition;
 
     fn cursor(dropped: u64) -> SinkStats {
         let position =
-            Position { sequence: 9, items: 0, born: 0, dropped, damaged: 0, in_flight: 1, ahead: 0 };
+            CursorPosition { sequence: 9, items: 0, born: 0, dropped, damaged: 0, in_flight: 1, ahead: 0 };
         SinkStats {
             name: "up".to_owned(),
             position,

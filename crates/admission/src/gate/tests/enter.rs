@@ -49,7 +49,7 @@ impl Rig {
             journalled: true,
         };
         let mut open = self.source.open();
-        match self.gate.enter(&caller, &mut open) {
+        match self.gate.admit(&caller, &mut open) {
             Ok(passage) => Ok((passage, open)),
             Err(refused) => {
                 open.refuse(refused.reason);
@@ -197,8 +197,8 @@ fn requests_after_the_certificate_expired_are_refused() {
             journalled: true,
         };
         let mut open = rig.source.open();
-        let entered = rig.gate.enter(&caller, &mut open).map(drop).map_err(|refused| refused.reason);
-        let openly = rig.gate.enter_openly(&caller, &mut open).map(drop).map_err(|refused| refused.reason);
+        let entered = rig.gate.admit(&caller, &mut open).map(drop).map_err(|refused| refused.reason);
+        let openly = rig.gate.admit_anonymous(&caller, &mut open).map(drop).map_err(|refused| refused.reason);
         open.refuse(Refusal::Malformed);
         assert_eq!(entered, openly);
         entered

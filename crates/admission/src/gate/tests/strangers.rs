@@ -55,8 +55,8 @@ fn anonymous_clients_pass_if_configured_and_belong_to_the_default_tenant() {
         };
         let mut open = rig.source.open();
         let entered = match openly {
-            true => gate.enter_openly(&caller, &mut open),
-            false => gate.enter(&caller, &mut open).map(|passage| (passage, false)),
+            true => gate.admit_anonymous(&caller, &mut open),
+            false => gate.admit(&caller, &mut open).map(|passage| (passage, false)),
         };
         let entered = entered.map(|(_passage, stranger)| stranger).map_err(|refused| refused.reason);
         let tenant = open.tenant().map(|page| page.name().to_owned());

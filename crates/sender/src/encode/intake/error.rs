@@ -28,9 +28,9 @@ fn write<O: EventOutput>(out: &mut O, line: &ErrorLine<'_>) {
     let mut object = outer.object("error");
     object.hex("id", &line.id);
     object.timestamp("timestamp", if log.time == 0 { log.observed } else { log.time });
-    if let Some(place) = &log.place {
-        object.hex("trace_id", &place.trace_id);
-        object.hex("parent_id", &place.span_id);
+    if let Some(context) = &log.context {
+        object.hex("trace_id", &context.trace_id);
+        object.hex("parent_id", &context.span_id);
     }
     let exception = ["exception.message", "exception.type"].into_iter().any(|key| has(log.attributes, key));
     if exception {

@@ -29,9 +29,9 @@ fn write<O: EventOutput>(out: &mut O, line: &LogLine<'_>) {
     let level = if log.severity_text.is_empty() { log.severity.text() } else { log.severity_text };
     object.keyword_if("log.level", level);
     object.keyword_if("event.action", log.event_name);
-    if let Some(place) = &log.place {
-        object.hex("trace.id", &place.trace_id);
-        object.hex("span.id", &place.span_id);
+    if let Some(context) = &log.context {
+        object.hex("trace.id", &context.trace_id);
+        object.hex("span.id", &context.span_id);
     }
     object.labels("labels", log.attributes);
     object.close();

@@ -25,8 +25,8 @@ fn write<O: EventOutput>(out: &mut O, line: &SpanLine<'_>) {
     let transaction = is_transaction(span);
     let mut outer = Object::open(out);
     let mut object = outer.object(if transaction { "transaction" } else { "span" });
-    object.hex("id", &span.place.span_id);
-    object.hex("trace_id", &span.place.trace_id);
+    object.hex("id", &span.context.span_id);
+    object.hex("trace_id", &span.context.trace_id);
     if let Some(parent) = &span.parent {
         object.hex("parent_id", parent);
     }
@@ -61,8 +61,8 @@ fn write<O: EventOutput>(out: &mut O, line: &SpanLine<'_>) {
         out.put(if some { b"," } else { b"[" });
         some = true;
         let mut object = Object::open(out);
-        object.hex("trace_id", &link.place.trace_id);
-        object.hex("span_id", &link.place.span_id);
+        object.hex("trace_id", &link.context.trace_id);
+        object.hex("span_id", &link.context.span_id);
         object.close();
     });
     if some {

@@ -37,10 +37,10 @@ fn write_log<O: EventOutput>(out: &mut O, log: &Log<'_>) {
         value_field(out, 5, log.body);
     }
     attributes(out, 6, log.attributes);
-    if let Some(place) = log.place {
-        fixed32_field(out, 8, u32::from(place.flags));
-        bytes_field(out, 9, &place.trace_id);
-        bytes_field(out, 10, &place.span_id);
+    if let Some(context) = log.context {
+        fixed32_field(out, 8, u32::from(context.flags));
+        bytes_field(out, 9, &context.trace_id);
+        bytes_field(out, 10, &context.span_id);
     }
     time_field(out, 11, log.observed);
     text_field(out, 12, log.event_name);

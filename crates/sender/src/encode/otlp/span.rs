@@ -29,8 +29,8 @@ impl Payload for EndedSpan<'_> {
 }
 
 fn write_span<O: EventOutput>(out: &mut O, span: &Span<'_>) {
-    bytes_field(out, 1, &span.place.trace_id);
-    bytes_field(out, 2, &span.place.span_id);
+    bytes_field(out, 1, &span.context.trace_id);
+    bytes_field(out, 2, &span.context.span_id);
     text_field(out, 3, span.trace_state);
     if let Some(parent) = &span.parent {
         bytes_field(out, 4, parent);
@@ -66,7 +66,7 @@ fn write_span<O: EventOutput>(out: &mut O, span: &Span<'_>) {
     }
     // Bit 8 says that bit 9 is known.
     let remote = if span.parent_is_remote { 0x300 } else { 0x100 };
-    fixed32_field(out, 16, remote | u32::from(span.place.flags));
+    fixed32_field(out, 16, remote | u32::from(span.context.flags));
 }
 
 fn write_event<O: EventOutput>(out: &mut O, event: &SpanEvent<'_>) {
@@ -76,9 +76,9 @@ fn write_event<O: EventOutput>(out: &mut O, event: &SpanEvent<'_>) {
 }
 
 fn write_link<O: EventOutput>(out: &mut O, link: &Link<'_>) {
-    bytes_field(out, 1, &link.place.trace_id);
-    bytes_field(out, 2, &link.place.span_id);
+    bytes_field(out, 1, &link.context.trace_id);
+    bytes_field(out, 2, &link.context.span_id);
     text_field(out, 3, link.trace_state);
     attributes(out, 4, link.attributes);
-    fixed32_field(out, 6, u32::from(link.place.flags));
+    fixed32_field(out, 6, u32::from(link.context.flags));
 }

@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::gateway::sinks::{journal_signal, kinds};
 use crate::gateway::sources::{self, SourceKind};
 use std::fmt;
-use tidegate_admission::{Bound, Deliverable};
+use tidegate_admission::{Deliverable, SizeLimit};
 use tidegate_arena::Bytes;
 use tidegate_config::{self as config, Config};
 use tidegate_sinks::{Need, Signals};
@@ -77,23 +77,23 @@ pub(super) fn bounds(config: &Config, planned: &GatewayPlan) -> Deliverable {
         let bounds = sinks.filter_map(|sink| {
             let kind = kinds::of(sink);
             let (need, item) = (kind.need(protocol, signal)?, kind.largest_item(planned.slice));
-            Some(Bound { item, ..bound(need, planned.most_of(sink)) })
+            Some(SizeLimit { item, ..bound(need, planned.most_of(sink)) })
         });
-        bounds.fold(Bound::NONE, Bound::and)
+        bounds.fold(SizeLimit::NONE, SizeLimit::and)
     })
 }
 
 /// The bound of a sink that can hold `most` bytes.
-fn bound(need: Need, most: u64) -> Bound {
+fn bound(need: Need, most: u64) -> SizeLimit {
     let most = most.saturating_sub(ROUNDING).saturating_sub(need.working as u64);
-    Bound { most: usize::try_from(most).unwrap_or(usize::MAX), factor: need.factor, ..Bound::NONE }
+    SizeLimit { most: usize::try_from(most).unwrap_or(usize::MAX), factor: need.factor, ..SizeLimit::NONE }
 }
 
 /// The largest requests that each source accepts.
 pub(crate) fn announced(config: &Config, planned: &GatewayPlan) -> Vec<AcceptedSizes> {
     let of = |source: &&'static SourceKind| {
         let bounds = source.records.iter().map(|(protocol, signal)| planned.bound(*protocol, *signal));
-        let bound = bounds.fold(Bound::NONE, Bound::and);
+        let bound = bounds.fold(SizeLimit::NONE, SizeLimit::and);
         let (body, item) = (bound.largest_body() as u64, bound.largest_item() as u64);
         AcceptedSizes { source, configured: (source.max_body)(&config.sources), body, item }
     };

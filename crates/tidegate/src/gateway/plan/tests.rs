@@ -20,10 +20,10 @@ fn mixed_records_are_bounded_by_every_accepting_sink() {
         of(&tidegate_config::parse("test", &text, &|_| None).unwrap()).deliverable
     };
     for signals in ["logs", "traces", "metrics", "logs, metrics"] {
-        assert!(planned(signals).bound(Protocol::Intake, Signal::Events).factor > 0, "{signals}");
+        assert!(planned(signals).size_limit(Protocol::Intake, Signal::Events).factor > 0, "{signals}");
     }
-    assert_eq!(planned("logs").bound(Protocol::Intake, Signal::Traces).factor, 0);
-    assert_eq!(planned("logs").bound(Protocol::Bulk, Signal::Events).factor, 0);
+    assert_eq!(planned("logs").size_limit(Protocol::Intake, Signal::Traces).factor, 0);
+    assert_eq!(planned("logs").size_limit(Protocol::Bulk, Signal::Events).factor, 0);
 }
 
 /// Every endpoint of a sink has connections, and roots that TLS trusts, of its own.

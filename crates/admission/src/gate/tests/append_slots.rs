@@ -17,7 +17,7 @@ async fn more_requests_than_places_are_kept() {
 #[tokio::test]
 async fn a_wait_that_is_given_up_leaves_nothing() {
     let rig = rig_of(64 << 20, 1, |_, _| GateRules::default());
-    let place = rig.gate.place().unwrap();
+    let place = rig.gate.try_append_slot().unwrap();
     let mut waiting = Box::pin(rig.append(64));
     assert!(tokio::time::timeout(Duration::ZERO, &mut waiting).await.is_err());
     drop(waiting);
@@ -31,7 +31,7 @@ async fn a_wait_that_is_given_up_leaves_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_wait_for_a_place_has_an_end() {
     let rig = rig_of(64 << 20, 1, |_, _| GateRules::default());
-    let _place = rig.gate.place().unwrap();
+    let _place = rig.gate.try_append_slot().unwrap();
     let begun = Instant::now();
     let refused = rig.append(64).await.unwrap_err();
     assert_eq!(refused.reason, Refusal::Memory);
@@ -44,12 +44,12 @@ async fn a_wait_for_a_place_has_an_end() {
 #[tokio::test]
 async fn a_waiting_request_is_charged() {
     let rig = rig_of(64 << 20, 1, |_, _| GateRules::default());
-    let _place = rig.gate.place().unwrap();
-    let waiting = rig.gate.paid_wait().unwrap();
+    let _place = rig.gate.try_append_slot().unwrap();
+    let waiting = rig.gate.charge_wait().unwrap();
     assert_eq!(rig.arena.usage().shares.iter().map(|share| share.used).sum::<u64>(), waiting.bytes());
     let free = rig.arena.free(Share::Ingest);
     let _all = rig.arena.try_charge(Share::Ingest, free).unwrap();
-    assert!(rig.gate.paid_wait().is_none());
+    assert!(rig.gate.charge_wait().is_none());
     let size = size_of_val(&rig.gate.append_later(
         waiting,
         rig.source.open(),
