@@ -43,7 +43,7 @@ fn client(gateway: &Gateway, name: &str, args: &[&str]) -> Option<Program> {
     Some(Program::start(name, command, gateway.folder()))
 }
 
-fn taken(mut client: Program) -> u64 {
+fn count_accepted(mut client: Program) -> u64 {
     let code = client.wait(DRAINED).code();
     let finished = Finished { code, stdout: client.stdout(), stderr: client.stderr() };
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
@@ -93,7 +93,7 @@ fn documents_arrive_once_through_a_restart_and_a_full_queue() {
     until(DRAINED, "the sink to notice", || gateway.sink("out")["failures"] != 0);
     node.start();
     for client in running {
-        assert_eq!(taken(client), EACH);
+        assert_eq!(count_accepted(client), EACH);
     }
     gateway.kill9();
     gateway.start();

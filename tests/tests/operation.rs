@@ -46,7 +46,7 @@ fn driving(
 }
 
 #[track_caller]
-fn told(finished: &Finished, words: &[&str]) {
+fn assert_fails_with(finished: &Finished, words: &[&str]) {
     let Finished { code, stderr, .. } = finished;
     println!("{}", stderr.trim_end());
     assert_eq!(*code, Some(1), "{stderr}");
@@ -61,7 +61,7 @@ fn told(finished: &Finished, words: &[&str]) {
 fn a_second_one_on_the_same_folder_is_refused() {
     let first = Gateway::started(settings(json!({"nowhere": {"type": "blackhole"}})));
     let mut second = Gateway::new(json!({"data": first.data(), "sinks": {"nowhere": {"type": "blackhole"}}}));
-    told(&second.refuses_to_start(), &[first.data().to_str().unwrap(), "another"]);
+    assert_fails_with(&second.refuses_to_start(), &[first.data().to_str().unwrap(), "another"]);
     assert_eq!(first.page("/ready").status, 200);
 }
 
@@ -70,7 +70,7 @@ fn a_port_in_use_is_named() {
     let mut gateway = Gateway::new(settings(json!({})));
     for (setting, address) in [("listen.http", gateway.http()), ("listen.admin", gateway.admin())] {
         let _occupied = TcpListener::bind(address).unwrap();
-        told(&gateway.refuses_to_start(), &[setting, &address.to_string(), "in use"]);
+        assert_fails_with(&gateway.refuses_to_start(), &[setting, &address.to_string(), "in use"]);
     }
 }
 
@@ -108,7 +108,7 @@ fn few_open_files_are_fewer_connections() {
     }
     let mut gateway = Gateway::new(settings(json!({"out": {"type": "blackhole"}})));
     gateway.limit_files(32);
-    told(&gateway.refuses_to_start(), &["limit on open files is 32", "ulimit -n"]);
+    assert_fails_with(&gateway.refuses_to_start(), &["limit on open files is 32", "ulimit -n"]);
 }
 
 /// All mistakes at once, each with its place and what to write instead; `run` and `check` say the same.
@@ -122,8 +122,8 @@ fn an_invalid_configuration_is_refused_with_every_mistake() {
     );
     let places =
         ["tidegate.yaml:3:3", "durability", "tidegate.yaml:4:10", "tidegate.yaml:5:1", "tidegate.yaml:9:10"];
-    told(&gateway.refuses_to_start(), &places);
-    told(&tidegate(&["check", file.to_str().unwrap()]), &places);
+    assert_fails_with(&gateway.refuses_to_start(), &places);
+    assert_fails_with(&tidegate(&["check", file.to_str().unwrap()]), &places);
 
     // For pipelines: one object, with the places as numbers.
     let report = tidegate(&["check", "--format", "json", file.to_str().unwrap()]);
@@ -134,7 +134,7 @@ fn an_invalid_configuration_is_refused_with_every_mistake() {
     assert!(report["errors"][0]["help"].as_str().unwrap().contains("durability"), "{report}");
 
     std::fs::remove_file(&file).unwrap();
-    told(&gateway.refuses_to_start(), &["tidegate.yaml"]);
+    assert_fails_with(&gateway.refuses_to_start(), &["tidegate.yaml"]);
 }
 
 /// Certificates, keys and credentials that are not there are mistakes of the configuration, named with their place.
@@ -147,7 +147,7 @@ fn check_names_files_that_are_missing() {
          credentials_file: /nonexistent/who\n",
     );
     let places = ["tidegate.yaml:3:16", "/nonexistent/cert.pem", "key.pem", "`access.credentials_file`"];
-    told(&tidegate(&["check", file.to_str().unwrap()]), &places);
+    assert_fails_with(&tidegate(&["check", file.to_str().unwrap()]), &places);
     let report = tidegate(&["check", "--format", "json", file.to_str().unwrap()]);
     let report: Value = serde_json::from_str(&report.stdout).expect(&report.stdout);
     assert_eq!(report["errors"].as_array().unwrap().len(), 3, "{report}");
@@ -161,13 +161,13 @@ fn check_names_files_that_are_missing() {
 #[test]
 fn a_configuration_that_does_not_fit_names_the_lines_to_change() {
     let mut gateway = Gateway::new(json!({"memory": "16MiB", "limits": {"connections": 10_000}}));
-    told(
+    assert_fails_with(
         &gateway.refuses_to_start(),
         &["Raise `memory` to at least", "or lower `limits.connections`", "10000"],
     );
     let file = gateway.config();
-    told(&tidegate(&["check", file.to_str().unwrap()]), &["Raise `memory`"]);
-    told(&tidegate(&["plan", "--config", file.to_str().unwrap()]), &["Raise `memory`"]);
+    assert_fails_with(&tidegate(&["check", file.to_str().unwrap()]), &["Raise `memory`"]);
+    assert_fails_with(&tidegate(&["plan", "--config", file.to_str().unwrap()]), &["Raise `memory`"]);
     assert!(!gateway.data().exists(), "nothing is made before it fits");
 }
 
@@ -425,7 +425,7 @@ fn journal_commands_show_segments_and_cursors() {
     assert_eq!(gateway.term(), 0);
     look();
     let elsewhere = tidegate(&["journal", "ls", "--data", "/nonexistent"]);
-    told(&elsewhere, &["/nonexistent"]);
+    assert_fails_with(&elsewhere, &["/nonexistent"]);
 }
 
 /// Answers requests with these statuses, one after the other.
@@ -477,7 +477,7 @@ fn dead_letters_are_resent_past_a_refused_one() {
         tidegate(&["journal", "resend", "--data", data.to_str().unwrap(), "--url", &url])
     };
     let finished = resend(&[400, 204, 204]);
-    told(&finished, &["`picky`", "400", "1 dead letters were rejected permanently"]);
+    assert_fails_with(&finished, &["`picky`", "400", "1 dead letters were rejected permanently"]);
     assert!(finished.stdout.contains("sent 2 letters with 200 items"), "{}", finished.stdout);
     assert!(resend(&[204]).succeeded().contains("sent 1 letters with 100 items"));
 }

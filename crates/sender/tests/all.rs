@@ -17,14 +17,14 @@ mod examples;
 mod faults;
 #[path = "all/intake.rs"]
 mod intake;
+#[path = "all/integrations.rs"]
+mod integrations;
 #[path = "all/isolation.rs"]
 mod isolation;
 #[path = "all/lifetime.rs"]
 mod lifetime;
 #[path = "all/transport.rs"]
 mod transport;
-#[path = "all/ways.rs"]
-mod ways;
 
 use std::time::Duration;
 use tidegate_sender::{Builder, Sender, Span, SpanContext};

@@ -1,9 +1,9 @@
 //! The tap with requests as SDKs and Prometheus servers send them.
 
-mod catching;
+mod filters;
 mod hostile;
 mod lines;
-mod words;
+mod queue;
 
 use crate::{LOOK_BYTES, RecordReader, Tap, TapError, TapFilter};
 use serde_json::Value;

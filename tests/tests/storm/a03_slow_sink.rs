@@ -19,7 +19,7 @@ const WEATHER: [Behaviour; 6] = [
     Behaviour::Healthy,
 ];
 
-fn weather(memory: u64, settings: &Value, version: Version, each: Duration) {
+fn try_every_behaviour(memory: u64, settings: &Value, version: Version, each: Duration) {
     let _alone = alone();
     let mut storm = Storm::start(memory, 40_000, settings);
     let length = each * u32::try_from(WEATHER.len()).unwrap();
@@ -43,18 +43,18 @@ fn weather(memory: u64, settings: &Value, version: Version, each: Duration) {
 
 #[test]
 fn memory_holds_whatever_the_sink_does() {
-    weather(64 * MIB, &json!({}), Version::V1, phase());
+    try_every_behaviour(64 * MIB, &json!({}), Version::V1, phase());
 }
 
 /// With the least memory there is, the same holds.
 #[test]
 fn half_the_memory_is_enough() {
-    weather(32 * MIB, &json!({ "limits": { "connections": 300 } }), Version::V1, phase() / 3);
+    try_every_behaviour(32 * MIB, &json!({ "limits": { "connections": 300 } }), Version::V1, phase() / 3);
 }
 
 /// The same in version 2.0, and with a lake beside the sink, which goes on undisturbed.
 #[test]
 fn a_lake_continues_beside_a_slow_sink() {
     let lake = json!({ "sinks": { "lake": { "type": "lake", "file_age": "2s" } } });
-    weather(64 * MIB, &lake, Version::V2, phase() / 2);
+    try_every_behaviour(64 * MIB, &lake, Version::V2, phase() / 2);
 }

@@ -87,7 +87,7 @@ fn the_quiet_do_not_notice() {
         let target = Target { path: "/v1/traces".to_owned(), ..target.clone() };
         let time = phase() * 2;
         // On a thread of its own, so that the quiet client is not kept waiting by the loud one here.
-        let flooding = std::thread::spawn(move || block_on(pour(target, large, time)));
+        let flooding = std::thread::spawn(move || block_on(flood(target, large, time)));
         let beside = block_on(trickle(storm.gateway.target(), &model, quiet.len() as u64, phase() * 2));
         (flooding.join().unwrap(), beside)
     };
@@ -114,7 +114,7 @@ fn the_quiet_do_not_notice() {
 }
 
 /// The same large request on many connections, at once again after each answer.
-async fn pour(target: Target, body: Vec<u8>, time: Duration) -> BTreeMap<u16, u64> {
+async fn flood(target: Target, body: Vec<u8>, time: Duration) -> BTreeMap<u16, u64> {
     let mut clients = tokio::task::JoinSet::new();
     let until = Instant::now() + time;
     for _ in 0..FLOOD {

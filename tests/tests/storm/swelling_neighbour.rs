@@ -60,7 +60,7 @@ struct Answers {
 }
 
 /// Sends one body after the other on as many connections at once, for `time`. Each request is answered.
-async fn pour(target: Target, bodies: [Vec<u8>; 2], time: Duration) -> Answers {
+async fn flood(target: Target, bodies: [Vec<u8>; 2], time: Duration) -> Answers {
     let mut clients = tokio::task::JoinSet::new();
     let until = Instant::now() + time;
     for number in 0..FLOOD {
@@ -120,7 +120,7 @@ fn quiet_tenants_do_not_wait_for_decompressed_floods() {
     let (answers, beside) = {
         let time = phase() * 2;
         // On a thread of its own, so that the quiet client is not kept waiting by the loud one here.
-        let flooding = std::thread::spawn(move || block_on(pour(traces, bodies, time)));
+        let flooding = std::thread::spawn(move || block_on(flood(traces, bodies, time)));
         let beside = block_on(trickle(target, &model, quiet.len() as u64, time));
         (flooding.join().unwrap(), beside)
     };

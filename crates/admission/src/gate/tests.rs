@@ -1,10 +1,10 @@
 //! Promises: a wait for memory has an end; every refusal says when to return if that helps; the verdict on a
 //! request is in the books once.
 
+mod anonymous;
 mod append_slots;
+mod decode_buffer;
 mod enter;
-mod room;
-mod strangers;
 
 use super::*;
 use tidegate_arena::Floors;

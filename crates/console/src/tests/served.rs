@@ -13,14 +13,14 @@ use tidegate_meters::Registry;
 use tidegate_tap::{LOOK_BYTES, Tap};
 
 /// A gateway that says what it was told to say.
-pub(super) struct Said {
+pub(super) struct FakeGateway {
     status: Status,
     metrics: fn(&mut dyn fmt::Write) -> fmt::Result,
     ready: Result<(), String>,
     pub(super) tap: Tap,
 }
 
-impl Gateway for Said {
+impl Gateway for FakeGateway {
     fn status(&self) -> Status {
         self.status.clone()
     }
@@ -55,10 +55,10 @@ impl Gateway for Said {
     }
 }
 
-pub(super) fn said(status: Status) -> Said {
+pub(super) fn gateway_with(status: Status) -> FakeGateway {
     let floors = Floors::NONE;
     let tap = Tap::new(Arena::new(2 * LOOK_BYTES, floors, 64 << 10, 4, 4).unwrap());
-    Said { status, metrics: |mut out| Registry::new(1).encode(&mut out), ready: Ok(()), tap }
+    FakeGateway { status, metrics: |mut out| Registry::new(1).encode(&mut out), ready: Ok(()), tap }
 }
 
 /// A console on its own memory and socket.
@@ -75,9 +75,9 @@ pub(super) struct Answer {
 }
 
 impl Served {
-    pub(super) fn new(said: Said) -> Served {
+    pub(super) fn new(gateway: FakeGateway) -> Served {
         let arena = Console::reserve().unwrap();
-        let console = Console::new(Arc::new(said), arena.clone());
+        let console = Console::new(Arc::new(gateway), arena.clone());
         let server = Server::new(console, Console::settings(), arena.clone(), Shutdown::new());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -131,7 +131,7 @@ impl Answer {
 /// Browsers, programs and terminals each get theirs.
 #[test]
 fn status_comes_in_the_form_asked_for() {
-    let served = Served::new(said(troubled()));
+    let served = Served::new(gateway_with(troubled()));
     let html = "Content-Type: text/html; charset=utf-8";
     let json = "Content-Type: application/json";
     let text = "Content-Type: text/plain; charset=utf-8";
@@ -161,7 +161,7 @@ fn status_comes_in_the_form_asked_for() {
 
 #[test]
 fn metrics_are_openmetrics() {
-    let served = Served::new(said(healthy()));
+    let served = Served::new(gateway_with(healthy()));
     let answer = served.ask("GET /metrics");
     assert_eq!(answer.status, 200);
     assert!(answer.has("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8"));
@@ -170,16 +170,19 @@ fn metrics_are_openmetrics() {
 
 #[test]
 fn health_is_life_and_ready_is_willingness() {
-    let served = Served::new(said(healthy()));
+    let served = Served::new(gateway_with(healthy()));
     assert_eq!((served.ask("GET /health").status, served.ask("GET /health").body.as_str()), (200, "ok\n"));
     assert_eq!(served.ask("GET /ready").status, 200);
     let mut broken = healthy();
     broken.sinks[1].broken = true;
-    let answer = Served::new(said(broken)).ask("GET /health");
+    let answer = Served::new(gateway_with(broken)).ask("GET /health");
     let words = "alive, but these sinks failed and are started again: upstream\n";
     assert_eq!((answer.status, answer.body.as_str()), (200, words));
 
-    let served = Served::new(Said { ready: Err("the journal is being read".to_owned()), ..said(healthy()) });
+    let served = Served::new(FakeGateway {
+        ready: Err("the journal is being read".to_owned()),
+        ..gateway_with(healthy())
+    });
     assert_eq!(served.ask("GET /health").status, 200);
     let answer = served.ask("GET /ready");
     assert_eq!((answer.status, answer.body.as_str()), (503, "not ready: the journal is being read\n"));
@@ -188,7 +191,7 @@ fn health_is_life_and_ready_is_willingness() {
 
 #[test]
 fn nothing_can_be_changed_and_nothing_else_is_there() {
-    let served = Served::new(said(healthy()));
+    let served = Served::new(gateway_with(healthy()));
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "get"] {
         let answer = served.ask(&format!("{method} /status"));
         assert_eq!(answer.status, 405, "{method}");
@@ -207,7 +210,7 @@ fn nothing_can_be_changed_and_nothing_else_is_there() {
 
 #[test]
 fn head_is_get_without_content() {
-    let served = Served::new(said(healthy()));
+    let served = Served::new(gateway_with(healthy()));
     for path in crate::PATHS {
         let (head, get) = (served.ask(&format!("HEAD {path}")), served.ask(&format!("GET {path}")));
         assert_eq!((head.status, head.body.as_str()), (get.status, ""), "{path}");
@@ -222,7 +225,7 @@ fn a_long_page_is_truncated_with_a_note() {
     let mut status = healthy();
     let line = status.memory.declared[0].clone();
     status.memory.declared = vec![line; 10_000];
-    let served = Served::new(said(status));
+    let served = Served::new(gateway_with(status));
     let html = served.ask("GET /status?format=html");
     assert_eq!(html.status, 200);
     assert!(html.body.len() <= LONGEST_ANSWER && html.body.len() > LONGEST_ANSWER - 4096);
@@ -243,11 +246,11 @@ fn metrics_are_never_cut() {
     let endless = |out: &mut dyn fmt::Write| loop {
         out.write_str("tidegate_line 1\n")?;
     };
-    let answer = Served::new(Said { metrics: endless, ..said(healthy()) }).ask("GET /metrics");
+    let answer = Served::new(FakeGateway { metrics: endless, ..gateway_with(healthy()) }).ask("GET /metrics");
     assert_eq!(answer.status, 500);
     assert!(answer.body.starts_with("the metrics would be longer than"), "{}", answer.body);
     let broken = |_: &mut dyn fmt::Write| Err(fmt::Error);
-    let answer = Served::new(Said { metrics: broken, ..said(healthy()) }).ask("GET /metrics");
+    let answer = Served::new(FakeGateway { metrics: broken, ..gateway_with(healthy()) }).ask("GET /metrics");
     assert_eq!(answer.status, 500);
 }
 
@@ -255,7 +258,7 @@ fn metrics_are_never_cut() {
 /// heads are still received; when they are gone, it is answered.
 #[test]
 fn too_many_answers_at_a_time_are_refused() {
-    let served = Served::new(said(healthy()));
+    let served = Served::new(gateway_with(healthy()));
     let held: Vec<_> = (0..crate::console::ANSWERS)
         .map(|_| served.arena.try_window(Share::Egress, LONGEST_ANSWER).unwrap())
         .collect();
@@ -270,7 +273,7 @@ fn too_many_answers_at_a_time_are_refused() {
 /// A cursor is forgotten by those who ask for it by name, and by no page that a browser shows.
 #[test]
 fn a_cursor_is_forgotten_on_request_only() {
-    let served = Served::new(said(healthy()));
+    let served = Served::new(gateway_with(healthy()));
     let pid = std::process::id();
     for (request, status, words) in [
         ("DELETE /journal/cursors/old".to_owned(), 200, "42\n"),

@@ -1,7 +1,7 @@
 //! `/tap` over real sockets: what was caught, within the memory of answers, and mistakes in words.
 
 use super::sample::healthy;
-use super::served::{Answer, Served, said};
+use super::served::{Answer, Served, gateway_with};
 use crate::LONGEST_ANSWER;
 use serde_json::Value;
 use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
@@ -9,9 +9,9 @@ use tidegate_tap::{Tap, TapPoint};
 
 /// A gateway that nobody sends anything to, and its tap.
 fn served() -> (Served, Tap) {
-    let said = said(healthy());
-    let tap = said.tap.clone();
-    (Served::new(said), tap)
+    let gateway = gateway_with(healthy());
+    let tap = gateway.tap.clone();
+    (Served::new(gateway), tap)
 }
 
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {

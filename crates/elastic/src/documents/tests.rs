@@ -1,9 +1,9 @@
 mod captured;
 mod intake;
+mod invalid_names;
 mod logs;
 mod metrics;
 mod model;
 mod otlp;
-mod spoilt;
 #[path = "../../../wire/src/otlp/tests/strategies.rs"]
 mod strategies;

@@ -2,9 +2,9 @@
 #![allow(clippy::indexing_slicing, reason = "a test ends where it fails")]
 
 mod captured;
+mod otlp_fields;
 mod pieces;
 pub(crate) mod round_trip;
-mod said;
 
 use super::*;
 

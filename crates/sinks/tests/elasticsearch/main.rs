@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::large_futures, reason = "a test")]
 
+mod delivery;
 mod failures;
 mod intake;
 mod need;
 mod node;
 mod oversize;
-mod passing;
 mod remote_write;
 mod rig;
 mod tenants;

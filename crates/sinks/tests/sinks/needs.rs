@@ -2,7 +2,7 @@
 //! holds.
 
 use crate::rig::Rig;
-use crate::written::sent;
+use crate::written_headers::sent;
 use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_load::protobuf::{field, varint};
 use tidegate_load::remote_write::{self as load, compress};

@@ -10,7 +10,7 @@ mod client;
 mod rig;
 
 mod accepts;
-mod asks;
 mod body;
+mod queries;
 mod refuses;
-mod trickles;
+mod slow_uploads;

@@ -10,8 +10,8 @@ mod client;
 mod rig;
 
 mod accepts;
-mod asks;
 mod forwards;
+mod queries;
 mod refuses;
 mod rights;
 mod senders;

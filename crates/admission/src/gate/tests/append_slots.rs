@@ -1,4 +1,4 @@
-//! Places in the journal's queue: more requests at once than there are places wait, and all of them are kept.
+//! When all slots of the journal's queue are taken, further requests wait, and all of them are stored.
 
 use super::*;
 use futures_util::future::join_all;

@@ -33,7 +33,7 @@ fn deep(depth: usize) -> Vec<u8> {
 }
 
 /// The expected output: objects down to a depth, and JSON texts below it.
-fn said(depth: usize) -> serde_json::Value {
+fn nested(depth: usize) -> serde_json::Value {
     use serde_json::{Value, json};
     let value = |levels: std::ops::Range<usize>, inner: Value| {
         levels.fold(inner, |value, level| match level % 2 {
@@ -77,7 +77,7 @@ fn values_may_nest_deep() {
     };
     for depth in [1, 2, MAX_OBJECT_DEPTH - 1, MAX_OBJECT_DEPTH, MAX_OBJECT_DEPTH + 1, 40] {
         let found: serde_json::Value = serde_json::from_str(&write(depth)).unwrap();
-        assert_eq!(unfolded(&found), serde_json::json!({"k": said(depth)}), "{depth}");
+        assert_eq!(unfolded(&found), serde_json::json!({"k": nested(depth)}), "{depth}");
     }
     let deepest = std::thread::Builder::new().stack_size(192 << 10).spawn(move || write(MAX_DEPTH));
     let text = deepest.unwrap().join().unwrap();

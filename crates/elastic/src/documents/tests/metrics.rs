@@ -42,7 +42,7 @@ fn request(metrics: Vec<Metric>) -> Vec<u8> {
     ExportMetricsServiceRequest { resource_metrics: vec![resource] }.encode_to_vec()
 }
 
-fn said(metrics: Vec<Metric>, mapping: Mapping) -> (Vec<(Value, Value)>, WriteResult) {
+fn translated(metrics: Vec<Metric>, mapping: Mapping) -> (Vec<(Value, Value)>, WriteResult) {
     documents(
         Signal::Metrics,
         &request(metrics),
@@ -61,7 +61,7 @@ fn points_of_one_time_and_one_set_of_attributes_share_a_document() {
             gauge("b", vec![point(Number::AsInt(5), "eu", 5)]),
         ]
     };
-    let (native, written) = said(metrics(), Mapping::Otel);
+    let (native, written) = translated(metrics(), Mapping::Otel);
     assert_eq!((written.items, written.documents), (5, 4));
     let mut values: Vec<String> =
         native.iter().map(|(_, document)| document["metrics"].to_string()).collect();
@@ -77,7 +77,7 @@ fn points_of_one_time_and_one_set_of_attributes_share_a_document() {
     let ids: std::collections::HashSet<String> =
         native.iter().map(|(line, _)| line["_id"].to_string()).collect();
     assert_eq!(ids.len(), 4);
-    let (ecs, written) = said(metrics(), Mapping::Ecs);
+    let (ecs, written) = translated(metrics(), Mapping::Ecs);
     assert_eq!((written.items, written.documents), (5, 4));
     let shared = ecs.iter().find(|(_, document)| document["a"] == 3.0).unwrap();
     assert_eq!((&shared.1["b"], &shared.1["labels"]), (&json!(1), &json!({"region": "eu"})));
@@ -124,7 +124,7 @@ fn each_kind_of_metric_has_its_value() {
         metric("exponential", Data::ExponentialHistogram(exponential)),
         metric("summary", Data::Summary(Summary { data_points: vec![summary] })),
     ];
-    let (native, written) = said(metrics, Mapping::Otel);
+    let (native, written) = translated(metrics, Mapping::Otel);
     assert_eq!((written.items, written.untranslatable.items), (5, 0));
     let of = |name: &str| {
         let (line, document) =
@@ -162,7 +162,7 @@ fn untranslatable_values_are_counted() {
         metric("none", Data::Gauge(Gauge::default())),
     ];
     for mapping in [Mapping::Otel, Mapping::Ecs] {
-        let (_, written) = said(metrics.clone(), mapping);
+        let (_, written) = translated(metrics.clone(), mapping);
         assert_eq!((written.items, written.untranslatable.items), (1, 5), "{mapping:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::*;
 use super::model::{Expected, Origin, log, span, with_times};
-use super::{spoilt, strategies};
+use super::{invalid_names, strategies};
 use proptest::prelude::*;
 use prost::Message;
 use serde_json::Value;
@@ -156,12 +156,12 @@ fn items_that_are_done_are_not_read_again() {
             }
         };
         let begin = first.as_ptr().addr() - raw.as_ptr().addr();
-        let mut spoilt = raw.clone();
-        spoilt[begin..begin + first.len()].fill(0xff);
+        let mut invalid_names = raw.clone();
+        invalid_names[begin..begin + first.len()].fill(0xff);
         let from = DocumentPosition { item: 2, part: 0 };
         let mut space = vec![0; 1 << 16];
         let mut page = DocumentBuffer::new(&mut space);
-        let written = from_otlp(signal, &spoilt, from, "j-1", &settings(), &mut page).unwrap();
+        let written = from_otlp(signal, &invalid_names, from, "j-1", &settings(), &mut page).unwrap();
         assert_eq!((written.items, written.next), (1, None), "{signal:?}");
         // The id and the place of a point depend on those that are grouped with it.
         let found = &pairs(page.written())[0].1;
@@ -183,7 +183,7 @@ proptest! {
 
     /// A log record's document says all that the record says.
     #[test]
-    fn log_documents_equal_the_model(request in strategies::logs(), names in spoilt::names(), size in 300usize..3000) {
+    fn log_documents_equal_the_model(request in strategies::logs(), names in invalid_names::names(), size in 300usize..3000) {
         let request = names.logs(request);
         let raw = request.encode_to_vec();
         let mut expected = Vec::new();
@@ -204,7 +204,7 @@ proptest! {
 
     /// A span's document says all that the span says but its events, which have their own.
     #[test]
-    fn span_documents_equal_the_model(request in strategies::traces(), names in spoilt::names(), size in 300usize..3000) {
+    fn span_documents_equal_the_model(request in strategies::traces(), names in invalid_names::names(), size in 300usize..3000) {
         let request = names.traces(request);
         let raw = request.encode_to_vec();
         let mut expected = Vec::new();
@@ -228,7 +228,7 @@ proptest! {
     #[test]
     fn metrics_are_valid_and_counted(
         request in strategies::metrics(),
-        names in spoilt::names(),
+        names in invalid_names::names(),
         size in 300usize..3000,
         es in any::<bool>(),
     ) {
@@ -255,7 +255,7 @@ proptest! {
         logs in strategies::logs(),
         traces in strategies::traces(),
         metrics in strategies::metrics(),
-        names in spoilt::names(),
+        names in invalid_names::names(),
         size in 300usize..3000,
     ) {
         let (logs, traces) = (names.clone().logs(logs), names.clone().traces(traces));

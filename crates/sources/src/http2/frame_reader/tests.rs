@@ -54,7 +54,7 @@ fn frames(dice: &mut Dice, stream: u32, body: &[u8], longest: usize) -> (Vec<Vec
 }
 
 /// The codec's input, by stream: bytes of `DATA`, and how often the stream ended.
-fn heard(mut fed: &[u8]) -> BTreeMap<u32, (Vec<u8>, u32)> {
+fn bodies_seen_by_the_codec(mut fed: &[u8]) -> BTreeMap<u32, (Vec<u8>, u32)> {
     assert_eq!(&fed[..PREFACE.len()], PREFACE);
     fed = &fed[PREFACE.len()..];
     let mut heard = BTreeMap::<u32, (Vec<u8>, u32)>::new();
@@ -198,7 +198,7 @@ fn a_body_is_whole_however_it_is_framed() {
         let mut follower = Frames::after(PREFACE.len());
         follower.follow(&rig.fed);
         assert!(follower.are_whole(), "seed {seed}");
-        let heard = heard(&rig.fed);
+        let heard = bodies_seen_by_the_codec(&rig.fed);
         for (stream, bytes) in through {
             assert_eq!(heard[&stream], (bytes, 1), "seed {seed}, stream {stream}");
         }
@@ -276,7 +276,7 @@ fn without_memory_the_codec_gets_short_frames() {
             fed.extend_from_slice(out.filled());
         }
     }
-    assert_eq!(heard(&fed), BTreeMap::from([(1, (bytes, 1))]));
+    assert_eq!(bodies_seen_by_the_codec(&fed), BTreeMap::from([(1, (bytes, 1))]));
     let (mut at, mut longest) = (PREFACE.len(), 0);
     while at < fed.len() {
         let head = FrameHeader::of(fed[at..at + HEAD].try_into().unwrap());

@@ -12,7 +12,7 @@ use crate::damage::{apply, damage};
 use crate::output::SliceOutput;
 use crate::remote_write::{InspectionReport, Limits, Symbols, Version, inspect, repair, view};
 
-fn look(version: Version, raw: &[u8]) -> InspectionReport {
+fn inspected(version: Version, raw: &[u8]) -> InspectionReport {
     inspect(version, raw, &Limits::default(), &mut Symbols::new()).unwrap()
 }
 
@@ -40,7 +40,7 @@ fn fields_of_the_other_version_are_left_out() {
         for field in [own, other] {
             prost::encoding::bytes::encode(field, &Vec::new(), &mut raw);
         }
-        let found = look(version, &raw);
+        let found = inspected(version, &raw);
         assert_eq!((found.counts.items(), found.rejected.is_empty()), (0, false), "{found:?}");
         assert!(repaired(version, &raw).is_empty());
     }
@@ -60,7 +60,7 @@ fn labels_come_before_samples() {
         raw
     };
     let raw = request(&[samples, labels].concat());
-    let found = look(Version::V1, &raw);
+    let found = inspected(Version::V1, &raw);
     assert!(found.needs_repair() && found.rejected.is_empty(), "{found:?}");
     let expected = WriteRequest { timeseries: vec![message], ..WriteRequest::default() };
     assert_eq!(repaired(Version::V1, &raw), expected.encode_to_vec());
@@ -74,7 +74,7 @@ fn labels_come_before_samples() {
     ];
     let mut raw = RequestV2 { symbols: symbols.clone(), ..RequestV2::default() }.encode_to_vec();
     prost::encoding::bytes::encode(5, &[samples, labels].concat(), &mut raw);
-    let found = look(Version::V2, &raw);
+    let found = inspected(Version::V2, &raw);
     assert!(found.needs_repair() && found.rejected.is_empty(), "{found:?}");
     let expected = RequestV2 { symbols, timeseries: vec![message] };
     assert_eq!(RequestV2::decode(&repaired(Version::V2, &raw)[..]).unwrap(), expected);
@@ -89,7 +89,7 @@ proptest! {
             rotate(&mut series.labels, seed, number);
         }
         let raw = mixed.encode_to_vec();
-        let found = look(Version::V1, &raw);
+        let found = inspected(Version::V1, &raw);
         prop_assert!(found.rejected.is_empty());
         let repaired = repaired(Version::V1, &raw);
         prop_assert_eq!(check(Version::V1, &repaired).unwrap(), found.counts);
@@ -108,7 +108,7 @@ proptest! {
             series.labels_refs = pairs.concat();
         }
         let raw = mixed.encode_to_vec();
-        let found = look(Version::V2, &raw);
+        let found = inspected(Version::V2, &raw);
         prop_assert!(found.rejected.is_empty());
         let repaired = repaired(Version::V2, &raw);
         prop_assert_eq!(check(Version::V2, &repaired).unwrap(), found.counts);
@@ -138,7 +138,7 @@ proptest! {
     /// The largest item is no less than what any series takes in a 1.0 body.
     #[test]
     fn the_largest_item_is_an_upper_bound((version, raw) in strategies::encoded()) {
-        let largest = look(version, &raw).largest_item;
+        let largest = inspected(version, &raw).largest_item;
         let mut symbols = Symbols::new();
         let model = Model::from(view(version, &raw, &mut symbols).unwrap());
         for series in &model.series {
@@ -176,7 +176,7 @@ fn good_neighbours_are_kept() {
         let [first, second] = good.clone();
         let raw = WriteRequest { timeseries: vec![first, series(labels), second], metadata: vec![] };
         let raw = raw.encode_to_vec();
-        let found = look(Version::V1, &raw);
+        let found = inspected(Version::V1, &raw);
         assert_eq!((found.counts.series, found.counts.samples), (2, 2), "{expected}");
         let refused = &found.rejected;
         assert_eq!(
@@ -196,7 +196,7 @@ fn good_neighbours_are_kept() {
 fn few_reasons_are_kept() {
     let bad = series(&[("__name__", "up"), ("a", "1"), ("a", "2")]);
     let raw = WriteRequest { timeseries: vec![bad; 1000], metadata: vec![] }.encode_to_vec();
-    let found = look(Version::V1, &raw);
+    let found = inspected(Version::V1, &raw);
     assert_eq!(
         (found.counts.series, found.rejected.counts.samples, found.rejected.error_count),
         (0, 1000, 1000)
@@ -220,7 +220,7 @@ fn a_broken_symbol_costs_those_that_use_it() {
     let mut raw = request.encode_to_vec();
     let at = raw.windows(2).position(|window| window == b"QQ").unwrap();
     raw[at] = 0xff;
-    let found = look(Version::V2, &raw);
+    let found = inspected(Version::V2, &raw);
     assert_eq!((found.counts.samples, found.rejected.counts.samples), (1, 1));
     assert!(
         found.rejected.errors[0].to_string().contains("a label's value is not valid UTF-8")
@@ -241,7 +241,7 @@ fn the_first_symbol_may_be_any_text() {
         ..Default::default()
     };
     let raw = RequestV2 { symbols, timeseries: vec![series] }.encode_to_vec();
-    assert!(!look(Version::V2, &raw).needs_repair());
+    assert!(!inspected(Version::V2, &raw).needs_repair());
     let mut symbols = Symbols::new();
     let model = Model::from(view(Version::V2, &raw, &mut symbols).unwrap());
     assert_eq!(model.series[0].labels[0].name, "__name__");

@@ -218,17 +218,17 @@ signals! {
 /// The tables are within the bounds that the walk has.
 #[test]
 fn tables_are_bounded() {
-    fn look(message: &'static schema::Message, depth: usize) {
+    fn check_bounds(message: &'static schema::Message, depth: usize) {
         assert!(message.fields.len() <= 16);
         for Field { number, kind, .. } in message.fields {
             assert!(*number < 32);
             if let (schema::Kind::Message(inner), 0..8) = (kind, depth) {
-                look(inner, depth + 1);
+                check_bounds(inner, depth + 1);
             }
         }
     }
     for message in [&schema::TRACES, &schema::LOGS, &schema::METRICS] {
-        look(message, 0);
+        check_bounds(message, 0);
     }
     const { assert!(ENCODER_BYTES <= 160 << 10) };
 }

@@ -144,7 +144,7 @@ impl Model {
     }
 }
 
-fn said_in(version: Version, body: &[u8]) -> Vec<(Name, u64, i64, i64)> {
+fn samples_in(version: Version, body: &[u8]) -> Vec<(Name, u64, i64, i64)> {
     let series = found::series(version, body).into_iter();
     let said = series.map(|series| {
         let label = |name: &str| series.labels.get(name).cloned().unwrap_or_default();
@@ -170,7 +170,7 @@ fn translate(
         Version::V1 => points_to_v1(raw, points, &settings, &mut scratch, Some(deltas), &mut body),
         Version::V2 => points_to_v2(raw, points, &settings, &mut scratch, Some(deltas), &mut body),
     };
-    (done.unwrap(), said_in(version, &body))
+    (done.unwrap(), samples_in(version, &body))
 }
 
 /// Points of a few series, mostly later than those before.

@@ -1,4 +1,4 @@
-//! Documents that are taken.
+//! Accepted documents are delivered.
 
 use crate::node::{Answer, Node};
 use crate::rig::{PART, Rig, SECOND, settings};

@@ -1,4 +1,4 @@
-//! Promise: what needs no decoding is joined and arrives whole and in order.
+//! Promise: bodies that need no decoding are joined, and arrive whole and in order.
 
 use crate::rig::{Rig, answers, peer, settings};
 use tidegate_load::Behaviour;

@@ -1,4 +1,4 @@
-//! Requests some of whose names are no names of fields, or look like those that are made of them.
+//! Requests with names that are not field names, or that equal names derived from such.
 
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;

@@ -1,4 +1,4 @@
-//! The ways in: `tracing`, `log` and the OpenTelemetry SDK, each seen from the peer.
+//! The integrations: `tracing`, `log` and the OpenTelemetry SDK, each seen from the peer.
 
 use crate::oracle::{any, attribute, number, shape, text};
 use crate::peer::Peer;

@@ -1,5 +1,4 @@
-//! Promises: a closed tap costs nothing, an open one never waits, holds what it may hold and no more, and closes
-//! by itself.
+//! Promises: a closed tap costs nothing; an open one never waits, stays within its bounds, and closes by itself.
 
 use super::{arena, arena_for, lines, meta, open, open_look, request};
 use crate::watch::RECORDS;

@@ -1,5 +1,5 @@
-//! Promises: where something is taken from strangers, who shows nothing is let in, as one of the default tenant; who
-//! shows something has to be right; and everywhere else nothing has changed.
+//! Promises: where anonymous clients are allowed, they belong to the default tenant; credentials that are sent have to be
+//! right; and all other listeners are unaffected.
 
 use super::*;
 use crate::access::make;

@@ -1,4 +1,4 @@
-//! Promise: what a look says in a query is what is meant, and mistakes are told in words.
+//! Promise: a query is read as documented, and an invalid one is refused with a reason.
 
 use crate::{LONGEST_WAIT, TapFilter};
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! Promises: what a peer of 2.0 says that it did not write is not delivered, and exemplars and metadata go the way that
-//! receivers take them.
+//! Promises: samples that a 2.0 receiver did not write do not count as delivered; exemplars and metadata are sent in the
+//! version that receivers accept.
 
 use crate::rig::{NAME, Rig, SECOND};
 use std::sync::{Arc, Mutex};
