@@ -7,5 +7,6 @@
 
 mod compliance;
 mod remote_write;
+mod telegraf;
 mod thanos;
 mod victoria_metrics;

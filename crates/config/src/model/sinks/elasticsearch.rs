@@ -21,7 +21,7 @@ settings! {
         user: Option<String> = None,
         /// Password of `user`.
         password: Option<Secret> = None,
-        /// How requests are compressed.
+        /// How requests are compressed. Requests with forwarded documents (`acknowledge: destination`) never are.
         compression: BulkCompression = BulkCompression::Gzip,
         /// Schema of the documents made from OpenTelemetry signals and Elastic APM events. Documents received over
         /// `_bulk` stay unchanged.
