@@ -211,8 +211,8 @@ fn hash(name: Text<'_>) -> u64 {
 /// Whether a key comes twice in an object of `raw`, or may: one look at each byte says so. Where a filter of 256 bits
 /// knows a key already, the object is read again, some times; beyond that it is taken for one that has a key twice.
 fn may_repeat(raw: &[u8]) -> bool {
-    let mut seen = [[0u64; 4]; MAX_DEPTH as usize + 1];
-    let mut starts = [0usize; MAX_DEPTH as usize + 1];
+    let mut seen = [[0u64; 4]; MAX_DEPTH + 1];
+    let mut starts = [0usize; MAX_DEPTH + 1];
     let (mut depth, mut at, mut doubts) = (0usize, 0usize, 0);
     while let Some(&byte) = raw.get(at) {
         at += 1;
