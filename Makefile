@@ -42,6 +42,7 @@ unit:
 
 loom:
 	RUSTFLAGS="--cfg loom" cargo test --target-dir $(TARGET)/loom -p tidegate-arena --test loom
+	RUSTFLAGS="--cfg loom" cargo test --target-dir $(TARGET)/loom -p tidegate-limit --test loom
 	RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 \
 		cargo test --target-dir $(TARGET)/loom -p tidegate-journal --lib queue
 	RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 \

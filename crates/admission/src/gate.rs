@@ -104,7 +104,7 @@ impl Gate {
         &self.0.rules
     }
 
-    /// The password hash to wait for before [`enter`](Self::enter) can decide on a request with these headers from `peer`.
+    /// The password hash to wait for before [`admit`](Self::admit) can decide on a request with these headers from `peer`.
     #[inline]
     pub fn prepare(&self, headers: &dyn Headers, peer: IpAddr) -> Option<AdmissionFuture> {
         let GateRules { access, operators, .. } = &self.0.rules;
@@ -127,11 +127,11 @@ impl Gate {
         self.admit_identified(caller, open).map(|(permit, _)| permit)
     }
 
-    /// As [`enter`](Self::enter). Also returns who the caller is, for sources that check what it
+    /// As [`admit`](Self::admit). Also returns who the caller is, for sources that check what it
     /// [may do](Self::bulk_rights).
     ///
     /// # Errors
-    /// As [`enter`](Self::enter).
+    /// As [`admit`](Self::admit).
     #[inline]
     pub fn admit_identified(
         &self,
@@ -151,11 +151,11 @@ impl Gate {
         self.identified(caller, open)
     }
 
-    /// As [`enter`](Self::enter), for endpoints that accept anonymous clients. Also returns whether the client is
+    /// As [`admit`](Self::admit), for endpoints that accept anonymous clients. Also returns whether the client is
     /// anonymous: it sent no credentials where some are asked for, and so cannot choose its tenant.
     ///
     /// # Errors
-    /// As [`enter`](Self::enter). Credentials that are sent must be valid.
+    /// As [`admit`](Self::admit). Credentials that are sent must be valid.
     pub fn admit_anonymous(
         &self,
         caller: &Caller<'_>,

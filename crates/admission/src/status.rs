@@ -1,6 +1,6 @@
 //! Encodes `google.rpc.Status`, the body of OTLP's error responses, in protobuf and JSON.
 //!
-//! Messages come in three parts, as in [`Shape`](tidegate_http1::Shape), so that a constant message is encoded
+//! Messages come in three parts, as in [`ErrorFormat`](tidegate_http1::ErrorFormat), so that a constant message is encoded
 //! without an allocation.
 
 use std::convert::Infallible;

@@ -2,7 +2,7 @@
 //! `/ready` for whoever starts and stops the gateway; and `/tap`, a look at what passes a source or a sink.
 //!
 //! A [`Console`] is the service behind the admin port. It asks a [`Gateway`] for its [`Status`], judges in one
-//! word and one sentence how the data flows ([`State`], [`Verdict`]), and shows the same numbers as a page,
+//! word and one sentence how the data flows ([`State`], [`StateReport`]), and shows the same numbers as a page,
 //! as aligned text or as JSON.
 //!
 //! It promises: it answers when the rest of the gateway has no memory left, since its own is reserved at the
@@ -32,7 +32,7 @@ mod tests;
 
 pub use console::{Console, ForgetError, Gateway, LONGEST_ANSWER, PATHS};
 pub use resident::Resident;
-pub use state::{State, Verdict};
+pub use state::{State, StateReport};
 pub use status::{
     BlockedIndex, Damage, DeclaredLine, Failed, Handshakes, Journal, Lag, LastError, LeftBehind,
     MOST_WAITING, Memory, Payload, ShareLine, Sink, Status, Syncs, Tenant, Tenants,

@@ -9,14 +9,14 @@ mod sinks;
 mod tenants;
 
 use crate::human::HumanDuration;
-use crate::state::Verdict;
+use crate::state::StateReport;
 use crate::status::Status;
 use jiff::Timestamp;
 use tidegate_arena::Bytes;
 
 /// The whole page. Texts are as they came; who shows them makes them harmless.
 pub(crate) struct Page {
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: StateReport,
     /// One line about the program and the moment.
     pub(crate) about: String,
     pub(crate) gauges: Vec<Gauge>,
@@ -92,7 +92,7 @@ impl Page {
     pub(crate) fn of(status: &Status) -> Page {
         let at = Timestamp::try_from(status.at).map(|at| format!("{at:.0}")).unwrap_or_default();
         Page {
-            verdict: Verdict::of(status),
+            verdict: StateReport::of(status),
             about: format!(
                 "tidegate {}{}, up {}, {at}",
                 status.version,

@@ -24,7 +24,7 @@ pub enum State {
 
 /// A state, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Verdict {
+pub struct StateReport {
     /// The word.
     pub state: State,
     /// The reason, in a sentence without a full stop.
@@ -48,9 +48,9 @@ impl State {
     }
 }
 
-impl Verdict {
+impl StateReport {
     /// The verdict on `status`. The worst true condition gives the word; all true conditions give the reason.
-    pub fn of(status: &Status) -> Verdict {
+    pub fn of(status: &Status) -> StateReport {
         let late = LateSinks::of(status);
         let pushing = pushing_back(status);
         let state = if status.stopping {
@@ -73,7 +73,7 @@ impl Verdict {
                 _ => "data is accepted, and every sink keeps up".to_owned(),
             });
         }
-        Verdict { state, reason: clauses.join("; ") }
+        StateReport { state, reason: clauses.join("; ") }
     }
 }
 

@@ -17,7 +17,7 @@ pub use memory::{DeclaredLine, Memory, Payload, ShareLine};
 pub use sink::{BlockedIndex, Lag, LastError, MOST_WAITING, Sink};
 pub use tenants::{Tenant, Tenants};
 
-use crate::state::Verdict;
+use crate::state::StateReport;
 use serde::Serialize;
 use std::time::{Duration, SystemTime};
 use tidegate_ledger::Balance;
@@ -69,10 +69,10 @@ impl Status {
         #[derive(Serialize)]
         struct Judged<'a> {
             #[serde(flatten)]
-            verdict: &'a Verdict,
+            verdict: &'a StateReport,
             #[serde(flatten)]
             status: &'a Status,
         }
-        serde_json::to_writer(out, &Judged { verdict: &Verdict::of(self), status: self })
+        serde_json::to_writer(out, &Judged { verdict: &StateReport::of(self), status: self })
     }
 }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// How many records a sink may have taken and not completed.
 pub const MAX_IN_FLIGHT: usize = 1024;
-/// The length of the book that a sink keeps with its cursor, in bytes.
+/// The length of the metadata that a sink keeps with its cursor, in bytes.
 pub const CURSOR_METADATA_LEN: usize = 256;
 /// The length of a written cursor, in bytes: it fits a 512-byte sector.
 pub(crate) const ENCODED_LEN: usize = 456;
@@ -35,7 +35,7 @@ pub(crate) struct Cursor {
     pub(crate) damaged: u64,
     /// The record `low` was received then or later, in nanoseconds since 1970; zero where that is not known.
     received_at_ns: u64,
-    pub(crate) book: CursorMetadata,
+    pub(crate) metadata: CursorMetadata,
     /// Records handed out, and gaps passed, from `low` on: at most [`MAX_IN_FLIGHT`], and one more where
     /// the last is damaged.
     flight: VecDeque<InFlight>,
@@ -77,7 +77,7 @@ impl Cursor {
             dropped: 0,
             damaged: 0,
             received_at_ns: 0,
-            book: [0; CURSOR_METADATA_LEN],
+            metadata: [0; CURSOR_METADATA_LEN],
             flight: VecDeque::with_capacity(MAX_IN_FLIGHT + 1),
             in_order: false,
             restored: VecDeque::new(),
@@ -368,7 +368,7 @@ impl Cursor {
             out.put(&number.to_le_bytes());
         }
         out.put(&self.bitmap());
-        out.put(&self.book);
+        out.put(&self.metadata);
         let (covered, sum) = bytes.split_at_mut(ENCODED_LEN - 8);
         sum.copy_from_slice(&u64::from(crc32c::crc32c(covered)).to_le_bytes());
         bytes
@@ -412,7 +412,7 @@ impl RestoredCursor {
         cursor.damaged = u64_at(bytes, 56);
         cursor.received_at_ns = u64::from(u32_at(bytes, 4)) * SECOND_NS;
         let bitmap = *bytes.get(64..)?.first_chunk()?;
-        cursor.book = *bytes.get(64 + BITMAP..)?.first_chunk()?;
+        cursor.metadata = *bytes.get(64 + BITMAP..)?.first_chunk()?;
         Some(RestoredCursor { generation: u64_at(bytes, 8), salt: u64_at(bytes, 16), cursor, bitmap })
     }
 

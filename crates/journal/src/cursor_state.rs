@@ -99,14 +99,14 @@ impl CursorState {
     }
 
     /// Completes `sequence` and writes the cursor. False when the record is not in flight any more.
-    pub(crate) fn commit(&self, sequence: u64, book: Option<&CursorMetadata>) -> bool {
+    pub(crate) fn commit(&self, sequence: u64, metadata: Option<&CursorMetadata>) -> bool {
         let mut state = lock(&self.state);
         let was_full = !state.cursor.has_room();
         if !state.cursor.complete(sequence) {
             return false;
         }
-        if let Some(book) = book {
-            state.cursor.book = *book;
+        if let Some(book) = metadata {
+            state.cursor.metadata = *book;
         }
         let change = state.changed();
         drop(state);
@@ -117,7 +117,7 @@ impl CursorState {
         true
     }
 
-    /// Completes each of these records, in any order, and writes the cursor once, with the book that `enter`
+    /// Completes each of these records, in any order, and writes the cursor once, with the metadata that `enter`
     /// makes of the items completed.
     pub(crate) fn commit_each(
         &self,
@@ -127,7 +127,7 @@ impl CursorState {
         let mut state = lock(&self.state);
         let was_full = !state.cursor.has_room();
         let completed = state.cursor.complete_each(sequences);
-        state.cursor.book = enter(completed, &state.cursor);
+        state.cursor.metadata = enter(completed, &state.cursor);
         let change = state.changed();
         drop(state);
         self.write(change);
@@ -136,7 +136,7 @@ impl CursorState {
         }
     }
 
-    /// Completes everything up to and with a record, and writes the cursor with the book that `enter` makes
+    /// Completes everything up to and with a record, and writes the cursor with the metadata that `enter` makes
     /// of the items completed and the items before the new low-water mark.
     pub(crate) fn commit_through(
         &self,
@@ -148,7 +148,7 @@ impl CursorState {
         let mut state = lock(&self.state);
         let was_full = !state.cursor.has_room();
         let completed = state.cursor.complete_through(sequence, after, received_at_ns);
-        state.cursor.book = enter(completed, &state.cursor);
+        state.cursor.metadata = enter(completed, &state.cursor);
         let change = state.changed();
         drop(state);
         self.write(change);
@@ -157,10 +157,10 @@ impl CursorState {
         }
     }
 
-    /// Writes the cursor with `book` where it is.
-    pub(crate) fn save(&self, book: &CursorMetadata) {
+    /// Writes the cursor with `metadata` where it is.
+    pub(crate) fn save(&self, metadata: &CursorMetadata) {
         let mut state = lock(&self.state);
-        state.cursor.book = *book;
+        state.cursor.metadata = *metadata;
         let change = state.changed();
         drop(state);
         self.write(change);

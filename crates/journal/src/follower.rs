@@ -131,7 +131,7 @@ impl Follower {
     }
 
     /// The next event, waiting for one; nothing when the journal is closed and everything was read. While
-    /// [`IN_FLIGHT`](crate::IN_FLIGHT) records are not completed, it waits for that. A record that was not
+    /// [`MAX_IN_FLIGHT`](crate::MAX_IN_FLIGHT) records are not completed, it waits for that. A record that was not
     /// read when this is called again is passed over; it still must be completed.
     ///
     /// # Errors
@@ -234,13 +234,13 @@ impl Follower {
         self.commit.commit(sequence)
     }
 
-    /// Completes a record and keeps the book: [`Committer::commit_with`].
-    pub fn commit_with(&self, sequence: u64, book: &[u8; CURSOR_METADATA_LEN]) -> bool {
-        self.commit.commit_with(sequence, book)
+    /// Completes a record and saves metadata: [`Committer::commit_with`].
+    pub fn commit_with(&self, sequence: u64, metadata: &[u8; CURSOR_METADATA_LEN]) -> bool {
+        self.commit.commit_with(sequence, metadata)
     }
 
-    /// Completes every record up to and with `last`, and keeps the book that `enter` makes of what that
-    /// completed: cursor and book are written together, once.
+    /// Completes every record up to and with `last`, and saves the metadata that `enter` makes of what that
+    /// completed: cursor and metadata are written together, once.
     pub fn commit_through(&self, last: &Record, enter: impl FnOnce(CompletedRecords) -> CursorMetadata) {
         let items_after = last.items_before + u64::from(last.meta.items);
         let (after, received_at_ns) = ((items_after, last.bytes_after), last.meta.received_at_ns);
@@ -250,8 +250,8 @@ impl Follower {
         self.commit.notify();
     }
 
-    /// Completes each of these records, in any order, and keeps the book that `enter` makes of what that
-    /// completed: cursor and book are written together, once. What the quota took meanwhile is passed over.
+    /// Completes each of these records, in any order, and saves the metadata that `enter` makes of what that
+    /// completed: cursor and metadata are written together, once. What the quota took meanwhile is passed over.
     pub fn commit_each(
         &self,
         sequences: impl IntoIterator<Item = u64>,
@@ -277,14 +277,14 @@ impl Follower {
         self.commit.shared.closed.load(Ordering::Acquire)
     }
 
-    /// Keeps `book` with the cursor where it is: [`Committer::save`].
-    pub fn save(&self, book: &CursorMetadata) {
-        self.commit.save(book);
+    /// Saves `metadata` with the cursor where it is: [`Committer::save`].
+    pub fn save(&self, metadata: &CursorMetadata) {
+        self.commit.save(metadata);
     }
 
-    /// The book that was kept last, zeros at first.
-    pub fn book(&self) -> CursorMetadata {
-        self.commit.book()
+    /// the metadata saved last; zeros at first.
+    pub fn metadata(&self) -> CursorMetadata {
+        self.commit.metadata()
     }
 
     /// Where the sink is.
@@ -307,19 +307,19 @@ impl Committer {
         self.complete(sequence, None)
     }
 
-    /// As [`commit`](Self::commit), and keeps `book` with the cursor: both survive, or neither.
-    pub fn commit_with(&self, sequence: u64, book: &[u8; CURSOR_METADATA_LEN]) -> bool {
-        self.complete(sequence, Some(book))
+    /// As [`commit`](Self::commit), and saves `metadata` with the cursor: both survive, or neither.
+    pub fn commit_with(&self, sequence: u64, metadata: &[u8; CURSOR_METADATA_LEN]) -> bool {
+        self.complete(sequence, Some(metadata))
     }
 
-    /// Keeps `book` with the cursor where it is: after a gap was counted, say.
-    pub fn save(&self, book: &[u8; CURSOR_METADATA_LEN]) {
-        self.cursor.save(book);
+    /// Saves `metadata` with the cursor where it is: after a gap was counted, say.
+    pub fn save(&self, metadata: &[u8; CURSOR_METADATA_LEN]) {
+        self.cursor.save(metadata);
     }
 
-    /// The book that was kept last, zeros at first.
-    pub fn book(&self) -> CursorMetadata {
-        self.cursor.with(|cursor| cursor.book)
+    /// the metadata saved last; zeros at first.
+    pub fn metadata(&self) -> CursorMetadata {
+        self.cursor.with(|cursor| cursor.metadata)
     }
 
     /// Where the sink is.
@@ -327,8 +327,8 @@ impl Committer {
         self.cursor.with(|cursor| CursorPosition::of(cursor))
     }
 
-    fn complete(&self, sequence: u64, book: Option<&CursorMetadata>) -> bool {
-        let completed = self.cursor.commit(sequence, book);
+    fn complete(&self, sequence: u64, metadata: Option<&CursorMetadata>) -> bool {
+        let completed = self.cursor.commit(sequence, metadata);
         if completed {
             self.notify();
         }

@@ -167,9 +167,9 @@ impl<T, R: Copy> Queue<T, R> {
         drop(waker);
     }
 
-    /// Gets the turn to write, when nobody else has it and enough is queued or something wants attention, or
-    /// after `patience`. Who has got it [`take`](Self::take)s what is queued, writes it, and
-    /// [`release`](Self::release)s the turn, and says when what it wrote [has landed](Self::landed).
+    /// Waits for the turn to write: until no other thread has it and enough is queued or the writer was woken, or
+    /// until `patience` is over. The holder [`take`](Self::take)s the queued items, writes them,
+    /// [`release`](Self::release)s the turn, and reports when the [group is done](Self::group_done).
     pub(crate) fn turn(&self, patience: Option<Duration>) -> WriterTurn {
         let mut state = lock(&self.state);
         let mut patient = true;
@@ -192,7 +192,7 @@ impl<T, R: Copy> Queue<T, R> {
         WriterTurn::Open
     }
 
-    /// Takes all that is queued. To be called by who has the turn.
+    /// Takes all queued items. Only the holder of the turn calls it.
     pub(crate) fn take(&self, into: &mut Vec<(u32, T)>) {
         let mut state = lock(&self.state);
         while let Some(index) = state.waiting.pop_front() {
@@ -203,7 +203,7 @@ impl<T, R: Copy> Queue<T, R> {
         }
     }
 
-    /// Gives the turn back, with a group of so many items on its way, and numbers that.
+    /// Releases the turn with a group of `under_way` items being written; returns the group's number.
     pub(crate) fn release(&self, under_way: usize) -> u64 {
         let mut state = lock(&self.state);
         state.writing = false;
@@ -229,7 +229,7 @@ impl<T, R: Copy> Queue<T, R> {
         }
     }
 
-    /// Puts the outcomes of taken slots where their tickets find them, and empties `outcomes`. `wakers` is
+    /// Stores the outcomes of taken slots for their tickets, and empties `outcomes`. `wakers` is
     /// room to work in: wakers run outside the lock.
     pub(crate) fn complete(&self, outcomes: &mut Vec<(u32, R)>, wakers: &mut Vec<Waker>) {
         let mut state = lock(&self.state);
@@ -264,7 +264,7 @@ impl<T, R: Copy> Queue<T, R> {
         lock(&self.state).barred.filter(|(_, until)| now < *until).map(|(answer, _)| answer)
     }
 
-    /// Lets submissions in again.
+    /// Accepts submissions again.
     pub(crate) fn resume(&self) {
         let mut state = lock(&self.state);
         state.barred = None;

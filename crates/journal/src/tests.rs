@@ -151,7 +151,7 @@ fn a_restart_resumes_at_the_cursor_and_keeps_out_of_order_completions() {
     assert_eq!((recovery.head, recovery.items, recovery.tail_records), (6, 6, 6));
     assert_eq!(wait(journal.append(batch(&arena, 1, &[6]))).unwrap().sequence, 6);
     let mut follower = journal.follow("up", StartAt::Oldest, WhenFull::Block).unwrap();
-    assert_eq!(follower.book(), [7; CURSOR_METADATA_LEN]);
+    assert_eq!(follower.metadata(), [7; CURSOR_METADATA_LEN]);
     assert_eq!(follower.position().sequence, 1);
     let left: Vec<u64> = (0..4).map(|_| record(&mut follower).sequence).collect();
     assert_eq!(left, [1, 3, 5, 6]);

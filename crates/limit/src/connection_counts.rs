@@ -22,7 +22,7 @@ pub struct ConnectionCounts {
     most: AtomicU32,
 }
 
-/// A connection that is counted, to be given back to [`ConnectionCounts::leave`].
+/// A connection that is counted, for [`ConnectionCounts::remove`].
 #[derive(Debug)]
 #[must_use = "a connection that ends has to be counted out"]
 pub struct CountedConnection([u16; 2]);

@@ -101,7 +101,7 @@ impl Limiter {
         self.in_flight.in_use()
     }
 
-    /// Whether items are limited: only then they have to be [entered](Self::enter_items).
+    /// Whether items are limited: only then must they be [charged](Self::charge_items).
     #[inline]
     pub fn limits_items(&self) -> bool {
         self.items.is_limited()

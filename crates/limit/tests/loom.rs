@@ -1,5 +1,5 @@
-//! Every order of threads that take and give back: never more than the maximum, never more than the burst, and all
-//! comes back. Run with `RUSTFLAGS="--cfg loom" cargo test -p tidegate-limit --test loom`.
+//! Threads that acquire and release in every order: never more than the maximum or the burst, and everything
+//! is released. Run with `RUSTFLAGS="--cfg loom" cargo test -p tidegate-limit --test loom`.
 
 #![cfg(loom)]
 
@@ -19,22 +19,23 @@ const NOW: Moment = Moment(1_000_000_000);
 #[test]
 fn a_maximum_holds_and_comes_back() {
     model(|| {
-        let limits = Limits { concurrency: Some(1), in_flight: Some(10), ..Limits::default() };
+        let limits =
+            LimiterSettings { concurrency: Some(1), in_flight: Some(10), ..LimiterSettings::default() };
         let limiter = Arc::new(Limiter::new(&limits));
         let other = Arc::clone(&limiter);
         let thread = thread::spawn(move || {
-            if let Ok(entry) = other.enter(NOW, 10) {
+            if let Ok(entry) = other.acquire(NOW, 10) {
                 assert_eq!(other.concurrency(), 1);
                 drop(entry);
             }
         });
-        if let Ok(entry) = limiter.enter(NOW, 5) {
+        if let Ok(entry) = limiter.acquire(NOW, 5) {
             assert_eq!(limiter.concurrency(), 1);
             drop(entry);
         }
         assert!(thread.join().is_ok());
         assert_eq!((limiter.concurrency(), limiter.in_flight()), (0, 0));
-        assert!(limiter.enter(NOW, 10).is_ok(), "nothing is lost");
+        assert!(limiter.acquire(NOW, 10).is_ok(), "nothing is lost");
     });
 }
 
@@ -42,12 +43,12 @@ fn a_maximum_holds_and_comes_back() {
 fn a_burst_is_taken_once() {
     model(|| {
         let requests = Some(PerSecond { rate: 1, burst: 2 });
-        let limiter = Arc::new(Limiter::new(&Limits { requests, ..Limits::default() }));
+        let limiter = Arc::new(Limiter::new(&LimiterSettings { requests, ..LimiterSettings::default() }));
         let other = Arc::clone(&limiter);
         // Its clock is behind, which makes it stricter.
         let before = Moment(NOW.0 - 1_000_000);
-        let thread = thread::spawn(move || (0..2).filter(|_| other.enter(before, 0).is_ok()).count());
-        let own = (0..2).filter(|_| limiter.enter(NOW, 0).is_ok()).count();
+        let thread = thread::spawn(move || (0..2).filter(|_| other.acquire(before, 0).is_ok()).count());
+        let own = (0..2).filter(|_| limiter.acquire(NOW, 0).is_ok()).count();
         let theirs = thread.join().unwrap_or(9);
         assert!(own + theirs <= 2, "{own} and {theirs}");
         assert!(own + theirs >= 1);
@@ -58,12 +59,12 @@ fn a_burst_is_taken_once() {
 fn items_of_the_books_are_charged_once() {
     model(|| {
         let items = Some(PerSecond { rate: 1, burst: 1 });
-        let limiter = Arc::new(Limiter::new(&Limits { items, ..Limits::default() }));
+        let limiter = Arc::new(Limiter::new(&LimiterSettings { items, ..LimiterSettings::default() }));
         let other = Arc::clone(&limiter);
-        let thread = thread::spawn(move || other.enter_items(NOW, 3));
-        limiter.enter_items(NOW, 5);
+        let thread = thread::spawn(move || other.charge_items(NOW, 3));
+        limiter.charge_items(NOW, 5);
         assert!(thread.join().is_ok());
         let wait = limiter.check(NOW, 0).err().and_then(|reached| reached.wait);
-        assert_eq!(wait.map(|wait| wait.as_secs()), Some(5), "five are owed, whoever came first");
+        assert_eq!(wait.map(|wait| wait.as_secs()), Some(5), "five are charged, in either order");
     });
 }

@@ -20,7 +20,7 @@ use crate::target::Target;
 pub struct VerifyingReceiver {
     address: SocketAddr,
     /// `None` once stopped.
-    orders: Option<watch::Sender<Order>>,
+    orders: Option<watch::Sender<BehaviourChange>>,
     state: Arc<State>,
     thread: Option<JoinHandle<()>>,
 }
@@ -66,7 +66,7 @@ pub enum Check {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Order {
+struct BehaviourChange {
     number: u64,
     behaviour: Behaviour,
 }
@@ -96,7 +96,7 @@ impl VerifyingReceiver {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let (orders, received) = watch::channel(Order { number: 0, behaviour: Behaviour::Healthy });
+        let (orders, received) = watch::channel(BehaviourChange { number: 0, behaviour: Behaviour::Healthy });
         let state = Arc::new(State { check, seen: Mutex::default(), changed: Condvar::new() });
         let shared = Arc::clone(&state);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -124,7 +124,7 @@ impl VerifyingReceiver {
         let mut number = 0;
         orders.send_modify(|order| {
             number = order.number + 1;
-            *order = Order { number, behaviour };
+            *order = BehaviourChange { number, behaviour };
         });
         let obeying = |seen: &mut Seen| seen.obeyed < number;
         let waited = self.state.changed.wait_timeout_while(self.state.seen(), OBEY, obeying);

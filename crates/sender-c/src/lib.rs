@@ -14,8 +14,8 @@ use std::ffi::{c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tidegate_sender::{
-    Attributes, Builder, Left, Number, NumberPoint, Points, Reason, RefusedEvent, Sender, Severity,
-    SpanContext, SpanKind, Status, Temporality, Value,
+    Attributes, Builder, Number, NumberPoint, Points, Reason, RefusedEvent, Sender, Severity, SpanContext,
+    SpanKind, Status, Temporality, UnsentEvents, Value,
 };
 
 /// # Safety
@@ -279,7 +279,11 @@ fn guarded(take: impl FnOnce() -> Result<(), RefusedEvent>) -> c_int {
     }
 }
 
-fn waited(sender: Option<&Sender>, left: Option<&mut u64>, wait: impl FnOnce(&Sender) -> Left) -> c_int {
+fn waited(
+    sender: Option<&Sender>,
+    left: Option<&mut u64>,
+    wait: impl FnOnce(&Sender) -> UnsentEvents,
+) -> c_int {
     let Some(sender) = sender else { return TIDEGATE_WRONG };
     let Ok(unsent) = catch_unwind(AssertUnwindSafe(|| wait(sender))) else { return TIDEGATE_WRONG };
     if let Some(left) = left {

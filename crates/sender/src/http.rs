@@ -9,7 +9,7 @@ mod tls;
 
 pub(crate) use connection::{Connection, Deadline, Failure};
 pub(crate) use request::{Body, Buffers};
-pub(crate) use resolver::{Known, Resolver};
+pub(crate) use resolver::{AddressCache, Resolver};
 pub(crate) use response::{Response, read_response};
 #[cfg(feature = "tls")]
 pub(crate) use tls::{Tls, TlsClient, TlsFiles};

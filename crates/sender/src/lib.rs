@@ -128,4 +128,4 @@ pub use record::{
     Number, NumberPoint, Point, Points, PointsOf, Scope, Severity, Span, SpanContext, SpanEvent, SpanEvents,
     SpanKind, Status, Temporality, Value, Values,
 };
-pub use sender::{Left, Memory, RefusedEvent, Sender};
+pub use sender::{Memory, RefusedEvent, Sender, UnsentEvents};

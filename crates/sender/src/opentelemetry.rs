@@ -22,7 +22,7 @@ mod spans;
 mod values;
 
 use crate::record::Scope;
-use crate::sender::{Left, Sender};
+use crate::sender::{Sender, UnsentEvents};
 use opentelemetry::InstrumentationScope;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
@@ -66,6 +66,6 @@ impl Exporter {
     }
 }
 
-fn done(left: Left, timeout: Duration) -> OTelSdkResult {
+fn done(left: UnsentEvents, timeout: Duration) -> OTelSdkResult {
     if left.is_nothing() { Ok(()) } else { Err(OTelSdkError::Timeout(timeout)) }
 }

@@ -56,14 +56,14 @@ impl std::error::Error for RefusedEvent {}
 /// The events unsent at the deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "what is left may be lost"]
-pub struct Left {
+pub struct UnsentEvents {
     /// Events.
     pub events: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
-impl Left {
+impl UnsentEvents {
     /// Everything was sent.
     pub fn is_nothing(&self) -> bool {
         self.events == 0
@@ -193,13 +193,13 @@ impl Sender {
     }
 
     /// Has everything sent that was taken so far, and waits for it. Retries go on meanwhile.
-    pub fn flush(&self, timeout: Duration) -> Left {
+    pub fn flush(&self, timeout: Duration) -> UnsentEvents {
         self.shared.flush(timeout)
     }
 
     /// Takes no more events, has everything sent, and ends the sending thread. What is left when the time is
     /// up is dropped, counted, and returned.
-    pub fn shutdown(&self, timeout: Duration) -> Left {
+    pub fn shutdown(&self, timeout: Duration) -> UnsentEvents {
         self.shared.shutdown(timeout)
     }
 

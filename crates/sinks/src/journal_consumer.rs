@@ -120,7 +120,7 @@ impl SinkContext<'_> {
     /// that was renamed gets what its predecessor still had queued.
     pub(crate) fn attach(&self) -> Result<JournalConsumer, AttachError> {
         let follower = self.journal.follow(self.name, StartAt::Oldest, self.when_full)?;
-        let (position, bytes) = (follower.position(), follower.book());
+        let (position, bytes) = (follower.position(), follower.metadata());
         let mut book = match bytes.first_chunk::<{ SinkLedger::LEN }>() {
             Some(kept) if bytes != [0; CURSOR_METADATA_LEN] => SinkLedger::from_bytes(kept)?,
             _ => SinkLedger::new(position.born),

@@ -40,7 +40,7 @@ use crate::stop::StopSignal;
 use answer::OtlpAnswer;
 use batching::{BodyTreatment, Key};
 use futures_util::future::BoxFuture;
-use json::{Form, Growth};
+use json::{Growth, JsonFormat};
 use outbound_request::OutboundRequest;
 use oversize::SplitRequest;
 use peer::{PREFIX, Peer};
@@ -168,7 +168,7 @@ impl SinkProtocol for OtlpProtocol {
         };
         // An item that is too long alone cannot be helped.
         let most = if batch.items > 1 { pipeline.most() } else { usize::MAX };
-        let form = self.settings.layout().map(|layout| Form { layout, expected: batch.out_len, most });
+        let form = self.settings.layout().map(|layout| JsonFormat { layout, expected: batch.out_len, most });
         Box::pin(async move {
             let outcome = outbound_request::pack(batch, form, &mut compressor, &room).await;
             (outcome.map_err(|(batch, why)| UnsentWork { work: Preparation::Batch(batch), why }), compressor)

@@ -158,7 +158,7 @@ pub fn check(
     let mut begun = false;
     let mut metadata = 0;
     for (range, line) in lines(raw) {
-        let verdict = match checked(line, longest, all_utf8) {
+        let verdict = match check_line(line, longest, all_utf8) {
             Ok(event) if begun == (event.kind == EventKind::Metadata) => {
                 Err(EventError { event: Some(event.kind), kind: EventErrorKind::Order })
             }
@@ -190,7 +190,7 @@ pub fn check(
 pub fn retain_valid(raw: &mut [u8], longest: usize) -> usize {
     let (mut at, mut kept) = (0, 0);
     while let Some((range, line)) = line_at(raw, at) {
-        let is_kept = match checked(line, longest, false) {
+        let is_kept = match check_line(line, longest, false) {
             Ok(event) => (event.kind == EventKind::Metadata) == (kept == 0),
             Err(_) => false,
         };
@@ -213,7 +213,7 @@ pub struct IntakeError {
     pub error: EventError,
 }
 
-fn checked(line: &[u8], longest: usize, all_utf8: bool) -> Result<Event<'_>, EventError> {
+fn check_line(line: &[u8], longest: usize, all_utf8: bool) -> Result<Event<'_>, EventError> {
     if line.len() > longest {
         return Err(EventError { event: None, kind: EventErrorKind::TooLong });
     }

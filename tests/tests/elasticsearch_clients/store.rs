@@ -11,11 +11,11 @@ use std::thread;
 #[derive(Debug)]
 pub(super) struct Store {
     address: SocketAddr,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<StoredDocuments>>,
 }
 
 /// Documents by index and `_id`.
-type Kept = BTreeMap<String, BTreeMap<String, Value>>;
+type StoredDocuments = BTreeMap<String, BTreeMap<String, Value>>;
 
 /// The longest request that is read.
 const LONGEST: usize = 64 << 20;
@@ -24,7 +24,7 @@ impl Store {
     pub(super) fn start() -> Store {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let kept = Arc::new(Mutex::new(Kept::new()));
+        let kept = Arc::new(Mutex::new(StoredDocuments::new()));
         let shared = Arc::clone(&kept);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -46,7 +46,7 @@ impl Store {
 }
 
 /// Serves a connection until its end, or until something comes that no `_bulk` is.
-fn serve(stream: TcpStream, kept: &Mutex<Kept>) -> Option<()> {
+fn serve(stream: TcpStream, kept: &Mutex<StoredDocuments>) -> Option<()> {
     let mut writer = stream.try_clone().ok()?;
     let mut reader = BufReader::new(stream);
     loop {
@@ -68,7 +68,7 @@ fn serve(stream: TcpStream, kept: &Mutex<Kept>) -> Option<()> {
 }
 
 /// Keeps the documents of a body; nothing when there is something else in it than `create` and `index`.
-fn keep(body: &[u8], kept: &mut Kept) -> Option<Value> {
+fn keep(body: &[u8], kept: &mut StoredDocuments) -> Option<Value> {
     let mut lines = body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let (mut items, mut errors) = (Vec::new(), false);
     while let Some(line) = lines.next() {

@@ -1,7 +1,7 @@
 //! P2, P4: whatever happens to the bytes of a journal at rest, the gateway starts on it, delivers everything
 //! outside the damaged records, counts what is lost, and goes on.
 
-use crate::segments::{Image, Kept, kept, read, segments, write};
+use crate::segments::{Image, StoredRecords, kept, read, segments, write};
 use crate::support::{MIB, Storm, TIMELINE, alone};
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -33,9 +33,9 @@ fn damages(whole: &Image) -> Vec<Damage> {
     let mut all = Vec::new();
     for (place, file) in [("first", 0), ("middle", files.len() / 2), ("last", files.len() - 1)] {
         let name = files[file].clone();
-        let here: Vec<&Kept> = records.iter().filter(|record| record.file == name).collect();
+        let here: Vec<&StoredRecords> = records.iter().filter(|record| record.file == name).collect();
         for (which, record) in [("first", 0), ("middle", here.len() / 2), ("last", here.len() - 1)] {
-            let Kept { from, to, .. } = *here[record];
+            let StoredRecords { from, to, .. } = *here[record];
             let what = format!("{which} record of the {place} segment");
             let at = |part: &str, offset: usize| {
                 let name = name.clone();
@@ -96,7 +96,7 @@ fn damages(whole: &Image) -> Vec<Damage> {
     all
 }
 
-fn arrived(arrivals: &Arrivals, record: &Kept) -> usize {
+fn arrived(arrivals: &Arrivals, record: &StoredRecords) -> usize {
     let there = |(key, number): &(u64, u64)| {
         arrivals.series.get(key).is_some_and(|series| series.numbers.within(*number, number + 1) == 1)
     };
@@ -109,9 +109,10 @@ fn survives(storm: &mut Storm, whole: &Image, damage: &Damage) {
     (damage.done)(&mut image);
     write(&image, &journal(storm));
     let records = kept(whole);
-    let intact = |record: &Kept| image.get(&record.file).and_then(|file| file.get(record.from..record.to));
-    let whole_of = |record: &Kept| whole[&record.file].get(record.from..record.to);
-    let (good, lost): (Vec<&Kept>, Vec<&Kept>) =
+    let intact =
+        |record: &StoredRecords| image.get(&record.file).and_then(|file| file.get(record.from..record.to));
+    let whole_of = |record: &StoredRecords| whole[&record.file].get(record.from..record.to);
+    let (good, lost): (Vec<&StoredRecords>, Vec<&StoredRecords>) =
         records.iter().partition(|record| intact(record) == whole_of(record));
     let last_good = records.iter().rposition(|record| intact(record) == whole_of(record));
 
@@ -126,7 +127,7 @@ fn survives(storm: &mut Storm, whole: &Image, damage: &Damage) {
     storm.gateway.books_close();
     let arrivals = storm.sink.report();
     let counted = status["books"]["sinks"][0]["dropped"]["damaged"].as_u64().unwrap_or(0);
-    let items = |records: &[&Kept]| records.iter().map(|record| record.items).sum::<u64>();
+    let items = |records: &[&StoredRecords]| records.iter().map(|record| record.items).sum::<u64>();
     // Behind the last record that can be read, nobody knows what there was.
     let between =
         records.iter().take(last_good.unwrap_or(0)).filter(|record| intact(record) != whole_of(record));

@@ -13,7 +13,7 @@ const HEADER: usize = 64;
 /// A record: where it is, without the padding behind it, and the samples in it, each by its series' key and
 /// its number.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct StoredRecords {
     pub(crate) file: String,
     pub(crate) from: usize,
     pub(crate) to: usize,
@@ -43,7 +43,7 @@ pub(crate) fn segments(image: &Image) -> Vec<String> {
 }
 
 /// All records, oldest first.
-pub(crate) fn kept(image: &Image) -> Vec<Kept> {
+pub(crate) fn kept(image: &Image) -> Vec<StoredRecords> {
     let mut all = Vec::new();
     for file in segments(image) {
         let bytes = &image[&file];
@@ -59,7 +59,7 @@ pub(crate) fn kept(image: &Image) -> Vec<Kept> {
                 samples.push((arrival.key, arrival.number().unwrap()));
             })
             .unwrap();
-            all.push(Kept { file: file.clone(), from, to, items: u32_at(40).into(), samples });
+            all.push(StoredRecords { file: file.clone(), from, to, items: u32_at(40).into(), samples });
             from = to.next_multiple_of(8);
         }
     }

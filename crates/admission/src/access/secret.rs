@@ -3,7 +3,7 @@
 //! A token that was drawn by chance has 256 bits that nobody guesses, so one SHA-256 keeps it as well as a slow
 //! hash would, and costs a few hundred nanoseconds. A password does not: its hash is PBKDF2, salted and slow.
 //! Only one password is right, so once that was seen it is known again by a keyed hash of a microsecond, before anything
-//! else. Whatever is not known has its slow hash computed [elsewhere](super::slow), and the request waits for that.
+//! else. Whatever is not known has its slow hash computed [elsewhere](super::slow_hashes), and the request waits for that.
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::{digest, hmac, pbkdf2};

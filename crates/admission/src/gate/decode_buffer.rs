@@ -68,7 +68,7 @@ impl Gate {
     /// exceed what there can be.
     ///
     /// # Errors
-    /// As [`room_to_decode`](Self::room_to_decode).
+    /// As [`decode_buffer`](Self::decode_buffer).
     pub async fn decode_buffer_beside(
         &self,
         permit: &Permit,

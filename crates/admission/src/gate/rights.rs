@@ -52,7 +52,7 @@ impl Gate {
         Ok((permit, granted.as_operator()))
     }
 
-    /// The `_bulk` rights of a request that was [admitted](Gate::enter_known): those of its credential, then its
+    /// The `_bulk` rights of a request that was [admitted](Gate::admit_identified): those of its credential, then its
     /// tenant's settings, then those of all.
     pub fn bulk_rights(&self, granted: &Identity, open: &OpenRequest) -> BulkRights {
         if granted.is_operator() {

@@ -1,7 +1,7 @@
 //! The word and the sentence that the eye meets first.
 
 use super::sample::{healthy, now, troubled};
-use crate::{Lag, LastError, State, Status, Verdict};
+use crate::{Lag, LastError, State, StateReport, Status};
 use std::time::Duration;
 
 /// The second sink, behind by a minute and a half.
@@ -12,7 +12,7 @@ fn behind() -> Status {
 }
 
 fn assert_verdict(status: &Status, state: State, reason: &str) {
-    assert_eq!(Verdict::of(status), Verdict { state, reason: reason.to_owned() });
+    assert_eq!(StateReport::of(status), StateReport { state, reason: reason.to_owned() });
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn sinks_that_keep_up_are_flowing() {
 fn a_lag_by_design_is_not_late() {
     let mut status = healthy();
     status.sinks[0].lag.age = Some(status.sinks[0].usual_lag);
-    assert_eq!(Verdict::of(&status).state, State::Flowing);
+    assert_eq!(StateReport::of(&status).state, State::Flowing);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_failing_sink_spills() {
     assert_verdict(&status, State::Spilling, reason);
     // A short stumble is none: it is shown with the sink, and the state stays.
     status.sinks[1].lag.age = Some(Duration::from_secs(2));
-    assert_eq!(Verdict::of(&status).state, State::Flowing);
+    assert_eq!(StateReport::of(&status).state, State::Flowing);
 }
 
 /// An unexpected end is reported at once, not when it is late.
@@ -78,7 +78,7 @@ fn a_sink_that_catches_up_drains() {
     assert_verdict(&status, State::Draining, reason);
     for rate in [None, Some(50_000.0), Some(f64::NAN), Some(f64::INFINITY)] {
         status.sinks[1].items_per_second = rate;
-        assert_eq!(Verdict::of(&status).state, State::Draining, "{rate:?}");
+        assert_eq!(StateReport::of(&status).state, State::Draining, "{rate:?}");
     }
 }
 
@@ -111,7 +111,7 @@ fn an_exhausted_resource_pushes_back_and_is_named() {
     // A backlog does not stop new data.
     let mut status = healthy();
     status.memory.payload.shares[1].waiting = 1;
-    assert_eq!(Verdict::of(&status).state, State::Flowing);
+    assert_eq!(StateReport::of(&status).state, State::Flowing);
 
     let mut status = healthy();
     status.memory.connections_open = 1000;
@@ -130,7 +130,7 @@ fn an_exhausted_resource_pushes_back_and_is_named() {
 fn a_gateway_that_shuts_down_is_stopping() {
     let mut status = behind();
     status.stopping = true;
-    let verdict = Verdict::of(&status);
+    let verdict = StateReport::of(&status);
     assert_eq!(verdict.state, State::Stopping);
     assert!(verdict.reason.starts_with("stopping, answering requests in flight; sink `upstream` is"));
 }

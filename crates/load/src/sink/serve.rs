@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::{Behaviour, Check, Order, State};
+use super::{Behaviour, BehaviourChange, Check, State};
 use crate::http::{RequestError, answer, read_body, read_head};
 use crate::remote_write::{self, RequestTotals, Version};
 
@@ -22,7 +22,7 @@ const BACKLOG: u32 = 1024;
 pub(super) async fn serve(
     first: Listener,
     address: SocketAddr,
-    mut orders: watch::Receiver<Order>,
+    mut orders: watch::Receiver<BehaviourChange>,
     state: Arc<State>,
 ) {
     let mut listener = TcpListener::from_std(first).ok();
@@ -82,7 +82,7 @@ async fn accept(listener: Option<&TcpListener>) -> TcpStream {
 
 async fn connection(
     mut stream: TcpStream,
-    mut orders: watch::Receiver<Order>,
+    mut orders: watch::Receiver<BehaviourChange>,
     state: Arc<State>,
 ) -> Result<(), RequestError> {
     stream.set_nodelay(true)?;

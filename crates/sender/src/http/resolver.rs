@@ -8,7 +8,7 @@
 mod known;
 mod stub;
 
-pub(crate) use known::Known;
+pub(crate) use known::AddressCache;
 
 use super::Deadline;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -24,7 +24,7 @@ const MOST: usize = 16;
 const SLICE: Duration = Duration::from_millis(100);
 
 pub(crate) struct Resolver {
-    known: Arc<Known>,
+    known: Arc<AddressCache>,
     /// This process is a child of the one that started the sender.
     forked: bool,
     /// Questions to the system that have no answer yet; some never get one.
@@ -37,7 +37,7 @@ struct ResolverRequest {
 }
 
 impl Resolver {
-    pub(crate) fn new(known: Arc<Known>, forked: bool) -> Resolver {
+    pub(crate) fn new(known: Arc<AddressCache>, forked: bool) -> Resolver {
         Resolver { known, forked, asked: Vec::new() }
     }
 
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn addresses_and_this_machine_are_not_looked_up() {
-        let mut names = Resolver::new(Arc::new(Known::default()), false);
+        let mut names = Resolver::new(Arc::new(AddressCache::default()), false);
         let mut of = |host: &str| -> Vec<String> {
             // No time to ask anybody.
             let found = names.addresses(host, 80, patience(Duration::ZERO));
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_system_that_never_answers_is_asked_once_and_costs_the_time_given() {
         // With an empty label, for which no name server is asked: one might know every name.
-        let known = Arc::new(Known::default());
+        let known = Arc::new(AddressCache::default());
         known.remember("stuck..invalid", &[Ipv4Addr::new(192, 0, 2, 1).into()]);
         let mut names = Resolver::new(known, false);
         let (_never, answer) = sync_channel(1);
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_late_answer_is_used_by_the_next_query() {
-        let mut names = Resolver::new(Arc::new(Known::default()), false);
+        let mut names = Resolver::new(Arc::new(AddressCache::default()), false);
         let (give, answer) = sync_channel(1);
         names.asked.push(ResolverRequest { host: "late.invalid".to_owned(), answer });
         give.send(vec![Ipv4Addr::new(192, 0, 2, 2).into()]).unwrap();

@@ -98,14 +98,14 @@ impl Visit for Each<'_> {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() != "message" {
-            (self.0)(field.name(), Value::Display(&Shown(value)));
+            (self.0)(field.name(), Value::Display(&DebugValue(value)));
         }
     }
 }
 
-struct Shown<'a>(&'a dyn fmt::Debug);
+struct DebugValue<'a>(&'a dyn fmt::Debug);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for DebugValue<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(out)
     }

@@ -1,11 +1,11 @@
 //! The state shared by handles and the sending thread.
 
 use super::scopes::Scopes;
-use super::{Left, Memory};
+use super::{Memory, UnsentEvents};
 use crate::class::{Kind, Reason};
 use crate::config::{Builder, ConfigError, Protocol};
 use crate::counters::Stats;
-use crate::http::Known;
+use crate::http::AddressCache;
 use crate::record::{Attributes, Scope};
 use crate::ring::{Payload, Ring};
 use crate::worker::{self, OtlpEndpoint, Worker};
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     pub(crate) work: Work,
     pub(crate) memory: Memory,
     /// Where the peer was found, by this process or the one that it was forked off from.
-    pub(crate) known_addresses: Arc<Known>,
+    pub(crate) known_addresses: Arc<AddressCache>,
     /// The fork that all of this is for.
     generation: AtomicU64,
     first_generation: u64,
@@ -207,7 +207,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn flush(self: &Arc<Shared>, timeout: Duration) -> Left {
+    pub(super) fn flush(self: &Arc<Shared>, timeout: Duration) -> UnsentEvents {
         self.notice_fork();
         let until = after(timeout);
         let mark = self.ring.mark();
@@ -215,10 +215,10 @@ impl Shared {
         self.wake();
         wait(until, || self.ring.filled_before(mark).events == 0 || self.work.ended.load(Ordering::Acquire));
         let filled = self.ring.filled_before(mark);
-        Left { events: filled.events, bytes: filled.bytes }
+        UnsentEvents { events: filled.events, bytes: filled.bytes }
     }
 
-    pub(super) fn shutdown(self: &Arc<Shared>, timeout: Duration) -> Left {
+    pub(super) fn shutdown(self: &Arc<Shared>, timeout: Duration) -> UnsentEvents {
         self.notice_fork();
         let until = after(timeout);
         self.work.stop_at.store(
@@ -232,10 +232,10 @@ impl Shared {
         wait(Instant::now() + Duration::from_millis(300), || self.work.ended.load(Ordering::Acquire));
         if self.work.ended.load(Ordering::Acquire) {
             let events = self.work.left_events.load(Ordering::Relaxed);
-            return Left { events, bytes: self.work.left_bytes.load(Ordering::Relaxed) };
+            return UnsentEvents { events, bytes: self.work.left_bytes.load(Ordering::Relaxed) };
         }
         let filled = self.ring.filled_before(u64::MAX);
-        Left { events: filled.events, bytes: filled.bytes }
+        UnsentEvents { events: filled.events, bytes: filled.bytes }
     }
 
     /// Takes no more, and lets the thread end by itself.

@@ -33,33 +33,33 @@ impl Answer {
 /// `partial_success.rejected_*` of an `Export…ServiceResponse`: field 1 in field 1, in all three.
 fn rejected(body: &[u8]) -> u64 {
     let partial = field(body, 1).and_then(|found| match found {
-        Found::Bytes(bytes) => Some(bytes),
-        Found::Number(_) => None,
+        FieldValue::Bytes(bytes) => Some(bytes),
+        FieldValue::Number(_) => None,
     });
     match partial.and_then(|partial| field(partial, 1)) {
         // Signed on the wire; a negative one means nothing.
-        Some(Found::Number(number)) => u64::try_from(number as i64).unwrap_or(0),
+        Some(FieldValue::Number(number)) => u64::try_from(number as i64).unwrap_or(0),
         _ => 0,
     }
 }
 
-enum Found<'a> {
+enum FieldValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
 /// The first field of that number, as far as the message is one.
-fn field(mut message: &[u8], wanted: u64) -> Option<Found<'_>> {
+fn field(mut message: &[u8], wanted: u64) -> Option<FieldValue<'_>> {
     loop {
         let tag = varint(&mut message)?;
         let found = match tag & 7 {
-            0 => Found::Number(varint(&mut message)?),
-            1 => Found::Bytes(take(&mut message, 8)?),
+            0 => FieldValue::Number(varint(&mut message)?),
+            1 => FieldValue::Bytes(take(&mut message, 8)?),
             2 => {
                 let len = usize::try_from(varint(&mut message)?).ok()?;
-                Found::Bytes(take(&mut message, len)?)
+                FieldValue::Bytes(take(&mut message, len)?)
             }
-            5 => Found::Bytes(take(&mut message, 4)?),
+            5 => FieldValue::Bytes(take(&mut message, 4)?),
             _ => return None,
         };
         if tag >> 3 == wanted {

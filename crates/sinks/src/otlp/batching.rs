@@ -1,7 +1,7 @@
 //! Routes records into batches: by signal, tenant and the form in which they go out.
 
 use super::OtlpProtocol;
-use super::json::Form;
+use super::json::JsonFormat;
 use super::peer::{self, PREFIX};
 use super::settings::Compression;
 use super::translation::{outgoing_len, version_of};
@@ -95,9 +95,9 @@ impl OtlpProtocol {
     }
 
     /// The size of `raw` bytes of OTLP as JSON, at most `most` bytes.
-    pub(super) fn form(&self, signal: Signal, raw: usize, most: usize) -> Option<Form> {
+    pub(super) fn form(&self, signal: Signal, raw: usize, most: usize) -> Option<JsonFormat> {
         let expected = self.growth.longer(signal, raw).min(most);
-        self.settings.layout().map(|layout| Form { layout, expected, most })
+        self.settings.layout().map(|layout| JsonFormat { layout, expected, most })
     }
 }
 

@@ -10,7 +10,7 @@ use tidegate_wire::otlp::json::{Encoder, Layout, Next};
 
 /// The JSON layout of a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Form {
+pub(super) struct JsonFormat {
     pub(super) layout: Layout,
     /// The expected length, in bytes.
     pub(super) expected: usize,
@@ -22,7 +22,7 @@ pub(super) struct Form {
 pub(super) async fn written(
     raw: &[u8],
     signal: Signal,
-    form: Form,
+    form: JsonFormat,
     room: &EgressBudget,
 ) -> Result<Frame, DropReason> {
     let signal = super::wire_signal(signal).ok_or(DropReason::Damaged)?;

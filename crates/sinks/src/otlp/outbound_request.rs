@@ -2,7 +2,7 @@
 
 use super::Batch;
 use super::batching::{BodyTreatment, Key, wire_signal};
-use super::json::{self, Form};
+use super::json::{self, JsonFormat};
 use super::peer::{PREFIX, Request};
 use super::translation::{TranslatedBody, translated, version_of};
 use crate::batch::DropReason;
@@ -70,7 +70,7 @@ impl OutboundRequest {
 /// Makes a request of `batch`, or returns it.
 pub(super) async fn pack(
     batch: Batch,
-    form: Option<Form>,
+    form: Option<JsonFormat>,
     compressor: &mut Compressor,
     room: &EgressBudget,
 ) -> Result<OutboundRequest, (Batch, DropReason)> {
@@ -99,7 +99,7 @@ struct AsJson {
 
 async fn made(
     batch: &Batch,
-    form: Option<Form>,
+    form: Option<JsonFormat>,
     compressor: &mut Compressor,
     room: &EgressBudget,
 ) -> Result<PreparedRequest, DropReason> {

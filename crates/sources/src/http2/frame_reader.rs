@@ -33,7 +33,7 @@ const LONGEST: usize = 16 << 10;
 pub(super) struct FrameReader {
     part: FramePart,
     /// Made up for the codec.
-    made: Made,
+    made: SynthesizedHead,
     kept: UnparsedBytes,
     piece: Vec<u8>,
     /// The stream of the last body that went past the codec: the next bytes are likely to be its, too.
@@ -70,7 +70,7 @@ struct Data {
 
 /// Bytes that were not read, but are given to the codec: a head, or one with the length of a padding.
 #[derive(Default)]
-struct Made {
+struct SynthesizedHead {
     bytes: [u8; HEAD + 1],
     from: usize,
     to: usize,
@@ -124,7 +124,7 @@ impl UnparsedBytes {
     }
 }
 
-impl Made {
+impl SynthesizedHead {
     fn put(&mut self, bytes: &[u8]) {
         for (to, from) in self.bytes.iter_mut().skip(self.to).zip(bytes) {
             *to = *from;
@@ -153,7 +153,7 @@ impl FrameReader {
     /// Before a preface of so many bytes.
     pub(super) fn after(preface: usize) -> FrameReader {
         let part = FramePart::Whole(preface, None);
-        let (made, piece) = (Made::default(), Vec::new());
+        let (made, piece) = (SynthesizedHead::default(), Vec::new());
         FrameReader { part, made, kept: UnparsedBytes::NOTHING, piece, last: 0, unknown: 0, most: LONGEST }
     }
 

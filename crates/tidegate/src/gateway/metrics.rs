@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tidegate_arena::{Share, heap};
-use tidegate_console::{Resident, State, Verdict};
+use tidegate_console::{Resident, State, StateReport};
 use tidegate_ledger::MAX_SINKS;
 use tidegate_meters::{Kind, Name, Value};
 use tidegate_sinks::Activity;
@@ -107,7 +107,7 @@ fn state(view: &Arc<StatusView>) {
     let parts = Arc::downgrade(view);
     view.registry.computed(STATE, Kind::Gauge, ["state"], State::ALL.len(), move |emit| {
         let Some(view) = parts.upgrade() else { return };
-        let now = Verdict::of(&view.brief()).state;
+        let now = StateReport::of(&view.brief()).state;
         for state in State::ALL {
             emit([&state.word().replace(' ', "_")], Value::Gauge(i64::from(state == now)));
         }

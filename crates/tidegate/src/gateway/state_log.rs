@@ -9,7 +9,7 @@ use super::status::StatusView;
 use std::collections::BTreeMap;
 use std::sync::Weak;
 use std::time::Duration;
-use tidegate_console::{State, Status, Verdict};
+use tidegate_console::{State, StateReport, Status};
 use tidegate_ledger::Dropped;
 
 /// How often the log repeats that something is not well.
@@ -20,7 +20,7 @@ const MIN_FAILURE_TIME: Duration = Duration::from_secs(3);
 /// The gateway at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct GatewaySnapshot {
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: StateReport,
     /// Requests were refused lately because of the gateway.
     pub(crate) refuses: bool,
     /// Requests refused since the start because of the gateway, by reason.
@@ -158,7 +158,7 @@ impl StateLog {
     }
 }
 
-fn line((is_well, still): (bool, bool), verdict: &Verdict, refused: Counts, seconds: u64) -> LogLine {
+fn line((is_well, still): (bool, bool), verdict: &StateReport, refused: Counts, seconds: u64) -> LogLine {
     let (state, reason) = (verdict.state.word(), verdict.reason.clone());
     LogLine::State { state, is_well, still, reason, refused, seconds }
 }
@@ -241,7 +241,7 @@ impl GatewaySnapshot {
             }
         });
         GatewaySnapshot {
-            verdict: Verdict::of(status),
+            verdict: StateReport::of(status),
             refuses: !status.refused_lately.is_empty(),
             refused: own(&status.books.sources),
             sinks: sinks.collect(),

@@ -67,7 +67,7 @@ use point_range::PointRange;
 use series_output::{SymbolCollector, Symbols, V1Output, V2Output};
 use std::ops::Range;
 use text::Text;
-use walk::Walk;
+use walk::MetricTranslator;
 
 /// How names are made, by the names that Prometheus has for it (`otlp.translation_strategy`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -242,7 +242,7 @@ pub fn to_v1(
 
 /// The same for a part of the request: these of its points, counted over all of it. `target_info` of a resource
 /// comes with the part that has its last point, so that it comes once. Deltas are added up where there are `deltas`;
-/// what this adds counts once it is [kept](Deltas::keep).
+/// what this adds counts once it is [committed](Deltas::commit).
 ///
 /// # Errors
 /// As [`to_v1`].
@@ -255,8 +255,13 @@ pub fn points_to_v1(
     out: &mut impl Output,
 ) -> Result<Translated, RewriteError> {
     let deltas = undone(&mut deltas);
-    let mut walk =
-        Walk::new(settings, &mut scratch.series, PointRange::new(points), deltas, V1Output::new(out));
+    let mut walk = MetricTranslator::new(
+        settings,
+        &mut scratch.series,
+        PointRange::new(points),
+        deltas,
+        V1Output::new(out),
+    );
     walk.request(raw)?;
     let mut done = walk.done();
     done.dropped.start_timestamps = walk.start_timestamps();
@@ -294,9 +299,16 @@ pub fn points_to_v2(
     symbols.begin(out)?;
     let range = PointRange::new(points);
     // Undo the first pass's additions, or the second would add them again.
-    Walk::new(settings, series, range.clone(), undone(&mut deltas), SymbolCollector::new(symbols, out))
-        .request(raw)?;
-    let mut walk = Walk::new(settings, series, range, undone(&mut deltas), V2Output::new(symbols, out));
+    MetricTranslator::new(
+        settings,
+        series,
+        range.clone(),
+        undone(&mut deltas),
+        SymbolCollector::new(symbols, out),
+    )
+    .request(raw)?;
+    let mut walk =
+        MetricTranslator::new(settings, series, range, undone(&mut deltas), V2Output::new(symbols, out));
     walk.request(raw)?;
     Ok(walk.done())
 }

@@ -69,7 +69,7 @@ impl InspectionReport {
 
 /// The verdict on a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum SeriesVerdict {
     /// It is good as it is.
     Keep,
     /// It is good with its labels sorted, and without the histograms and exemplars that are not.
@@ -80,7 +80,7 @@ pub(super) enum Verdict {
 
 /// The counts of one series that is accepted, wholly or in part.
 #[derive(Debug, Clone, Default)]
-struct Found {
+struct CheckedSeries {
     counts: Counts,
     /// Histograms and exemplars that are refused by themselves, and the first reason.
     malformed: MalformedItems,
@@ -133,14 +133,14 @@ impl InspectionReport {
     fn enter(
         &mut self,
         number: u64,
-        found: Result<Found, RemoteWriteError>,
+        found: Result<CheckedSeries, RemoteWriteError>,
         all: impl FnOnce() -> Result<Counts, RemoteWriteError>,
-    ) -> Result<Verdict, RemoteWriteError> {
+    ) -> Result<SeriesVerdict, RemoteWriteError> {
         match found {
-            Ok(Found { counts, bytes, unsorted: None, malformed }) if malformed.is_empty() => {
+            Ok(CheckedSeries { counts, bytes, unsorted: None, malformed }) if malformed.is_empty() => {
                 self.counts.add(&counts);
                 self.largest_item = self.largest_item.max(bytes);
-                Ok(Verdict::Keep)
+                Ok(SeriesVerdict::Keep)
             }
             found => self.enter_irregular(number, found, all),
         }
@@ -150,11 +150,11 @@ impl InspectionReport {
     fn enter_irregular(
         &mut self,
         number: u64,
-        found: Result<Found, RemoteWriteError>,
+        found: Result<CheckedSeries, RemoteWriteError>,
         all: impl FnOnce() -> Result<Counts, RemoteWriteError>,
-    ) -> Result<Verdict, RemoteWriteError> {
+    ) -> Result<SeriesVerdict, RemoteWriteError> {
         let error = match found {
-            Ok(Found { counts, malformed, unsorted, bytes }) => {
+            Ok(CheckedSeries { counts, malformed, unsorted, bytes }) => {
                 let MalformedItems { histograms, exemplars, first } = malformed;
                 if let Some(unsorted) = unsorted {
                     self.irregular.get_or_insert_with(|| unsorted.in_series(number));
@@ -170,7 +170,7 @@ impl InspectionReport {
                         }
                         self.counts.add(&counts);
                         self.largest_item = self.largest_item.max(bytes);
-                        return Ok(Verdict::Rewrite);
+                        return Ok(SeriesVerdict::Rewrite);
                     }
                 }
             }
@@ -181,7 +181,7 @@ impl InspectionReport {
         }
         let all = all().map_err(|error| error.in_series(number))?;
         self.rejected.record(error.in_series(number), &Counts { series: 1, ..all });
-        Ok(Verdict::Drop)
+        Ok(SeriesVerdict::Drop)
     }
 
     /// Everything must be accepted as it is.

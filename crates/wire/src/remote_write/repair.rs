@@ -1,7 +1,7 @@
 //! A body without what was refused of it, and with sorted labels: what it takes to accept a request that is not quite
 //! right, without a receiver behind ever seeing that.
 
-use super::check::{self, Entry, Verdict};
+use super::check::{self, Entry, SeriesVerdict};
 use super::error::RemoteWriteError;
 use super::item::Label;
 use super::rewrite::RewriteError;
@@ -32,7 +32,7 @@ pub fn repair(
 }
 
 fn repair_v1(raw: &[u8], limits: &Limits, out: &mut impl Output) -> Result<(), RewriteError> {
-    let mut walk = check::v1::Walk::new(raw, limits);
+    let mut walk = check::v1::SeriesReaderV1::new(raw, limits);
     for field in Fields::new(Reader::new(raw)) {
         let field = field.map_err(RemoteWriteError::from)?;
         let message = || field.message().map_err(RemoteWriteError::from);
@@ -40,16 +40,16 @@ fn repair_v1(raw: &[u8], limits: &Limits, out: &mut impl Output) -> Result<(), R
             v1::field::TIMESERIES => walk.series(message()?)?,
             v1::field::METADATA => walk.metadata(message()?)?,
             // Means nothing here, and if nothing else is left it looks like a body of the other version.
-            v2::field::TIMESERIES => Verdict::Drop,
-            _ => Verdict::Keep,
+            v2::field::TIMESERIES => SeriesVerdict::Drop,
+            _ => SeriesVerdict::Keep,
         };
         match verdict {
-            Verdict::Keep => out.put(field.whole)?,
-            Verdict::Rewrite => {
+            SeriesVerdict::Keep => out.put(field.whole)?,
+            SeriesVerdict::Rewrite => {
                 let series = SeriesV1 { message: message()?, sorted: &walk.sorted };
                 write::message(out, v1::field::TIMESERIES, &series)?;
             }
-            Verdict::Drop => {}
+            SeriesVerdict::Drop => {}
         }
         walk.sorted.clear();
     }
@@ -62,7 +62,7 @@ fn repair_v2(
     scratch: &mut Symbols,
     out: &mut impl Output,
 ) -> Result<(), RewriteError> {
-    let mut walk = check::v2::Walk::new(raw, limits, scratch)?;
+    let mut walk = check::v2::SeriesReaderV2::new(raw, limits, scratch)?;
     let texts = walk.texts();
     for field in Fields::new(Reader::new(raw)) {
         let field = field.map_err(RemoteWriteError::from)?;
@@ -72,18 +72,18 @@ fn repair_v2(
             // Its place is kept, so that all references are right; nobody that is left refers to it.
             symbols::SYMBOLS if !is_utf8(message()?.rest()) => {
                 write::bytes(out, symbols::SYMBOLS, b"")?;
-                Verdict::Drop
+                SeriesVerdict::Drop
             }
-            v1::field::TIMESERIES | v1::field::METADATA => Verdict::Drop,
-            _ => Verdict::Keep,
+            v1::field::TIMESERIES | v1::field::METADATA => SeriesVerdict::Drop,
+            _ => SeriesVerdict::Keep,
         };
         match verdict {
-            Verdict::Keep => out.put(field.whole)?,
-            Verdict::Rewrite => {
+            SeriesVerdict::Keep => out.put(field.whole)?,
+            SeriesVerdict::Rewrite => {
                 let series = SeriesV2 { message: message()?, sorted: &walk.sorted, texts };
                 write::message(out, v2::field::TIMESERIES, &series)?;
             }
-            Verdict::Drop => {}
+            SeriesVerdict::Drop => {}
         }
         walk.sorted.clear();
     }

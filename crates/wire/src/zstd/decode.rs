@@ -2,7 +2,7 @@
 
 use zstd_safe::DCtx;
 
-use super::frame::{Found, Frame, ZstdError, measure};
+use super::frame::{Frame, FrameKind, ZstdError, measure};
 use crate::coding::{Decode, Needs, Progress};
 
 /// Decodes any number of frames.
@@ -64,11 +64,11 @@ impl Decode for Decoder {
                 return Ok(Progress { read, written, needs: Needs::Nothing });
             }
             let frame = match measure(rest, self.window_limit)? {
-                Found::Skippable(len) => {
+                FrameKind::Skippable(len) => {
                     read += len;
                     continue;
                 }
-                Found::Frame(frame) => frame,
+                FrameKind::Frame(frame) => frame,
             };
             let room = output.get_mut(written..).unwrap_or_default();
             let needs = frame.guess();
@@ -94,8 +94,8 @@ impl Decode for Decoder {
         let (mut rest, mut total) = (body, 0usize);
         while let Ok(found) = measure(rest, self.window_limit) {
             let (len, becomes) = match found {
-                Found::Skippable(len) => (len, 0),
-                Found::Frame(frame) => (frame.len, frame.guess()),
+                FrameKind::Skippable(len) => (len, 0),
+                FrameKind::Frame(frame) => (frame.len, frame.guess()),
             };
             total = total.saturating_add(becomes);
             rest = rest.get(len..).unwrap_or_default();

@@ -51,7 +51,7 @@ pub enum ZstdError {
 
 /// The frame at the start of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum FrameKind {
     /// So many bytes that mean nothing.
     Skippable(usize),
     Frame(Frame),
@@ -73,14 +73,14 @@ const SKIPPABLE: u32 = 0x184d_2a50;
 const LARGEST_BLOCK: usize = 128 << 10;
 
 /// Measures the frame at the start of `input`.
-pub(super) fn measure(input: &[u8], window_limit: u64) -> Result<Found, ZstdError> {
+pub(super) fn measure(input: &[u8], window_limit: u64) -> Result<FrameKind, ZstdError> {
     let mut cursor = Cursor(input);
     let magic =
         cursor.number(4).map_err(|error| if begins_well(input) { error } else { ZstdError::Magic })?;
     if magic & !0xf == u64::from(SKIPPABLE) {
         let len = cursor.number(4)?;
         cursor.skip(usize::try_from(len).map_err(|_| ZstdError::Truncated)?)?;
-        return Ok(Found::Skippable(input.len() - cursor.0.len()));
+        return Ok(FrameKind::Skippable(input.len() - cursor.0.len()));
     }
     if magic != u64::from(MAGIC) {
         return Err(ZstdError::Magic);
@@ -114,7 +114,7 @@ pub(super) fn measure(input: &[u8], window_limit: u64) -> Result<Found, ZstdErro
         Some(announced) => usize::try_from(announced).ok(),
         None => None,
     };
-    Ok(Found::Frame(Frame { len: input.len() - cursor.0.len(), content, bound }))
+    Ok(FrameKind::Frame(Frame { len: input.len() - cursor.0.len(), content, bound }))
 }
 
 /// Whether `input`, too short for a magic number, is the start of one.

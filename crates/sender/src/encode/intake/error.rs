@@ -50,7 +50,7 @@ fn write<O: EventOutput>(out: &mut O, line: &ErrorLine<'_>) {
     let mut custom = context.object("custom");
     member(&mut custom, "stacktrace", log.attributes, "exception.stacktrace");
     custom.close();
-    context.labels("tags", &Others(log.attributes));
+    context.labels("tags", &UnmappedAttributes(log.attributes));
     context.close();
     object.close();
     outer.close();
@@ -58,9 +58,9 @@ fn write<O: EventOutput>(out: &mut O, line: &ErrorLine<'_>) {
 }
 
 /// All attributes but those that have a place of their own.
-struct Others<'a>(&'a dyn Attributes);
+struct UnmappedAttributes<'a>(&'a dyn Attributes);
 
-impl Attributes for Others<'_> {
+impl Attributes for UnmappedAttributes<'_> {
     fn each(&self, visit: &mut dyn FnMut(&str, Value<'_>)) {
         self.0.each(&mut |key, value| {
             if !key.starts_with("exception.") {

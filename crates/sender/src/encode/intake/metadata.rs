@@ -52,7 +52,7 @@ pub(crate) fn metadata<O: EventOutput>(out: &mut O, attributes: &dyn Attributes)
         system.keyword("configured_hostname", value);
         system.close();
     });
-    object.labels("labels", &Others(attributes));
+    object.labels("labels", &UnmappedAttributes(attributes));
     object.close();
     outer.close();
     out.put(b"\n");
@@ -68,9 +68,9 @@ const PLACED: [&str; 7] = [
     "process.pid",
 ];
 
-struct Others<'a>(&'a dyn Attributes);
+struct UnmappedAttributes<'a>(&'a dyn Attributes);
 
-impl Attributes for Others<'_> {
+impl Attributes for UnmappedAttributes<'_> {
     fn each(&self, visit: &mut dyn FnMut(&str, Value<'_>)) {
         self.0.each(&mut |key, value| {
             if !PLACED.contains(&key) {

@@ -12,12 +12,12 @@ type Addresses = Vec<(String, Vec<IpAddr>)>;
 /// Only the sending thread uses it, the parent's and then the child's. It writes to the copy that is not
 /// current: a fork in the middle leaves the child with the one that is, whose lock is free.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct AddressCache {
     copies: [Mutex<Addresses>; 2],
     current: AtomicUsize,
 }
 
-impl Known {
+impl AddressCache {
     pub(super) fn remember(&self, host: &str, addresses: &[IpAddr]) {
         let current = self.current.load(Ordering::Acquire) % 2;
         let [first, second] = &self.copies;
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn the_newest_addresses_of_three_names_are_known() {
-        let known = Known::default();
+        let known = AddressCache::default();
         let address = |number: u8| IpAddr::from([192, 0, 2, number]);
         for number in 0..5 {
             known.remember("a", &[address(number)]);
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_lock_of_a_vanished_writer_leaves_the_last_addresses() {
-        let known = Known::default();
+        let known = AddressCache::default();
         known.remember("a", &[IpAddr::from([192, 0, 2, 1])]);
         let _writer = known.copies[0].try_lock().unwrap();
         known.remember("a", &[IpAddr::from([192, 0, 2, 2])]);

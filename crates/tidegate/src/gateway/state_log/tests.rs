@@ -18,7 +18,7 @@ struct Watched {
 
 impl Watched {
     fn new() -> Watched {
-        let verdict = Verdict { state: State::Flowing, reason: "all is well".to_owned() };
+        let verdict = StateReport { state: State::Flowing, reason: "all is well".to_owned() };
         let sink = SinkSnapshot { name: "up".to_owned(), ..SinkSnapshot::default() };
         let seen = GatewaySnapshot { verdict, refuses: false, refused: BTreeMap::new(), sinks: vec![sink] };
         Watched { log: StateLog::default(), refusals: Refusals::default(), barred: false, now: SECOND, seen }
@@ -72,7 +72,7 @@ fn refusals_are_logged_at_once_every_five_minutes_and_at_their_end() {
     let mut watched = Watched::new();
     assert_eq!(watched.during(5, |_, _| {}), []);
     let full = |_: u64, seen: &mut GatewaySnapshot| {
-        seen.verdict = Verdict { state: State::PushingBack, reason: "the journal is full".to_owned() };
+        seen.verdict = StateReport { state: State::PushingBack, reason: "the journal is full".to_owned() };
         refuse(seen, 7);
     };
     watched.barred = true;
@@ -84,7 +84,7 @@ fn refusals_are_logged_at_once_every_five_minutes_and_at_their_end() {
     assert_eq!(watched.states(650, full), [("pushing back", true, 2100), ("pushing back", true, 2100)]);
     watched.barred = false;
     let over = watched.during(30, |_, seen| {
-        seen.verdict = Verdict { state: State::Flowing, reason: "all is well".to_owned() };
+        seen.verdict = StateReport { state: State::Flowing, reason: "all is well".to_owned() };
     });
     let [LogLine::State { state: "flowing", is_well: true, refused, seconds, .. }] = &over[..] else {
         panic!("{over:?}")

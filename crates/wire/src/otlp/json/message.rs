@@ -130,7 +130,11 @@ pub(super) fn measure(signal: Signal, body: &[u8]) -> Result<usize, OtlpJsonErro
     walk(signal, body, LengthCounter::default()).map(|walk| walk.out.max_len())
 }
 
-fn walk<O: ProtoOutput>(signal: Signal, body: &[u8], out: O) -> Result<Walk<'_, O>, OtlpJsonError> {
+fn walk<O: ProtoOutput>(
+    signal: Signal,
+    body: &[u8],
+    out: O,
+) -> Result<RequestTranslator<'_, O>, OtlpJsonError> {
     let root = match signal {
         Signal::Traces => &TRACES,
         Signal::Metrics => &METRICS,
@@ -141,7 +145,7 @@ fn walk<O: ProtoOutput>(signal: Signal, body: &[u8], out: O) -> Result<Walk<'_, 
         let offset = str::from_utf8(body).map_or_else(|error| error.valid_up_to(), str::len);
         return Err(ErrorAtOffset::new(offset, OtlpJsonErrorKind::Utf8).at(String::new()));
     }
-    let mut walk = Walk {
+    let mut walk = RequestTranslator {
         reader: Reader::new(body),
         out,
         top: Level::new(root, 0),
@@ -158,7 +162,7 @@ fn walk<O: ProtoOutput>(signal: Signal, body: &[u8], out: O) -> Result<Walk<'_, 
     }
 }
 
-struct Walk<'a, O> {
+struct RequestTranslator<'a, O> {
     reader: Reader<'a>,
     out: O,
     top: Level,
@@ -167,7 +171,7 @@ struct Walk<'a, O> {
     deep: Vec<Packed>,
     depth: usize,
     /// The item at hand.
-    item: Option<Begun>,
+    item: Option<ItemStart>,
     /// Items that were left out.
     refused: u64,
     errors: Vec<OtlpJsonError>,
@@ -175,19 +179,19 @@ struct Walk<'a, O> {
 
 /// Where an item began, to go on behind it as if it had not been there.
 #[derive(Clone, Copy)]
-struct Begun {
+struct ItemStart {
     at: usize,
     /// The length of the output before it.
     len: usize,
     depth: usize,
 }
 
-impl<O: ProtoOutput> Walk<'_, O> {
+impl<O: ProtoOutput> RequestTranslator<'_, O> {
     fn run(&mut self) -> ReadResult<()> {
         self.reader.expect(b'{', "an object")?;
         let mut state = State::FirstMember;
         while let Err(wrong) = self.go_on(state) {
-            state = self.leave_out(wrong)?;
+            state = self.skip_item(wrong)?;
         }
         expect_end(&mut self.reader)
     }
@@ -197,8 +201,8 @@ impl<O: ProtoOutput> Walk<'_, O> {
     /// # Errors
     /// When it is not in an item, or when nobody knows where that ends.
     #[cold]
-    fn leave_out(&mut self, wrong: ErrorAtOffset) -> ReadResult<State> {
-        let Some(Begun { at, len, depth }) = self.item.take().filter(|_| !wrong.is_full()) else {
+    fn skip_item(&mut self, wrong: ErrorAtOffset) -> ReadResult<State> {
+        let Some(ItemStart { at, len, depth }) = self.item.take().filter(|_| !wrong.is_full()) else {
             return Err(wrong);
         };
         let mut behind = self.reader.from(at);
@@ -313,7 +317,7 @@ impl<O: ProtoOutput> Walk<'_, O> {
             return Err(self.reader.unexpected("a field"));
         };
         if message.is_item {
-            self.item = Some(Begun { at: self.reader.offset(), len: self.out.len(), depth: self.depth });
+            self.item = Some(ItemStart { at: self.reader.offset(), len: self.out.len(), depth: self.depth });
         }
         self.reader.expect(b'{', "an object")?;
         if self.depth >= LEVELS {

@@ -100,7 +100,7 @@ const DOUBLE: u16 = 0x21;
 const ARRAY: u16 = 0x2a;
 const MAP: u16 = 0x32;
 
-struct Walk<O> {
+struct RecordTranslator<O> {
     out: O,
     received_ns: u64,
     /// Records that were left out.
@@ -108,13 +108,17 @@ struct Walk<O> {
     errors: Vec<OtlpJsonError>,
 }
 
-fn walk<O: ProtoOutput>(request: &Request<'_>, body: &[u8], out: O) -> Result<Walk<O>, OtlpJsonError> {
-    let mut walk = Walk { out, received_ns: request.received_ns, refused: 0, errors: Vec::new() };
+fn walk<O: ProtoOutput>(
+    request: &Request<'_>,
+    body: &[u8],
+    out: O,
+) -> Result<RecordTranslator<O>, OtlpJsonError> {
+    let mut walk = RecordTranslator { out, received_ns: request.received_ns, refused: 0, errors: Vec::new() };
     walk.request(request, body)?;
     Ok(walk)
 }
 
-impl<O: ProtoOutput> Walk<O> {
+impl<O: ProtoOutput> RecordTranslator<O> {
     fn request(&mut self, request: &Request<'_>, body: &[u8]) -> Result<(), OtlpJsonError> {
         let whole = |wrong: ErrorAtOffset| wrong.at(String::new());
         let length_bytes = u8::try_from(varint_len(body.len() as u64)).unwrap_or(1);
@@ -222,7 +226,7 @@ impl<O: ProtoOutput> Walk<O> {
     /// The record that is the object that comes next.
     fn record(&mut self, reader: &mut Reader<'_>) -> ReadResult<()> {
         let members = *reader;
-        let known = Known::of(reader)?;
+        let known = RecordFields::of(reader)?;
         let record = self.open(SECOND.into(), 2)?;
         if let Some((_, time)) = known.time
             && time > 0
@@ -369,7 +373,7 @@ impl<O: ProtoOutput> Walk<O> {
 
 /// The members of an object that mean something, each with where its value begins: the first of its kind that can be read.
 #[derive(Default)]
-struct Known<'a> {
+struct RecordFields<'a> {
     time: Option<(usize, u64)>,
     severity: Option<(usize, Severity<'a>)>,
     message: Option<usize>,
@@ -380,10 +384,10 @@ struct Severity<'a> {
     text: Option<Text<'a>>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> RecordFields<'a> {
     /// Looks at the object that comes next, and steps over it.
     fn of(reader: &mut Reader<'a>) -> ReadResult<Self> {
-        let mut known = Known::default();
+        let mut known = RecordFields::default();
         reader.expect(b'{', "an object")?;
         if reader.take(b'}') {
             return Ok(known);

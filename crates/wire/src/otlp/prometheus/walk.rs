@@ -27,7 +27,7 @@ mod kind {
 }
 
 /// One translation.
-pub(super) struct Walk<'w, T> {
+pub(super) struct MetricTranslator<'w, T> {
     settings: &'w Settings<'w>,
     scratch: &'w mut SeriesScratch,
     target: T,
@@ -51,7 +51,7 @@ struct MetricContext<'a> {
     adds: bool,
 }
 
-impl<'w, T: SeriesOutput> Walk<'w, T> {
+impl<'w, T: SeriesOutput> MetricTranslator<'w, T> {
     pub(super) fn new(
         settings: &'w Settings<'w>,
         scratch: &'w mut SeriesScratch,

@@ -17,7 +17,7 @@ const EXPONENTIAL: std::ops::RangeInclusive<i32> = -4..=8;
 #[inline(never)]
 pub(super) fn check(mut message: Reader<'_>, with_start: bool) -> Result<(), RemoteWriteError> {
     let start = message.offset();
-    let mut seen = Seen::default();
+    let mut seen = HistogramFields::default();
     while let Some(key) = message.key()? {
         match key.field {
             field::COUNT_INT => {
@@ -55,7 +55,7 @@ pub(super) fn check(mut message: Reader<'_>, with_start: bool) -> Result<(), Rem
 
 /// The properties of a histogram, known after reading its message.
 #[derive(Default)]
-struct Seen {
+struct HistogramFields {
     /// Whether the counts are floats: the form of the total decides, as in Prometheus.
     float: bool,
     count: u64,
@@ -98,7 +98,7 @@ struct Bounds {
     wrong: Option<&'static str>,
 }
 
-impl Seen {
+impl HistogramFields {
     fn judge(&self) -> Result<(), RemoteWriteErrorKind> {
         let zero_count_is_zero = if self.float { self.float_zero_count == 0.0 } else { self.zero_count == 0 };
         if self.schema == CUSTOM_BUCKETS {

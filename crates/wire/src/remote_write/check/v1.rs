@@ -2,7 +2,7 @@
 
 use super::labels::{Entry, LabelOrder, check_text};
 use super::plain::plain_labels;
-use super::{Counts, Found, InspectionReport, Limits, Verdict, histogram, sample};
+use super::{CheckedSeries, Counts, InspectionReport, Limits, SeriesVerdict, histogram, sample};
 use crate::proto::{Malformed, Reader};
 use crate::remote_write::Version;
 use crate::remote_write::error::{ErrorSubject, Excerpt, RemoteWriteError, RemoteWriteErrorKind};
@@ -16,7 +16,7 @@ pub(in crate::remote_write) fn inspect(
     raw: &[u8],
     limits: &Limits,
 ) -> Result<InspectionReport, RemoteWriteError> {
-    let mut walk = Walk::new(raw, limits);
+    let mut walk = SeriesReaderV1::new(raw, limits);
     let mut other_version = false;
     let mut request = Reader::new(raw);
     while let Some(key) = request.key()? {
@@ -38,7 +38,7 @@ pub(in crate::remote_write) fn inspect(
 }
 
 /// A walk through a body, from series to series.
-pub(in crate::remote_write) struct Walk<'a, 'l> {
+pub(in crate::remote_write) struct SeriesReaderV1<'a, 'l> {
     raw: &'a [u8],
     limits: &'l Limits,
     inspected: InspectionReport,
@@ -48,7 +48,7 @@ pub(in crate::remote_write) struct Walk<'a, 'l> {
     pub(in crate::remote_write) sorted: Vec<Entry<'a>>,
 }
 
-impl<'a, 'l> Walk<'a, 'l> {
+impl<'a, 'l> SeriesReaderV1<'a, 'l> {
     pub(in crate::remote_write) fn new(raw: &'a [u8], limits: &'l Limits) -> Self {
         Self { raw, limits, inspected: InspectionReport::default(), number: 0, sorted: Vec::new() }
     }
@@ -58,19 +58,19 @@ impl<'a, 'l> Walk<'a, 'l> {
     pub(in crate::remote_write) fn series(
         &mut self,
         message: Reader<'a>,
-    ) -> Result<Verdict, RemoteWriteError> {
+    ) -> Result<SeriesVerdict, RemoteWriteError> {
         match usual(self.raw, message, self.limits) {
             Some(samples) => {
                 self.number += 1;
                 self.inspected.enter_usual(samples, message.rest().len());
-                Ok(Verdict::Keep)
+                Ok(SeriesVerdict::Keep)
             }
             None => self.unusual(message),
         }
     }
 
     #[inline(never)]
-    fn unusual(&mut self, message: Reader<'a>) -> Result<Verdict, RemoteWriteError> {
+    fn unusual(&mut self, message: Reader<'a>) -> Result<SeriesVerdict, RemoteWriteError> {
         let found = series(message, self.limits, &mut self.sorted);
         let number = self.number;
         self.number += 1;
@@ -81,17 +81,17 @@ impl<'a, 'l> Walk<'a, 'l> {
     pub(in crate::remote_write) fn metadata(
         &mut self,
         message: Reader<'_>,
-    ) -> Result<Verdict, RemoteWriteError> {
+    ) -> Result<SeriesVerdict, RemoteWriteError> {
         match metadata(message) {
             Ok(()) => {
                 self.inspected.counts.metadata += 1;
                 self.inspected.largest_item = self.inspected.largest_item.max(message.rest().len());
-                Ok(Verdict::Keep)
+                Ok(SeriesVerdict::Keep)
             }
             Err(error) if error.is_of_body() => Err(error),
             Err(error) => {
                 self.inspected.rejected.record(error, &Counts { metadata: 1, ..Counts::default() });
-                Ok(Verdict::Drop)
+                Ok(SeriesVerdict::Drop)
             }
         }
     }
@@ -135,10 +135,10 @@ fn series<'a>(
     mut message: Reader<'a>,
     limits: &Limits,
     sorted: &mut Vec<Entry<'a>>,
-) -> Result<Found, RemoteWriteError> {
+) -> Result<CheckedSeries, RemoteWriteError> {
     let start = message;
     let mut order = LabelOrder::new(limits);
-    let mut found = Found { bytes: start.rest().len(), ..Found::default() };
+    let mut found = CheckedSeries { bytes: start.rest().len(), ..CheckedSeries::default() };
     loop {
         let run = message;
         while let Some((label, tail)) = take_plain_label(&mut message) {

@@ -1,7 +1,7 @@
 //! Checking `io.prometheus.write.v2.Request`.
 
 use super::labels::{Entry, LabelOrder, check_text};
-use super::{Counts, Found, InspectionReport, Limits, Verdict, histogram, sample};
+use super::{CheckedSeries, Counts, InspectionReport, Limits, SeriesVerdict, histogram, sample};
 use crate::proto::{Key, Malformed, Reader, Varints, WireType, low32};
 use crate::remote_write::error::{ErrorSubject, Excerpt, RemoteWriteError, RemoteWriteErrorKind};
 use crate::remote_write::item::Label;
@@ -19,7 +19,7 @@ pub(in crate::remote_write) fn inspect(
     limits: &Limits,
     scratch: &mut Symbols,
 ) -> Result<InspectionReport, RemoteWriteError> {
-    let mut walk = Walk::new(raw, limits, scratch)?;
+    let mut walk = SeriesReaderV2::new(raw, limits, scratch)?;
     let mut other_version = false;
     let mut request = Reader::new(raw);
     while let Some(key) = request.key()? {
@@ -72,7 +72,7 @@ fn check_each(mut run: Reader<'_>, end: usize) -> Result<(), RemoteWriteError> {
 }
 
 /// A walk through a body, from series to series.
-pub(in crate::remote_write) struct Walk<'a, 'l> {
+pub(in crate::remote_write) struct SeriesReaderV2<'a, 'l> {
     texts: Texts<'a, 'l>,
     inspected: InspectionReport,
     /// The number of the next series.
@@ -90,7 +90,7 @@ pub(in crate::remote_write) struct Texts<'a, 'l> {
     dubious: bool,
 }
 
-impl<'a, 'l> Walk<'a, 'l> {
+impl<'a, 'l> SeriesReaderV2<'a, 'l> {
     pub(in crate::remote_write) fn new(
         raw: &'a [u8],
         limits: &'l Limits,
@@ -116,7 +116,7 @@ impl<'a, 'l> Walk<'a, 'l> {
     pub(in crate::remote_write) fn series(
         &mut self,
         message: Reader<'a>,
-    ) -> Result<Verdict, RemoteWriteError> {
+    ) -> Result<SeriesVerdict, RemoteWriteError> {
         let found = self.texts.series(message, &mut self.sorted);
         let number = self.number;
         self.number += 1;
@@ -142,11 +142,15 @@ fn items_of(mut message: Reader<'_>) -> Result<Counts, Malformed> {
 }
 
 impl<'a> Texts<'a, '_> {
-    fn series(self, mut message: Reader<'a>, sorted: &mut Vec<Entry<'a>>) -> Result<Found, RemoteWriteError> {
+    fn series(
+        self,
+        mut message: Reader<'a>,
+        sorted: &mut Vec<Entry<'a>>,
+    ) -> Result<CheckedSeries, RemoteWriteError> {
         let start = message;
         let mut order = LabelOrder::new(self.limits);
         let mut pairs = Pairs::default();
-        let mut found = Found::default();
+        let mut found = CheckedSeries::default();
         let mut bytes = start.rest().len();
         while let Some(key) = message.key()? {
             match key.field {

@@ -1,6 +1,6 @@
 //! The series of one point, of each kind.
 
-use super::{MetricContext, Walk, family_of, kind};
+use super::{MetricContext, MetricTranslator, family_of, kind};
 use crate::otlp::attribute::Attributes;
 use crate::otlp::point::{ExponentialPoint, HistogramPoint, NO_RECORDED_VALUE, NumberPoint, SummaryPoint};
 use crate::otlp::prometheus::deltas::{Counter, DeltaError, Key, Sum};
@@ -38,7 +38,7 @@ impl PointTimes {
     }
 }
 
-impl<T: SeriesOutput> Walk<'_, T> {
+impl<T: SeriesOutput> MetricTranslator<'_, T> {
     /// Puts the labels of a point together; false when there is no room, and the point is counted then.
     fn labels(&mut self, attributes: Attributes<'_>) -> bool {
         let labels = &mut self.scratch.labels;

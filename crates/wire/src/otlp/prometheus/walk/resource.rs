@@ -1,6 +1,6 @@
 //! The labels from a resource and a scope on all their series, and the series of their own.
 
-use super::{MetricContext, Walk, family_of, kind};
+use super::{MetricContext, MetricTranslator, family_of, kind};
 use crate::otlp::attribute::{AnyValue, Attributes, Resource, Scope};
 use crate::otlp::prometheus::labels::Origin;
 use crate::otlp::prometheus::series_output::{SeriesOutput, Value};
@@ -8,7 +8,7 @@ use crate::otlp::prometheus::text::BufferFull;
 use crate::otlp::prometheus::{SeriesScratch, Settings};
 use crate::remote_write::{RewriteError, Sample};
 
-impl<T: SeriesOutput> Walk<'_, T> {
+impl<T: SeriesOutput> MetricTranslator<'_, T> {
     /// `job`, `instance` and what is promoted become the base of all labels.
     pub(super) fn resource(&mut self, resource: &Resource<'_>) -> Result<(), BufferFull> {
         self.identity(resource.attributes())?;
