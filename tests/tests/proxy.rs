@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use tidegate_tests::http::request;
-use tidegate_tests::{Gateway, Proxy, SOON, until};
+use tidegate_tests::{Gateway, Proxy, SOON, certificates, until};
 
 /// `user:hunter2`.
 const CREDENTIALS: &str = "Basic dXNlcjpodW50ZXIy";
@@ -135,5 +135,42 @@ fn a_proxy_that_wants_other_credentials_loses_nothing() {
     proxy.demand(CREDENTIALS);
     gateway.at_rest(SOON);
     assert!(delivered(&gateway).iter().all(|(_, delivered, dropped)| *delivered > 0 && *dropped == 0));
+    gateway.books_close();
+}
+
+/// TLS ends at the endpoint: the proxy carries it, for HTTP/1.1 and for gRPC.
+#[test]
+fn tls_goes_through_a_tunnel() {
+    let mut receiver = Gateway::new(json!({}));
+    let folder = receiver.folder().to_owned();
+    certificates::authority(&folder, "ca");
+    certificates::sign(&folder, "ca", "server", "/CN=server");
+    receiver.configure(json!({
+        "memory": "96MiB",
+        "listen": {
+            "http": receiver.http(), "grpc": receiver.grpc(), "admin": receiver.admin(),
+            "tls": {"cert_file": folder.join("server.pem"), "key_file": folder.join("server.key")},
+        },
+        "sinks": {"nowhere": {"type": "blackhole"}},
+    }));
+    receiver.start();
+    let hosts = [("secure.test:443", receiver.http()), ("secure.test:4317", receiver.grpc())];
+    let proxy = Proxy::start(&hosts, CREDENTIALS);
+    let sink = |protocol, url| {
+        let tls = json!({"ca_file": folder.join("ca.pem"), "server_name": "localhost"});
+        json!({"type": "otlp", "protocol": protocol, "endpoints": [url], "tls": tls})
+    };
+    let mut gateway = Gateway::new(json!({"memory": "96MiB", "sinks": {
+        "http": sink("http", "https://secure.test"), "grpc": sink("grpc", "https://secure.test:4317"),
+    }}));
+    gateway.set_variable("https_proxy", &format!("http://user:hunter2@{}", proxy.address()));
+    gateway.start();
+    send(&gateway);
+    gateway.at_rest(SOON);
+    assert!(delivered(&gateway).iter().all(|(_, delivered, dropped)| (*delivered, *dropped) == (2, 0)));
+    let mut seen = proxy.seen();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen, ["CONNECT secure.test:4317", "CONNECT secure.test:443"]);
     gateway.books_close();
 }
