@@ -15,6 +15,7 @@
 //!
 //! Specification: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
 
+mod envelope;
 mod items;
 mod scalar;
 mod values;
@@ -23,6 +24,7 @@ use super::super::{AnyValue, Attributes, MAX_DEPTH, Signal, Values};
 use super::schema::{ANY_VALUE, Field, KEY_VALUE, Kind, Message, RESOURCE, Rule, SCOPE};
 use crate::output::{Full, Output, SliceOutput};
 use crate::proto::{Messages, Reader};
+use envelope::{ENVELOPE_BYTES, Envelope, Envelopes};
 use items::{Item, Items};
 use scalar::{Notation, snake_case};
 use values::Numbers;
@@ -44,6 +46,9 @@ pub struct Encoder<'a> {
     items: Items<'a>,
     /// The open messages, innermost last.
     open: Vec<StackFrame<'a>>,
+    envelopes: Envelopes<'a>,
+    /// Bytes of messages that were looked through in this turn.
+    walked: usize,
     stage: Stage,
 }
 
@@ -74,6 +79,8 @@ const MOST_FIELDS: usize = 16;
 
 /// About how much is written in one part.
 pub(super) const TURN: usize = 64 << 10;
+/// As many bytes are looked through in the time in which one is written.
+const WALKED_FOR_ONE: usize = 8;
 /// The most bytes of a text that are written in one step. A multiple of three, so that base64 is padded at the end only.
 /// Small for the fuzzer, whose inputs are short.
 pub(super) const LONGEST_STEP: usize = if cfg!(fuzzing) { 12 } else { 12 << 10 };
@@ -81,8 +88,8 @@ pub(super) const LONGEST_STEP: usize = if cfg!(fuzzing) { 12 } else { 12 << 10 }
 const MOST_NUMBERS: usize = if cfg!(fuzzing) { 3 } else { 256 };
 /// The deepest list of open messages: deeper values, which no check lets through, are empty.
 const DEEPEST: usize = MAX_DEPTH + 24;
-/// Most heap bytes of an [`Encoder`]: for deeply nested values.
-pub const ENCODER_BYTES: usize = DEEPEST.next_power_of_two() * size_of::<StackFrame<'_>>();
+/// Most heap bytes of an [`Encoder`]: for deeply nested values, and for what is written again for each item.
+pub const ENCODER_BYTES: usize = DEEPEST.next_power_of_two() * size_of::<StackFrame<'_>>() + ENVELOPE_BYTES;
 
 /// How many times longer than in protobuf an item with its envelope is at most, beside the names of its own fields.
 pub const GROWTH: usize = 9;
@@ -99,6 +106,10 @@ enum Stage {
 #[derive(Clone)]
 enum StackFrame<'a> {
     Text(&'static str),
+    /// What encloses items begins, or ends, here.
+    Mark(Envelope, bool),
+    /// What encloses an item, as it was written for the one before.
+    Again(Envelope),
     /// A message of which nothing is written yet; what comes before it, and behind it.
     Begin {
         table: &'static Message,
@@ -151,18 +162,26 @@ impl<'a> Encoder<'a> {
     /// Writes the checked request `raw`. Profiles have no JSON: of them nothing is written.
     #[must_use]
     pub fn new(signal: Signal, raw: &'a [u8], layout: Layout) -> Self {
-        Self { layout, items: Items::new(signal, raw), open: Vec::new(), stage: Stage::Begin }
+        let (items, envelopes) = (Items::new(signal, raw), Envelopes::default());
+        Self { layout, items, open: Vec::new(), envelopes, walked: 0, stage: Stage::Begin }
     }
 
     /// Writes on, to the start of `space`.
     pub fn write(&mut self, space: &mut [u8]) -> Progress {
         let mut written = 0;
+        self.envelopes.begin_part();
         loop {
             if self.open.is_empty() && !self.next_item() {
                 return Progress { written, next: Next::Done };
             }
-            if written >= TURN {
+            if written + self.walked / WALKED_FOR_ONE >= TURN && !self.envelopes.is_begun(written) {
+                self.walked = 0;
                 return Progress { written, next: Next::More };
+            }
+            if let Some(StackFrame::Mark(envelope, is_end)) = self.open.last() {
+                self.envelopes.mark(*envelope, *is_end, space.get(..written).unwrap_or_default());
+                self.open.pop();
+                continue;
             }
             let (depth, last) = (self.open.len(), self.open.last().cloned());
             let mut out = SliceOutput::new(space.get_mut(written..).unwrap_or_default());
@@ -221,23 +240,37 @@ impl<'a> Encoder<'a> {
             }
             Item::One { head, metric, item, resource: (resource, of_resource), scope: (scope, of_scope) } => {
                 self.open.push(StackFrame::Text(after));
-                for (body, schema_url, table, before) in [
-                    (scope, of_scope, &SCOPE, ",\"scope\":{"),
-                    (resource, of_resource, &RESOURCE, ",\"resource\":{"),
-                ] {
-                    if !body.is_empty() || !schema_url.is_empty() {
-                        self.open.push(StackFrame::Begin {
-                            table,
-                            body,
-                            before,
-                            schema_url,
-                            after: "}",
-                            from: 0,
-                        });
+                if self.envelopes.has(Envelope::Group, [resource, of_resource, scope, of_scope]) {
+                    self.open.push(StackFrame::Again(Envelope::Group));
+                } else {
+                    self.open.push(StackFrame::Mark(Envelope::Group, true));
+                    for (body, schema_url, table, before) in [
+                        (scope, of_scope, &SCOPE, ",\"scope\":{"),
+                        (resource, of_resource, &RESOURCE, ",\"resource\":{"),
+                    ] {
+                        if !body.is_empty() || !schema_url.is_empty() {
+                            self.open.push(StackFrame::Begin {
+                                table,
+                                body,
+                                before,
+                                schema_url,
+                                after: "}",
+                                from: 0,
+                            });
+                        }
                     }
+                    self.open.push(StackFrame::Mark(Envelope::Group, false));
                 }
                 self.open.push(members(item));
-                self.open.extend(metric.into_iter().flatten().map(members));
+                if let Some([metric, data]) = metric {
+                    if self.envelopes.has(Envelope::Metric, [metric.1, data.1, &[], &[]]) {
+                        self.open.push(StackFrame::Again(Envelope::Metric));
+                    } else {
+                        self.open.push(StackFrame::Mark(Envelope::Metric, true));
+                        self.open.extend([metric, data].map(members));
+                        self.open.push(StackFrame::Mark(Envelope::Metric, false));
+                    }
+                }
                 self.open.push(StackFrame::Text(head));
             }
         }
@@ -252,6 +285,9 @@ impl<'a> Encoder<'a> {
         match self.open.pop() {
             None => Ok(()),
             Some(StackFrame::Text(text)) => out.put(text.as_bytes()),
+            Some(StackFrame::Again(envelope)) => out.put(self.envelopes.text(envelope)),
+            // They are taken before a step.
+            Some(StackFrame::Mark(..)) => Ok(()),
             Some(StackFrame::Begin { table, body, before, schema_url, after, from }) => {
                 out.put(before.as_bytes())?;
                 // A part without its own brace follows other members.

@@ -46,6 +46,7 @@ impl<'a> Encoder<'a> {
         after: &'static str,
         from: usize,
     ) -> Result<(), Full> {
+        self.walked += body.len();
         let mut last = [None; MOST_FIELDS];
         let mut chosen = 0;
         let mut reader = Reader::new(body);

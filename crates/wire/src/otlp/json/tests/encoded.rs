@@ -17,14 +17,22 @@ use serde_json::{Map, Value, json};
 fn encoded_in(signal: Signal, raw: &[u8], layout: Layout, first: usize) -> String {
     let mut encoder = Encoder::new(signal, raw, layout);
     let mut out = Vec::new();
-    let mut len = first;
+    let (mut len, mut turns) = (first, 0);
     loop {
         let mut space = vec![0xaa; len];
         let progress = encoder.write(&mut space);
         out.extend_from_slice(&space[..progress.written]);
         match progress.next {
             Next::Done => break,
-            Next::More => assert!(progress.written >= 1 << 10, "{progress:?}"),
+            Next::More => {
+                turns += 1;
+                // Each turn writes or reads a good deal, and all is read a few times: once for each message around it.
+                assert!(
+                    turns * TURN <= 2 * (raw.len() + out.len()) + TURN,
+                    "{turns} turns for {} bytes",
+                    raw.len()
+                );
+            }
             Next::Space => len = if progress.written == 0 { len * 2 + 1 } else { first },
         }
     }
@@ -251,6 +259,32 @@ fn request_of(signal: Signal, item: &[u8]) -> Vec<u8> {
         _ => field(2, item),
     };
     field(1, &field(2, &item))
+}
+
+/// What is around the items is looked through once, however many they are: the time is in proportion to what is read and
+/// written.
+#[test]
+fn an_envelope_is_looked_through_once() {
+    // A gauge of many points, with numbers of its own; and spans of a resource with fields that nobody knows.
+    let point = field(1, &[[0x19].as_slice(), &[1; 8], &[0x31], &[2; 8]].concat());
+    let gauge = field(5, &point.repeat(40_000));
+    let metric = [field(1, b"up"), gauge, field(3, b"s")].concat();
+    let metrics = field(1, &field(2, &field(2, &metric)));
+    let resource = field(
+        1,
+        &[field(1, &[field(1, b"k"), field(2, &field(1, b"v"))].concat()), vec![0x78; 200_000]].concat(),
+    );
+    let span = field(2, &[field(1, &[1; 16]), field(2, &[2; 8]), field(5, b"s")].concat());
+    let traces = field(1, &[resource, field(2, &span.repeat(5000))].concat());
+    for (signal, raw, items) in [(Signal::Metrics, metrics, 40_000), (Signal::Traces, traces, 5000)] {
+        assert!(crate::otlp::check(signal, &raw).is_ok());
+        let lines = encoded_in(signal, &raw, Layout::Lines, 1 << 20);
+        assert_eq!(lines.lines().count(), items);
+        let first = lines.lines().next().unwrap();
+        assert!(lines.lines().all(|line| line == first), "{first}");
+        let _: Value = serde_json::from_str(first).unwrap();
+        assert!(encoded_in(signal, &raw, Layout::Lines, 20 << 10) == lines);
+    }
 }
 
 /// A field that comes in several places is one list, and of a number that comes again the last counts.

@@ -1,0 +1,89 @@
+//! What encloses items is written once, and copied for the items behind the first.
+//!
+//! The data of a metric holds all of its points, and a resource may hold more than is ever written. To look through them for
+//! each item would take time by the square of their length.
+
+use super::LONGEST_STEP;
+
+/// The longest text that is kept. Longer ones are written anew: then each item writes as much.
+const LONGEST: usize = LONGEST_STEP;
+/// The most memory of all that is kept.
+pub(super) const ENVELOPE_BYTES: usize = 2 * LONGEST;
+
+/// What encloses an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Envelope {
+    /// The resource and the scope.
+    Group,
+    /// The metric, and its data without the points.
+    Metric,
+}
+
+/// What encloses the last item, as it was written.
+#[derive(Default)]
+pub(super) struct Envelopes<'a> {
+    group: Written<'a>,
+    metric: Written<'a>,
+}
+
+#[derive(Default)]
+struct Written<'a> {
+    /// The messages that it is made of.
+    of: [&'a [u8]; 4],
+    /// Nothing until it is whole.
+    text: Option<Vec<u8>>,
+    /// Where in this part it began.
+    from: Option<usize>,
+}
+
+impl<'a> Envelopes<'a> {
+    fn of(&mut self, envelope: Envelope) -> &mut Written<'a> {
+        match envelope {
+            Envelope::Group => &mut self.group,
+            Envelope::Metric => &mut self.metric,
+        }
+    }
+
+    /// What is written next goes elsewhere.
+    pub(super) fn begin_part(&mut self) {
+        (self.group.from, self.metric.from) = (None, None);
+    }
+
+    /// Whether a text has begun that may be kept, if it ends in this part.
+    pub(super) fn is_begun(&self, written: usize) -> bool {
+        let is_short = |of: &Written<'_>| of.from.is_some_and(|from| written - from <= LONGEST);
+        is_short(&self.group) || is_short(&self.metric)
+    }
+
+    /// Whether the text of what is made of these messages is known. If not, it is about to be written.
+    pub(super) fn has(&mut self, envelope: Envelope, messages: [&'a [u8]; 4]) -> bool {
+        let written = self.of(envelope);
+        let is_same = written.of.iter().zip(messages).all(|(known, new)| std::ptr::eq(*known, new));
+        if !is_same {
+            written.of = messages;
+            written.text = None;
+        }
+        written.text.is_some()
+    }
+
+    /// The text begins or ends behind what was `written` in this part.
+    pub(super) fn mark(&mut self, envelope: Envelope, is_end: bool, written: &[u8]) {
+        let of = self.of(envelope);
+        if !is_end {
+            of.from = Some(written.len());
+        } else if let Some(text) = of.from.take().and_then(|from| written.get(from..))
+            && text.len() <= LONGEST
+        {
+            of.text = Some(text.to_vec());
+        }
+    }
+
+    /// The text.
+    pub(super) fn text(&self, envelope: Envelope) -> &[u8] {
+        let written = match envelope {
+            Envelope::Group => &self.group,
+            Envelope::Metric => &self.metric,
+        };
+        written.text.as_deref().unwrap_or_default()
+    }
+}
