@@ -25,6 +25,8 @@ pub(crate) enum Shape {
     Envelope,
     /// One metric point of small buckets.
     Buckets,
+    /// One metric with many points.
+    Points,
 }
 
 /// The request.
@@ -55,14 +57,14 @@ pub(crate) struct Request {
 /// One of each kind, without a body.
 pub(crate) fn requests() -> Vec<Request> {
     use Content::{Bulk, Intake, Logs, LogsJson, Metrics, RemoteWrite1, RemoteWrite2, Traces};
-    use Shape::{Buckets, Control, Envelope, Many, Noise, One};
+    use Shape::{Buckets, Control, Envelope, Many, Noise, One, Points};
     let kinds: [(Content, bool, &[Shape]); 13] = [
         (Logs, false, &[Many, One, Control, Envelope]),
         (Logs, true, &[Many, One, Noise, Control, Envelope]),
         (Traces, false, &[Many, Noise]),
         (Traces, true, &[Many, One, Envelope]),
         (Metrics, false, &[Many, Buckets]),
-        (Metrics, true, &[Many, One, Envelope, Buckets]),
+        (Metrics, true, &[Many, One, Envelope, Buckets, Points]),
         (LogsJson, false, &[Many, One, Control]),
         (LogsJson, true, &[Many, One]),
         (RemoteWrite1, false, &[Many, One]),
@@ -195,10 +197,19 @@ fn span(number: usize, text: &str) -> Vec<u8> {
 
 /// A gauge of one point with this text.
 fn gauge(number: usize, text: &str) -> Vec<u8> {
-    let number_attribute = field(7, &attribute("number", &number.to_string()));
-    let point =
-        [number_attribute, field(7, &attribute("text", text)), fixed(3, NOW_NS), fixed(4, 1.5_f64.to_bits())];
-    [field(1, b"requests"), field(5, &field(1, &point.concat()))].concat()
+    gauge_of(&point(number, text))
+}
+
+/// A gauge of these points.
+fn gauge_of(points: &[u8]) -> Vec<u8> {
+    [field(1, b"requests"), field(5, points)].concat()
+}
+
+/// A point of a gauge.
+fn point(number: usize, text: &str) -> Vec<u8> {
+    let number = field(7, &attribute("number", &number.to_string()));
+    let text = field(7, &attribute("text", text));
+    field(1, &[number, text, fixed(3, NOW_NS), fixed(4, 1.5_f64.to_bits())].concat())
 }
 
 /// An exponential histogram of one point with `buckets` buckets.
@@ -241,6 +252,11 @@ fn otlp(shape: Shape, size: usize, item: fn(usize, &str) -> Vec<u8>) -> Vec<u8> 
 fn metrics(shape: Shape, size: usize) -> Vec<u8> {
     match shape {
         Shape::Buckets => otlp_of("", std::iter::once(histogram(size))),
+        Shape::Points => {
+            let small = text(shape, SMALL / 2);
+            let points = (0..count(size)).flat_map(|number| point(number, &small)).collect::<Vec<_>>();
+            otlp_of("", std::iter::once(gauge_of(&points)))
+        }
         _ => otlp(shape, size, gauge),
     }
 }
