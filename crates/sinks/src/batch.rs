@@ -5,7 +5,7 @@ use crate::journal_consumer::{JournalConsumer, Record};
 use crate::signals::Signals;
 use std::ops::Range;
 use tidegate_arena::{GROWTH_STEP, PAGE, Window, rounded};
-use tidegate_journal::{Encoding, Meta, Protocol, ReadError, Signal};
+use tidegate_journal::{Encoding, Meta, Protocol, ReadError, Signal, Tenant};
 use tidegate_ledger::Dropped;
 use tokio::time::Instant;
 
@@ -17,7 +17,23 @@ pub(crate) struct BatchLimits {
     /// Bytes as they are kept.
     pub(crate) kept: usize,
     pub(crate) records: usize,
+    pub(crate) items: u64,
 }
+
+/// The shared properties of a batch's records beyond those of the first.
+pub(crate) trait BatchKey: Copy + PartialEq + Send + Sync + 'static {
+    /// Has `read` append the body of a record to `window`, where there is room for it, and keeps what a request needs of it.
+    fn append(
+        &self,
+        _meta: &Meta,
+        window: &mut Window,
+        read: impl FnOnce(&mut Window) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
+        read(window)
+    }
+}
+
+impl BatchKey for Tenant {}
 
 /// Records that go out together.
 pub(crate) struct Batch<K> {
@@ -88,7 +104,7 @@ impl From<BudgetError> for DropReason {
     }
 }
 
-impl<K> Batch<K> {
+impl<K: BatchKey> Batch<K> {
     /// A batch of the record that came last, which is `out_len` bytes long as it goes out, with room for `before` bytes
     /// before the first body. Others will join it until it is about as long as `usual`.
     ///
@@ -136,6 +152,7 @@ impl<K> Batch<K> {
         let body_len = record.body_len as usize;
         self.sequences.len() < limits.records
             && self.out_len.saturating_add(out_len) <= limits.out
+            && self.items.saturating_add(u64::from(record.meta.items)) <= limits.items
             && rounded(self.window.len().saturating_add(body_len)) <= limits.kept
             && self.window.try_reserve(body_len).is_ok()
             && self.read(record, out_len, consumer).is_ok()
@@ -146,6 +163,7 @@ impl<K> Batch<K> {
         // Half full counts: what comes next is likely as large as what came, and would not fit.
         self.sequences.len() >= limits.records
             || self.out_len > limits.out / 2
+            || self.items > limits.items / 2
             || self.window.len() > limits.kept / 2
     }
 
@@ -161,7 +179,7 @@ impl<K> Batch<K> {
         consumer: &mut JournalConsumer,
     ) -> Result<(), DropReason> {
         let start = self.window.len();
-        consumer.read_into(record, &mut self.window)?;
+        self.key.append(&record.meta, &mut self.window, |window| consumer.read_into(record, window))?;
         let Meta { signal, protocol, encoding, items, raw_len, received_at_ns, .. } = record.meta;
         self.bodies.push(BatchBody {
             range: start..self.window.len(),

@@ -20,7 +20,7 @@ pub(crate) use pipeline::{Pipeline, PipelineLimits};
 pub(crate) use report::DeliveryReport;
 pub(crate) use state::MIN_REQUEST_SIZE;
 
-use crate::batch::{Batch, DropReason};
+use crate::batch::{Batch, BatchKey, BatchLimits, DropReason};
 use crate::endpoints::{Peer, Reservation};
 use crate::health::InFlightGuard;
 use crate::journal_consumer::Record;
@@ -36,7 +36,7 @@ const MAX_OPEN_BATCHES: usize = 4;
 /// The part of a delivery that depends on the protocol.
 pub(crate) trait SinkProtocol: Send + Sized + 'static {
     /// The shared properties of a batch's records.
-    type Key: Copy + PartialEq + Send + Sync + 'static;
+    type Key: BatchKey;
     /// The connections to one endpoint.
     type Peer: Peer + Send + Sync + 'static;
     /// Encoders and their like: one preparation at a time uses them.
@@ -52,9 +52,17 @@ pub(crate) trait SinkProtocol: Send + Sized + 'static {
 
     /// Bytes left free before the first body of a batch.
     const PREFIX: usize;
+    /// Whether records are sent in the order of the journal: one request at a time, none before the one ahead of it is
+    /// settled, however often that fails.
+    const ORDERED: bool = false;
 
     /// The most bytes of a batch as it goes out, for a sink with `part` bytes of its own.
     fn longest_batch(part: usize) -> usize;
+
+    /// How large a batch of this key may become, where that differs from the `usual`.
+    fn limits(&self, _pipeline: &Pipeline<Self>, _key: &Self::Key, usual: BatchLimits) -> BatchLimits {
+        usual
+    }
 
     /// Which records a record goes together with.
     fn route(&mut self, pipeline: &Pipeline<Self>, record: &Record) -> RecordRoute<Self::Key>;
@@ -80,6 +88,22 @@ pub(crate) trait SinkProtocol: Send + Sized + 'static {
 
     /// Takes in work that could not be prepared, and would not with more memory in a while.
     fn unprepared(&mut self, pipeline: &mut Pipeline<Self>, more: Self::More, why: DropReason);
+
+    /// The memory of work, in bytes. Only asked for where the order is kept.
+    fn held(_more: &Self::More) -> usize {
+        0
+    }
+
+    /// Whether something of a request may have to be prepared after it was sent. Only asked for where the order is kept:
+    /// then nothing else is read meanwhile, because that goes first and needs the memory.
+    fn has_more(_request: &Self::Request) -> bool {
+        false
+    }
+
+    /// How many requests it is at the peer.
+    fn requests(_request: &Self::Request) -> u64 {
+        1
+    }
 
     /// How the request looks to the engine.
     fn stand(request: &Self::Request) -> RequestStatus;

@@ -15,6 +15,11 @@ use tokio::time::Instant;
 /// its memory is needed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// An endpoint that fails slowly is left alone for so many times as long as it took, where another works and waits
+/// meanwhile; at most this long.
+const SLOW_FACTOR: u32 = 10;
+const LONGEST_SLOW: Duration = Duration::from_secs(300);
+
 /// The peer of an endpoint.
 pub(crate) trait Peer {
     /// Where it is.
@@ -33,6 +38,8 @@ pub(crate) struct Endpoints<P> {
     law: AdaptationRule,
     /// The index of the next endpoint.
     next: usize,
+    /// Whether nothing else is sent while one of them is tried.
+    in_turn: bool,
 }
 
 struct Endpoint<P> {
@@ -90,7 +97,13 @@ impl<P: Peer> Endpoints<P> {
             since: now,
             backoff: Backoff::new(backoff.0, backoff.1),
         };
-        Endpoints { all: peers.into_iter().map(endpoint).collect(), law, next: 0 }
+        Endpoints { all: peers.into_iter().map(endpoint).collect(), law, next: 0, in_turn: false }
+    }
+
+    /// The same where nothing else is sent while one of them is tried: one that fails slowly is left alone for longer, so
+    /// that it costs no more than a tenth of the time.
+    pub(crate) fn in_turn(self) -> Endpoints<P> {
+        Endpoints { in_turn: true, ..self }
     }
 
     /// The next endpoint that takes a request of `bytes` bytes now.
@@ -116,6 +129,13 @@ impl<P: Peer> Endpoints<P> {
         verdict: AttemptResult,
         now: Instant,
     ) -> bool {
+        let mut others = self.all.iter().enumerate().filter(|(index, _)| *index != reservation.endpoint);
+        let took = now.saturating_duration_since(reservation.sent.at);
+        let least = if self.in_turn && others.any(|(_, other)| other.takes(1, now)) {
+            (took * SLOW_FACTOR).min(LONGEST_SLOW)
+        } else {
+            Duration::ZERO
+        };
         let Some(endpoint) = self.all.get_mut(reservation.endpoint) else { return false };
         endpoint.in_flight -= reservation.sent.units;
         let current = reservation.sent.at >= endpoint.since;
@@ -141,7 +161,7 @@ impl<P: Peer> Endpoints<P> {
                         endpoint.state = EndpointState::Left(until.max(now + asked.unwrap_or_default()));
                     }
                     EndpointState::Up | EndpointState::Tried if current => {
-                        endpoint.state = EndpointState::Left(now + endpoint.backoff.wait(asked));
+                        endpoint.state = EndpointState::Left(now + endpoint.backoff.wait(asked).max(least));
                         endpoint.since = now;
                     }
                     EndpointState::Up | EndpointState::Tried => {}

@@ -71,12 +71,12 @@ pub struct BlockedDestination {
     pub reason: String,
 }
 
-/// A request under way, until it is dropped.
-pub(crate) struct InFlightGuard(Health);
+/// Requests under way, until it is dropped.
+pub(crate) struct InFlightGuard(Health, u64);
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.0.0.in_flight.fetch_sub(1, Relaxed);
+        self.0.0.in_flight.fetch_sub(self.1, Relaxed);
     }
 }
 
@@ -114,10 +114,10 @@ impl Health {
         *self.0.held_up.lock().unwrap_or_else(PoisonError::into_inner) = held_up;
     }
 
-    /// A request is sent.
-    pub(crate) fn under_way(&self) -> InFlightGuard {
-        self.0.in_flight.fetch_add(1, Relaxed);
-        InFlightGuard(self.clone())
+    /// So many requests are sent.
+    pub(crate) fn under_way(&self, requests: u64) -> InFlightGuard {
+        self.0.in_flight.fetch_add(requests, Relaxed);
+        InFlightGuard(self.clone(), requests)
     }
 
     pub(crate) fn succeeded(&self, bytes: u64) {

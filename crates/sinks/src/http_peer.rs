@@ -81,6 +81,11 @@ impl HttpPeer {
         self.client.hang_up();
     }
 
+    /// Ends all connections, and waits until what they hold is given back.
+    pub(crate) async fn close(&self) {
+        self.client.close().await;
+    }
+
     /// Sends `body` with `headers` and waits for the answer.
     ///
     /// # Errors

@@ -29,8 +29,14 @@ impl<P: SinkProtocol> Delivery<P> {
             return;
         }
         let single = single || treatment == Treatment::Single;
-        let limits = pipeline.batch_limits();
+        let limits = protocol.limits(pipeline, &key, pipeline.batch_limits());
         if !single && pipeline.joins(&record, key, out_len, limits) {
+            return;
+        }
+        if P::ORDERED && !(pipeline.open.is_empty() && pipeline.work.is_empty()) {
+            // What was read before it goes before it.
+            pipeline.close_all();
+            pipeline.reading = ReadMode::Waiting(record);
             return;
         }
         let usual = if single { 0 } else { pipeline.usual.min(limits.kept) };

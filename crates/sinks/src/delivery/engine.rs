@@ -6,7 +6,7 @@ use super::{
     Prepared, SHUTDOWN_TIMEOUT, SinkProtocol, UnsentWork,
 };
 use crate::batch::DropReason;
-use crate::egress_budget::EgressBudget;
+use crate::egress_budget::{BorrowTurn, EgressBudget};
 use crate::endpoints::Endpoints;
 use crate::journal_consumer::{JournalConsumer, Record};
 use crate::stop::StopSignal;
@@ -62,6 +62,8 @@ impl<P: SinkProtocol> Delivery<P> {
             drain: DrainAction::None,
             memory: MemoryState::Available,
             suspects: Suspects::default(),
+            turn: BorrowTurn::none(),
+            has_more: false,
             size: RequestSize::new(limits.max_request_bytes),
             usual: 0,
         };
@@ -72,11 +74,19 @@ impl<P: SinkProtocol> Delivery<P> {
     pub(crate) async fn run(mut self) {
         let stop = self.stop.clone();
         loop {
+            self.protocol.tend(&mut self.pipeline).await;
+            if P::ORDERED && self.pipeline.has_its_turn() {
+                // Connections may still hold what was sent last, and what comes may need all of the memory.
+                let own = self.pipeline.held();
+                if stop.or(Box::pin(self.pipeline.let_go_to(own))).await.is_none() {
+                    break;
+                }
+            }
+            self.advance();
             if let Some(record) = self.pipeline.resumed() {
                 Box::pin(self.take(record)).await;
+                continue;
             }
-            self.protocol.tend(&mut self.pipeline).await;
-            self.advance();
             if self.pipeline.is_idle() {
                 if let Some(oversize) = self.pipeline.drain.take_alone() {
                     let mut sending = Box::pin(self.send_alone(oversize));
@@ -129,7 +139,8 @@ impl<P: SinkProtocol> Delivery<P> {
                 Some(more) => more,
                 None => break,
             };
-            let Some(tools) = pipeline.tools.take() else {
+            let may = !P::ORDERED || (pipeline.is_quiet() && pipeline.endpoints.is_open(Instant::now()));
+            let Some(tools) = pipeline.tools.take_if(|_| may) else {
                 pipeline.work.push_front(work);
                 break;
             };
@@ -223,7 +234,7 @@ impl<P: SinkProtocol> Pipeline<P> {
     fn resumed(&mut self) -> Option<Record> {
         let ReadMode::Waiting(record) = self.reading else { return None };
         let may = self.memory == MemoryState::Available || self.is_idle();
-        (may && self.drain.is_none()).then(|| {
+        (may && self.drain.is_none() && (!P::ORDERED || self.reads_on())).then(|| {
             self.reading = ReadMode::Next;
             record
         })
@@ -231,12 +242,34 @@ impl<P: SinkProtocol> Pipeline<P> {
 
     /// Whether a record is read. One request in stock is enough: more would only hold memory.
     fn takes(&self) -> bool {
-        matches!(self.reading, ReadMode::Next)
-            && self.drain.is_none()
+        matches!(self.reading, ReadMode::Next) && self.drain.is_none() && self.reads_on()
+    }
+
+    /// Whether there is use for another record beside what was read.
+    fn reads_on(&self) -> bool {
+        let is_followed =
+            P::ORDERED && (self.preparing.is_some() || (self.has_more && !self.flight.is_empty()));
+        !is_followed
             && self.work.is_empty()
             // A record that may be the cause does not hold up others.
             && self.ready.len() < self.limits.max_in_flight
             && self.ready.iter().all(|request| P::stand(request).is_suspect)
+    }
+
+    /// Whether the first of the work is prepared now, where the order is kept: everything before it is settled, and an
+    /// endpoint takes it. So nothing is held for it over a wait.
+    fn has_its_turn(&self) -> bool {
+        !self.work.is_empty() && self.is_quiet() && self.endpoints.is_open(Instant::now())
+    }
+
+    /// The memory of what was read and is no request yet, in bytes.
+    fn held(&self) -> usize {
+        let open: usize = self.open.iter().map(|batch| batch.window.bytes()).sum();
+        let work = self.work.iter().map(|work| match work {
+            Preparation::Batch(batch) => batch.window.bytes(),
+            Preparation::More(more) => P::held(more),
+        });
+        open + work.sum::<usize>()
     }
 
     /// Sends what the endpoints take now.
@@ -271,7 +304,9 @@ impl<P: SinkProtocol> Pipeline<P> {
         // A request that waits longer than the endpoint's backoff tries no endpoint: it has its own time.
         let is_due = |request: &P::Request| P::stand(request).not_before.is_none_or(|at| at <= now);
         let main = self.in_flight() < self.limits.max_in_flight && self.ready.iter().any(is_due);
-        let trial = if main || side.is_some_and(is_due) { self.endpoints.next_trial() } else { None };
+        let waits = P::ORDERED && !self.work.is_empty() && self.is_quiet();
+        let trial =
+            if main || waits || side.is_some_and(is_due) { self.endpoints.next_trial() } else { None };
         let requests = self.ready.iter().chain(side);
         let delayed =
             requests.filter_map(|request| P::stand(request).not_before).filter(|at| *at > now).min();

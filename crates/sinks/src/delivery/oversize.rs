@@ -5,6 +5,7 @@
 //! again. The protocol remembers how far it came.
 
 use super::{Delivery, Pipeline, SinkProtocol};
+use crate::egress_budget::BorrowTurn;
 use crate::journal_consumer::{PASSING, Record};
 use crate::losses::Losses;
 use crate::other_events::OtherEvents;
@@ -31,7 +32,7 @@ impl<P: SinkProtocol> Delivery<P> {
         }
         pipeline.endpoints.opens().await;
         pipeline.let_go_to(0).await;
-        let turn = pipeline.room.turn().await;
+        pipeline.turn = pipeline.room.turn().await;
         let known = *P::record(&oversize);
         let outcome = match pipeline.consumer.recall(known.sequence) {
             Ok(Some(record)) => Box::pin(protocol.send_alone(pipeline, &oversize, &record)).await,
@@ -48,7 +49,7 @@ impl<P: SinkProtocol> Delivery<P> {
         };
         // The turn ends when what was borrowed is given back.
         pipeline.let_go_to(0).await;
-        drop(turn);
+        pipeline.turn = BorrowTurn::none();
         match outcome {
             OversizeOutcome::Settled => {}
             OversizeOutcome::Later => {

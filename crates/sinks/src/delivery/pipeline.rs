@@ -5,7 +5,7 @@ use super::{
     AnsweredRequest, DeliveryReport, MAX_OPEN_BATCHES, Preparation, Prepared, RequestLane, SinkProtocol,
 };
 use crate::batch::{self, Batch, joined_most};
-use crate::egress_budget::EgressBudget;
+use crate::egress_budget::{BorrowTurn, EgressBudget};
 use crate::endpoints::{AttemptResult, Endpoints, Reservation};
 use crate::journal_consumer::JournalConsumer;
 use crate::losses::Losses;
@@ -55,6 +55,10 @@ pub(crate) struct Pipeline<P: SinkProtocol> {
     pub(super) drain: DrainAction<P::Oversize>,
     pub(super) memory: MemoryState,
     pub(super) suspects: Suspects,
+    /// While a record is sent on its own.
+    pub(super) turn: BorrowTurn,
+    /// Whether something of the request in flight may have to be prepared again.
+    pub(super) has_more: bool,
     pub(super) size: RequestSize,
     /// How long the last batch was, in bytes.
     pub(super) usual: usize,
@@ -125,7 +129,11 @@ impl<P: SinkProtocol> Pipeline<P> {
     pub(crate) fn read_again(&mut self) {
         self.drain.rewind();
         self.open.clear();
-        self.work.retain(|work| matches!(work, Preparation::More(_)));
+        self.work.retain(|work| matches!(work, Preparation::More(_)) && !P::ORDERED);
+        if P::ORDERED {
+            // It is behind what is read again.
+            self.ready.clear();
+        }
     }
 
     /// The records up to `last` are sent one by one from now on, to find the one at fault.
@@ -159,11 +167,13 @@ impl<P: SinkProtocol> Pipeline<P> {
     pub(crate) fn batch_limits(&self) -> batch::BatchLimits {
         let part = self.room.part();
         // All that are in flight, and those that are being filled, are in the window of the cursor.
-        let records = MAX_IN_FLIGHT / (self.limits.max_in_flight + MAX_OPEN_BATCHES).max(1);
+        let filled = if P::ORDERED { 2 } else { MAX_OPEN_BATCHES };
+        let records = MAX_IN_FLIGHT / (self.limits.max_in_flight + filled).max(1);
         batch::BatchLimits {
             out: self.most().min(P::longest_batch(part)),
             kept: joined_most(part),
             records: records.max(1),
+            items: u64::MAX,
         }
     }
 
@@ -198,6 +208,13 @@ impl<P: SinkProtocol> Pipeline<P> {
         self.endpoints.let_go_to(&self.room, own, self.limits.timeout).await;
     }
 
+    /// Lets others borrow before a record on its own is answered, where what is left of it is within the part.
+    pub(crate) fn return_turn(&mut self) {
+        if !self.room.is_over() {
+            self.turn = BorrowTurn::none();
+        }
+    }
+
     /// Sends a request once, with nothing else in flight; returns it when no endpoint accepts one now.
     pub(crate) async fn attempt(
         &mut self,
@@ -209,14 +226,15 @@ impl<P: SinkProtocol> Pipeline<P> {
             return Err(request);
         }
         let Some((reservation, peer)) = self.endpoints.reserve(stand.bytes, now) else { return Err(request) };
-        let under_way = self.report.health().under_way();
+        let under_way = self.report.health().under_way(P::requests(&request));
         let answer = P::send(&peer, &mut request).await;
         Ok(AnsweredRequest { request, reservation, answer, _under_way: under_way })
     }
 
     /// Puts a request in flight.
     pub(super) fn launch(&mut self, mut request: P::Request, reservation: Reservation, peer: Arc<P::Peer>) {
-        let under_way = self.report.health().under_way();
+        let under_way = self.report.health().under_way(P::requests(&request));
+        self.has_more = P::has_more(&request);
         self.flight.push(Box::pin(async move {
             let answer = P::send(&peer, &mut request).await;
             AnsweredRequest { request, reservation, answer, _under_way: under_way }

@@ -46,6 +46,31 @@ async fn one_that_failed_is_tried_by_one_request() {
     assert!(place(&mut endpoints, later).is_some());
 }
 
+/// One that fails only after a timeout does not get every other request, where they are sent one after the other.
+#[tokio::test]
+async fn one_that_fails_slowly_is_left_alone_for_longer() {
+    let (mut endpoints, now) = (endpoints(2).in_turn(), Instant::now());
+    let slow = place(&mut endpoints, now).unwrap();
+    let gone = slow.endpoint;
+    let late = now + 30 * SECOND;
+    endpoints.give_back(slow, AttemptResult::Failed(None), late);
+    let mut next = |at| {
+        let taken = place(&mut endpoints, at).unwrap();
+        let endpoint = taken.endpoint;
+        endpoints.give_back(taken, AttemptResult::Alive, at);
+        endpoint
+    };
+    assert_eq!([(); 2].map(|()| next(late + 299 * SECOND)), [1 - gone; 2]);
+    assert_eq!(next(late + 301 * SECOND), gone);
+    // Where no other works there is nothing to spare.
+    let later = late + 400 * SECOND;
+    for failed in [later + 30 * SECOND, later + 60 * SECOND] {
+        let taken = place(&mut endpoints, failed - 30 * SECOND).unwrap();
+        endpoints.give_back(taken, AttemptResult::Failed(None), failed);
+    }
+    assert!(endpoints.all_left_until().unwrap() <= later + 61 * SECOND);
+}
+
 #[tokio::test]
 async fn a_retry_after_outlives_the_success_of_earlier_requests() {
     let (mut endpoints, now) = (endpoints(1), Instant::now());

@@ -5,6 +5,7 @@ use super::json::JsonFormat;
 use super::peer::{self, PREFIX};
 use super::settings::Compression;
 use super::translation::{outgoing_len, version_of};
+use crate::batch::BatchKey;
 use crate::decoding::END_SLACK;
 use crate::delivery::RecordRoute;
 use crate::journal_consumer::Record;
@@ -20,6 +21,8 @@ pub(super) struct Key {
     pub(super) tenant: Tenant,
     pub(super) way: BodyTreatment,
 }
+
+impl BatchKey for Key {}
 
 /// How records go out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

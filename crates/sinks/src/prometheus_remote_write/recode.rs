@@ -9,16 +9,18 @@ mod encode;
 mod piece;
 
 use super::Settings;
-use super::batch::{Batch, BodyError, BodyFormat, piece_of};
-use super::exchange::Request;
-use crate::decoding::{self, END_SLACK};
-use crate::egress_budget::{BudgetError, Charged, EgressBudget};
-use crate::journal_consumer::JournalConsumer;
+use super::batching::{Batch, BatchMode, BodyFormat, piece_of};
+use super::outbound_request::{Lane, OutboundRequest, Recoding, Records};
+use crate::batch::{BatchBody, DropReason};
+use crate::decoding::{self, DamagedBody, END_SLACK};
+use crate::egress_budget::{BorrowTurn, BudgetError, Charged, EgressBudget};
+use crate::losses::Losses;
 pub(super) use encode::To;
 use encode::{EncodeError, Encoded, Encoder, Most};
 use piece::{RequestPart, Source};
+use std::ops::Range;
 use tidegate_arena::{Charge, Window};
-use tidegate_journal::{Encoding, Tenant};
+use tidegate_journal::Encoding;
 use tidegate_ledger::Dropped;
 use tidegate_wire::remote_write::Version;
 use tidegate_wire::{gzip, snappy, zstd};
@@ -31,6 +33,8 @@ pub(super) struct Recoder {
     /// How many points of OTLP make about a request: halved when they do not fit, doubled when they leave half of
     /// it empty.
     points: u64,
+    /// Whether deltas are added up by tenant.
+    by_tenant: bool,
 }
 
 /// The initial value of [`Recoder::points`].
@@ -54,41 +58,46 @@ struct Limits {
 
 /// How far a batch has come.
 pub(super) struct RecodeProgress {
-    from: BodyFormat,
     to: To,
+    /// Nothing while a record on its own is not read.
     source: Option<Source>,
     /// The parts still to be sent, the next at the end. At most one for each record and each halving.
     left: Vec<RequestPart>,
     /// The part given out last.
     sent: Option<RequestPart>,
-    begun: bool,
+    /// The next part is halved: the peer found it too large.
+    is_too_large: bool,
+    /// It cannot be halved.
+    is_smallest: bool,
 }
 
 /// The next step of a batch.
-pub(super) enum RecodeStep {
+enum RecodeStep {
     /// Requests that may be sent at the same time.
-    Requests {
-        /// One for each lane that has something.
-        requests: Vec<Request>,
-        /// Items that the version which is sent cannot say.
-        untranslatable: u64,
-        /// Items that the peer does not take.
-        unwanted: u64,
-    },
+    Requests(Encoded),
     /// Items that cannot be sent.
-    Lost(Dropped, u64),
-    /// Nothing.
-    Finished,
+    Lost(u64),
 }
 
 impl RecodeProgress {
-    pub(super) const fn new(from: BodyFormat, to: To) -> RecodeProgress {
-        RecodeProgress { from, to, source: None, left: Vec::new(), sent: None, begun: false }
+    fn new(source: Source, to: To) -> RecodeProgress {
+        let left = vec![source.whole()];
+        RecodeProgress { to, source: Some(source), left, sent: None, is_too_large: false, is_smallest: false }
     }
 
     /// Bytes of the sink's room that it holds.
     pub(super) fn held(&self) -> usize {
         self.source.as_ref().map_or(0, Source::held)
+    }
+
+    /// Gives back what it holds: the record is read again.
+    pub(super) fn release(&mut self) {
+        self.source = None;
+    }
+
+    /// Whether nothing is left to be sent.
+    pub(super) fn is_finished(&self) -> bool {
+        self.left.is_empty()
     }
 
     /// The requests that were given out last come again, record by record. False when they are of one.
@@ -97,6 +106,15 @@ impl RecodeProgress {
         let Some(pieces) = source.apart(piece) else { return false };
         self.left.extend(pieces.into_iter().rev());
         true
+    }
+
+    /// The requests that were given out last come again, with half as much in each. False when they cannot be halved.
+    pub(super) fn again_halved(&mut self) -> bool {
+        self.is_too_large = !std::mem::take(&mut self.is_smallest);
+        if self.is_too_large {
+            self.again();
+        }
+        self.is_too_large
     }
 
     /// The requests that were given out last come again.
@@ -119,15 +137,10 @@ impl RecodeProgress {
 
 impl Recoder {
     pub(super) fn new(room: EgressBudget, settings: &Settings) -> Recoder {
-        let limits =
-            Limits { bytes: settings.max_bytes.min(piece_of(room.part())), items: settings.max_items };
+        let limits = Limits { bytes: piece_of(room.part()), items: settings.max_items };
         let encoder = Encoder::new(room.clone(), settings.lanes, settings.otlp.clone());
-        Recoder { encoder, room, limits, points: POINTS.min(limits.items).max(1) }
-    }
-
-    /// Sets the tenant of the next parts, whose deltas are accumulated separately.
-    pub(super) fn turn_to(&mut self, tenant: &Tenant) {
-        self.encoder.turn_to(tenant);
+        let by_tenant = settings.tenant_header.is_some();
+        Recoder { encoder, room, limits, points: POINTS.min(limits.items).max(1), by_tenant }
     }
 
     /// Makes the results of the last given requests final.
@@ -135,77 +148,115 @@ impl Recoder {
         self.encoder.keep();
     }
 
-    /// The next requests of the batch.
-    pub(super) async fn next(
-        &mut self,
-        work: &mut RecodeProgress,
-        batch: &mut Batch,
-        consumer: &mut JournalConsumer,
-    ) -> RecodeStep {
-        loop {
-            if work.begun && work.left.is_empty() {
-                return RecodeStep::Finished;
-            }
-            let source = match work.source.take() {
-                Some(source) => source,
-                None => match self.decode(work.from, batch, consumer).await {
-                    Ok(source) => source,
-                    Err(reason) => {
-                        (work.begun, work.left) = (true, Vec::new());
-                        return RecodeStep::Lost(reason, batch.items());
-                    }
-                },
-            };
-            if !work.begun {
-                (work.begun, work.left) = (true, vec![source.whole()]);
-            }
-            let Some(piece) = work.left.pop() else { return RecodeStep::Finished };
-            let bytes = self.fitting();
-            let (piece, rest) = source.cut(piece, bytes, self.limits.items, self.points);
-            work.left.extend(rest);
-            let Some(step) = self.step(&source, piece, work, batch).await else {
-                work.source = Some(source);
-                tokio::task::yield_now().await;
-                continue;
-            };
-            // That of a large batch is gone before the batch looks at what is held.
-            work.source = Some(source).filter(|_| !batch.is_large());
-            batch.unload(&self.room);
-            return step;
-        }
+    /// A batch, decompressed, as if nothing of it was sent.
+    ///
+    /// # Errors
+    /// The batch, when there is no room for it or it is damaged.
+    pub(super) async fn begin(&self, batch: Batch, to: To) -> Result<Recoding, (Batch, DropReason)> {
+        let BatchMode::Recode { from, .. } = batch.key.mode else { return Err((batch, DropReason::Damaged)) };
+        let decoded = match batch.bodies.as_slice() {
+            [BatchBody { range, encoding: Encoding::Identity, .. }] => Ok((None, vec![range.clone()])),
+            bodies => self.decode(from, &batch.window, bodies).await.map(|(raw, ranges)| (Some(raw), ranges)),
+        };
+        let (raw, ranges) = match decoded {
+            Ok(decoded) => decoded,
+            Err(why) => return Err((batch, why)),
+        };
+        let Batch { meta, sequences, items, window, .. } = batch;
+        let source = Source::new(from, raw.unwrap_or(window), ranges);
+        let records = Records { meta, sequences, items, losses: Losses::NONE };
+        Ok(Recoding { records, progress: RecodeProgress::new(source, to) })
     }
 
-    /// Encodes `piece`; `None` if it is split into halves.
+    /// A record that was read again, as far as `known` has come.
+    pub(super) fn resume(&self, begun: Recoding, known: Recoding) -> Recoding {
+        let progress = RecodeProgress { source: begun.progress.source, ..known.progress };
+        Recoding { records: known.records, progress }
+    }
+
+    /// The next requests of a batch, each of at most `most` bytes before compression; none when nothing is left.
+    pub(super) async fn next(&mut self, work: Recoding, most: usize) -> OutboundRequest {
+        let Recoding { mut records, mut progress } = work;
+        self.limits.bytes = most.min(piece_of(self.room.part()));
+        if self.by_tenant {
+            self.encoder.turn_to(&records.meta.tenant);
+        }
+        let mut turn = BorrowTurn::none();
+        let (mut lanes, mut untranslatable, mut unwanted) = (Vec::new(), 0, 0);
+        while lanes.is_empty()
+            && let Some(source) = progress.source.take()
+            && let Some(piece) = progress.left.pop()
+        {
+            let step = Box::pin(self.step(&source, piece, &mut progress, &mut turn)).await;
+            progress.source = Some(source);
+            match step {
+                Some(RecodeStep::Requests(encoded)) if encoded.requests.is_empty() => {
+                    self.keep();
+                    records.losses.add(Dropped::Untranslatable, encoded.untranslatable);
+                    records.losses.add(Dropped::Rejected, encoded.unwanted);
+                }
+                Some(RecodeStep::Requests(encoded)) => {
+                    (untranslatable, unwanted) = (encoded.untranslatable, encoded.unwanted);
+                    lanes = encoded.requests.into_iter().map(Lane::from).collect();
+                }
+                Some(RecodeStep::Lost(items)) => records.losses.add(Dropped::TooLarge, items),
+                None => {}
+            }
+            if lanes.is_empty() {
+                tokio::task::yield_now().await;
+            }
+        }
+        if !self.room.is_over() {
+            turn = BorrowTurn::none();
+        }
+        OutboundRequest { records, lanes, untranslatable, unwanted, progress: Some(progress), turn }
+    }
+
+    /// Encodes the beginning of `piece`; `None` if it is split into halves.
     async fn step(
         &mut self,
         source: &Source,
         piece: RequestPart,
-        work: &mut RecodeProgress,
-        batch: &mut Batch,
+        progress: &mut RecodeProgress,
+        turn: &mut BorrowTurn,
     ) -> Option<RecodeStep> {
+        progress.is_smallest = false;
+        if std::mem::take(&mut progress.is_too_large) {
+            match source.halve(&piece) {
+                Some((first, second)) => {
+                    progress.left.extend([second, first]);
+                    return None;
+                }
+                None => progress.is_smallest = true,
+            }
+        }
+        let (piece, rest) = source.cut(piece, self.fitting(), self.limits.items, self.points);
+        progress.left.extend(rest);
         let members = piece.members().map_or(0, |members| members.end.saturating_sub(members.start));
         // A single point goes, whatever becomes of it.
         let entries = if members > 1 { self.limits.items } else { u64::MAX };
         let mut most = Most { bytes: self.fitting(), entries };
         loop {
-            match self.encoder.encode(source, &piece, work.to, most).await {
-                Ok(Encoded { requests, untranslatable, unwanted, is_half_empty }) => {
-                    if is_half_empty && members >= self.points {
+            match self.encoder.encode(source, &piece, progress.to, most).await {
+                Ok(encoded) => {
+                    if encoded.is_half_empty && members >= self.points {
                         self.points = self.points.saturating_mul(2).min(self.limits.items.max(1));
                     }
-                    work.sent = Some(piece);
-                    return Some(RecodeStep::Requests { requests, untranslatable, unwanted });
+                    progress.sent = Some(piece);
+                    return Some(RecodeStep::Requests(encoded));
                 }
-                Err(EncodeError::Room(BudgetError::WithoutTurn)) => batch.borrow(&self.room).await,
+                Err(EncodeError::Room(BudgetError::WithoutTurn)) if !turn.is_some() => {
+                    *turn = self.room.turn().await;
+                }
                 Err(_) => match source.halve(&piece) {
                     Some((first, second)) => {
                         self.points = (members / 2).clamp(1, self.points);
-                        work.left.extend([second, first]);
+                        progress.left.extend([second, first]);
                         return None;
                     }
                     // A part that cannot be split is sent as it is: the peer decides whether it is too large.
                     None if most.bytes != Most::ALL => most.bytes = Most::ALL,
-                    None => return Some(RecodeStep::Lost(Dropped::TooLarge, source.items(&piece))),
+                    None => return Some(RecodeStep::Lost(source.items(&piece))),
                 },
             }
         }
@@ -216,38 +267,26 @@ impl Recoder {
         self.limits.bytes.min((self.room.left() / COPIES).max(SMALLEST))
     }
 
-    /// The batch, decompressed.
+    /// What bodies decode to, and where each is in it.
     async fn decode(
         &self,
         form: BodyFormat,
-        batch: &mut Batch,
-        consumer: &mut JournalConsumer,
-    ) -> Result<Source, Dropped> {
-        batch.load(&self.room, consumer).await.map_err(|no_body| match no_body {
-            BodyError::Damaged => Dropped::Damaged,
-            BodyError::TooLarge => Dropped::TooLarge,
-        })?;
-        if let Some((window, range)) = batch.take_plain() {
-            return Ok(Source::new(form, window, vec![range]));
-        }
-        let needed = batch.bodies().1.iter().map(|body| body.raw_len).sum();
-        let mut room = self.decoding_room(form, needed).await;
-        if let Err(BudgetError::WithoutTurn) = room {
-            batch.borrow(&self.room).await;
-            room = self.decoding_room(form, needed).await;
-        }
-        let (mut raw, _charge) = room.map_err(|_| Dropped::TooLarge)?;
-        let (window, bodies) = batch.bodies();
+        window: &[u8],
+        bodies: &[BatchBody],
+    ) -> Result<(Charged<Window>, Vec<Range<usize>>), DropReason> {
+        let needed = bodies.iter().map(|body| body.raw_len).sum();
+        let (mut raw, _charge) = self.decoding_room(form, needed).await?;
         let mut ranges = Vec::with_capacity(bodies.len());
         let mut decoders = Decoders::default();
         for body in bodies {
             let from = raw.len();
             // The source checked it before it was accepted, and the journal checks what it gives back.
-            let bytes = window.get(body.range.clone()).ok_or(Dropped::Damaged)?;
-            decoders.decode(body.encoding, bytes, &mut raw).await?;
+            let bytes = window.get(body.range.clone()).ok_or(DropReason::Damaged)?;
+            let decoded = decoders.decode(body.encoding, bytes, &mut raw).await;
+            decoded.map_err(|_damaged| DropReason::Damaged)?;
             ranges.push(from..raw.len());
         }
-        Ok(Source::new(form, raw, ranges))
+        Ok((raw, ranges))
     }
 
     /// Room for what bodies decode to, and for what decodes them.
@@ -275,14 +314,19 @@ struct Decoders {
 
 impl Decoders {
     /// Appends what `bytes` decode to.
-    async fn decode(&mut self, encoding: Encoding, bytes: &[u8], raw: &mut Window) -> Result<(), Dropped> {
+    async fn decode(
+        &mut self,
+        encoding: Encoding,
+        bytes: &[u8],
+        raw: &mut Window,
+    ) -> Result<(), DamagedBody> {
         match encoding {
             Encoding::Snappy => {
                 let decoded = snappy::decode(bytes, raw.spare_mut());
-                raw.advance(decoded.map_err(|_| Dropped::Damaged)?);
-                return Ok(());
+                raw.advance(decoded.map_err(|_| DamagedBody)?);
+                Ok(())
             }
-            Encoding::Identity => return raw.append(bytes).map_err(|_| Dropped::Damaged),
+            Encoding::Identity => raw.append(bytes).map_err(|_| DamagedBody),
             Encoding::Gzip => {
                 let gzip = self.gzip.get_or_insert_with(gzip::Decoder::new);
                 decoding::steps(gzip, bytes, decoding::YIELD_BYTES, raw).await
@@ -297,6 +341,5 @@ impl Decoders {
                 decoding::steps(zstd, bytes, usize::MAX, raw).await
             }
         }
-        .map_err(|_damaged| Dropped::Damaged)
     }
 }

@@ -60,14 +60,16 @@ fn strip(window: &mut Window, from: usize, to: usize) {
     window.truncate(to + elements);
 }
 
-/// The elements in `window`, behind a preamble for `raw_len` bytes. Nothing when that is more than Snappy
+/// The elements in `window`, behind a preamble for `raw_len` bytes. The window is returned when that is more than Snappy
 /// can say.
-pub(super) fn joined(mut window: Charged<Window>, raw_len: usize) -> Option<Bytes> {
-    let preamble = snappy::join::joined_preamble(raw_len as u64).ok()?;
+pub(super) fn joined(mut window: Charged<Window>, raw_len: usize) -> Result<Bytes, Charged<Window>> {
+    let Ok(preamble) = snappy::join::joined_preamble(raw_len as u64) else { return Err(window) };
     let preamble = preamble.as_bytes();
-    let start = PREAMBLE.checked_sub(preamble.len())?;
-    window.get_mut(start..PREAMBLE)?.copy_from_slice(preamble);
-    Some(Bytes::from_owner(window).slice(start..))
+    let start = PREAMBLE.saturating_sub(preamble.len());
+    if let Some(place) = window.get_mut(start..PREAMBLE) {
+        place.copy_from_slice(preamble);
+    }
+    Ok(Bytes::from_owner(window).slice(start..))
 }
 
 #[cfg(test)]

@@ -19,5 +19,6 @@ mod otlp_metrics;
 mod restarts;
 mod rig;
 mod supervised;
+mod too_large;
 mod versions;
 mod written_headers;

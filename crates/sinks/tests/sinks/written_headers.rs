@@ -2,6 +2,7 @@
 //! version that receivers accept.
 
 use crate::rig::{NAME, Rig, SECOND};
+use hyper::Uri;
 use std::sync::{Arc, Mutex};
 use tidegate_journal::dead_letters::read;
 use tidegate_ledger::Dropped;
@@ -30,21 +31,8 @@ pub(crate) async fn peer(
 
 async fn answer(mut stream: &TcpStream, came: &Came, writes: &impl Fn([u64; 3]) -> [u64; 3]) -> Option<()> {
     let mut stream = StreamOf(&mut stream);
-    let mut bytes = Vec::new();
-    let head = loop {
-        if let Some(end) = bytes.windows(4).position(|end| end == b"\r\n\r\n") {
-            break end + 4;
-        }
-        stream.read(&mut bytes).await?;
-    };
-    let text = String::from_utf8(bytes[..head].to_vec()).unwrap().to_ascii_lowercase();
-    let length = text.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-    let length: usize = length.trim().parse().unwrap();
-    while bytes.len() < head + length {
-        stream.read(&mut bytes).await?;
-    }
-    let version = if text.contains("v2.request") { load::Version::V2 } else { load::Version::V1 };
-    let totals = load::decode(version, &bytes[head..], 64 << 20, &mut |_| {}).unwrap();
+    let (version, body) = stream.request().await?;
+    let totals = load::decode(version, &body, 64 << 20, &mut |_| {}).unwrap();
     came.lock().unwrap().push((version, totals));
     let [samples, histograms, exemplars] = writes([totals.samples, totals.histograms, totals.exemplars]);
     let written = format!(
@@ -55,9 +43,29 @@ async fn answer(mut stream: &TcpStream, came: &Came, writes: &impl Fn([u64; 3]) 
     stream.write(written.as_bytes()).await
 }
 
-struct StreamOf<'s, 'a>(&'s mut &'a TcpStream);
+/// The peer's side of a connection.
+pub(crate) struct StreamOf<'s, 'a>(pub(crate) &'s mut &'a TcpStream);
 
 impl StreamOf<'_, '_> {
+    /// The next request: its version and its body.
+    pub(crate) async fn request(&mut self) -> Option<(load::Version, Vec<u8>)> {
+        let mut bytes = Vec::new();
+        let head = loop {
+            if let Some(end) = bytes.windows(4).position(|end| end == b"\r\n\r\n") {
+                break end + 4;
+            }
+            self.read(&mut bytes).await?;
+        };
+        let text = String::from_utf8(bytes[..head].to_vec()).unwrap().to_ascii_lowercase();
+        let length = text.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+        let length: usize = length.trim().parse().unwrap();
+        while bytes.len() < head + length {
+            self.read(&mut bytes).await?;
+        }
+        let version = if text.contains("v2.request") { load::Version::V2 } else { load::Version::V1 };
+        Some((version, bytes.split_off(head)))
+    }
+
     async fn read(&mut self, bytes: &mut Vec<u8>) -> Option<()> {
         loop {
             self.0.readable().await.ok()?;
@@ -70,7 +78,7 @@ impl StreamOf<'_, '_> {
         }
     }
 
-    async fn write(&mut self, mut bytes: &[u8]) -> Option<()> {
+    pub(crate) async fn write(&mut self, mut bytes: &[u8]) -> Option<()> {
         while !bytes.is_empty() {
             self.0.writable().await.ok()?;
             match self.0.try_write(bytes) {
@@ -83,19 +91,14 @@ impl StreamOf<'_, '_> {
     }
 }
 
-/// Has all of `rig` sent as 2.0 to a peer that writes this of it. Gives what came.
-pub(crate) async fn sent(
-    rig: &Rig,
-    prefer: Prefer,
-    writes: impl Fn([u64; 3]) -> [u64; 3] + Clone + Send + Sync + 'static,
-) -> Vec<(load::Version, RequestTotals)> {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let settings = RemoteWriteSettings {
-        endpoints: vec![format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap()],
+/// The settings of a sink for the peer at `url`.
+pub(crate) fn settings(url: Uri) -> RemoteWriteSettings {
+    RemoteWriteSettings {
+        endpoints: vec![url],
         tls: Default::default(),
         headers: Default::default(),
         tenant_header: None,
-        prefer,
+        prefer: Prefer::AsReceived,
         lanes: 1,
         max_bytes: 8 << 20,
         max_items: 20_000,
@@ -103,7 +106,18 @@ pub(crate) async fn sent(
         timeout: 20 * SECOND,
         backoff: (SECOND / 1000, SECOND / 50),
         otlp: Translation::default(),
-    };
+    }
+}
+
+/// Has all of `rig` sent as 2.0 to a peer that writes this of it. Gives what came.
+pub(crate) async fn sent(
+    rig: &Rig,
+    prefer: Prefer,
+    writes: impl Fn([u64; 3]) -> [u64; 3] + Clone + Send + Sync + 'static,
+) -> Vec<(load::Version, RequestTotals)> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+    let settings = RemoteWriteSettings { prefer, ..settings(url) };
     let came = Came::default();
     let mut peers = JoinSet::new();
     peers.spawn(peer(listener, Arc::clone(&came), writes));
@@ -162,6 +176,11 @@ async fn append(rig: &Rig, raw: &[u8], items: u64) {
     let mut body = Vec::new();
     compress(raw, &mut body);
     rig.append(load::Version::V1, &body, raw.len(), items).await;
+}
+
+/// A 1.0 body with one sample of the series of this name.
+pub(crate) fn one_sample(name: &str) -> Vec<u8> {
+    series(name, field(2, &SAMPLE))
 }
 
 fn series(name: &str, rest: Vec<u8>) -> Vec<u8> {

@@ -2,8 +2,8 @@
 
 use super::piece::{self, RequestPart, Source};
 use crate::egress_budget::{BudgetError, Charged, EgressBudget};
-use crate::prometheus_remote_write::batch::BodyFormat;
-use crate::prometheus_remote_write::exchange::{Request, ResendRange};
+use crate::prometheus_remote_write::batching::BodyFormat;
+use crate::prometheus_remote_write::outbound_request::{Request, ResendRange};
 use crate::prometheus_remote_write::settings::Translation;
 use bytes::Bytes;
 use tidegate_arena::Window;
@@ -458,7 +458,7 @@ impl Encoder {
         let len = self.snappy.compress(raw, out.spare_mut()).map_err(|_| EncodeError::Large)?;
         out.advance(len);
         let body = Bytes::from_owner(out);
-        Ok(Request { body, version, histograms: true, points: false, items, entries })
+        Ok(Request { body, raw_len: raw.len(), version, histograms: true, points: false, items, entries })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The parts of a batch: byte ranges of 1.0 bodies, runs of series of 2.0 bodies and of points of OTLP.
 
 use crate::egress_budget::Charged;
-use crate::prometheus_remote_write::batch::BodyFormat;
+use crate::prometheus_remote_write::batching::BodyFormat;
 use std::ops::Range;
 use tidegate_arena::Window;
 use tidegate_wire::otlp;

@@ -1,0 +1,60 @@
+//! One receiver: requests with the headers of their version.
+
+use super::outbound_request::Request;
+use super::settings::Settings;
+use crate::delivery::EndpointError;
+use crate::endpoints;
+use crate::http_peer::{HttpAnswer, HttpPeer, NoAnswer};
+use crate::tenant;
+use hyper::Uri;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use tidegate_journal::Tenant;
+use tidegate_wire::remote_write::Version;
+
+const VERSION: HeaderName = HeaderName::from_static("x-prometheus-remote-write-version");
+
+/// One receiver.
+pub(super) struct Receiver {
+    peer: HttpPeer,
+    tenant_header: Option<HeaderName>,
+}
+
+impl Receiver {
+    /// The receiver at `uri`.
+    pub(super) fn new(uri: &Uri, settings: &Settings) -> Result<Receiver, EndpointError> {
+        let Settings { headers, tenant_header, tls, timeout, lanes, .. } = settings;
+        let peer = HttpPeer::new(uri.clone(), headers.clone(), tls, *timeout, *lanes)?;
+        Ok(Receiver { peer, tenant_header: tenant_header.clone() })
+    }
+
+    /// Sends a request with data of this tenant, and reads the answer.
+    pub(super) async fn send(&self, request: &Request, tenant: &Tenant) -> Result<HttpAnswer, NoAnswer> {
+        let (content_type, version) = match request.version {
+            Version::V1 => ("application/x-protobuf", "0.1.0"),
+            Version::V2 => ("application/x-protobuf;proto=io.prometheus.write.v2.Request", "2.0.0"),
+        };
+        let mut headers = HeaderMap::new();
+        tenant::put(self.tenant_header.as_ref(), tenant, &mut headers);
+        headers.extend([
+            (CONTENT_TYPE, HeaderValue::from_static(content_type)),
+            (CONTENT_ENCODING, HeaderValue::from_static("snappy")),
+            (VERSION, HeaderValue::from_static(version)),
+            (USER_AGENT, HeaderValue::from_static(concat!("tidegate/", env!("CARGO_PKG_VERSION")))),
+        ]);
+        self.peer.post(&headers, request.body.clone()).await
+    }
+}
+
+impl endpoints::Peer for Receiver {
+    fn uri(&self) -> &Uri {
+        self.peer.uri()
+    }
+
+    fn hang_up(&self) {
+        self.peer.hang_up();
+    }
+
+    async fn close(&self) {
+        self.peer.close().await;
+    }
+}
