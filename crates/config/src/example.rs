@@ -37,8 +37,20 @@ fn group(fields: &[Field], values: &[(String, PlainValue)], place: &CommentState
         comment(&described(field), place, out);
         let value =
             values.iter().find(|(name, _)| name == field.name).map_or(&PlainValue::Unset, |(_, value)| value);
-        setting(field.name, &field.shape, value, place, out);
+        match within(field) {
+            Some(sample) if matches!(value, PlainValue::Unset) => {
+                emit(&format!("{}: {sample}", field.name), &CommentState { live: false, ..*place }, out);
+            }
+            _ => setting(field.name, &field.shape, value, place, out),
+        }
     }
+}
+
+/// The highest number of a setting, where the usual example is above it.
+fn within(field: &Field) -> Option<u64> {
+    let (Shape::Scalar(scalar), Some((_, high))) = (&field.shape, &field.range) else { return None };
+    let (usual, high) = (scalar.example.parse::<u64>().ok()?, high.parse().ok()?);
+    (usual > high).then_some(high)
 }
 
 fn setting(name: &str, shape: &Shape, value: &PlainValue, place: &CommentState, out: &mut String) {

@@ -50,8 +50,9 @@ pub use model::{
     CertificateField, ClientAuth, Compression, Config, DefaultAt, Deltas, Durability, EffectiveTls,
     ElasticApmSource, ElasticsearchSink, ElasticsearchSource, HttpFormat, HttpLogsSource, HttpMethod,
     HttpSink, Journal, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, Mapping, Naming, OtlpSink,
-    OtlpSource, OtlpTransport, Product, Protocol, RemoteWriteSink, RemoteWriteSource, Retention, RumSource,
-    Signal, Sink, SourceLimits, Sources, TenantOverride, Tenants, Tls, Translation, WhenFull,
+    OtlpSource, OtlpTransport, Product, Protocol, RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource,
+    Retention, RumSource, Signal, Sink, SourceLimits, Sources, TenantOverride, Tenants, Tls, Translation,
+    WhenFull,
 };
 pub use schema::schema;
 pub use values::{

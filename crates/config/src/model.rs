@@ -21,8 +21,8 @@ pub use listener::Listener;
 pub(crate) use sinks::Outbound;
 pub use sinks::{
     Backoff, BlackholeSink, BulkCompression, Compression, Deltas, ElasticsearchSink, HttpFormat, HttpMethod,
-    HttpSink, LakeSink, Mapping, Naming, OtlpSink, OtlpTransport, Product, Protocol, RemoteWriteSink,
-    Retention, Signal, Sink, Tls, Translation,
+    HttpSink, LakeSink, Mapping, Naming, OtlpSink, OtlpTransport, Product, Protocol, RemoteWriteCompression,
+    RemoteWriteSink, Retention, Signal, Sink, Tls, Translation,
 };
 pub use sources::{
     Acknowledge, ApmAgents, ElasticApmSource, ElasticsearchSource, HttpLogsSource, OtlpSource,

@@ -10,7 +10,9 @@ pub use elasticsearch::{BulkCompression, ElasticsearchSink, Mapping, Product};
 pub use http::{HttpFormat, HttpMethod, HttpSink};
 pub use lake::{LakeSink, Retention};
 pub use otlp::{Compression, OtlpSink, OtlpTransport, Tls};
-pub use prometheus_remote_write::{Backoff, Deltas, Naming, Protocol, RemoteWriteSink, Translation};
+pub use prometheus_remote_write::{
+    Backoff, Deltas, Naming, Protocol, RemoteWriteCompression, RemoteWriteSink, Translation,
+};
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -17,8 +17,12 @@ settings! {
         url: Option<Url> = None,
         /// Protocol version to send.
         protocol: Protocol = Protocol::Auto,
-        /// Concurrent requests. With more than one, series are assigned to lanes by hash, so each series still
-        /// arrives in order.
+        /// How requests are compressed. The protocol permits nothing else.
+        compression: RemoteWriteCompression = RemoteWriteCompression::Snappy,
+        /// Most concurrent requests. With more than one, series are assigned to lanes by hash, so each series still
+        /// arrives in order. Default: `lanes`.
+        max_in_flight: Option<u32> [1..=64] = None,
+        /// Another name for `max_in_flight`: set only one of the two.
         lanes: u32 [1..=64] = 1,
         /// Largest request before compression. Queued requests are batched up to this size.
         max_request_bytes: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(8),
@@ -104,6 +108,14 @@ choices! {
 }
 
 choices! {
+    /// How remote write is compressed.
+    pub enum RemoteWriteCompression is "a compression of remote write" {
+        /// Snappy, in its block format.
+        Snappy = "snappy",
+    }
+}
+
+choices! {
     /// The version of Prometheus remote write to send.
     pub enum Protocol is "a protocol version" {
         /// As received; as 1.0 to a receiver without 2.0.
@@ -156,6 +168,14 @@ impl SinkSettings for RemoteWriteSink {
             }
             _ => {}
         }
+        if self.max_in_flight.is_some_and(|most| self.lanes != 1 && self.lanes != most) {
+            let message = format!("`sinks.{name}.lanes` is not its `max_in_flight`");
+            check.clash(
+                "lanes",
+                message,
+                "`lanes` is another name for `max_in_flight`: set only one of the two",
+            );
+        }
         if self.endpoints().iter().any(|url| !url.path().starts_with('/')) {
             let message = format!("`sinks.{name}.{setting}` has no path");
             check.clash(setting, message, "add it; Prometheus takes remote write at `/api/v1/write`");
@@ -170,6 +190,11 @@ impl RemoteWriteSink {
             (Some(endpoints), _) => endpoints,
             (None, url) => url.as_slice(),
         }
+    }
+
+    /// The most concurrent requests.
+    pub fn max_in_flight(&self) -> u32 {
+        self.max_in_flight.unwrap_or(self.lanes)
     }
 
     /// The setting with the URLs.

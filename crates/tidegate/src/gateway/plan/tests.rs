@@ -41,6 +41,7 @@ fn every_endpoint_is_in_the_plan() {
         ("otlp", ", protocol: grpc, max_in_flight: 5", 1),
         ("elasticsearch", ", max_in_flight: 5", 5),
         ("prometheus_remote_write", ", lanes: 5", 5),
+        ("prometheus_remote_write", ", max_in_flight: 5", 5),
     ] {
         let (one_files, one) = planned(kind, more, &["https://a/w"]);
         let (three_files, three) = planned(kind, more, &["https://a/w", "https://b/w", "http://c/w"]);

@@ -23,8 +23,8 @@ impl SinkKind for RemoteWriteSink {
     }
 
     fn declared(&self) -> Vec<Reservation> {
-        let setting = Some("sinks.….lanes");
-        let connections = u64::from(self.lanes) * self.endpoints().len() as u64;
+        let setting = Some("sinks.….max_in_flight");
+        let connections = u64::from(self.max_in_flight()) * self.endpoints().len() as u64;
         let each = RemoteWrite::LANE_BYTES as u64;
         let mut lines = vec![line("a connection to a peer", connections, each, setting)];
         if self.otlp.deltas == Deltas::Accumulate {
@@ -40,7 +40,7 @@ impl SinkKind for RemoteWriteSink {
     }
 
     fn files(&self) -> u64 {
-        u64::from(self.lanes) * self.endpoints().len() as u64
+        u64::from(self.max_in_flight()) * self.endpoints().len() as u64
     }
 }
 
@@ -55,7 +55,7 @@ fn settings(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings, Failure> {
             config::Protocol::V1 => Prefer::V1,
             config::Protocol::V2 => Prefer::V2,
         },
-        lanes: sink.lanes as usize,
+        lanes: sink.max_in_flight() as usize,
         max_bytes: sink.max_request_bytes.as_usize(),
         max_items: u64::from(sink.max_request_samples),
         linger: sink.linger.get(),
