@@ -14,6 +14,7 @@ mod limits;
 mod losses;
 mod memory;
 mod needs;
+mod order;
 mod other_signals;
 mod otlp_metrics;
 mod restarts;
