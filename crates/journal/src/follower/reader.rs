@@ -25,6 +25,9 @@ pub(super) struct Reader {
     current: Option<CurrentRecord>,
     /// A record that is looked at a second time, and its segment.
     recalled: Option<(CurrentRecord, Option<RecordScanner>)>,
+    /// Where the journal ended when no segment was found to read in. Not where it ends a moment later: what comes in between
+    /// is in a segment, and not missing.
+    head: Head,
     /// A record that was handed out and then found damaged, to be told.
     damaged: Option<Gap>,
 }
@@ -48,7 +51,16 @@ struct CurrentRecord {
 
 impl Reader {
     pub(super) fn new(next: u64, items: u64) -> Reader {
-        Reader { next, items, walker: None, place: None, current: None, recalled: None, damaged: None }
+        Reader {
+            next,
+            items,
+            walker: None,
+            place: None,
+            head: Head::default(),
+            current: None,
+            recalled: None,
+            damaged: None,
+        }
     }
 
     pub(super) fn current(&self) -> Option<&Record> {
@@ -138,7 +150,7 @@ impl Reader {
     fn reach_head(&mut self, shared: &Shared, cursor: &CursorState) -> Step {
         let head = match &self.place {
             Some(place) => place.head,
-            None => lock(&shared.index).head,
+            None => self.head,
         };
         if self.next >= head.sequence {
             return Step::Wait;
@@ -223,7 +235,10 @@ impl Reader {
         loop {
             // Opened under the lock, so that its name is not changed in between.
             let index = lock(&shared.index);
-            let Some(view) = index.view(self.next, at_least) else { return Ok(()) };
+            let Some(view) = index.view(self.next, at_least) else {
+                self.head = index.head;
+                return Ok(());
+            };
             let file = match shared.files.open(&view.segment.file_name(), false) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     // Somebody deleted it. What it held shows as a gap before the next record.
