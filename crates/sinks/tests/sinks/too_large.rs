@@ -1,7 +1,7 @@
 //! Promise: a request that the peer finds too large is cut until it is taken, and what cannot be cut is lost alone.
 
 use crate::rig::{NAME, Rig};
-use crate::written::{Came, StreamOf};
+use crate::written_headers::{Came, StreamOf};
 use std::sync::{Arc, Mutex};
 use tidegate_journal::dead_letters::read;
 use tidegate_ledger::Dropped;
@@ -44,7 +44,7 @@ async fn answer(mut stream: &TcpStream, came: &Came, refused: &Mutex<u64>) -> Op
 async fn sent(rig: &Rig, prefer: Prefer, lanes: usize) -> (u64, u64) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
-    let settings = RemoteWriteSettings { prefer, lanes, ..crate::written::settings(url) };
+    let settings = RemoteWriteSettings { prefer, lanes, ..crate::written_headers::settings(url) };
     let (came, refused) = (Came::default(), Arc::new(Mutex::new(0)));
     let mut peers = JoinSet::new();
     peers.spawn(peer(listener, Arc::clone(&came), Arc::clone(&refused)));
@@ -98,7 +98,7 @@ async fn with_lanes_all_arrives() {
 #[tokio::test]
 async fn what_cannot_be_cut_is_lost_alone() {
     let mut rig = Rig::new(10, 8 << 20);
-    let (raw, mut body) = (crate::written::one_sample(&"x".repeat(2 * MOST)), Vec::new());
+    let (raw, mut body) = (crate::written_headers::one_sample(&"x".repeat(2 * MOST)), Vec::new());
     load::compress(&raw, &mut body);
     rig.put(Version::V1, 0..10, 1).await;
     rig.append(Version::V1, &body, raw.len(), 1).await;
