@@ -69,7 +69,7 @@ fn almost_json() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     /// It passes what `serde_json` passes, and nothing else.
     #[test]
-    fn what_another_parser_reads_is_passed(text in almost_json()) {
+    fn the_cursor_accepts_the_same_json_as_another_parser(text in almost_json()) {
         if str::from_utf8(&text).is_ok() {
             let expected = serde_json::from_slice::<IgnoredAny>(&text).is_ok();
             prop_assert_eq!(skipped(&text, 100).is_ok(), expected, "{}", String::from_utf8_lossy(&text));
