@@ -99,7 +99,7 @@ impl Arena {
     /// When the kernel refuses the address space (a `ulimit -v`, or overcommit switched off), or does not take pages back.
     ///
     /// # Panics
-    /// When the floors exceed `total`: the [`Plan`](crate::Plan) has refused that before.
+    /// When the floors exceed `total`: the [`MemoryPlan`](crate::MemoryPlan) has refused that before.
     pub fn new(
         total: u64,
         floors: Floors,

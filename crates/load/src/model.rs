@@ -20,7 +20,7 @@ pub struct Series {
     pub labels: Box<[(&'static str, Box<str>)]>,
     /// The type of its samples.
     pub kind: SampleKind,
-    /// Identifies the label set, here and in a [`CheckingSink`](crate::sink::CheckingSink).
+    /// Identifies the label set, here and in a [`VerifyingReceiver`](crate::sink::VerifyingReceiver).
     pub key: u64,
     pub(crate) encoded_labels: Box<[u8]>,
 }

@@ -82,7 +82,7 @@ impl Tap {
     /// goes on for [`OPEN_FOR`] ticks after the reading is dropped.
     ///
     /// # Errors
-    /// [`ChargeError`].
+    /// [`ChargeError`](tidegate_arena::ChargeError).
     pub async fn open(&self, look: TapFilter) -> Result<RecordReader, TapError> {
         let Some(watch) = self.going_on(&look)? else {
             return self.begin(look).await;

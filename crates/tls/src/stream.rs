@@ -3,7 +3,7 @@
 //! Records are looked at where the kernel keeps them, and taken when they are whole and there is room for what is
 //! in them. So there are no plain bytes here that nobody asked for, and an idle connection is its secrets and nothing
 //! else. What passes through does so in scratch that each thread has. Only the beginning of a record whose rest has
-//! not come is [taken](crate::part) before it can be read.
+//! not come is [taken](crate::partial_record) before it can be read.
 
 use crate::partial_record::{MemoryAccount, PartialRecord};
 use crate::records::{MAX_PLAINTEXT, MAX_RECORD, RecordHeader, front};

@@ -24,7 +24,7 @@ impl Fields<'_> {
             severity,
             body: Value::Display(self),
             attributes: self,
-            context: context,
+            context,
             scope,
             ..Log::default()
         }

@@ -213,7 +213,7 @@ impl record::Links for Recorded<'_> {
                     span_id: *span_id,
                     flags: flags.first().copied().unwrap_or(0),
                 };
-                visit(&Link { context: context, trace_state: "", attributes: &NoAttributes });
+                visit(&Link { context, trace_state: "", attributes: &NoAttributes });
             }
         }
     }
