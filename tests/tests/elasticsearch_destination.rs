@@ -277,6 +277,54 @@ fn the_destination_follows_its_sink_and_an_end_is_answered() {
     }
 }
 
+/// A cluster that refuses everything, or answers nothing that can be read, shows in the state, the pages, the metrics and the
+/// log, and its clients learn of it before their own timeouts. When it works again, that shows as well.
+#[test]
+fn a_failing_destination_shows() {
+    let cluster = Cluster::start();
+    let (mut gateway, alone) = gateway(&cluster.url(), json!({}));
+    let one = "{\"index\":{}}\n{}\n";
+    let failing = || gateway.metrics()["tidegate_destination_failing{sink=\"out\"}"];
+    assert_eq!((post(alone, "/i/_bulk", one).status, failing()), (200, 0.0));
+
+    cluster.respond(Some(("503 Service Unavailable", "busy")));
+    let since = Instant::now();
+    let refused = post(alone, "/i/_bulk", one);
+    println!("{} after {:?}: {}", refused.status, since.elapsed(), refused.text());
+    assert_eq!(refused.status, 429);
+    assert!(refused.header("retry-after").is_some());
+    let status = gateway.status();
+    let destination = &status["destination"];
+    println!("{destination}");
+    assert_eq!((&destination["sink"], &destination["source"]), (&json!("out"), &json!("elasticsearch")));
+    assert!(destination["failures"].as_u64() >= Some(2) && destination["last_success"].is_string());
+    assert!(destination["failing_since"].is_string());
+    let error = destination["last_error"]["message"].as_str().unwrap();
+    assert_eq!(error, "the cluster refuses requests: status 503: busy");
+    until(DRAINED, "the state to show it", || gateway.status()["state"] == "pushing_back");
+    let reason = gateway.status()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("destination `out` of `elasticsearch` has failed for"), "{reason}");
+    assert!(reason.contains("status 503: busy"), "{reason}");
+    assert_eq!(failing(), 1.0);
+    until(DRAINED, "the log to say it", || gateway.log().contains("the destination of `_bulk` is failing"));
+
+    for body in ["hello", "{\"errors\":false,\"items\":[]}"] {
+        cluster.respond(Some(("200 OK", body)));
+        assert_eq!(post(alone, "/i/_bulk", one).status, 503, "{body}");
+        let error = gateway.status()["destination"]["last_error"]["message"].clone();
+        assert!(error.as_str().unwrap().starts_with("the cluster did not answer: "), "{error}");
+    }
+    assert_eq!(failing(), 1.0);
+
+    cluster.respond(None);
+    assert_eq!(post(alone, "/i/_bulk", one).status, 200);
+    until(DRAINED, "the state to be well again", || gateway.status()["state"] == "flowing");
+    assert_eq!(failing(), 0.0);
+    until(DRAINED, "the log to say so", || gateway.log().contains("the destination of `_bulk` works again"));
+    gateway.books_close();
+    assert_eq!(gateway.term(), 0);
+}
+
 fn tool(name: &str) -> Option<PathBuf> {
     let found = std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
     if found.is_none() {

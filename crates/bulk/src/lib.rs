@@ -62,4 +62,6 @@ pub use outcome::{
 pub use settings::Settings;
 pub use target::{Refresh, Search, Target};
 pub use ticket_list::TicketList;
-pub use transport::{Payload, Transport, TransportError, TransportRequest, TransportResponse};
+pub use transport::{
+    Payload, RequestFailure, Transport, TransportError, TransportRequest, TransportResponse,
+};

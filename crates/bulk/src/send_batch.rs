@@ -8,7 +8,9 @@ use crate::lane::Lane;
 use crate::outcome::{Failure, FailureKind};
 use crate::state::{BatchOutcome, BatchRequest};
 use crate::sync::lock;
-use crate::transport::{Payload, Transport, TransportError, TransportRequest, TransportResponse};
+use crate::transport::{
+    Payload, RequestFailure, Transport, TransportError, TransportRequest, TransportResponse,
+};
 use reader::BatchResponseReader;
 use std::sync::Arc;
 use tidegate_arena::Window;
@@ -30,15 +32,46 @@ pub(crate) async fn send_batch<T: Transport>(shared: &Shared, transport: &T, bat
         let mut answer = |piece: &[u8]| reader.take(piece);
         timeout(shared.settings.timeout, transport.send(request, &mut answer)).await
     };
+    let failure = request_failure(&result);
     let outcome = batch_outcome(result, lane, &mut reader);
-    let window = recovered(shared, window, lock(&shared.state).unfinished(id) > 0);
+    let unfinished = lock(&shared.state).unfinished(id);
+    let failure = failure.or_else(|| missing_answers(&outcome, unfinished)).or(reader.rejected_items(items));
+    let window = recovered(shared, window, unfinished > 0);
     let now = clock::now();
     shared.histograms.observe_request(lane, items, now.saturating_duration_since(since));
     let mut wakers = reader.into_wakers();
     let window = lock(&shared.state).finish_request(id, window, outcome, now, &mut wakers);
     drop(window);
     wakers.into_iter().for_each(std::task::Waker::wake);
+    transport.ended(failure.map_or(Ok(end), Err));
 }
+
+/// The failure of a request as a whole, as far as its result shows.
+fn request_failure(
+    result: &Result<Result<TransportResponse, TransportError>, Elapsed>,
+) -> Option<RequestFailure> {
+    match result {
+        Ok(Ok(TransportResponse { status: 200..=299 | 400 | 413, .. })) => None,
+        Ok(Ok(TransportResponse { status, excerpt, .. })) => {
+            Some(RequestFailure::Refused { status: *status, excerpt: excerpt.clone() })
+        }
+        Ok(Err(TransportError::NotSent(words))) => Some(RequestFailure::NotSent(words.clone())),
+        Ok(Err(TransportError::Broken(words))) => Some(RequestFailure::Unanswered(words.clone())),
+        Err(_) => Some(RequestFailure::Unanswered(NO_RESPONSE.to_owned())),
+    }
+}
+
+/// The failure of a request whose response lacks the answers of some items.
+fn missing_answers(outcome: &BatchOutcome, unfinished: u32) -> Option<RequestFailure> {
+    match outcome {
+        BatchOutcome::Failed(failure) if unfinished > 0 && failure.kind == FailureKind::Unanswered => {
+            Some(RequestFailure::Unanswered(failure.reason.as_deref().unwrap_or_default().to_owned()))
+        }
+        _ => None,
+    }
+}
+
+const NO_RESPONSE: &str = "no response in time";
 
 /// The outcome, at the end of a request, of items without an answer of their own.
 fn batch_outcome(
@@ -63,7 +96,7 @@ fn batch_outcome(
         }
         Err(_) => {
             reader.flush();
-            return unknown("no answer in time");
+            return unknown(NO_RESPONSE);
         }
     };
     let TransportResponse { status, retry_after, excerpt } = response;

@@ -34,6 +34,9 @@ pub struct Settings {
     pub timeout: Duration,
     /// How long after a batch began it may still be sent, retries included.
     pub deadline: Duration,
+    /// How long after a batch began it may be sent again, when the server refused it or could not be reached. Callers learn
+    /// of a failing server that much earlier than of a slow one.
+    pub retry_for: Duration,
     /// The backoff before rejected items are sent again: at first, and at most.
     pub backoff: (Duration, Duration),
     /// How long the driver goes on sending after it was told to stop.
@@ -59,6 +62,7 @@ impl Settings {
             answer_bytes: 8 << 20,
             timeout: Duration::from_secs(30),
             deadline: Duration::from_secs(60),
+            retry_for: Duration::from_secs(60 * 60),
             backoff: (Duration::from_millis(100), Duration::from_secs(10)),
             grace: Duration::from_secs(5),
             forwards: false,

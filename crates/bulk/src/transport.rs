@@ -17,6 +17,37 @@ pub trait Transport: Sync {
         request: TransportRequest,
         on_chunk: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
     ) -> impl Future<Output = Result<TransportResponse, TransportError>> + Send;
+
+    /// Learns how a request ended, after its items have their answers: with success and its number of bytes, or with a
+    /// failure. Called once for each request. Does nothing by default.
+    fn ended(&self, _result: Result<usize, RequestFailure>) {}
+}
+
+/// A request that failed as a whole. A request that the server refuses because of its contents (400, 413) has not failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestFailure {
+    /// Nothing of it reached a server.
+    #[error("{0}")]
+    NotSent(String),
+    /// The response did not come, broke off, cannot be read, or lacks items.
+    #[error("{0}")]
+    Unanswered(String),
+    /// The server refused all of it.
+    #[error("status {status}{}{excerpt}", if excerpt.is_empty() { "" } else { ": " })]
+    Refused {
+        /// The status of the request.
+        status: u16,
+        /// The beginning of the response.
+        excerpt: String,
+    },
+    /// The server accepted the request and rejected each item, because it is overloaded or failing.
+    #[error("each of {items} items was rejected with status {status}")]
+    RejectedItems {
+        /// The status of the last item.
+        status: u16,
+        /// How many there were.
+        items: u32,
+    },
 }
 
 /// A POST.

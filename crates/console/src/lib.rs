@@ -34,6 +34,6 @@ pub use console::{Console, ForgetError, Gateway, LONGEST_ANSWER, PATHS};
 pub use resident::Resident;
 pub use state::{State, StateReport};
 pub use status::{
-    BlockedIndex, Damage, DeclaredLine, Failed, Handshakes, Journal, Lag, LastError, LeftBehind,
+    BlockedIndex, Damage, DeclaredLine, Destination, Failed, Handshakes, Journal, Lag, LastError, LeftBehind,
     MOST_WAITING, Memory, Payload, ShareLine, Sink, Status, Syncs, Tenant, Tenants,
 };

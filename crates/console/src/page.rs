@@ -1,6 +1,7 @@
 //! The contents of `/status`, independent of HTML or text.
 
 mod books;
+mod destination;
 mod handshakes;
 mod journal;
 mod left_behind;
@@ -104,6 +105,7 @@ impl Page {
                 Some(books::section(&status.books)),
                 status.tenants.as_ref().map(tenants::section),
                 status.handshakes.as_ref().map(handshakes::section),
+                status.destination.as_ref().map(|destination| destination::section(destination, status.at)),
                 Some(sinks::section(&status.sinks, status.at)),
                 left_behind::section(&status.left_behind),
                 Some(journal::section(&status.journal)),

@@ -12,7 +12,8 @@ use tidegate_arena::Share;
 pub enum State {
     /// Data flows in and out.
     Flowing,
-    /// New data is refused or delayed, because memory, disk or connections are used up.
+    /// New data is refused or delayed, because memory, disk or connections are used up, or because the cluster that has to
+    /// answer it fails.
     PushingBack,
     /// New data is accepted and accumulates on disk because a sink fails or is too slow.
     Spilling,
@@ -107,7 +108,22 @@ fn pushing_back(status: &Status) -> Vec<String> {
     if clauses.is_empty() && !status.refused_lately.is_empty() {
         clauses.push(format!("requests are refused: {}", status.refused_lately.join(", ")));
     }
+    clauses.extend(failing_destination(status));
     clauses
+}
+
+/// How long a destination fails before that is a state of the gateway: single requests fail now and then.
+const MIN_FAILURE_TIME: Duration = Duration::from_secs(3);
+
+/// Why items that the destination has to answer are refused.
+fn failing_destination(status: &Status) -> Option<String> {
+    let destination = status.destination.as_ref()?;
+    let time = status.at.duration_since(destination.failing_since?).unwrap_or_default();
+    let (name, source) = (&destination.sink, &destination.source);
+    let error = destination.last_error.as_ref().map_or("", |error| &error.message);
+    let words =
+        || format!("destination `{name}` of `{source}` has failed for {}: {error}", HumanDuration(time));
+    (time >= MIN_FAILURE_TIME).then(words)
 }
 
 /// The sinks that are late, and the one that is latest.

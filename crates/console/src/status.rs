@@ -2,6 +2,7 @@
 //!
 //! As JSON, bytes and counts are numbers, lengths of time are seconds (`…_seconds`), moments are RFC 3339.
 
+mod destination;
 mod handshakes;
 mod journal;
 mod left_behind;
@@ -10,6 +11,7 @@ mod raw;
 mod sink;
 mod tenants;
 
+pub use destination::Destination;
 pub use handshakes::{Failed, Handshakes};
 pub use journal::{Damage, Journal, Syncs};
 pub use left_behind::LeftBehind;
@@ -43,6 +45,9 @@ pub struct Status {
     pub refused_lately: Vec<&'static str>,
     /// Memory: reservations and use.
     pub memory: Memory,
+    /// The cluster that answers a `_bulk` itself, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destination: Option<Destination>,
     /// The journal, between the sources and the sinks.
     pub journal: Journal,
     /// The sinks, in the order of the configuration.

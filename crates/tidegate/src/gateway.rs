@@ -164,6 +164,7 @@ impl Gateway {
             durability: config.journal.durability,
             ledger,
             sinks: Arc::clone(&running),
+            destination: destination.as_ref().map(Destination::shown),
             door: Arc::clone(&door),
             acceptor: acceptors.any().cloned(),
             gate: gate.clone(),

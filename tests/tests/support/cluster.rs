@@ -1,4 +1,4 @@
-//! A cluster that takes `_bulk` and nothing else: it answers each item with 201, or stalls.
+//! A cluster that takes `_bulk` and nothing else: it answers each item with 201, or stalls, or answers as it is told.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,6 +15,8 @@ pub(crate) struct Cluster {
 struct State {
     stalls: Mutex<bool>,
     changed: Condvar,
+    /// The status line and the body of every response.
+    response: Mutex<Option<(&'static str, &'static str)>>,
     ended: AtomicBool,
     requests: AtomicU64,
     items: AtomicU64,
@@ -45,6 +47,12 @@ impl Cluster {
     pub(crate) fn stall(&self, stalls: bool) {
         *self.state.stalls.lock().unwrap() = stalls;
         self.state.changed.notify_all();
+    }
+
+    /// Responds to every request with this status line and body, instead of carrying it out.
+    #[allow(dead_code, reason = "not every test has a cluster that fails")]
+    pub(crate) fn respond(&self, response: Option<(&'static str, &'static str)>) {
+        *self.state.response.lock().unwrap() = response;
     }
 
     /// Requests and items that arrived.
@@ -89,6 +97,11 @@ fn serve(state: &State, stream: TcpStream) -> Option<()> {
             stalls = state.changed.wait(stalls).unwrap();
         }
         drop(stalls);
+        let response = *state.response.lock().unwrap();
+        if let Some((status, body)) = response {
+            write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).ok()?;
+            continue;
+        }
         state.items.fetch_add(items, SeqCst);
         let item = r#"{"index":{"_index":"i","_id":"made","_version":1,"result":"created","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":1,"_primary_term":1,"status":201}}"#;
         let items = vec![item; usize::try_from(items).unwrap()].join(",");

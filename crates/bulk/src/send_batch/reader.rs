@@ -13,6 +13,7 @@ use crate::response::{
 };
 use crate::state::{BatchOutcome, ItemReply};
 use crate::sync::lock;
+use crate::transport::RequestFailure;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::task::Waker;
@@ -50,7 +51,8 @@ enum ResponseBuffer {
 impl<'a> BatchResponseReader<'a> {
     pub(super) fn new(shared: &'a Shared, id: Id, lane: Lane, has_auto_ids: bool) -> BatchResponseReader<'a> {
         let waiting = Vec::with_capacity(REPLIES);
-        let replies = ReplyQueue { shared, id, waiting, wakers: Vec::new(), elements: Vec::new() };
+        let replies =
+            ReplyQueue { shared, id, waiting, wakers: Vec::new(), elements: Vec::new(), rejected: (0, 0) };
         let buffer = if lane.writes() && shared.settings.forwards {
             ResponseBuffer::Elements { bytes: Vec::new(), overflowed: false, held: None }
         } else if lane.writes() {
@@ -149,6 +151,12 @@ impl<'a> BatchResponseReader<'a> {
         BatchOutcome::Failed(Failure::new(FailureKind::Unanswered, status).with_reason(words))
     }
 
+    /// The failure of a request of which the server rejected each of `items` forwarded items.
+    pub(super) fn rejected_items(&self, items: u32) -> Option<RequestFailure> {
+        let (rejected, status) = self.replies.rejected;
+        (rejected > 0 && rejected >= items).then_some(RequestFailure::RejectedItems { status, items })
+    }
+
     /// An empty list of wakers with capacity.
     pub(super) fn into_wakers(self) -> Vec<Waker> {
         self.replies.wakers
@@ -163,6 +171,8 @@ struct ReplyQueue<'a> {
     wakers: Vec<Waker>,
     /// Of forwarded items.
     elements: Vec<ForwardedReply>,
+    /// Forwarded items that were rejected because the server is overloaded or failing, and the status of the last.
+    rejected: (u32, u16),
 }
 
 /// The response's result for a forwarded item.
@@ -204,6 +214,9 @@ impl ReplyQueue<'_> {
             Err(_) => Err(fields.error.map(|error| error.message().into())),
         };
         let (status, failed) = (fields.status, fields.error.is_some());
+        if failed && matches!(status, 429 | 500..) {
+            self.rejected = (self.rejected.0 + 1, status);
+        }
         self.elements.push(ForwardedReply { status, failed, body: place });
         if self.elements.len() >= REPLIES {
             self.hand_out(held);

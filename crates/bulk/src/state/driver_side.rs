@@ -205,10 +205,14 @@ impl State {
         wakers: &mut Vec<Waker>,
     ) -> Option<Window> {
         self.has_driver_work = true;
+        let retry_for = self.settings.retry_for;
         let batch = self.batch_mut(id)?;
         let (left, status) = (batch.items.len, batch.status);
         if left == 0 {
             return self.complete(id);
+        }
+        if wait.is_some() {
+            batch.deadline = batch.deadline.min(batch.opened + retry_for);
         }
         let again = now + wait.unwrap_or_default();
         let lost = batch.window.is_none();

@@ -2,8 +2,9 @@
 
 use crate::server::{Server, Step};
 use crate::{MS, charged, settings, settle};
+use std::time::Duration;
 use tidegate_arena::{Arena, Share};
-use tidegate_bulk::{FailureKind, Forward, ItemResponse, Refresh, Settings, Ticket};
+use tidegate_bulk::{FailureKind, Forward, ItemResponse, Refresh, RequestFailure, Settings, Ticket};
 use tidegate_wire::bulk::checked_items;
 
 async fn driven<T>(settings: Settings, server: &Server, test: impl AsyncFnOnce(&Forward, &Arena) -> T) -> T {
@@ -128,4 +129,69 @@ async fn a_request_that_is_refused_has_an_end() {
         .await;
         assert!(server.requests().len() > 1);
     }
+}
+
+/// A server that refuses everything, or cannot be reached, is retried for a shorter time than a slow one is waited for.
+#[tokio::test(start_paused = true)]
+async fn a_failing_server_is_reported_before_the_deadline() {
+    for (step, kind) in
+        [(503, FailureKind::Rejected), (429, FailureKind::Rejected), (0, FailureKind::Timeout)]
+    {
+        let steps = (0..1000).map(|_| if step == 0 { Step::NotSent } else { Step::Status(step, None) });
+        let server = Server::scripted(steps);
+        let quick = Settings { deadline: 30_000 * MS, retry_for: 500 * MS, ..settings() };
+        driven(quick, &server, async |forward, _| {
+            let since = tokio::time::Instant::now();
+            let [ticket] = all(forward, "{\"index\":{}}\n{}\n", Refresh::No).try_into().unwrap();
+            assert_eq!(ticket.await.unwrap_err().kind, kind);
+            assert!(since.elapsed() < 600 * MS, "{:?}", since.elapsed());
+        })
+        .await;
+        assert!(server.requests().len() > 1, "it was retried");
+    }
+}
+
+/// The transport learns how each request ended: also where the server responds with 200 and answers nothing.
+#[tokio::test(start_paused = true)]
+async fn the_transport_learns_of_each_failure() {
+    let no_items = "{\"errors\":false,\"items\":[]}".to_owned();
+    let server = Server::scripted([
+        Step::Status(503, None),
+        Step::Status(429, Some(Duration::from_secs(7))),
+        Step::NotSent,
+        Step::Broken(3),
+        Step::Answer("hello".to_owned()),
+        Step::Answer(no_items),
+        Step::Reject(vec![0], 429),
+        Step::Hang,
+        Step::Serve,
+        Step::Status(400, None),
+    ]);
+    driven(Settings { retry_for: Duration::ZERO, ..settings() }, &server, async |forward, _| {
+        for _ in 0..10 {
+            let [ticket] = all(forward, "{\"index\":{}}\n{}\n", Refresh::No).try_into().unwrap();
+            let _ = ticket.await;
+        }
+    })
+    .await;
+    let refused = |status| Err(RequestFailure::Refused { status, excerpt: "no".to_owned() });
+    let unanswered = |words: &str| Err(RequestFailure::Unanswered(words.to_owned()));
+    let len = server.requests()[0].body.len();
+    let wanted = [
+        refused(503),
+        refused(429),
+        Err(RequestFailure::NotSent("connection refused".to_owned())),
+        unanswered("reset"),
+        unanswered("the answer broke off"),
+        unanswered("the server answered fewer items than it was sent"),
+        Err(RequestFailure::RejectedItems { status: 429, items: 1 }),
+        unanswered("no response in time"),
+        Ok(len),
+        Ok(len),
+    ];
+    assert_eq!(*server.ended.lock().unwrap(), wanted);
+    assert_eq!(
+        RequestFailure::Refused { status: 503, excerpt: "busy".to_owned() }.to_string(),
+        "status 503: busy"
+    );
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::Duration;
-use tidegate_bulk::{Transport, TransportError, TransportRequest, TransportResponse};
+use tidegate_bulk::{RequestFailure, Transport, TransportError, TransportRequest, TransportResponse};
 use tokio::sync::oneshot;
 
 /// The server's reaction to one request.
@@ -38,6 +38,8 @@ pub(crate) struct Server {
     pub(crate) poison: Option<&'static str>,
     pub(crate) seen: Mutex<Vec<Seen>>,
     pub(crate) store: Mutex<Store>,
+    /// How each request ended.
+    pub(crate) ended: Mutex<Vec<Result<usize, RequestFailure>>>,
 }
 
 /// A request as it came.
@@ -220,5 +222,9 @@ impl Transport for Server {
             return Err(TransportError::Broken("reset".to_owned()));
         }
         status(200, None, "")
+    }
+
+    fn ended(&self, result: Result<usize, RequestFailure>) {
+        self.ended.lock().unwrap().push(result);
     }
 }

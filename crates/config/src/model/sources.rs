@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use crate::declare::{choices, settings};
-use crate::values::{Bytes, Name};
+use crate::values::{Bytes, Duration, Name};
 
 settings! {
     /// The protocols received.
@@ -61,6 +61,11 @@ settings! {
         /// With `acknowledge: destination`, the sink of type `elasticsearch` whose cluster answers. Default: the only sink of
         /// that type.
         destination: Option<Name> = None,
+        /// With `acknowledge: destination`, how long the gateway sends items again that the cluster refuses with 429 or 503, or
+        /// while no node can be reached, before it answers the client with 429 or 503. Clients retry themselves, so keep it
+        /// below their timeouts: 10 s by default for the Python clients. A shorter `timeout` in a request's URL takes
+        /// precedence.
+        retry_for: Duration [Duration::milliseconds(0)..=Duration::seconds(30)] = Duration::seconds(5),
     }
 }
 

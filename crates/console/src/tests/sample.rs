@@ -77,6 +77,7 @@ pub(super) fn healthy() -> Status {
         },
         left_behind: Vec::new(),
         refused_lately: Vec::new(),
+        destination: None,
         sinks: vec![sink("lake", "lake", "./tidegate-data/lake", 600), upstream()],
         tenants: None,
         handshakes: None,

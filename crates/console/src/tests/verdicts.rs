@@ -1,7 +1,7 @@
 //! The word and the sentence that the eye meets first.
 
 use super::sample::{healthy, now, troubled};
-use crate::{Lag, LastError, State, StateReport, Status};
+use crate::{Destination, Lag, LastError, State, StateReport, Status};
 use std::time::Duration;
 
 /// The second sink, behind by a minute and a half.
@@ -133,4 +133,29 @@ fn a_gateway_that_shuts_down_is_stopping() {
     let verdict = StateReport::of(&status);
     assert_eq!(verdict.state, State::Stopping);
     assert!(verdict.reason.starts_with("stopping, answering requests in flight; sink `upstream` is"));
+}
+
+/// A destination that fails pushes back, since its items are refused; a single request that fails does not.
+#[test]
+fn a_failing_destination_pushes_back() {
+    let mut status = healthy();
+    let message = "the cluster refuses requests: status 503: busy".to_owned();
+    let mut destination = Destination {
+        source: "elasticsearch".to_owned(),
+        sink: "out".to_owned(),
+        in_flight: 0,
+        requests: 3,
+        failures: 4,
+        last_success: Some(now() - Duration::from_secs(60)),
+        last_error: Some(LastError { message, at: now() }),
+        failing_since: Some(now() - Duration::from_secs(12)),
+    };
+    status.destination = Some(destination.clone());
+    let reason = "destination `out` of `elasticsearch` has failed for 12 s: the cluster refuses requests: status 503: busy";
+    assert_verdict(&status, State::PushingBack, reason);
+    for since in [None, Some(now() - Duration::from_secs(1))] {
+        destination.failing_since = since;
+        status.destination = Some(destination.clone());
+        assert_eq!(StateReport::of(&status).state, State::Flowing);
+    }
 }

@@ -5,14 +5,12 @@ use super::settings::Settings;
 use crate::concurrency_limit::AdaptationRule;
 use crate::delivery::StartError;
 use crate::endpoints::{AttemptResult, Endpoints, Reservation};
+use crate::health::Health;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-use tidegate_bulk::{Transport, TransportError, TransportRequest, TransportResponse};
+use std::time::{Duration, SystemTime};
+use tidegate_bulk::{RequestFailure, Transport, TransportError, TransportRequest, TransportResponse};
 use tokio::time::Instant;
-
-/// How often a cluster that refuses the gateway's requests is named in the log, at most.
-const WARNINGS: Duration = Duration::from_secs(60);
 
 /// The nodes of a sink's cluster, for the bulk engine. Clones are the same nodes.
 #[derive(Clone)]
@@ -20,10 +18,9 @@ pub struct Cluster(Arc<Mutex<ClusterState>>);
 
 struct ClusterState {
     nodes: Arc<Mutex<Endpoints<Node>>>,
-    /// When a refusal was last named in the log.
-    warned: Option<Instant>,
-    /// No node could be reached, and the log says so.
-    is_lost: bool,
+    health: Health,
+    /// When the first request failed after the last one that succeeded.
+    failing_since: Option<SystemTime>,
 }
 
 impl Cluster {
@@ -33,7 +30,11 @@ impl Cluster {
     /// When an address or the TLS settings cannot be used, or there is no address.
     pub fn new(settings: &Settings, max_in_flight: usize) -> Result<Cluster, StartError> {
         let nodes = Arc::new(Mutex::new(nodes(settings, max_in_flight)?));
-        Ok(Cluster(Arc::new(Mutex::new(ClusterState { nodes, warned: None, is_lost: false }))))
+        Ok(Cluster(Arc::new(Mutex::new(ClusterState {
+            nodes,
+            health: Health::default(),
+            failing_since: None,
+        }))))
     }
 
     /// The memory of the connections, in bytes: with their buffers and TLS sessions.
@@ -47,7 +48,9 @@ impl Cluster {
     /// As [`new`](Self::new); nothing has changed then.
     pub fn change(&self, settings: &Settings, max_in_flight: usize) -> Result<(), StartError> {
         let nodes = Arc::new(Mutex::new(nodes(settings, max_in_flight)?));
-        self.state().nodes = nodes;
+        let mut state = self.state();
+        // The failure was that of the cluster before.
+        (state.nodes, state.failing_since) = (nodes, None);
         Ok(())
     }
 
@@ -60,39 +63,18 @@ impl Cluster {
         until.filter(|until| *until > now).map(|until| until.saturating_duration_since(now))
     }
 
+    /// What became of the requests: counts, the last success and the last error.
+    pub fn health(&self) -> Health {
+        self.state().health.clone()
+    }
+
+    /// Since when every request has failed, if the last one did.
+    pub fn failing_since(&self) -> Option<SystemTime> {
+        self.state().failing_since
+    }
+
     fn state(&self) -> MutexGuard<'_, ClusterState> {
         lock(&self.0)
-    }
-
-    /// Logs that no node can be reached, and that one can again.
-    fn note(&self, lost: Option<&str>) {
-        let was_lost = std::mem::replace(&mut self.state().is_lost, lost.is_some());
-        match lost {
-            Some(error) if !was_lost => {
-                tracing::warn!(
-                    error,
-                    "the destination cannot be reached: clients of `_bulk` are answered 503"
-                );
-            }
-            None if was_lost => tracing::info!("the destination can be reached again"),
-            _ => {}
-        }
-    }
-
-    /// Names in the log that the cluster refuses requests, now and then.
-    fn warn(&self, answered: &TransportResponse) {
-        let now = Instant::now();
-        let mut state = self.state();
-        if state.warned.is_some_and(|last| now.saturating_duration_since(last) < WARNINGS) {
-            return;
-        }
-        state.warned = Some(now);
-        let TransportResponse { status, excerpt, .. } = answered;
-        tracing::warn!(
-            status,
-            said = excerpt,
-            "the destination refuses requests with forwarded items: look at the sink's credentials and endpoints"
-        );
     }
 }
 
@@ -104,23 +86,17 @@ impl Transport for Cluster {
     ) -> Result<TransportResponse, TransportError> {
         let nodes = Arc::clone(&self.state().nodes);
         let bytes = request.body.as_ref().len();
+        let _in_flight = self.health().under_way(1);
         let mut words = "no node can be reached now".to_owned();
         // Each node once at most: one that fails is left alone.
         loop {
             let Some((reservation, peer)) = lock(&nodes).reserve(bytes, Instant::now()) else {
-                if self.unreachable().is_some() {
-                    self.note(Some(&words));
-                }
                 return Err(TransportError::NotSent(words));
             };
             let mut attempt = Attempt { nodes: &nodes, reservation: Some(reservation) };
             match peer.forward(&request, answer).await {
                 Ok(answered) => {
                     attempt.end(verdict(&answered));
-                    self.note(None);
-                    if matches!(answered.status, 400..=499) && !matches!(answered.status, 400 | 413 | 429) {
-                        self.warn(&answered);
-                    }
                     return Ok(answered);
                 }
                 Err(TransportError::NotSent(why)) => {
@@ -133,6 +109,37 @@ impl Transport for Cluster {
                 }
             }
         }
+    }
+
+    fn ended(&self, result: Result<usize, RequestFailure>) {
+        let health = self.health();
+        match result {
+            Ok(bytes) => {
+                health.succeeded(bytes as u64);
+                self.state().failing_since = None;
+            }
+            Err(failure) => {
+                health.failed(&words(&failure), None);
+                self.state().failing_since.get_or_insert_with(SystemTime::now);
+            }
+        }
+    }
+}
+
+/// A failure in the words of `/status` and the log.
+fn words(failure: &RequestFailure) -> String {
+    match failure {
+        RequestFailure::NotSent(_) => format!("the cluster cannot be reached: {failure}"),
+        // The key is the gateway's, so clients cannot mend it.
+        RequestFailure::Refused { status: 401 | 403, .. } => {
+            format!("the cluster refuses the gateway's requests: {failure}; look at the sink's credentials")
+        }
+        RequestFailure::Refused { status: 404 | 405, .. } => {
+            format!("the cluster refuses the gateway's requests: {failure}; look at the sink's endpoints")
+        }
+        RequestFailure::Refused { .. } => format!("the cluster refuses requests: {failure}"),
+        RequestFailure::Unanswered(_) => format!("the cluster did not answer: {failure}"),
+        RequestFailure::RejectedItems { .. } => format!("the cluster rejects items: {failure}"),
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 
 /// How long an item waits for others to share a request, while a request could be sent.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// How long after it came an item is still sent.
+/// How long after it came an item is still sent, while the cluster accepts others.
 const DEADLINE: Duration = Duration::from_secs(30);
 /// How long requests in flight have when the gateway stops.
 const GRACE: Duration = Duration::from_secs(5);
@@ -41,6 +41,8 @@ const LANES: usize = 3;
 pub(crate) struct Destination {
     forward: Forward,
     cluster: Cluster,
+    /// The sink's name.
+    name: String,
     stop: Option<oneshot::Sender<()>>,
     driver: JoinHandle<()>,
 }
@@ -95,6 +97,7 @@ fn settings(config: &Config, sink: &ElasticsearchSink, payload: u64) -> Settings
         answer_bytes: LONGEST_RESPONSE,
         timeout: timeout + LATER,
         deadline: DEADLINE,
+        retry_for: config.sources.elasticsearch.retry_for.get(),
         backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
         grace: GRACE.min(config.limits.shutdown_timeout.get() / 2),
         forwards: true,
@@ -127,7 +130,12 @@ impl Destination {
         let driver = runtime.spawn(async move {
             driver.run(&over, async { drop(stopped.await) }).await;
         });
-        Ok(Some(Destination { forward, cluster, stop: Some(stop), driver }))
+        Ok(Some(Destination { forward, cluster, name: name.to_string(), stop: Some(stop), driver }))
+    }
+
+    /// What is shown of it: the sink's name, and its cluster.
+    pub(super) fn shown(&self) -> (String, Cluster) {
+        (self.name.clone(), self.cluster.clone())
     }
 
     /// The source's requirements on it.

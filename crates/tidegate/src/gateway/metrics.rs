@@ -8,7 +8,7 @@ use tidegate_arena::{Share, heap};
 use tidegate_console::{Resident, State, StateReport};
 use tidegate_ledger::MAX_SINKS;
 use tidegate_meters::{Kind, Name, Value};
-use tidegate_sinks::Activity;
+use tidegate_sinks::{Activity, Cluster};
 use tidegate_tls::HandshakeFailure;
 
 pub(crate) const REQUEST_DURATION: Name =
@@ -54,6 +54,20 @@ const SENT: Name = Name::bytes("sink_sent", "Bytes sent with success");
 const RESENT: Name = Name::plain("sink_items_resent", "Items of requests that had to be sent again");
 const RESTARTS: Name =
     Name::plain("sink_restarts", "Times that a sink ended unexpectedly and was started again");
+const DESTINATION_FAILING: Name = Name::plain(
+    "destination_failing",
+    "1 while requests to the cluster that answers a `_bulk` itself fail, else 0",
+);
+const DESTINATION_REQUESTS: Name =
+    Name::plain("destination_requests", "Requests that the cluster that answers a `_bulk` itself answered");
+const DESTINATION_FAILURES: Name = Name::plain(
+    "destination_failures",
+    "Requests to the cluster that answers a `_bulk` itself that failed, or whose items were all rejected",
+);
+const DESTINATION_LAST_SUCCESS: Name = Name::seconds(
+    "destination_last_success_timestamp",
+    "When the cluster that answers a `_bulk` itself last answered, since 1970",
+);
 
 /// Publishes what `view` can see.
 pub(crate) fn publish(view: &Arc<StatusView>) {
@@ -92,6 +106,7 @@ pub(crate) fn publish(view: &Arc<StatusView>) {
         }
     });
     state(view);
+    destination(view);
     of_sinks(view, REQUESTS, |activity| activity.requests);
     of_sinks(view, FAILURES, |activity| activity.failures);
     of_sinks(view, SENT, |activity| activity.bytes);
@@ -130,6 +145,38 @@ fn state(view: &Arc<StatusView>) {
             emit([&sink.name], Value::Gauge(i64::from(trouble.broken || trouble.retry_at.is_some())));
         }
     });
+}
+
+/// The cluster that answers a `_bulk` itself, by its sink's name.
+fn destination(view: &Arc<StatusView>) {
+    type Read = fn(&Cluster) -> Option<Value>;
+    let meters: [(Name, Kind, Read); 4] = [
+        (DESTINATION_FAILING, Kind::Gauge, |cluster| {
+            Some(Value::Gauge(i64::from(cluster.failing_since().is_some())))
+        }),
+        (DESTINATION_REQUESTS, Kind::Counter, |cluster| {
+            Some(Value::Counter(cluster.health().activity().requests))
+        }),
+        (DESTINATION_FAILURES, Kind::Counter, |cluster| {
+            Some(Value::Counter(cluster.health().activity().failures))
+        }),
+        (DESTINATION_LAST_SUCCESS, Kind::Gauge, |cluster| {
+            Some(span(cluster.health().last_success()?.duration_since(SystemTime::UNIX_EPOCH).ok()?))
+        }),
+    ];
+    if view.destination.is_none() {
+        return;
+    }
+    for (name, kind, read) in meters {
+        let parts = Arc::downgrade(view);
+        view.registry.computed(name, kind, ["sink"], 1, move |emit| {
+            let Some(view) = parts.upgrade() else { return };
+            let Some((name, cluster)) = &view.destination else { return };
+            if let Some(value) = read(cluster) {
+                emit([name], value);
+            }
+        });
+    }
 }
 
 /// The two that every process has by the same names, whatever it is: dashboards look for those.

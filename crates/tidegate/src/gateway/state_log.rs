@@ -1,4 +1,4 @@
-//! Logs the state of the gateway and of its sinks: each change in both directions, and a reminder every few minutes while
+//! Logs the state of the gateway, of its sinks and of the destination of forwarded items: each change in both directions, and a reminder every few minutes while
 //! requests are refused, records pile up or a sink fails.
 //!
 //! Invariant: a lasting change is logged once when it begins and once when it is over, whatever happens in between; a
@@ -28,10 +28,12 @@ pub(crate) struct GatewaySnapshot {
     pub(crate) sinks: Vec<SinkSnapshot>,
 }
 
-/// A sink at one moment.
+/// A sink, or the cluster of one that answers forwarded items, at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SinkSnapshot {
     pub(crate) name: String,
+    /// The cluster as the destination of forwarded items, and not as the journal's sink.
+    pub(crate) is_destination: bool,
     /// The error, while the sink fails.
     pub(crate) failing: Option<String>,
     /// Failed attempts since the start.
@@ -51,6 +53,10 @@ pub(crate) enum LogLine {
     Failing { sink: String, still: bool, error: String, failures: u64, queued: u64, seconds: u64 },
     /// A sink works again.
     Works { sink: String, failures: u64, queued: u64, seconds: u64 },
+    /// Requests to the destination of forwarded items fail, or `still` do.
+    DestinationFailing { sink: String, still: bool, error: String, failures: u64, seconds: u64 },
+    /// The destination answers again.
+    DestinationWorks { sink: String, failures: u64, seconds: u64 },
     /// Items were dropped for a sink.
     Lost { sink: String, dropped: Counts },
 }
@@ -64,7 +70,8 @@ pub(crate) struct StateLog {
     told: Option<LoggedState>,
     /// A state other than the logged one, and since when.
     pending: Option<(State, Duration)>,
-    sinks: BTreeMap<String, LoggedSinkState>,
+    /// By name, with whether it is the destination.
+    sinks: BTreeMap<(String, bool), LoggedSinkState>,
 }
 
 /// The state that was logged last.
@@ -96,11 +103,16 @@ impl StateLog {
     /// `tell`.
     pub(crate) fn look(&mut self, now: Duration, seen: &GatewaySnapshot, tell: &mut dyn FnMut(LogLine)) {
         self.state(now, seen, tell);
-        self.sinks.retain(|name, _| seen.sinks.iter().any(|sink| sink.name == *name));
+        self.sinks.retain(|(name, is_destination), _| {
+            seen.sinks.iter().any(|sink| sink.name == *name && sink.is_destination == *is_destination)
+        });
         for sink in &seen.sinks {
             // Earlier losses were logged by the process that had them.
             let fresh = || LoggedSinkState { dropped: sink.dropped.clone(), ..LoggedSinkState::default() };
-            self.sinks.entry(sink.name.clone()).or_insert_with(fresh).look(now, sink, tell);
+            self.sinks
+                .entry((sink.name.clone(), sink.is_destination))
+                .or_insert_with(fresh)
+                .look(now, sink, tell);
         }
     }
 
@@ -176,13 +188,12 @@ impl LoggedSinkState {
             Some((_, failures)) => (true, failures),
         };
         self.told = Some((now, sink.failures));
-        tell(LogLine::Failing {
-            sink: sink.name.clone(),
-            still,
-            error: error.clone(),
-            failures: sink.failures.saturating_sub(from),
-            queued: sink.queued,
-            seconds: now.saturating_sub(since).as_secs(),
+        let (name, error) = (sink.name.clone(), error.clone());
+        let (failures, queued) = (sink.failures.saturating_sub(from), sink.queued);
+        let seconds = now.saturating_sub(since).as_secs();
+        tell(match sink.is_destination {
+            true => LogLine::DestinationFailing { sink: name, still, error, failures, seconds },
+            false => LogLine::Failing { sink: name, still, error, failures, queued, seconds },
         });
     }
 
@@ -193,11 +204,12 @@ impl LoggedSinkState {
             return;
         }
         if self.told.is_some() {
-            tell(LogLine::Works {
-                sink: sink.name.clone(),
-                failures: sink.failures.saturating_sub(before),
-                queued: sink.queued,
-                seconds: works.saturating_sub(since).as_secs(),
+            let (name, queued) = (sink.name.clone(), sink.queued);
+            let failures = sink.failures.saturating_sub(before);
+            let seconds = works.saturating_sub(since).as_secs();
+            tell(match sink.is_destination {
+                true => LogLine::DestinationWorks { sink: name, failures, seconds },
+                false => LogLine::Works { sink: name, failures, queued, seconds },
             });
         }
         (self.failing, self.told, self.works) = (None, None, None);
@@ -234,17 +246,27 @@ impl GatewaySnapshot {
             let error = || sink.last_error.as_ref().map_or_else(String::new, |error| error.message.clone());
             SinkSnapshot {
                 name: sink.name.clone(),
+                is_destination: false,
                 failing: fails.then(error),
                 failures: sink.failures + sink.restarts,
                 queued: sink.lag.items,
                 dropped: dropped(&sink.dropped),
             }
         });
+        let destination = status.destination.as_ref().map(|destination| SinkSnapshot {
+            name: destination.sink.clone(),
+            is_destination: true,
+            failing: destination.failing_since.map(|_| {
+                destination.last_error.as_ref().map_or_else(String::new, |error| error.message.clone())
+            }),
+            failures: destination.failures,
+            ..SinkSnapshot::default()
+        });
         GatewaySnapshot {
             verdict: StateReport::of(status),
             refuses: !status.refused_lately.is_empty(),
             refused: own(&status.books.sources),
-            sinks: sinks.collect(),
+            sinks: sinks.chain(destination).collect(),
         }
     }
 }
@@ -289,6 +311,21 @@ fn log(line: &LogLine) {
         }
         LogLine::Works { sink, failures, queued, seconds } => {
             tracing::info!(sink, failures, queued, after_seconds = seconds, "the sink works again");
+        }
+        LogLine::DestinationFailing { sink, still: false, error, failures, .. } => {
+            tracing::warn!(sink, error, failures, "the destination of `_bulk` is failing");
+        }
+        LogLine::DestinationFailing { sink, error, failures, seconds, .. } => {
+            tracing::warn!(
+                sink,
+                error,
+                failures,
+                for_seconds = seconds,
+                "the destination of `_bulk` is still failing"
+            );
+        }
+        LogLine::DestinationWorks { sink, failures, seconds } => {
+            tracing::info!(sink, failures, after_seconds = seconds, "the destination of `_bulk` works again");
         }
         LogLine::Lost { sink, dropped } => {
             tracing::warn!(sink, items = listed(dropped), "items were dropped for this sink, for good");

@@ -11,14 +11,14 @@ use tidegate_admission::Gate;
 use tidegate_arena::{Arena, MemoryPlan, heap};
 use tidegate_config::{Config, Durability};
 use tidegate_console::{
-    BlockedIndex, Damage, DeclaredLine, Failed, ForgetError, Gateway, Handshakes, Journal as JournalStatus,
-    Lag, LastError, LeftBehind, MOST_WAITING, Memory, Payload, Resident, Sink, Status, Syncs, Tenant,
-    Tenants,
+    BlockedIndex, Damage, DeclaredLine, Destination, Failed, ForgetError, Gateway, Handshakes,
+    Journal as JournalStatus, Lag, LastError, LeftBehind, MOST_WAITING, Memory, Payload, Resident, Sink,
+    Status, Syncs, Tenant, Tenants,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
 use tidegate_meters::Registry;
-use tidegate_sinks::BlockedDestination;
+use tidegate_sinks::{BlockedDestination, Cluster};
 use tidegate_tap::Tap;
 use tidegate_tls::{HandshakeFailure, TlsAcceptor};
 
@@ -35,6 +35,8 @@ pub(crate) struct StatusView {
     pub(crate) durability: Durability,
     pub(crate) ledger: Ledger,
     pub(crate) sinks: Arc<Mutex<Vec<RunningSink>>>,
+    /// The cluster that answers a `_bulk` itself, and its sink's name.
+    pub(crate) destination: Option<(String, Cluster)>,
     pub(crate) door: Arc<ConnectionLimiter>,
     /// Counts handshakes, where any address speaks TLS.
     pub(crate) acceptor: Option<Arc<TlsAcceptor>>,
@@ -147,6 +149,7 @@ impl StatusView {
             stopping: self.gate.is_stopping(),
             refused_lately: self.refusals.lately(self.started.elapsed()),
             memory: self.memory(),
+            destination: self.destination(),
             sinks: self.sinks(&stats, &books),
             left_behind: self.left_behind(&stats),
             journal: self.journal(&stats),
@@ -170,6 +173,22 @@ impl StatusView {
             command: format!("tidegate journal forget {}", cursor.name),
         });
         left.collect()
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let (name, cluster) = self.destination.as_ref()?;
+        let health = cluster.health();
+        let (activity, trouble) = (health.activity(), health.trouble());
+        Some(Destination {
+            source: "elasticsearch".to_owned(),
+            sink: name.clone(),
+            in_flight: activity.in_flight,
+            requests: activity.requests,
+            failures: activity.failures,
+            last_success: health.last_success(),
+            last_error: last_error(trouble),
+            failing_since: cluster.failing_since(),
+        })
     }
 
     fn memory(&self) -> Memory {
@@ -288,17 +307,18 @@ impl StatusView {
             restarts: activity.restarts,
             broken,
             items_per_second: self.rates.leaving(&sink.name),
-            last_error: trouble
-                .last_error
-                .zip(trouble.last_error_at)
-                .map(|(message, at)| LastError { message, at }),
-            waiting: sink.health.waiting().into_iter().map(waiting).collect(),
             // One that was started again and has nothing to do is not waited for.
             retry_at: trouble.retry_at.filter(|_| broken || !trouble.broken),
+            last_error: last_error(trouble),
+            waiting: sink.health.waiting().into_iter().map(waiting).collect(),
             delivered: book.map_or(0, |book| book.delivered),
             dropped: book.map_or_else(Vec::new, |book| book.dropped.clone()),
         }
     }
+}
+
+fn last_error(trouble: tidegate_sinks::LastError) -> Option<LastError> {
+    trouble.last_error.zip(trouble.last_error_at).map(|(message, at)| LastError { message, at })
 }
 
 fn waiting(held: BlockedDestination) -> BlockedIndex {

@@ -156,3 +156,28 @@ fn drops_are_logged_at_once_and_then_every_five_minutes() {
     let lost = |count| LogLine::Lost { sink: "up".to_owned(), dropped: vec![("too_large", count)] };
     assert_eq!(lines, [lost(1), lost(300)]);
 }
+
+/// A destination that fails is logged in both directions and again every few minutes, apart from the sink of its name.
+#[test]
+fn a_failing_destination_is_logged_in_both_directions() {
+    let mut watched = Watched::new();
+    watched.seen.sinks.push(SinkSnapshot {
+        name: "up".to_owned(),
+        is_destination: true,
+        ..SinkSnapshot::default()
+    });
+    let lines = watched.during(305, |_, seen| {
+        seen.sinks[1].failing = Some("status 503".to_owned());
+        seen.sinks[1].failures += 1;
+    });
+    let failing = |line: &LogLine| match line {
+        LogLine::DestinationFailing { sink, still, failures, .. } => Some((sink.clone(), *still, *failures)),
+        _ => None,
+    };
+    let told: Vec<_> = lines.iter().filter_map(failing).collect();
+    assert_eq!(told, [("up".to_owned(), false, 4), ("up".to_owned(), true, 300)]);
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let over = watched.during(30, |_, seen| seen.sinks[1].failing = None);
+    let [LogLine::DestinationWorks { sink, failures: 305, .. }] = &over[..] else { panic!("{over:?}") };
+    assert_eq!(sink, "up");
+}
