@@ -201,8 +201,9 @@ impl SinkProtocol for RemoteWriteProtocol {
         more.progress.held()
     }
 
-    fn has_more(outbound: &OutboundRequest) -> bool {
-        outbound.progress.is_some()
+    fn has_more(_outbound: &OutboundRequest) -> bool {
+        // Nothing is read ahead: what the quota takes from a sink that is behind would be sent all the same.
+        true
     }
 
     fn requests(outbound: &OutboundRequest) -> u64 {
