@@ -3,8 +3,9 @@
 //! Each sink has a part of its own that always suffices for its usual requests, and takes no more: so it can
 //! wait for memory without anybody waiting for it. What is larger (one body as large as the source allows, to
 //! be decompressed) is borrowed, by one sink at a time. Whoever waits for its turn holds no more than its part,
-//! so whoever has it gets what it needs; and it is kept for the length of one attempt to send at most, so a
-//! stalled peer holds up the others' large bodies for its timeout, and nothing else of theirs.
+//! so whoever has it gets what it needs. While another sink waits for it, it is kept for a [`BorrowSlice`] and one
+//! request at most, also by a record that becomes thousands of requests. So a stalled peer holds up the others' large
+//! bodies for its timeout, and nothing else of theirs.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -12,7 +13,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_arena::{Arena, ChargeError, GROWTH_STEP, PAGE, Share, Window, rounded};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
+/// How long a record keeps the turn to borrow, at least, while another sink waits for it.
+const BORROW_SLICE: Duration = Duration::from_millis(250);
 /// How long to wait when there is memory, but no window or place in the queue for it.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
@@ -27,13 +31,60 @@ struct BudgetState {
     part: usize,
     /// The most that it can ever hold: its part, and all that is nobody's.
     most: usize,
-    turn: Arc<Semaphore>,
+    queue: Arc<BorrowQueue>,
     /// Whether it has the turn.
     borrowing: AtomicBool,
     /// Invariant: at most `part`, or `most` while borrowing.
     held: AtomicUsize,
     /// Something was given back.
     fell: Notify,
+}
+
+/// The queue of the sinks that want to borrow memory: one borrows at a time, in the order in which they asked.
+#[derive(Debug)]
+pub struct BorrowQueue {
+    turn: Arc<Semaphore>,
+    waiting: AtomicUsize,
+}
+
+impl Default for BorrowQueue {
+    fn default() -> BorrowQueue {
+        BorrowQueue { turn: Arc::new(Semaphore::new(1)), waiting: AtomicUsize::new(0) }
+    }
+}
+
+impl BorrowQueue {
+    /// How many sinks wait for their turn.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Relaxed)
+    }
+
+    /// Whether a sink has the turn.
+    pub fn is_taken(&self) -> bool {
+        self.turn.available_permits() == 0
+    }
+
+    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        let _waiter = Waiter::new(self);
+        // The semaphore is fair, and never closed.
+        Arc::clone(&self.turn).acquire_owned().await.ok()
+    }
+}
+
+/// A sink that waits for its turn, until it has it or gives up.
+struct Waiter<'a>(&'a BorrowQueue);
+
+impl<'a> Waiter<'a> {
+    fn new(queue: &'a BorrowQueue) -> Waiter<'a> {
+        queue.waiting.fetch_add(1, Relaxed);
+        Waiter(queue)
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Relaxed);
+    }
 }
 
 /// It does not fit into the room.
@@ -46,8 +97,8 @@ pub(crate) enum BudgetError {
 }
 
 impl EgressBudget {
-    /// A room with a part of `part` bytes in `share`. All rooms take turns with one `turn`.
-    pub fn new(arena: &Arena, share: Share, part: usize, turn: &Arc<Semaphore>) -> EgressBudget {
+    /// A room with a part of `part` bytes in `share`. All rooms borrow in turn, by one `queue`.
+    pub fn new(arena: &Arena, share: Share, part: usize, queue: &Arc<BorrowQueue>) -> EgressBudget {
         let usage = arena.usage();
         let floor: u64 =
             usage.shares.iter().filter(|known| known.share == share).map(|known| known.floor).sum();
@@ -57,7 +108,7 @@ impl EgressBudget {
             share,
             part,
             most: free.saturating_add(part),
-            turn: Arc::clone(turn),
+            queue: Arc::clone(queue),
             borrowing: AtomicBool::new(false),
             held: AtomicUsize::new(0),
             fell: Notify::new(),
@@ -123,10 +174,14 @@ impl EgressBudget {
 
     /// Waits for the turn to borrow. To be kept until what is held is within the part again.
     pub(crate) async fn turn(&self) -> BorrowTurn {
-        // The semaphore is never closed.
-        let permit = Arc::clone(&self.0.turn).acquire_owned().await.ok();
+        let permit = self.0.queue.turn().await;
         self.0.borrowing.store(true, Relaxed);
         BorrowTurn(Some((self.clone(), permit)))
+    }
+
+    /// Whether this sink has the turn to borrow, and another one waits for it.
+    fn is_turn_wanted(&self) -> bool {
+        self.is_borrowing() && self.0.queue.waiting() > 0
     }
 
     /// Pays for `bytes` on the heap, waiting for them.
@@ -274,6 +329,36 @@ impl Drop for BorrowTurn {
         if let Some((room, _permit)) = &self.0 {
             room.0.borrowing.store(false, Relaxed);
         }
+    }
+}
+
+/// How long a record that goes out in pieces keeps the turn to borrow while another sink waits for it.
+///
+/// The record is read and decoded again in the next turn, so it sends for as long as that takes: no more than half of
+/// the work is done twice.
+pub(crate) struct BorrowSlice {
+    /// When the sink got the turn.
+    begun: Instant,
+    /// When the first piece was begun.
+    sending: Option<Instant>,
+}
+
+impl BorrowSlice {
+    /// Begins with the turn.
+    pub(crate) fn begin() -> BorrowSlice {
+        BorrowSlice { begun: Instant::now(), sending: None }
+    }
+
+    /// Everything is read: from now on pieces are sent.
+    pub(crate) fn sends(&mut self) {
+        self.sending.get_or_insert_with(Instant::now);
+    }
+
+    /// Whether the turn goes to another sink before the next piece. To be asked only once something was settled, or
+    /// sinks would take turns with nothing done.
+    pub(crate) fn is_over(&self, room: &EgressBudget) -> bool {
+        let Some(sending) = self.sending else { return false };
+        room.is_turn_wanted() && sending.elapsed() >= BORROW_SLICE.max(sending.duration_since(self.begun))
     }
 }
 

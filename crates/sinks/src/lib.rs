@@ -34,7 +34,7 @@ mod tls;
 
 pub use blackhole::blackhole;
 pub use delivery::{BadLevel, EndpointError, StartError};
-pub use egress_budget::EgressBudget;
+pub use egress_budget::{BorrowQueue, EgressBudget};
 pub use elasticsearch::{
     Cluster, Elasticsearch, Settings as ElasticsearchSettings, SetupError as ElasticsearchSetupError,
     put_templates,

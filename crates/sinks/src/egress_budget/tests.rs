@@ -8,7 +8,7 @@ const PART: usize = 64 * PAGE;
 fn rooms() -> (Arena, EgressBudget, EgressBudget) {
     let floors = Floors::NONE.with(Share::Egress, 2 * PART as u64).with(Share::Ingest, PART as u64);
     let arena = Arena::new(8 * PART as u64, floors, 4 * PART, 64, 8).unwrap();
-    let turn = Arc::new(Semaphore::new(1));
+    let turn = Arc::default();
     let room = || EgressBudget::new(&arena, Share::Egress, PART, &turn);
     let rooms = (room(), room());
     (arena, rooms.0, rooms.1)
@@ -49,8 +49,43 @@ async fn one_borrows_at_a_time() {
     let poll =
         std::future::poll_fn(|context| std::task::Poll::Ready(waiting.as_mut().poll(context).is_ready()));
     assert!(!poll.await);
+    assert!(room.is_turn_wanted() && !other.is_turn_wanted(), "the other one waits");
     drop(turn);
     assert!(waiting.await.is_some());
+    assert!(!other.is_turn_wanted());
+}
+
+/// Who gives up waiting is not waited for.
+#[tokio::test]
+async fn a_waiter_that_gives_up_leaves_the_queue() {
+    let (_arena, room, other) = rooms();
+    let _turn = room.turn().await;
+    assert!(tokio::time::timeout(Duration::from_millis(1), other.turn()).await.is_err());
+    assert!(!room.is_turn_wanted());
+}
+
+/// A record keeps the turn while nobody waits, and for as long as it took to read it while somebody does.
+#[tokio::test(start_paused = true)]
+async fn a_slice_lasts_as_long_as_reading_took() {
+    let (_arena, room, other) = rooms();
+    let _turn = room.turn().await;
+    let mut slice = BorrowSlice::begin();
+    tokio::time::advance(4 * BORROW_SLICE).await;
+    assert!(!slice.is_over(&room), "nothing is sent yet");
+    slice.sends();
+    tokio::time::advance(5 * BORROW_SLICE).await;
+    assert!(!slice.is_over(&room), "nobody waits");
+    let waiting = other.turn();
+    tokio::pin!(waiting);
+    let poll =
+        std::future::poll_fn(|context| std::task::Poll::Ready(waiting.as_mut().poll(context).is_ready()));
+    assert!(!poll.await && slice.is_over(&room));
+    let mut slice = BorrowSlice::begin();
+    slice.sends();
+    tokio::time::advance(BORROW_SLICE - Duration::from_millis(1)).await;
+    assert!(!slice.is_over(&room), "too short");
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert!(slice.is_over(&room));
 }
 
 #[tokio::test]

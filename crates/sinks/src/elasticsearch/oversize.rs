@@ -3,6 +3,7 @@
 //!
 //! No memory is held over a wait: before another attempt it is all released, and the record is read from the journal
 //! again. Progress is kept as a number of documents, so that delivered ones are not sent again (except after a restart).
+//! While another sink waits for the turn to borrow, the record gives it up between requests in the same way.
 
 use super::BulkProtocol;
 use super::document_source::{DocumentSource, FillError, SourcePosition};
@@ -14,7 +15,7 @@ use super::responses::ResponseAction;
 use crate::batch::{BatchBody, DropReason};
 use crate::decoding::END_SLACK;
 use crate::delivery::{AnsweredRequest, OversizeOutcome, Pipeline};
-use crate::egress_budget::{BudgetError, Charged};
+use crate::egress_budget::{BorrowSlice, BudgetError, Charged};
 use crate::journal_consumer::Record;
 use std::sync::Arc;
 use tidegate_arena::{GROWTH_STEP, PAGE, Window};
@@ -86,6 +87,7 @@ impl From<Dropped> for UnsentReason {
 struct OversizeSender<'a> {
     protocol: &'a mut BulkProtocol,
     pipeline: &'a mut Pipeline<BulkProtocol>,
+    slice: BorrowSlice,
 }
 
 impl BulkProtocol {
@@ -96,7 +98,7 @@ impl BulkProtocol {
         oversize: &OversizeRecord,
         record: &Record,
     ) -> OversizeOutcome {
-        let mut sending = OversizeSender { protocol: self, pipeline };
+        let mut sending = OversizeSender { protocol: self, pipeline, slice: BorrowSlice::begin() };
         match Box::pin(sending.read_and_send(oversize, record)).await {
             Ok(AttemptOutcome::Done(share)) => {
                 let outbound = OutboundRequest::of(record.meta, share, oversize.follows.clone());
@@ -224,8 +226,24 @@ impl OversizeSender<'_> {
         let passed = body.taken.others(source.raw()).await;
         let mut shares = vec![RecordShare { passed, ..begun.share }];
         source.go_to(begun.mark);
-        let mut ended = false;
+        self.slice.sends();
+        let (mut ended, mut has_sent) = (false, false);
         while !ended {
+            if std::mem::replace(&mut has_sent, true) && self.slice.is_over(&self.pipeline.room) {
+                return Ok(AttemptOutcome::Later(Box::new(RecordProgress {
+                    sequence: body.sequence,
+                    follows: oversize.follows.clone(),
+                    mark: source.mark(),
+                    number,
+                    end,
+                    left,
+                    sent,
+                    faults,
+                    refusals,
+                    not_before: None,
+                    share: shares.into_iter().next().unwrap_or_default(),
+                })));
+            }
             // Connections may still hold what was sent last.
             self.pipeline.let_go_to(own + source.bytes()).await;
             let (mark, known) = (source.mark(), shares.first().cloned().unwrap_or_default());
@@ -351,11 +369,12 @@ impl OversizeSender<'_> {
         share.too_large += 1;
     }
 
-    /// Sends all of a piece. An error returns what is left of it, to wait.
+    /// Sends all of a piece. An error returns what is left of it, to wait, be it for another turn to borrow.
     async fn deliver(
         &mut self,
         outbound: Box<OutboundRequest>,
     ) -> Result<Box<OutboundRequest>, Box<OutboundRequest>> {
+        let begun = outbound.left;
         let mut next = RemainingWork::Piece(outbound);
         loop {
             let (most, room) = (self.pipeline.most(), self.pipeline.room.clone());
@@ -381,6 +400,12 @@ impl OversizeSender<'_> {
                 self.pipeline.attempt(outbound).await?;
             match self.protocol.hear(self.pipeline, request, reservation, answer) {
                 ResponseAction::Done(outbound) => return Ok(outbound),
+                // What is settled of it is not sent again.
+                ResponseAction::Piece(outbound)
+                    if outbound.left < begun && self.slice.is_over(&self.pipeline.room) =>
+                {
+                    return Err(outbound);
+                }
                 ResponseAction::Piece(outbound) => next = RemainingWork::Piece(outbound),
                 ResponseAction::Rest(outbound, reply) => next = RemainingWork::Rest(outbound, reply),
                 ResponseAction::Again(outbound) => return Err(outbound),

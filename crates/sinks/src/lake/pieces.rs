@@ -2,7 +2,7 @@
 
 use super::{Lake, WriteFailure, now_ns, wait};
 use crate::body_parts::BodyParts;
-use crate::egress_budget::{BorrowTurn, BudgetError};
+use crate::egress_budget::BorrowTurn;
 use crate::losses::Losses;
 use crate::otlp::wire_signal;
 use tidegate_lake::{BatchPosition, BatchResult};
@@ -30,10 +30,6 @@ impl Lake {
         while let Some(wanted) = pieces.wanted(PIECE) {
             let wanted = wanted.max(at_least);
             if window.is_none() && wanted > room.longest_window() && !room.is_borrowing() {
-                // As long as nothing was pushed, it can be begun again with the turn.
-                if !is_pushed {
-                    return Err(BudgetError::WithoutTurn.into());
-                }
                 // No more is held than the lake's own part, as by all who wait for theirs.
                 turn = wait(runtime, stop, room.turn())?;
             }
@@ -52,9 +48,9 @@ impl Lake {
                         batch.push_otlp(signal, &space).map_err(WriteFailure::Lake)?;
                         is_pushed = true;
                     }
-                    // Memory for one large item is returned.
-                    window = (at_least == 0).then_some(space);
-                    at_least = 0;
+                    // Memory for one large item is returned, and the turn to borrow with it.
+                    window = (at_least == 0 && !turn.is_some()).then_some(space);
+                    (turn, at_least) = (BorrowTurn::none(), 0);
                 }
                 Err(Full) => {
                     let had = space.bytes();

@@ -3,6 +3,7 @@
 //!
 //! No memory is held over a wait: before another attempt it is all released, and the record is read from the journal
 //! again. Progress is kept as a number of items, so that delivered ones are not sent again (except after a restart).
+//! While another sink waits for the turn to borrow, the record gives it up between requests in the same way.
 //!
 //! The body is decoded once; beside it there is one piece at a time, and its compressed form. So an item is sent if it
 //! fits beside the body; one that does not is dropped alone.
@@ -21,6 +22,7 @@ use crate::body_parts::{
     BodyPart, BodyParts, BodyPosition, BodySplitter, DocumentParts, EventParts, SampleParts,
 };
 use crate::delivery::{AnsweredRequest, MIN_REQUEST_SIZE, NextStep, OversizeOutcome, Pipeline};
+use crate::egress_budget::BorrowSlice;
 use crate::journal_consumer::Record;
 use crate::losses::Losses;
 use tidegate_arena::{GROWTH_STEP, PAGE};
@@ -41,6 +43,8 @@ pub(super) struct SplitRequest {
     place: BodyPosition,
     booked: u64,
     losses: Losses,
+    /// Something was done in this turn to borrow.
+    has_moved: bool,
 }
 
 /// A record that goes out in pieces.
@@ -56,13 +60,14 @@ struct Body {
     original: Option<Frame>,
 }
 
-/// A piece has to be sent again later.
+/// The rest is sent later.
 struct DeferredPart;
 
 impl SplitRequest {
     /// Counts a piece that is done.
     fn done(&mut self, portion: &BodyPart, place: BodyPosition) {
         self.place = place;
+        self.has_moved = true;
         self.booked += portion.booked;
         self.losses.add(Dropped::Untranslatable, portion.untranslatable);
     }
@@ -72,6 +77,7 @@ impl SplitRequest {
 struct OversizeSender<'a> {
     protocol: &'a mut OtlpProtocol,
     pipeline: &'a mut Pipeline<OtlpProtocol>,
+    slice: BorrowSlice,
 }
 
 impl OtlpProtocol {
@@ -81,7 +87,7 @@ impl OtlpProtocol {
         pipeline: &mut Pipeline<OtlpProtocol>,
         record: &Record,
     ) -> OversizeOutcome {
-        let mut sending = OversizeSender { protocol: self, pipeline };
+        let mut sending = OversizeSender { protocol: self, pipeline, slice: BorrowSlice::begin() };
         Box::pin(sending.read_and_send(record)).await.unwrap_or_else(OversizeOutcome::Lost)
     }
 }
@@ -89,7 +95,7 @@ impl OtlpProtocol {
 impl OversizeSender<'_> {
     /// Sends a record once, whole or in pieces. An error says why it is lost.
     async fn read_and_send(&mut self, record: &Record) -> Result<OversizeOutcome, Dropped> {
-        let OversizeSender { protocol, pipeline } = self;
+        let OversizeSender { protocol, pipeline, .. } = self;
         let Some(way) = protocol.way(&record.meta) else { return Err(Dropped::Untranslatable) };
         let is_json = protocol.settings.layout().is_some();
         let is_cut =
@@ -144,7 +150,9 @@ impl OversizeSender<'_> {
             place: BodyPosition::default(),
             booked: 0,
             losses: Losses::NONE,
+            has_moved: false,
         });
+        cut.has_moved = false;
         let from = cut.place;
         let outcome = match (meta.protocol, version_of(&meta)) {
             (_, Some(version)) => {
@@ -202,7 +210,11 @@ impl OversizeSender<'_> {
     ) -> Result<(), DeferredPart> {
         // A tighter bound for the next piece, after one that did not fit.
         let mut narrow = usize::MAX;
+        self.slice.sends();
         loop {
+            if cut.has_moved && self.slice.is_over(&self.pipeline.room) {
+                return Err(DeferredPart);
+            }
             // Without room, or with nothing to be sent, nothing below waits.
             tokio::task::yield_now().await;
             let most = cut.most.min(self.most_of_a_piece(pieces.signal())).min(narrow);

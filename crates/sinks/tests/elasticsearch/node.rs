@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tidegate_wire::coding::{Decode, Needs};
 use tidegate_wire::gzip;
 use tokio::net::TcpListener;
@@ -55,6 +56,10 @@ pub(crate) struct Seen {
     /// of others.
     pub(crate) red: BTreeSet<String>,
     pub(crate) refused: Vec<(usize, usize)>,
+    /// Requests that came, answered or not; no answer is given while it holds them, and each takes so long.
+    pub(crate) came: usize,
+    pub(crate) holds: bool,
+    pub(crate) delay: Duration,
     /// The documents themselves, where they are wanted.
     pub(crate) keeps: bool,
     pub(crate) kept: Vec<(String, Value)>,
@@ -140,6 +145,15 @@ async fn serve(
     let gzipped = head.headers.get("content-encoding").is_some_and(|coding| coding == "gzip");
     let raw = if gzipped { gunzip(&body) } else { body.to_vec() };
     let items = parsed(&raw);
+    let delay = {
+        let mut seen = state.lock().unwrap();
+        seen.came += 1;
+        seen.delay
+    };
+    tokio::time::sleep(delay).await;
+    while state.lock().unwrap().holds {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
     let mut seen = state.lock().unwrap();
     let Some(items) = items else {
         let malformed = r#"{"error":{"type":"illegal_argument_exception","reason":"Malformed action"}}"#;

@@ -1,12 +1,13 @@
 //! Promise: a record that the sink can hold at all is delivered, item by item, whatever becomes of it on the way out.
 
 use crate::node::{Answer, Node};
-use crate::rig::{Rig, gzipped, settings};
-use crate::unavailable::meta;
+use crate::rig::{NAME, Rig, SECOND, gzipped, settings};
+use crate::unavailable::{meta, until};
+use std::time::Duration;
 use tidegate_journal::{Encoding, Meta, Protocol, Signal};
 use tidegate_ledger::Dropped;
 use tidegate_load::protobuf::{field, varint};
-use tidegate_sinks::ElasticsearchSettings;
+use tidegate_sinks::{ElasticsearchSettings, Health};
 
 /// An attribute that is a text.
 pub(crate) fn attribute(key: &str, value: &[u8]) -> Vec<u8> {
@@ -113,4 +114,46 @@ async fn an_item_that_fits_nowhere_is_lost_alone() {
     assert_eq!((rig.page().delivered, rig.dropped()), (2, vec![(Dropped::TooLarge, 1)]));
     assert_eq!(node.seen().documents.len(), 2);
     assert!(rig.health.trouble().last_error.unwrap().contains("raise `memory`"));
+}
+
+/// A record that becomes many requests gives up the turn to borrow between them, so that another sink's large record does
+/// not wait for all of them; and each document still arrives once.
+#[tokio::test]
+async fn another_sink_borrows_between_the_pieces_of_a_record() {
+    let span =
+        |_| [field(1, &[7; 16]), field(2, &[7; 8]), field(5, "x".repeat(100 << 10).as_bytes())].concat();
+    let spans = request(&field(1, &attribute("service.name", b"shop")), (0..10).map(span));
+    let bodies = [
+        (Protocol::Otlp, Signal::Logs, logs(1000, 2000), 1000),
+        (Protocol::Bulk, Signal::Logs, bulk(1000, 2000), 1000),
+        (Protocol::RemoteWrite1, Signal::Metrics, series(40, 250), 10_000),
+    ];
+    for (protocol, signal, body, items) in &bodies {
+        let rig = Rig::tight(body.len() as u64 + (4 << 20));
+        let (long, other) = (Node::new([]), Node::new([]));
+        rig.append(meta(*signal, *protocol, *items, body.len()), body).await;
+        rig.append(meta(Signal::Traces, Protocol::Otlp, 10, spans.len()), &spans).await;
+        assert!(rig.journal.close(60 * SECOND));
+        (long.seen().holds, long.seen().delay) = (true, Duration::from_millis(20));
+        let settings = |node: &Node| ElasticsearchSettings { max_request_bytes: 64 << 10, ..settings(node) };
+        let (health, only) = (Health::default(), |signal: Signal| [signal].into_iter().collect());
+        let (first, _stopper) = rig.sink_of(NAME, only(*signal), &rig.health, settings(&long));
+        let (second, _stopper) = rig.sink_of("other", only(Signal::Traces), &health, settings(&other));
+        let second = async {
+            until(|| long.seen().came > 0).await;
+            second.run().await;
+            long.seen().came
+        };
+        let release = async {
+            until(|| rig.turn.waiting() == 1).await;
+            long.seen().holds = false;
+        };
+        let all = async { tokio::join!(first.run(), second, release) };
+        let ((), before, ()) = tokio::time::timeout(120 * SECOND, all).await.expect("everything is sent");
+        assert_eq!(other.seen().documents.len(), 10);
+        let seen = long.seen();
+        assert!(before < seen.came, "{protocol:?}: {before} of {} requests", seen.came);
+        assert_eq!((seen.documents.len(), seen.repeated), (*items as usize, 0), "{protocol:?}");
+        assert_eq!((rig.page().delivered, rig.dropped()), (u64::from(*items), vec![]));
+    }
 }

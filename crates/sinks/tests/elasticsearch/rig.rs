@@ -9,13 +9,12 @@ use tidegate_journal::{Batch, Durability, Encoding, Journal, Meta, Protocol, Sig
 use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_sinks::{
-    EgressBudget, Elasticsearch, ElasticsearchSettings, Health, Mapping, Product, Signals, SinkContext,
-    StopSender, Tls,
+    BorrowQueue, EgressBudget, Elasticsearch, ElasticsearchSettings, Health, Mapping, Product, Signals,
+    SinkContext, StopSender, Tls,
 };
-use tokio::sync::Semaphore;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
-const NAME: &str = "cluster";
+pub(crate) const NAME: &str = "cluster";
 /// Enough for everything to go the usual way.
 pub(crate) const PART: usize = 4 << 20;
 
@@ -26,7 +25,7 @@ pub(crate) struct Rig {
     pub(crate) journal: Journal,
     ledger: Ledger,
     letters: DeadLetters,
-    turn: Arc<Semaphore>,
+    pub(crate) turn: Arc<BorrowQueue>,
     pub(crate) health: Health,
     part: usize,
     memory: u64,
@@ -64,7 +63,7 @@ impl Rig {
         let head = ledger.head();
         journal.observe(move |items| head.advance_to(items));
         let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
-        let (turn, health) = (Arc::new(Semaphore::new(1)), Health::default());
+        let (turn, health) = (Arc::default(), Health::default());
         let tenant = Tenant::NONE;
         let signals = Signals::ALL;
         Rig { dir, arena, journal, ledger, letters, turn, health, part, memory, signals, tenant, next }
@@ -117,15 +116,26 @@ impl Rig {
 
     /// A sink that is attached.
     pub(crate) fn sink(&self, settings: ElasticsearchSettings) -> (Elasticsearch, StopSender) {
+        self.sink_of(NAME, self.signals, &self.health, settings)
+    }
+
+    /// A sink of this name for these signals, beside others.
+    pub(crate) fn sink_of(
+        &self,
+        name: &str,
+        signals: Signals,
+        health: &Health,
+        settings: ElasticsearchSettings,
+    ) -> (Elasticsearch, StopSender) {
         let (stopper, stop) = StopSender::new();
         let room = EgressBudget::new(&self.arena, Share::Egress, self.part, &self.turn);
         let context = SinkContext {
-            name: NAME,
+            name,
             journal: &self.journal,
             ledger: &self.ledger,
             when_full: WhenFull::Block,
-            health: &self.health,
-            signals: self.signals,
+            health,
+            signals,
             dead_letters: &self.letters,
             tap: None,
         };

@@ -3,13 +3,14 @@
 
 use crate::bodies::{encoded, put};
 use crate::peer::{Peer, Reply};
-use crate::rig::{BOTH, Rig, settings, settings_for};
+use crate::rig::{BOTH, NAME, Rig, SECOND, settings, settings_for};
+use std::time::Duration;
 use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_ledger::Dropped;
 use tidegate_load::otlp::OtlpSink;
 use tidegate_load::remote_write::{RequestExtras, SampleBatch, Version, compress, decode};
 use tidegate_load::{Behaviour, SeriesModel, Timeline};
-use tidegate_sinks::{Compression, Otlp, OtlpSettings, Transport};
+use tidegate_sinks::{Compression, Health, Otlp, OtlpSettings, Transport};
 use tidegate_tap::TapFilter;
 
 const COMPRESSIONS: [Compression; 2] = [Compression::None, Compression::Gzip(1)];
@@ -222,5 +223,43 @@ async fn only_accepted_signals_of_a_lost_record_are_lost() {
             (page.delivered, page.passed, page.dropped),
             (3, 10_000, vec![(Dropped::TooLarge, 20_000)])
         );
+    }
+}
+
+/// A record that becomes many requests gives up the turn to borrow between them, so that another sink's large record does
+/// not wait for all of them; and each item still arrives once.
+#[tokio::test]
+async fn another_sink_borrows_between_the_pieces_of_a_record() {
+    for transport in BOTH {
+        let mut rig = Rig::narrow(256 << 10, 8 << 20);
+        let (long, other) = (Peer::new(), Peer::new());
+        long.script(
+            std::iter::once(Reply::Stall).chain([const { Reply::Slow(Duration::from_millis(20)) }; 200]),
+        );
+        rig.put_padded(Signal::Logs, Encoding::Identity, 100, 40 << 10).await;
+        rig.put_padded(Signal::Traces, Encoding::Identity, 10, 100 << 10).await;
+        assert!(rig.journal.close(60 * SECOND));
+        let settings =
+            |peer: &Peer| OtlpSettings { max_request_bytes: 64 << 10, ..settings(peer, transport) };
+        let (health, only) = (Health::default(), |signal: Signal| [signal].into_iter().collect());
+        let (first, _stopper) = rig.sink_of(NAME, only(Signal::Logs), &rig.health, settings(&long));
+        let (second, _stopper) = rig.sink_of("other", only(Signal::Traces), &health, settings(&other));
+        let second = async {
+            long.stalled(1).await;
+            second.run().await;
+            long.arrived().len()
+        };
+        let release = async {
+            while rig.turn.waiting() == 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            long.release();
+        };
+        let all = async { tokio::join!(first.run(), second, release) };
+        let ((), before, ()) = tokio::time::timeout(120 * SECOND, all).await.expect("everything is sent");
+        let requests = long.arrived().len();
+        assert!(before < requests, "{before} of {requests} requests");
+        rig.assert_exact(&[&long, &other]);
+        assert_eq!((rig.page().delivered, rig.dropped()), (100, vec![]));
     }
 }

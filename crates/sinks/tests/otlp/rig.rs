@@ -13,10 +13,10 @@ use tidegate_journal::{Batch, Durability, Encoding, Journal, Meta, Protocol, Sig
 use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_sinks::{
-    Compression, EgressBudget, Health, Otlp, OtlpSettings, Signals, SinkContext, StopSender, Tls, Transport,
+    BorrowQueue, Compression, EgressBudget, Health, Otlp, OtlpSettings, Signals, SinkContext, StopSender,
+    Tls, Transport,
 };
 use tidegate_tap::Tap;
-use tokio::sync::Semaphore;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const NAME: &str = "upstream";
@@ -33,7 +33,7 @@ pub(crate) struct Rig {
     pub(crate) journal: Journal,
     pub(crate) ledger: Ledger,
     letters: DeadLetters,
-    pub(crate) turn: Arc<Semaphore>,
+    pub(crate) turn: Arc<BorrowQueue>,
     pub(crate) health: Health,
     /// The tap of the sink.
     pub(crate) tap: Tap,
@@ -72,7 +72,7 @@ impl Rig {
         let head = ledger.head();
         journal.observe(move |items| head.advance_to(items));
         let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
-        let (turn, health) = (Arc::new(Semaphore::new(1)), Health::default());
+        let (turn, health) = (Arc::default(), Health::default());
         let tenant = Tenant::NONE;
         let (signals, tap) = (Signals::ALL, Tap::new(arena.clone()));
         Rig { dir, arena, journal, ledger, letters, turn, health, tap, part, total, signals, tenant, next }
@@ -140,15 +140,26 @@ impl Rig {
 
     /// A sink that is attached.
     pub(crate) fn sink(&self, settings: OtlpSettings) -> (Otlp, StopSender) {
+        self.sink_of(NAME, self.signals, &self.health, settings)
+    }
+
+    /// A sink of this name for these signals, beside others.
+    pub(crate) fn sink_of(
+        &self,
+        name: &str,
+        signals: Signals,
+        health: &Health,
+        settings: OtlpSettings,
+    ) -> (Otlp, StopSender) {
         let (stopper, stop) = StopSender::new();
         let room = EgressBudget::new(&self.arena, Share::Egress, self.part, &self.turn);
         let context = SinkContext {
-            name: NAME,
+            name,
             journal: &self.journal,
             ledger: &self.ledger,
             when_full: WhenFull::Block,
-            health: &self.health,
-            signals: self.signals,
+            health,
+            signals,
             dead_letters: &self.letters,
             tap: Some(&self.tap),
         };

@@ -14,10 +14,9 @@ use tidegate_load::{
 };
 use tidegate_meters::Registry;
 use tidegate_sinks::{
-    EgressBudget, Health, Prefer, RemoteWrite, RemoteWriteSettings, Signals, SinkContext, StopSender,
-    Translation,
+    BorrowQueue, EgressBudget, Health, Prefer, RemoteWrite, RemoteWriteSettings, Signals, SinkContext,
+    StopSender, Translation,
 };
-use tokio::sync::Semaphore;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 /// The name of the sink in these tests.
@@ -34,7 +33,7 @@ pub(crate) struct Rig {
     pub(crate) journal: Journal,
     pub(crate) ledger: Ledger,
     pub(crate) letters: DeadLetters,
-    pub(crate) turn: Arc<Semaphore>,
+    pub(crate) turn: Arc<BorrowQueue>,
     pub(crate) health: Health,
     /// The sink's signals.
     pub(crate) signals: Signals,
@@ -91,7 +90,7 @@ impl Rig {
             journal,
             ledger,
             letters,
-            turn: Arc::new(Semaphore::new(1)),
+            turn: Arc::default(),
             health: Health::default(),
             signals: Signals::ALL,
             part,

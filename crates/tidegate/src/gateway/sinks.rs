@@ -17,10 +17,9 @@ use tidegate_config::{Config, Name, Sink};
 use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Journal, Signal, WhenFull};
 use tidegate_ledger::Ledger;
-use tidegate_sinks::{EgressBudget, Health, StopSender};
+use tidegate_sinks::{BorrowQueue, EgressBudget, Health, StopSender};
 use tidegate_tap::Tap;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 
 /// How long a change of the configuration waits for sinks to stop. What takes longer stops in its own time, and
 /// its successor waits for it.
@@ -99,7 +98,7 @@ pub(crate) struct SinkServices {
     dead_letters: DeadLetters,
     tap: Tap,
     workers: Arc<Workers>,
-    turn: Arc<Semaphore>,
+    borrowers: Arc<BorrowQueue>,
     next_worker: AtomicUsize,
     /// Those that were told to stop and did not in time. A name is among them once: its successor does not
     /// start before it is gone.
@@ -131,7 +130,7 @@ impl SinkServices {
             dead_letters,
             tap: tap.clone(),
             workers: Arc::clone(workers),
-            turn: Arc::new(Semaphore::new(1)),
+            borrowers: Arc::default(),
             next_worker: AtomicUsize::new(0),
             leaving: Mutex::default(),
             patience: STOP_TIMEOUT,
@@ -235,7 +234,7 @@ impl SinkServices {
             tap: self.tap.clone(),
             health: health.clone(),
             stop,
-            room: EgressBudget::new(&self.arena, share, parts.charged_to(share), &self.turn),
+            room: EgressBudget::new(&self.arena, share, parts.charged_to(share), &self.borrowers),
             runtime: self.worker().clone(),
         };
         let started = kind.starter().run(wiring, self.is_leaving(name));

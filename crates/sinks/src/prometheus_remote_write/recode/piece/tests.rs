@@ -8,12 +8,11 @@ use std::sync::Arc;
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_load::remote_write::{RequestExtras, SampleBatch};
 use tidegate_load::{SeriesModel, Timeline};
-use tokio::sync::Semaphore;
 
 /// Bodies of `version`: each with so many series, samples of each, and with or without metadata.
 fn source(version: Version, bodies: &[(usize, u64, bool)]) -> Source {
     let arena = Arena::new(8 << 20, Floors::NONE, 4 << 20, 4, 4).unwrap();
-    let room = EgressBudget::new(&arena, Share::Egress, 8 << 20, &Arc::new(Semaphore::new(1)));
+    let room = EgressBudget::new(&arena, Share::Egress, 8 << 20, &Arc::default());
     let model = SeriesModel::with_histograms(1, 40, Timeline { base_ms: 1, interval_ms: 1 }, 5);
     let mut encoded = Vec::new();
     let mut ranges = Vec::new();
