@@ -1,6 +1,6 @@
 //! How the data flows, in one word and one sentence, judged from the numbers alone.
 
-use crate::human::{HumanCount, HumanDuration};
+use crate::human::{HumanCount, HumanDuration, Plural};
 use crate::status::{Sink, Status};
 use serde::Serialize;
 use std::time::Duration;
@@ -140,14 +140,20 @@ impl<'a> LateSinks<'a> {
         let age = |sink: &Sink| sink.late().or(sink.broken.then(|| sink.lag.age.unwrap_or_default()));
         let late = || status.sinks.iter().filter_map(|sink| Some((sink, age(sink)?)));
         // One that fails comes before one that only has much to do.
-        let worst = late().max_by_key(|(sink, age)| (sink.broken, sink.retry_at.is_some(), *age));
+        let worst = late()
+            .max_by_key(|(sink, age)| (sink.broken, sink.retry_at.is_some(), !sink.waiting.is_empty(), *age));
         LateSinks { worst, count: late().count(), arriving: status.journal.items_per_second }
     }
 
     fn state(&self) -> State {
         match self.worst {
             None => State::Flowing,
-            Some((sink, _)) if sink.broken || sink.retry_at.is_some() || self.falls_back(sink) => {
+            Some((sink, _))
+                if sink.broken
+                    || sink.retry_at.is_some()
+                    || !sink.waiting.is_empty()
+                    || self.falls_back(sink) =>
+            {
                 State::Spilling
             }
             Some(_) => State::Draining,
@@ -165,6 +171,7 @@ impl<'a> LateSinks<'a> {
             Some(error) if sink.broken => format!("it failed and is started again: {}", error.message),
             Some(error) if sink.retry_at.is_some() => error.message.clone(),
             _ if sink.broken || sink.retry_at.is_some() => "its last attempt failed".to_owned(),
+            _ if !sink.waiting.is_empty() => unavailable(sink),
             _ if self.falls_back(sink) => "it is slower than the incoming data".to_owned(),
             _ => self.catching_up(sink),
         };
@@ -187,4 +194,12 @@ impl<'a> LateSinks<'a> {
             _ => "it is catching up".to_owned(),
         }
     }
+}
+
+/// Names the indexes that accept nothing, while the rest of a sink's data is delivered.
+fn unavailable(sink: &Sink) -> String {
+    let names: Vec<String> = sink.waiting.iter().map(|waiting| format!("`{}`", waiting.index)).collect();
+    let documents = sink.waiting.iter().fold(0_u64, |sum, waiting| sum.saturating_add(waiting.documents));
+    let verb = if documents == 1 { "waits" } else { "wait" };
+    format!("{} {verb} for unavailable indexes: {}", Plural(documents, "document"), names.join(", "))
 }

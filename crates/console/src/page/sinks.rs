@@ -76,7 +76,7 @@ fn lag(sink: &Sink) -> TableCell {
 fn delivered(sink: &Sink) -> TableCell {
     let mut text = Plural(sink.delivered, "item").to_string();
     if sink.resent > 0 {
-        text.push_str(&format!(", {} of them perhaps twice", HumanCount(sink.resent)));
+        text.push_str(&format!(", {} sent again after failures", HumanCount(sink.resent)));
     }
     if let Some(rate) = sink.items_per_second {
         text.push_str(&format!(", lately {} a second", HumanCount(rate.round() as u64)));

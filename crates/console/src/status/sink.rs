@@ -33,7 +33,8 @@ pub struct Sink {
     pub failures: u64,
     /// Bytes sent with success.
     pub bytes: u64,
-    /// Items that were sent more than once: what a peer may have seen twice.
+    /// Items that were sent again, each time counted, because a request with them failed. The peer may have some of them
+    /// twice.
     pub resent: u64,
     /// Times that it ended unexpectedly and was started again.
     pub restarts: u64,

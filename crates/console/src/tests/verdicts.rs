@@ -1,7 +1,7 @@
 //! The word and the sentence that the eye meets first.
 
 use super::sample::{healthy, now, troubled};
-use crate::{Destination, Lag, LastError, State, StateReport, Status};
+use crate::{BlockedIndex, Destination, Lag, LastError, State, StateReport, Status};
 use std::time::Duration;
 
 /// The second sink, behind by a minute and a half.
@@ -158,4 +158,26 @@ fn a_failing_destination_pushes_back() {
         status.destination = Some(destination.clone());
         assert_eq!(StateReport::of(&status).state, State::Flowing);
     }
+}
+
+/// A sink that is late because of unavailable indexes does not catch up: the reason names it and them.
+#[test]
+fn unavailable_indexes_are_named() {
+    let mut status = behind();
+    let index = |index: &str| BlockedIndex {
+        index: index.to_owned(),
+        records: 30,
+        documents: 600,
+        since: now() - Duration::from_secs(90),
+        reason: "primary shard is not active".to_owned(),
+    };
+    status.sinks[1].waiting = vec![index("red1"), index("red2")];
+    let reason =
+        "sink `upstream` is 1 min 30 s behind: 1,200 documents wait for unavailable indexes: `red1`, `red2`";
+    assert_verdict(&status, State::Spilling, reason);
+    // One that fails altogether comes first.
+    status.sinks[0].lag.age = Some(Duration::from_secs(3_600));
+    status.sinks[0].retry_at = Some(now());
+    let failing = StateReport::of(&status).reason;
+    assert_eq!(failing, "sink `lake` is 1 h behind: its last attempt failed; 1 more sink is late");
 }

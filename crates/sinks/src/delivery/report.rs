@@ -90,8 +90,8 @@ impl DeliveryReport {
                 "an index is unavailable; its documents wait, the others go on"
             );
         }
+        // The peer has said that it did not take them, so they are not among those that it may get twice.
         self.health.noted(error);
-        self.health.resent(documents);
     }
 
     /// The peer refused a request, of which parts are sent next.

@@ -52,6 +52,7 @@ async fn others_go_on_while_an_index_takes_nothing() {
             node.seen().red.clear();
             until(|| rig.page().queued == 0).await;
             assert!(rig.health.waiting().is_empty());
+            assert_eq!(rig.health.activity().resent, 0, "the node refused them, so it has none twice");
             assert!(rig.journal.close(60 * SECOND));
         };
         let (ended, ()) = tokio::join!(tokio::time::timeout(120 * SECOND, sink.run()), feeding);
