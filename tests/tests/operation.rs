@@ -171,6 +171,29 @@ fn a_configuration_that_does_not_fit_names_the_lines_to_change() {
     assert!(!gateway.data().exists(), "nothing is made before it fits");
 }
 
+/// A folder that cannot be made is an error of the configuration; and a plan that does not fit says nothing about the bodies
+/// that it has room for.
+#[test]
+fn check_finds_impossible_folders_and_reports_no_limits_without_a_plan() {
+    let gateway = Gateway::new(json!({}));
+    let file = gateway.config();
+    let check = || {
+        let report = tidegate(&["check", "--format", "json", file.to_str().unwrap()]);
+        serde_json::from_str::<Value>(&report.stdout).expect(&report.stdout)
+    };
+    for data in [file.to_str().unwrap(), "/proc/nope"] {
+        gateway.configure_text(&format!("data: {data}\nsinks:\n  l:\n    type: lake\n    path: /proc/x\n"));
+        let report = check();
+        let errors = report["errors"].to_string();
+        assert!(errors.contains("`data` is ") && errors.contains("`sinks.l.path` is /proc/x"), "{report}");
+        assert_fails_with(&tidegate(&["check", file.to_str().unwrap()]), &["`data` is", data]);
+    }
+    gateway.configure_text("memory: 1MiB\n");
+    let report = check();
+    assert_eq!(report["valid"], false, "{report}");
+    assert!(!report.to_string().contains("0 B"), "{report}");
+}
+
 /// The smallest budget that is promised: 32 MiB with the lake as the only sink, under load.
 #[test]
 fn it_runs_in_32_mib() {

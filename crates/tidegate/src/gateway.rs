@@ -82,6 +82,11 @@ pub(crate) fn look_at_files(config: &Config) -> Result<(), Failure> {
     ReloadedFiles::read(config).map(drop)
 }
 
+/// The errors of `config` in folders that cannot be made.
+pub(crate) fn check_folders(config: &Config) -> Vec<String> {
+    data_folder::check(config)
+}
+
 impl Gateway {
     /// Starts everything that `config` says.
     ///

@@ -91,11 +91,18 @@ fn look(config: &Config) -> CheckedFiles {
     let usable = gateway::look_at_files(config).map_err(|Failure(message)| message);
     let enough = planned.files.check().map_err(|error| error.to_string());
     let short = planned.announced.iter().filter(|announced| announced.is_short());
+    // Without a valid plan there are no limits to report.
+    let has_plan = fits.is_ok();
+    let short = short.filter(|_| has_plan);
     let bodies =
         short.map(|announced| format!("{}: {}", announced.source.max_body_setting, announced.shortfall()));
     let files = planned.files.is_short().then(|| planned.files.to_string());
     CheckedFiles {
-        wrong: [fits, usable, enough].into_iter().filter_map(Result::err).collect(),
+        wrong: [fits, usable, enough]
+            .into_iter()
+            .filter_map(Result::err)
+            .chain(gateway::check_folders(config))
+            .collect(),
         notes: bodies.chain(files).collect(),
     }
 }

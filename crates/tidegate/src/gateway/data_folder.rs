@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use std::path::Path;
+use tidegate_config::{Config, Sink};
 use tidegate_files::{Access, Tightened, create_folder, tighten, tighten_folder};
 
 /// The gateway's files there. A lake elsewhere takes care of itself.
@@ -22,6 +23,49 @@ pub(super) fn prepare(data: &Path) -> Result<(), Failure> {
     tell(data, found);
     Ok(())
 }
+
+/// Checks that the data folder and the lakes can be folders where `config` puts them. Nothing is made, and rights are not
+/// checked: a configuration may be checked by another user than the gateway's.
+///
+/// # Errors
+/// One for each that cannot.
+pub(super) fn check(config: &Config) -> Vec<String> {
+    let mut wrong: Vec<String> = possible("data", &config.data).err().into_iter().collect();
+    for (name, sink) in &config.sinks {
+        if let Sink::Lake(lake) = sink
+            && lake.path.is_some()
+        {
+            wrong.extend(possible(&format!("sinks.{name}.path"), &lake.folder(&config.data)).err());
+        }
+    }
+    wrong
+}
+
+/// Whether a folder can be at `path`: its nearest ancestor that exists is a folder, in a file system that stores files.
+fn possible(setting: &str, path: &Path) -> Result<(), String> {
+    let nearest = path.ancestors().find_map(|path| {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        Some((path, std::fs::metadata(path).ok()?))
+    });
+    let Some((nearest, metadata)) = nearest else { return Ok(()) };
+    let shown = path.display();
+    if !metadata.is_dir() {
+        let nearest = nearest.display();
+        return Err(format!("`{setting}` is {shown}, but {nearest} is not a folder; name a folder"));
+    }
+    let is_of_the_kernel = rustix::fs::statfs(nearest)
+        .is_ok_and(|system| matches!(u64::try_from(system.f_type), Ok(PROC | SYSFS)));
+    match is_of_the_kernel {
+        true => {
+            Err(format!("`{setting}` is {shown}, where the kernel keeps its own files; name another folder"))
+        }
+        false => Ok(()),
+    }
+}
+
+/// The types of file systems that have the kernel's state and no files (`linux/magic.h`).
+const PROC: u64 = 0x9fa0;
+const SYSFS: u64 = 0x6265_6572;
 
 fn tell(data: &Path, found: Tightened) {
     let data = data.display();
@@ -46,6 +90,20 @@ mod tests {
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_found_by_a_check() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        for bad in [file.clone(), file.join("below"), "/proc/nope".into(), "/sys/x/y".into()] {
+            let error = possible("data", &bad).unwrap_err();
+            assert!(error.starts_with("`data` is ") && error.contains("folder"), "{error}");
+        }
+        for good in [dir.path().to_owned(), dir.path().join("new/er"), "relative-and-new".into()] {
+            possible("data", &good).unwrap();
+        }
     }
 
     #[test]
