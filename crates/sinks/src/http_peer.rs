@@ -1,7 +1,7 @@
 //! One peer over HTTP/1.1: a POST with a body that lives in a window, and the answer, bounded.
 
 use crate::delivery::EndpointError;
-use crate::delivery::client::{Client, ClientSettings, Version};
+use crate::delivery::client::{Client, ClientSettings, Version, redirect};
 use crate::secrets::Secrets;
 use crate::tls::Tls;
 use bytes::Bytes;
@@ -91,15 +91,18 @@ impl HttpPeer {
     /// # Errors
     /// When the connection fails or the answer takes too long.
     pub(crate) async fn post(&self, headers: &HeaderMap, body: Bytes) -> Result<HttpAnswer, NoAnswer> {
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = Method::POST;
-        request.uri_mut().clone_from(&self.uri);
-        request.headers_mut().clone_from(&self.headers);
-        for (name, value) in headers {
-            request.headers_mut().insert(name, value.clone());
-        }
+        let head = || {
+            let mut request = Request::new(Full::new(body.clone()));
+            *request.method_mut() = Method::POST;
+            request.uri_mut().clone_from(&self.uri);
+            request.headers_mut().clone_from(&self.headers);
+            for (name, value) in headers {
+                request.headers_mut().insert(name, value.clone());
+            }
+            request
+        };
         let exchange = self.client.exchange(|connections| async move {
-            let response = connections.request(request).await;
+            let response = connections.request_following(head(), || Some(head())).await;
             read(response.map_err(|error| NoAnswer::Connection(chain(&error)))?).await
         });
         let answer = exchange.await.map_err(|late| NoAnswer::Timeout(late.0))??;
@@ -122,7 +125,8 @@ async fn read(response: Response<Incoming>) -> Result<HttpAnswer, NoAnswer> {
         }
     }
     let retry_after = head.headers.get(RETRY_AFTER).and_then(delay);
-    let excerpt = String::from_utf8_lossy(&excerpt).trim().to_owned();
+    let excerpt = redirect::words(head.status, &head.headers)
+        .unwrap_or_else(|| String::from_utf8_lossy(&excerpt).trim().to_owned());
     Ok(HttpAnswer { status: head.status, retry_after, headers: head.headers, excerpt })
 }
 

@@ -3,6 +3,7 @@
 //! Over HTTP/1.1 there are as many connections as requests in flight; over HTTP/2 there is one.
 
 mod proxy;
+pub(crate) mod redirect;
 
 use super::EndpointError;
 use crate::secrets::Shown;
@@ -356,6 +357,27 @@ impl Connections {
             self.failed.store(true, Relaxed);
         }
         outcome
+    }
+
+    /// Sends a request, and then `again` where the response says that it is elsewhere on the same host: once.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub(crate) async fn request_following(
+        &self,
+        request: Request<Full<Bytes>>,
+        again: impl FnOnce() -> Option<Request<Full<Bytes>>>,
+    ) -> Result<Response<Incoming>, RequestError> {
+        let here = request.uri().clone();
+        let response = self.request(request).await?;
+        let place = redirect::target(response.status(), response.headers(), &here);
+        let Some((place, mut again)) = place.and_then(|place| Some((place, again()?))) else {
+            return Ok(response);
+        };
+        // The response itself says nothing more.
+        drop(response);
+        *again.uri_mut() = place;
+        self.request(again).await
     }
 }
 

@@ -4,7 +4,7 @@ use super::answer::{BulkAnswer, RejectionReason};
 use super::bulk_response::ResponseReader;
 use super::settings::Settings;
 use crate::delivery::EndpointError;
-use crate::delivery::client::{Client, ClientSettings, Version};
+use crate::delivery::client::{Client, ClientSettings, Version, redirect};
 use crate::endpoints;
 use crate::http_peer::{chain, delay};
 use crate::secrets::Secrets;
@@ -91,7 +91,7 @@ impl Node {
         let head = self.head(request);
         let items = request.items;
         let answer = self.client.exchange(|connections| async move {
-            match connections.request(head).await {
+            match connections.request_following(head, || Some(self.head(request))).await {
                 Ok(response) => read(response, items).await,
                 Err(error) => BulkAnswer::lost(chain(&error)),
             }
@@ -120,10 +120,11 @@ impl Node {
         parts.path_and_query = Some(path.parse().map_err(|_| unusable(()))?);
         let uri = Uri::from_parts(parts).map_err(|_| unusable(()))?;
         let body = Bytes::from_owner(request.body.clone());
-        let mut head = self.head(&BulkRequest { tenant: Tenant::NONE, gzip: false, body, items: 0 });
+        let bulk = BulkRequest { tenant: Tenant::NONE, gzip: false, body, items: 0 };
+        let mut head = self.head(&bulk);
         *head.uri_mut() = uri;
         let exchange = self.client.exchange(|connections| async move {
-            match connections.request(head).await {
+            match connections.request_following(head, || Some(self.head(&bulk))).await {
                 Ok(response) => forwarded(response, answer).await,
                 Err(error) if error.is_connect() => Err(TransportError::NotSent(chain(&error))),
                 Err(error) => Err(TransportError::Broken(chain(&error))),
@@ -223,7 +224,8 @@ async fn forwarded(
     Ok(TransportResponse {
         status,
         retry_after,
-        excerpt: String::from_utf8_lossy(&excerpt).trim().to_owned(),
+        excerpt: redirect::words(head.status, &head.headers)
+            .unwrap_or_else(|| String::from_utf8_lossy(&excerpt).trim().to_owned()),
     })
 }
 
@@ -247,7 +249,10 @@ async fn read(response: Response<Incoming>, items: usize) -> BulkAnswer {
             break;
         }
     }
-    let words = || String::from_utf8_lossy(&excerpt).trim().to_owned();
+    let words = || {
+        redirect::words(head.status, &head.headers)
+            .unwrap_or_else(|| String::from_utf8_lossy(&excerpt).trim().to_owned())
+    };
     let after = head.headers.get(RETRY_AFTER).and_then(delay);
     match reader {
         None => BulkAnswer::of(head.status, words(), after),

@@ -73,3 +73,13 @@ fn retry_after_is_seconds_or_a_date_and_at_most_an_hour() {
         assert_eq!(delay(nonsense), None, "{nonsense}");
     }
 }
+
+/// What is on another host is not followed, and the answer says where it is.
+#[tokio::test]
+async fn a_redirection_elsewhere_names_the_place() {
+    let moved =
+        b"HTTP/1.1 307 Temporary Redirect\r\nlocation: http://other/write\r\ncontent-length: 0\r\n\r\n";
+    let answer = post(moved, &[]).await.0.unwrap();
+    assert_eq!(answer.status, 307);
+    assert!(answer.excerpt.starts_with("it is at http://other/write, "), "{}", answer.excerpt);
+}

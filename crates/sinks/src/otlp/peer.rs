@@ -13,11 +13,8 @@ use crate::secrets::Secrets;
 use crate::tenant;
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::header::{
-    CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, TE, USER_AGENT,
-};
-use hyper::{Method, Request as HttpRequest, Response, StatusCode, Uri, Version};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, USER_AGENT};
+use hyper::{Method, Request as HttpRequest, Uri, Version};
 use tidegate_journal::{Encoding, Signal, Tenant};
 use tidegate_wire::otlp::json::Layout;
 
@@ -129,13 +126,9 @@ impl Peer {
             return OtlpAnswer::lost("the request has no path".to_owned());
         };
         let answer = self.client.exchange(|connections| async move {
-            let answered = match connections.request(head).await {
-                Ok(response) => match self.redirected(request, &response) {
-                    // The answer itself says nothing more.
-                    Some(elsewhere) => connections.request(elsewhere).await,
-                    None => Ok(response),
-                },
-                error => error,
+            let answered = match self.transport {
+                Transport::Grpc => connections.request(head).await,
+                _ => connections.request_following(head, || self.head(request)).await,
             };
             match answered {
                 Ok(response) => match self.transport {
@@ -150,36 +143,6 @@ impl Peer {
             Ok(answer) => answer.masked(&self.secrets),
             Err(late) => OtlpAnswer::lost(late.to_string()),
         }
-    }
-
-    /// The request as it is to be made again, where the answer names another place on the same host, as that of Go's
-    /// client does. Not to another host: what a header says is a secret between two.
-    fn redirected(
-        &self,
-        request: &Request,
-        response: &Response<Incoming>,
-    ) -> Option<HttpRequest<Full<Bytes>>> {
-        let is_moved =
-            matches!(response.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-        if self.transport == Transport::Grpc || !is_moved {
-            return None;
-        }
-        let place: Uri = response.headers().get(LOCATION)?.to_str().ok()?.parse().ok()?;
-        let mut again = self.head(request)?;
-        let here = again.uri().clone();
-        let is_here = |scheme: Option<&str>, host: Option<&str>| {
-            scheme.is_none_or(|scheme| Some(scheme) == here.scheme_str())
-                && host.is_none_or(|host| Some(host) == here.host())
-        };
-        if !is_here(place.scheme_str(), place.host()) || place == here {
-            return None;
-        }
-        let mut parts = here.clone().into_parts();
-        let there = place.into_parts();
-        parts.path_and_query = there.path_and_query;
-        parts.authority = there.authority.or(parts.authority);
-        *again.uri_mut() = Uri::from_parts(parts).ok()?;
-        Some(again)
     }
 
     fn head(&self, request: &Request) -> Option<HttpRequest<Full<Bytes>>> {

@@ -162,3 +162,24 @@ async fn everything_arrives_through_trouble_within_little_memory() {
         assert_eq!((rig.page().delivered, rig.dropped()), (1200, vec![]));
     }
 }
+
+/// A redirection is followed once, on the same host; what is elsewhere is tried again, and `/status` names the place.
+#[tokio::test]
+async fn redirections_are_followed_on_the_same_host() {
+    for status in [307, 308] {
+        let (mut rig, node) = (Rig::new(PART), Node::new([]));
+        rig.put(Encoding::Identity, r#"{"create":{"_index":"i"}}"#, 7, 50).await;
+        let path = "/es/_bulk?timeout=5000ms&moved";
+        let elsewhere = format!("http://localhost:{}{path}", node.address.port());
+        let script = [path.to_owned(), elsewhere].map(|place| Answer::Redirect(status, place));
+        node.answers(script);
+        rig.drain(settings(&node)).await;
+        node.assert_has(0..7);
+        assert_eq!((rig.dropped(), rig.page().delivered), (vec![], 7));
+        let requests = node.seen().requests.len();
+        assert_eq!(requests, 3);
+        let error = rig.health.trouble().last_error.unwrap();
+        assert!(error.contains("307") || error.contains("308"), "{error}");
+        assert!(error.contains("it is at http://localhost:") && error.contains("`endpoints`"), "{error}");
+    }
+}

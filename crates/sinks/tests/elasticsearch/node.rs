@@ -24,6 +24,8 @@ pub(crate) enum Answer {
     Ok,
     /// With this status and text; nothing is taken.
     Status(u16, &'static str),
+    /// It is at another place.
+    Redirect(u16, String),
     /// Documents are taken, but the answer is lost.
     Lost,
     /// 413 when it is longer than so many bytes as it came; otherwise taken.
@@ -114,6 +116,11 @@ impl Node {
         Node { address, seen, stop: Some(stop), thread: Some(thread) }
     }
 
+    /// Answers the next requests with these.
+    pub(crate) fn answers(&self, script: impl IntoIterator<Item = Answer>) {
+        self.seen().script = script.into_iter().collect();
+    }
+
     /// From now on, behind what is left of the script.
     pub(crate) fn always(self, answer: Answer) -> Node {
         self.seen().always = Some(answer);
@@ -167,6 +174,10 @@ async fn serve(
     };
     match answer {
         Answer::Status(status, text) => return reply(status, text.to_owned()),
+        Answer::Redirect(status, place) => {
+            let response = Response::builder().status(status).header("location", place);
+            return Ok(response.body(Full::default()).unwrap());
+        }
         Answer::AtMost(most) if len > most => return reply(413, String::new()),
         Answer::Breaks(number) if items.iter().any(|item| item.document["n"] == number) => {
             let error = r#"{"error":{"type":"illegal_state_exception","reason":"There are no ingest nodes"},"status":500}"#;

@@ -1,6 +1,7 @@
 //! Answers, read to their end and hardly kept: the status, what was rejected, and the beginning of a text.
 
 use super::compressed;
+use crate::delivery::client::redirect;
 use crate::http_peer::{chain, delay};
 use crate::otlp::answer::{ErrorDetails, OtlpAnswer, RejectionCause, RejectionReason, Status as Code};
 use crate::otlp::response::Response as Taken;
@@ -8,7 +9,7 @@ use crate::otlp::status::{Status, base64_decoded, percent_decoded};
 use http_body_util::BodyExt;
 use hyper::Response;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_ENCODING, HeaderMap, LOCATION, RETRY_AFTER};
+use hyper::header::{CONTENT_ENCODING, HeaderMap, RETRY_AFTER};
 use tidegate_wire::intake::Value;
 use tidegate_wire::otlp::json::Layout;
 
@@ -74,9 +75,7 @@ pub(super) async fn http(response: Response<Incoming>, json: Option<Layout>) -> 
             Some(Layout::Request) => partial_success(&body.start),
             Some(Layout::Lines | Layout::Array) => ErrorDetails::default(),
         }
-    } else if let Some(place) = head.headers.get(LOCATION).filter(|_| head.status.is_redirection()) {
-        let place = excerpt(place.as_bytes());
-        let words = format!("it is at {place}, where this does not follow: set that as the `url`");
+    } else if let Some(words) = redirect::words(head.status, &head.headers) {
         ErrorDetails { words, retry, rejected: 0 }
     } else if json.is_some() {
         ErrorDetails { words: excerpt(&body.start), retry, rejected: 0 }
