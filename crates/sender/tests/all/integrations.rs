@@ -67,7 +67,7 @@ fn tracing_spans_arrive_as_a_tree_and_events_know_their_span() {
     );
     assert_eq!(text(&logs[0].attributes, "shown"), Some("Shown"));
     assert_eq!(attribute(&logs[0].attributes, "count"), Some(&any::Value::Int(3)));
-    assert!(text(&logs[0].attributes, "code.file.path").unwrap().ends_with("ways.rs"));
+    assert!(text(&logs[0].attributes, "code.file.path").unwrap().ends_with("integrations.rs"));
     balances(&sender);
 }
 
