@@ -9,6 +9,7 @@ mod driver_side;
 pub(crate) use caller_side::hash_of;
 #[cfg(feature = "driver")]
 pub(crate) use driver_side::BatchRequest;
+#[cfg(any(feature = "driver", loom))]
 pub(crate) use driver_side::{BatchOutcome, ItemReply};
 
 use crate::batch::{Batch, Id, Stage};
