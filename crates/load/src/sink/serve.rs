@@ -18,6 +18,9 @@ const MAX_BODY: usize = 256 << 20;
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 1024;
 
+/// The pause between attempts to listen again.
+const TRY_AGAIN: std::time::Duration = std::time::Duration::from_millis(10);
+
 /// Serves until nobody is left to give orders.
 pub(super) async fn serve(
     first: Listener,
@@ -47,13 +50,25 @@ pub(super) async fn serve(
                     listener = None;
                     held = held.or_else(|| hold(address).ok());
                     connections.shutdown().await;
-                } else if let Some(socket) = held.take() {
-                    listener = socket.listen(BACKLOG).ok();
+                } else if listener.is_none() {
+                    listener = Some(listen_again(held.take(), address).await);
                 }
                 state.record(|seen| seen.obeyed = order.number);
             }
             Some(_ended) = connections.join_next() => {}
         }
+    }
+}
+
+/// Listens at `address` again. Between two sockets the port may have gone to somebody's outgoing connection: then this waits
+/// until that has ended.
+async fn listen_again(mut held: Option<TcpSocket>, address: SocketAddr) -> TcpListener {
+    loop {
+        let socket = held.take().map_or_else(|| hold(address), Ok);
+        if let Ok(listener) = socket.and_then(|socket| socket.listen(BACKLOG)) {
+            return listener;
+        }
+        tokio::time::sleep(TRY_AGAIN).await;
     }
 }
 
