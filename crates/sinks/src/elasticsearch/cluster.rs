@@ -21,6 +21,8 @@ struct ClusterState {
     health: Health,
     /// When the first request failed after the last one that succeeded.
     failing_since: Option<SystemTime>,
+    /// Why a node was left alone last, for the requests that find none to go to.
+    last_failure: Option<String>,
 }
 
 impl Cluster {
@@ -34,6 +36,7 @@ impl Cluster {
             nodes,
             health: Health::default(),
             failing_since: None,
+            last_failure: None,
         }))))
     }
 
@@ -78,6 +81,17 @@ impl Cluster {
     }
 }
 
+impl ClusterState {
+    /// Why there is no node to send to: none is tried again so soon after it failed.
+    fn why_no_node(&self) -> String {
+        let last = self.last_failure.as_deref();
+        last.map_or_else(
+            || "no node can be reached now".to_owned(),
+            |last| format!("no node can be reached: {last}"),
+        )
+    }
+}
+
 impl Transport for Cluster {
     async fn send(
         &self,
@@ -87,11 +101,10 @@ impl Transport for Cluster {
         let nodes = Arc::clone(&self.state().nodes);
         let bytes = request.body.as_ref().len();
         let _in_flight = self.health().under_way(1);
-        let mut words = "no node can be reached now".to_owned();
         // Each node once at most: one that fails is left alone.
         loop {
             let Some((reservation, peer)) = lock(&nodes).reserve(bytes, Instant::now()) else {
-                return Err(TransportError::NotSent(words));
+                return Err(TransportError::NotSent(self.state().why_no_node()));
             };
             let mut attempt = Attempt { nodes: &nodes, reservation: Some(reservation) };
             match peer.forward(&request, answer).await {
@@ -101,10 +114,11 @@ impl Transport for Cluster {
                 }
                 Err(TransportError::NotSent(why)) => {
                     attempt.end(AttemptResult::Failed(None));
-                    words = why;
+                    self.state().last_failure = Some(why);
                 }
                 Err(broken) => {
                     attempt.end(AttemptResult::Failed(None));
+                    self.state().last_failure = Some(broken.to_string());
                     return Err(broken);
                 }
             }
