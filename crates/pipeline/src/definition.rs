@@ -1,0 +1,116 @@
+//! A pipeline as the configuration writes it, and the problems that compiling it finds.
+
+use std::ops::Range;
+
+/// The steps of a pipeline, in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Definition {
+    /// The steps, in the order in which items pass through them.
+    pub steps: Vec<StepDefinition>,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepDefinition {
+    /// An OTTL condition. Items that do not meet it pass the step unchanged.
+    pub when: Option<String>,
+    /// The treatment of a statement or condition that fails on an item.
+    pub on_error: ErrorMode,
+    /// The operation.
+    pub kind: StepKind,
+}
+
+/// The operation of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StepKind {
+    /// Drops items that meet at least one of these OTTL conditions, as the Collector's filter processor does.
+    Drop(Vec<String>),
+    /// Keeps items that meet at least one of these OTTL conditions, and drops others of the same context.
+    Keep(Vec<String>),
+    /// Runs these OTTL statements, as the Collector's transform processor does.
+    Edit(Vec<String>),
+    /// Applies Prometheus relabeling to the series of metrics.
+    Relabel(Vec<crate::relabel::RuleDefinition>),
+    /// Keeps a part of the items.
+    Sample(Sampling),
+}
+
+/// The treatment of a statement or condition that fails on an item, as in the Collector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ErrorMode {
+    /// Counts and logs the failure; the item stays as it was before the statement.
+    #[default]
+    Ignore,
+    /// Counts the failure without a log line.
+    Silent,
+    /// Drops the item, so data that could not be redacted is not delivered.
+    Drop,
+}
+
+/// A part of the items to keep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampling {
+    /// The share of items to keep, from 0 to 1.
+    pub ratio: f64,
+    /// The value that decides.
+    pub by: SampleBy,
+    /// The hashing.
+    pub mode: SampleMode,
+}
+
+/// The value whose hash decides whether an item is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SampleBy {
+    /// The trace id: all spans of a trace share one decision.
+    TraceId,
+    /// An attribute of the item.
+    Attribute(String),
+}
+
+/// How the Collector's `probabilistic_sampler` maps a value to a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SampleMode {
+    /// 14 bits of FNV with a seed.
+    HashSeed(u32),
+    /// 56 bits of randomness, relative to the incoming threshold in `tracestate`.
+    Proportional,
+    /// 56 bits of randomness, down to the configured ratio.
+    Equalizing,
+}
+
+/// A place in a [`Definition`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Anchor {
+    /// The step, counted from 0.
+    pub step: usize,
+    /// The setting of the step: `when`, `drop`, `edit`, `relabel`, …
+    pub setting: &'static str,
+    /// The statement, condition or rule within it, counted from 0; `None` for the setting as a whole.
+    pub item: Option<usize>,
+    /// The field of a relabeling rule; empty otherwise.
+    pub field: &'static str,
+    /// The bytes of that text that are at fault.
+    pub range: Range<usize>,
+}
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// The pipeline does not compile.
+    Error,
+    /// It compiles, but may not do what its author expects.
+    Warning,
+}
+
+/// Something wrong with a [`Definition`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where.
+    pub at: Anchor,
+    /// How bad.
+    pub severity: Severity,
+    /// What is wrong, as a sentence without a full stop.
+    pub message: String,
+    /// What to do, where that is known.
+    pub help: Option<String>,
+}

@@ -1,0 +1,32 @@
+//! Pipelines: change, drop, route and sample telemetry between its receipt and its delivery.
+//!
+//! A pipeline is a list of steps in two languages that users already have in their files: the OpenTelemetry
+//! Transformation Language (OTTL) and Prometheus relabeling. [`Pipeline::compile`] checks all of it at once and compiles it;
+//! [`Run`] applies it to one decoded request body.
+//!
+//! Promises, argued in `design/pipeline.md`:
+//! - A run allocates nothing. It works in memory that its caller has paid for: the body, a scratch buffer, the output, and a
+//!   [`Workspace`] of constant size. The output's length is known before a byte of it is written.
+//! - A run never fails. A statement that fails leaves its item as it was and is counted; a body without a change is
+//!   [`Outcome::Unchanged`], and its owner keeps the bytes that came.
+//! - The books close: items in = items out + filtered + sampled out, by step.
+//! - Nothing computes for long: [`Run::advance`] returns after a bounded amount of work.
+//!
+//! No I/O. The crate knows no source and no sink.
+
+mod definition;
+mod functions;
+mod machine;
+mod memory;
+mod ottl;
+mod pipeline;
+mod regex;
+mod relabel;
+mod value;
+
+pub use definition::{
+    Anchor, Definition, ErrorMode, Problem, SampleBy, SampleMode, Sampling, Severity, StepDefinition,
+    StepKind,
+};
+pub use pipeline::{Format, Outcome, Pipeline, Progress, Run, StepCounts, Workspace};
+pub use relabel::RuleDefinition;

@@ -1,0 +1,130 @@
+//! The bytes that a run works with: the body, the program's constants, and temporary values.
+//!
+//! Values and attribute tables never own bytes. They hold [`Slice`]s, which point into one of three spaces. Only the temporary
+//! space grows, by appending, within what its owner paid for; a full one fails the statement.
+
+use crate::value::Failure;
+
+/// Bytes in one of the spaces. A slice of no bytes may point anywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slice {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+    pub(crate) space: Space,
+}
+
+/// Where bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Space {
+    /// The request body that is being read. It does not change.
+    Body,
+    /// Literals of the program. They do not change.
+    Constants,
+    /// Values made for the current record, and for the resource and scope around it.
+    Temporary,
+}
+
+impl Slice {
+    pub(crate) const EMPTY: Slice = Slice { start: 0, len: 0, space: Space::Constants };
+
+    /// The bytes from `from` to `to` of this slice; shorter where it ends before.
+    pub(crate) fn part(self, from: usize, to: usize) -> Slice {
+        let to = to.min(self.len as usize);
+        let from = from.min(to);
+        // Both are at most `len`, which is a `u32`.
+        Slice { start: self.start + from as u32, len: (to - from) as u32, space: self.space }
+    }
+}
+
+/// The spaces of a run.
+pub(crate) struct Memory<'a> {
+    pub(crate) body: &'a [u8],
+    pub(crate) constants: &'a [u8],
+    temporary: &'a mut [u8],
+    used: usize,
+}
+
+/// A position in the temporary space, for [`Memory::since`] and [`Memory::release`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark(usize);
+
+impl<'a> Memory<'a> {
+    /// The largest space, in bytes: positions are 32 bits.
+    pub(crate) const LONGEST: usize = u32::MAX as usize;
+
+    /// A memory whose temporary space, empty at first, is `temporary`.
+    pub(crate) fn new(body: &'a [u8], constants: &'a [u8], temporary: &'a mut [u8]) -> Memory<'a> {
+        Memory { body, constants, temporary, used: 0 }
+    }
+
+    /// The bytes of `slice`.
+    pub(crate) fn get(&self, slice: Slice) -> &[u8] {
+        let space: &[u8] = match slice.space {
+            Space::Body => self.body,
+            Space::Constants => self.constants,
+            Space::Temporary => self.temporary,
+        };
+        let start = slice.start as usize;
+        space.get(start..start + slice.len as usize).unwrap_or_default()
+    }
+
+    /// The end of the temporary space.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark(self.used)
+    }
+
+    /// What was appended since `mark`, as one slice.
+    pub(crate) fn since(&self, mark: Mark) -> Slice {
+        let Mark(start) = mark;
+        // Within the space, whose positions are 32 bits.
+        Slice { start: start as u32, len: self.used.saturating_sub(start) as u32, space: Space::Temporary }
+    }
+
+    /// Forgets what was appended since `mark`.
+    pub(crate) fn release(&mut self, Mark(start): Mark) {
+        self.used = start.min(self.used);
+    }
+
+    /// Appends `bytes`.
+    ///
+    /// # Errors
+    /// [`Failure::TooLarge`] when the space is full; nothing is appended then.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let end = self.used.checked_add(bytes.len()).ok_or(Failure::TooLarge)?;
+        self.temporary.get_mut(self.used..end).ok_or(Failure::TooLarge)?.copy_from_slice(bytes);
+        self.used = end;
+        Ok(())
+    }
+
+    /// Appends a copy of `slice`.
+    ///
+    /// # Errors
+    /// [`Failure::TooLarge`] when the space is full; nothing is appended then.
+    pub(crate) fn push_slice(&mut self, slice: Slice) -> Result<(), Failure> {
+        let (start, len) = (slice.start as usize, slice.len as usize);
+        match slice.space {
+            Space::Body => self.push(self.body.get(start..start + len).unwrap_or_default()),
+            Space::Constants => self.push(self.constants.get(start..start + len).unwrap_or_default()),
+            Space::Temporary => {
+                let end = self.used.checked_add(len).filter(|end| *end <= self.temporary.len());
+                let end = end.ok_or(Failure::TooLarge)?;
+                if start + len > self.used {
+                    return Err(Failure::TooLarge);
+                }
+                self.temporary.copy_within(start..start + len, self.used);
+                self.used = end;
+                Ok(())
+            }
+        }
+    }
+
+    /// Appends `bytes` and returns them as a slice.
+    ///
+    /// # Errors
+    /// [`Failure::TooLarge`] when the space is full.
+    pub(crate) fn store(&mut self, bytes: &[u8]) -> Result<Slice, Failure> {
+        let mark = self.mark();
+        self.push(bytes)?;
+        Ok(self.since(mark))
+    }
+}

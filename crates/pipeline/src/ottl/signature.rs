@@ -1,0 +1,90 @@
+//! Signatures of functions: what the checker knows of them, and what the machine calls.
+
+use super::program::Argument;
+use crate::functions::Prepared;
+use crate::machine::Machine;
+use crate::value::{Failure, Value};
+
+/// A function of the language.
+pub(crate) struct Signature {
+    /// The name in statements. Editors begin with a lower-case letter, converters with a capital.
+    pub(crate) name: &'static str,
+    pub(crate) parameters: &'static [Parameter],
+    /// The type of the value; [`Type::Nothing`] for editors.
+    pub(crate) returns: Type,
+    /// Compiles the literal of the parameter at this position, after the types were checked; `None` leaves it as it is.
+    pub(crate) prepare: fn(usize, &str) -> Option<Result<Prepared, String>>,
+    pub(crate) run: fn(&mut Machine<'_>, &[Argument]) -> Result<Value, Failure>,
+}
+
+/// A parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Parameter {
+    /// The name in `name=value`.
+    pub(crate) name: &'static str,
+    pub(crate) accepts: Type,
+    pub(crate) optional: bool,
+}
+
+/// What a parameter accepts, what a path or function gives. The names of `pkg/ottl` are in the comments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Type {
+    /// No value: what an editor returns.
+    Nothing,
+    /// `Getter`: anything. As the type of an expression: known only when it runs.
+    Any,
+    /// `StringGetter`: fails on anything else.
+    Text,
+    /// `StringLikeGetter`: converts what it can.
+    TextLike,
+    /// `IntGetter`.
+    Int,
+    /// `IntLikeGetter`.
+    IntLike,
+    /// `FloatGetter`.
+    Double,
+    /// `FloatLikeGetter`.
+    DoubleLike,
+    /// `BoolGetter`.
+    Bool,
+    /// `BoolLikeGetter`.
+    BoolLike,
+    /// `ByteSliceLikeGetter`.
+    BytesLike,
+    /// `PMapGetter`.
+    Map,
+    /// `PMapGetSetter`: a path to a map that is changed.
+    MapTarget,
+    /// `PSliceGetter`.
+    List,
+    /// `TimeGetter`.
+    Time,
+    /// `DurationGetter`.
+    Duration,
+    /// `GetSetter`, `Setter`: a path that is changed.
+    Target,
+    /// A trace or span id.
+    Id,
+    /// `string`: a literal.
+    LiteralText,
+    /// `int64`: a literal.
+    LiteralInt,
+    /// `float64`: a literal.
+    LiteralDouble,
+    /// `bool`: a literal.
+    LiteralBool,
+    /// `[]string`: a list of literals.
+    LiteralTexts,
+    /// `[]int64`: a list of literals.
+    LiteralInts,
+    /// `[]Getter`, `[]StringGetter`, …: a list whose elements are evaluated one by one.
+    Values,
+    /// `FunctionGetter`: the name of a converter.
+    Function,
+}
+
+impl std::fmt::Debug for Signature {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.name)
+    }
+}
