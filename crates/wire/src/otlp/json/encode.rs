@@ -137,6 +137,18 @@ enum StackFrame<'a> {
     },
 }
 
+impl<'a> StackFrame<'a> {
+    /// A message of which nothing is written yet, between `before` and `after`.
+    fn message(
+        table: &'static Message,
+        body: &'a [u8],
+        before: &'static str,
+        after: &'static str,
+    ) -> StackFrame<'a> {
+        StackFrame::Begin { table, body, before, schema_url: &[], after, from: 0 }
+    }
+}
+
 /// A message of which the scalars are written.
 #[derive(Clone)]
 struct OpenMessage<'a> {
@@ -219,24 +231,10 @@ impl<'a> Encoder<'a> {
             return true;
         };
         let after = if self.layout == Layout::Lines { "}\n" } else { "}" };
-        let members = |(table, body)| StackFrame::Begin {
-            table,
-            body,
-            before: "",
-            schema_url: &[],
-            after: "",
-            from: 0,
-        };
+        let members = |(table, body)| StackFrame::message(table, body, "", "");
         match item {
             Item::Group(group, body) => {
-                self.open.push(StackFrame::Begin {
-                    table: group,
-                    body,
-                    before: "{",
-                    schema_url: &[],
-                    after,
-                    from: 0,
-                });
+                self.open.push(StackFrame::message(group, body, "{", after));
             }
             Item::One { head, metric, item, resource: (resource, of_resource), scope: (scope, of_scope) } => {
                 self.open.push(StackFrame::Text(after));
@@ -379,14 +377,7 @@ impl<'a> Encoder<'a> {
                 let value = AnyValue::read(body).unwrap_or(AnyValue::Empty);
                 return self.value(out, value, false);
             }
-            self.open.push(StackFrame::Begin {
-                table: nested,
-                body,
-                before: "{",
-                schema_url: &[],
-                after: "}",
-                from: 0,
-            });
+            self.open.push(StackFrame::message(nested, body, "{", "}"));
             return Ok(());
         }
     }

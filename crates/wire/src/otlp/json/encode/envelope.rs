@@ -30,8 +30,9 @@ pub(super) struct Envelopes<'a> {
 struct Written<'a> {
     /// The messages that it is made of.
     of: [&'a [u8]; 4],
-    /// Nothing until it is whole.
-    text: Option<Vec<u8>>,
+    /// The text, once it is whole. Its memory is used again for the next.
+    text: Vec<u8>,
+    is_whole: bool,
     /// Where in this part it began.
     from: Option<usize>,
 }
@@ -61,9 +62,9 @@ impl<'a> Envelopes<'a> {
         let is_same = written.of.iter().zip(messages).all(|(known, new)| std::ptr::eq(*known, new));
         if !is_same {
             written.of = messages;
-            written.text = None;
+            written.is_whole = false;
         }
-        written.text.is_some()
+        written.is_whole
     }
 
     /// The text begins or ends behind what was `written` in this part.
@@ -74,7 +75,10 @@ impl<'a> Envelopes<'a> {
         } else if let Some(text) = of.from.take().and_then(|from| written.get(from..))
             && text.len() <= LONGEST
         {
-            of.text = Some(text.to_vec());
+            of.text.clear();
+            of.text.reserve_exact(text.len());
+            of.text.extend_from_slice(text);
+            of.is_whole = true;
         }
     }
 
@@ -84,6 +88,6 @@ impl<'a> Envelopes<'a> {
             Envelope::Group => &self.group,
             Envelope::Metric => &self.metric,
         };
-        written.text.as_deref().unwrap_or_default()
+        if written.is_whole { &written.text } else { &[] }
     }
 }

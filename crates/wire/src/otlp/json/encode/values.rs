@@ -96,14 +96,7 @@ impl<'a> Encoder<'a> {
         }
         match next {
             Member::Message(table, body) => {
-                self.open.push(StackFrame::Begin {
-                    table,
-                    body,
-                    before: "{",
-                    schema_url: &[],
-                    after: "}",
-                    from: 0,
-                });
+                self.open.push(StackFrame::message(table, body, "{", "}"));
                 Ok(())
             }
             Member::Value(value) => self.value(out, value, false),
