@@ -66,7 +66,7 @@ impl Cluster {
         until.filter(|until| *until > now).map(|until| until.saturating_duration_since(now))
     }
 
-    /// What became of the requests: counts, the last success and the last error.
+    /// The request counts, the last success and the last error.
     pub fn health(&self) -> Health {
         self.state().health.clone()
     }
@@ -130,7 +130,8 @@ impl Transport for Cluster {
         match result {
             Ok(bytes) => {
                 health.succeeded(bytes as u64);
-                self.state().failing_since = None;
+                let mut state = self.state();
+                (state.failing_since, state.last_failure) = (None, None);
             }
             Err(failure) => {
                 health.failed(&words(&failure), None);
