@@ -245,7 +245,7 @@ impl SinkProtocol for RemoteWriteProtocol {
 }
 
 impl RemoteWriteProtocol {
-    /// What a batch is encoded to, as far as is known of the peer.
+    /// The encoding of a batch, from what is known of the peer.
     fn to(&self, mode: BatchMode) -> To {
         let wanted = match mode {
             BatchMode::Pass => Version::V1,

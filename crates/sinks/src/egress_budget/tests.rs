@@ -55,7 +55,6 @@ async fn one_borrows_at_a_time() {
     assert!(!other.is_turn_wanted());
 }
 
-/// Who gives up waiting is not waited for.
 #[tokio::test]
 async fn a_waiter_that_gives_up_leaves_the_queue() {
     let (_arena, room, other) = rooms();

@@ -1,4 +1,4 @@
-//! Converts a batch to requests: of its documents, one part at a time is in flight.
+//! Converts a batch to requests. One part of its documents is in flight at a time.
 
 use super::bulk_response::{BulkResponse, ItemOutcome};
 use super::documents::{IdPrefix, MadeDocuments, made};

@@ -74,7 +74,7 @@ fn retry_after_is_seconds_or_a_date_and_at_most_an_hour() {
     }
 }
 
-/// What is on another host is not followed, and the answer says where it is.
+/// A redirect to another host is not followed; the answer names the host.
 #[tokio::test]
 async fn a_redirection_elsewhere_names_the_place() {
     let moved =

@@ -267,7 +267,7 @@ impl Recoder {
         self.limits.bytes.min((self.room.left() / COPIES).max(SMALLEST))
     }
 
-    /// What bodies decode to, and where each is in it.
+    /// The decoded bodies, and the range of each.
     async fn decode(
         &self,
         form: BodyFormat,

@@ -27,12 +27,12 @@ const NO_HISTOGRAMS: &str = "native histograms are disabled";
 /// upgraded.
 const ASK_AGAIN: Duration = Duration::from_secs(600);
 
-/// What the peer is known not to take.
+/// The features that the peer is known to reject.
 #[derive(Debug, Default)]
 pub(super) struct KnownPeer {
-    /// Until when it is taken for one that knows 1.0 only.
+    /// Until then it gets 1.0 only.
     v1_until: Option<Instant>,
-    /// Until when it is taken for one without native histograms.
+    /// Until then it gets no native histograms.
     floats_until: Option<Instant>,
 }
 
@@ -257,7 +257,7 @@ impl RemoteWriteProtocol {
     }
 }
 
-/// What is left of a request, to be prepared again; to be read again where it went out as it came.
+/// Prepares the rest of a request again; one that went out as it came is read again.
 fn again(
     outbound: OutboundRequest,
     change: impl FnOnce(&mut RecodeProgress),

@@ -8,7 +8,7 @@ use tidegate_load::Behaviour;
 use tidegate_load::remote_write::Version;
 use tidegate_sinks::RemoteWriteSettings;
 
-/// What happens.
+/// A step of the scenario.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// So many samples of all series are accepted, in a request of this version.

@@ -34,7 +34,7 @@ pub(super) enum ProxyConnector {
 #[derive(Clone)]
 pub(super) struct ForwardProxy {
     uri: Uri,
-    /// What each request has as `Proxy-Authorization`.
+    /// The value of `Proxy-Authorization` in each request.
     pub(super) credentials: Option<HeaderValue>,
 }
 

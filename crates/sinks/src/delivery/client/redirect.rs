@@ -24,7 +24,7 @@ pub(super) fn target(status: StatusCode, headers: &HeaderMap, here: &Uri) -> Opt
     Uri::from_parts(parts).ok()
 }
 
-/// What an operator is told of a redirection that is not followed; `None` where the response is none.
+/// The message for a redirect that is not followed; `None` if the response is not a redirect.
 pub(crate) fn words(status: StatusCode, headers: &HeaderMap) -> Option<String> {
     let place = headers.get(LOCATION).filter(|_| status.is_redirection())?.as_bytes();
     let place = String::from_utf8_lossy(place.get(..MAX_PLACE).unwrap_or(place));

@@ -34,7 +34,7 @@ async fn post(client: &Client, uri: &Uri) -> Result<(StatusCode, Bytes), Request
     exchange.await.unwrap()
 }
 
-/// What arrives at the proxy until the end of a head, and the connection.
+/// The first request head that the proxy receives, and its connection.
 async fn head(listener: &TcpListener) -> (String, TcpStream) {
     let (mut stream, _) = listener.accept().await.unwrap();
     let mut head = Vec::new();
