@@ -4,6 +4,7 @@
 //! space grows, by appending, within what its owner paid for; a full one fails the statement.
 
 use crate::value::Failure;
+use tidegate_wire::output::{Full, Output};
 
 /// Bytes in one of the spaces. A slice of no bytes may point anywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +119,14 @@ impl<'a> Memory<'a> {
         }
     }
 
+    /// What is there, to be read while more is appended.
+    pub(crate) fn split(&mut self) -> (Contents<'_>, Room<'_>) {
+        let used = self.used.min(self.temporary.len());
+        let (temporary, free) = self.temporary.split_at_mut(used);
+        let contents = Contents { body: self.body, constants: self.constants, temporary };
+        (contents, Room { free, len: 0, used: &mut self.used })
+    }
+
     /// Appends `bytes` and returns them as a slice.
     ///
     /// # Errors
@@ -126,5 +135,68 @@ impl<'a> Memory<'a> {
         let mark = self.mark();
         self.push(bytes)?;
         Ok(self.since(mark))
+    }
+}
+
+/// The bytes of a [`Memory`] while its [`Room`] is written.
+#[derive(Clone, Copy)]
+pub(crate) struct Contents<'m> {
+    body: &'m [u8],
+    constants: &'m [u8],
+    temporary: &'m [u8],
+}
+
+impl<'m> Contents<'m> {
+    /// The bytes of `slice`.
+    pub(crate) fn get(&self, slice: Slice) -> &'m [u8] {
+        let space = match slice.space {
+            Space::Body => self.body,
+            Space::Constants => self.constants,
+            Space::Temporary => self.temporary,
+        };
+        let start = slice.start as usize;
+        space.get(start..start + slice.len as usize).unwrap_or_default()
+    }
+}
+
+/// The free end of the temporary space. What is put there belongs to the [`Memory`] at once.
+pub(crate) struct Room<'m> {
+    free: &'m mut [u8],
+    len: usize,
+    used: &'m mut usize,
+}
+
+impl Room<'_> {
+    /// How many bytes were put.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The bytes that were put, for corrections.
+    pub(crate) fn written(&mut self) -> &mut [u8] {
+        self.free.get_mut(..self.len).unwrap_or_default()
+    }
+
+    /// Takes back what was put behind the first `len` bytes.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        *self.used -= self.len.saturating_sub(len);
+        self.len = self.len.min(len);
+    }
+}
+
+impl Output for Room<'_> {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Full> {
+        let end = self.len.checked_add(bytes.len()).ok_or(Full)?;
+        self.free.get_mut(self.len..end).ok_or(Full)?.copy_from_slice(bytes);
+        self.len = end;
+        *self.used += bytes.len();
+        Ok(())
+    }
+}
+
+impl From<Full> for Failure {
+    fn from(_: Full) -> Failure {
+        Failure::TooLarge
     }
 }

@@ -14,7 +14,20 @@ pub(crate) struct Signature {
     pub(crate) returns: Type,
     /// Compiles the literal of the parameter at this position, after the types were checked; `None` leaves it as it is.
     pub(crate) prepare: fn(usize, &str) -> Option<Result<Prepared, String>>,
+    /// Compiles literals that belong together, after each was prepared by itself: lists, maps, a pattern with its definitions. It
+    /// gets the constants of the program, and returns the position of the argument at fault and what is wrong with it.
+    pub(crate) complete: fn(&mut [Argument], &[u8]) -> Result<(), (usize, String)>,
     pub(crate) run: fn(&mut Machine<'_>, &[Argument]) -> Result<Value, Failure>,
+}
+
+/// [`Signature::prepare`] of functions without literals to compile.
+pub(crate) fn prepare_nothing(_position: usize, _literal: &str) -> Option<Result<Prepared, String>> {
+    None
+}
+
+/// [`Signature::complete`] of functions whose literals stand by themselves.
+pub(crate) fn complete_nothing(_: &mut [Argument], _: &[u8]) -> Result<(), (usize, String)> {
+    Ok(())
 }
 
 /// A parameter.
