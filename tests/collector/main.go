@@ -1,5 +1,5 @@
 // An OpenTelemetry Collector for the tests: the Collector's own service and OTLP receiver, an exporter that writes
-// down what was received, and the one that sends to Elasticsearch.
+// down what was received, the one that sends to Elasticsearch, and the processors that pipelines are compared with.
 //
 // `collector --config FILE` is the Collector. `collector partial ADDRESS` is the bare gRPC server of its
 // libraries, which takes everything but one item of each request and says so: the Collector's receiver never does.
@@ -10,11 +10,15 @@ import (
 	"os"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/elasticsearchexporter"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/filterprocessor"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/probabilisticsamplerprocessor"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/fileprovider"
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/otelcol"
+	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
@@ -44,6 +48,10 @@ func run(arguments []string) error {
 func factories() (factories otelcol.Factories, err error) {
 	factories.Telemetry = otelconftelemetry.NewFactory()
 	factories.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory())
+	if err != nil {
+		return factories, err
+	}
+	factories.Processors, err = otelcol.MakeFactoryMap[processor.Factory](filterprocessor.NewFactory(), transformprocessor.NewFactory(), probabilisticsamplerprocessor.NewFactory())
 	if err != nil {
 		return factories, err
 	}
