@@ -3,6 +3,7 @@
 use super::program::Argument;
 use crate::functions::Prepared;
 use crate::machine::Machine;
+use crate::regex::Regexes;
 use crate::value::{Failure, Value};
 
 /// A function of the language.
@@ -13,7 +14,8 @@ pub(crate) struct Signature {
     /// The type of the value; [`Type::Nothing`] for editors.
     pub(crate) returns: Type,
     /// Compiles the literal of the parameter at this position, after the types were checked; `None` leaves it as it is.
-    pub(crate) prepare: fn(usize, &str) -> Option<Result<Prepared, String>>,
+    /// Regular expressions are compiled into the program's.
+    pub(crate) prepare: fn(usize, &str, &mut Regexes) -> Option<Result<Prepared, String>>,
     /// Compiles literals that belong together, after each was prepared by itself: lists, maps, a pattern with its definitions. It
     /// gets the constants of the program, and returns the position of the argument at fault and what is wrong with it.
     pub(crate) complete: fn(&mut [Argument], &[u8]) -> Result<(), (usize, String)>,
