@@ -3,6 +3,7 @@
 mod access;
 mod cleartext;
 mod destination;
+pub(crate) mod pipelines;
 mod sinks;
 mod sources;
 

@@ -70,7 +70,7 @@ macro_rules! settings {
         impl $crate::setting::Section for $name {
             fn fields() -> Vec<$crate::setting::Field> {
                 vec![$( $crate::setting::Field {
-                    name: stringify!($field),
+                    name: $crate::setting::name(stringify!($field)),
                     doc: $crate::setting::doc(&[$($field_doc),*]),
                     shape: <$type as $crate::setting::Setting>::shape(),
                     default: settings!(@option $({
@@ -88,7 +88,7 @@ macro_rules! settings {
             ) -> Option<Self> {
                 $( let $field = reader.field::<$type>(
                     entries,
-                    stringify!($field),
+                    $crate::setting::name(stringify!($field)),
                     settings!(@option $($default)?),
                     |value| settings!(@check value $(, $range)?),
                 ); )*
@@ -98,7 +98,7 @@ macro_rules! settings {
 
             fn plain_entries(&self) -> Vec<(String, $crate::setting::PlainValue)> {
                 vec![$(
-                    (stringify!($field).to_owned(), $crate::setting::Setting::plain(&self.$field))
+                    ($crate::setting::name(stringify!($field)).to_owned(), $crate::setting::Setting::plain(&self.$field))
                 ),*]
             }
         }

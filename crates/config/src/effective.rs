@@ -12,11 +12,31 @@ pub fn effective(config: &Config) -> String {
 }
 
 fn write(plain: &PlainValue, indent: usize, out: &mut String) {
-    let PlainValue::Map(entries) = plain else { return };
+    let entries = match plain {
+        PlainValue::Map(entries) => entries,
+        PlainValue::Sequence(items) => return items.iter().for_each(|item| write_item(item, indent, out)),
+        _ => return,
+    };
     for (key, value) in entries {
         if let Some(line) = line(key, value) {
             out.push_str(&format!("{:indent$}{line}\n", ""));
             write(value, indent + 2, out);
+        }
+    }
+}
+
+/// An entry of a list.
+fn write_item(item: &PlainValue, indent: usize, out: &mut String) {
+    match item {
+        PlainValue::Text(text) => {
+            out.push_str(&format!("{:indent$}- {}\n", "", quoted(&text.replace('$', "$$"))));
+        }
+        item => {
+            let mut lines = String::new();
+            write(item, indent + 2, &mut lines);
+            // The first line of the group stands behind the dash.
+            let lines = lines.get(indent + 2..).unwrap_or("{}\n");
+            out.push_str(&format!("{:indent$}- {lines}", ""));
         }
     }
 }
@@ -31,6 +51,8 @@ pub(crate) fn line(key: &str, value: &PlainValue) -> Option<String> {
             let items: Vec<String> = items.iter().map(|item| inner(&item.replace('$', "$$"))).collect();
             Some(format!("{key}: [{}]", items.join(", ")))
         }
+        PlainValue::Sequence(items) if items.is_empty() => Some(format!("{key}: []")),
+        PlainValue::Sequence(_) => Some(format!("{key}:")),
         PlainValue::Map(entries) if entries.is_empty() => Some(format!("{key}: {{}}")),
         PlainValue::Map(_) => Some(format!("{key}:")),
     }

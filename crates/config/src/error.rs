@@ -130,13 +130,28 @@ impl<'a> ErrorCollector<'a> {
         self.add(at, message.into(), help.into(), true);
     }
 
+    /// Notes a problem with the part `at` of the text `within`, which is no secret, and shows all of that.
+    pub(crate) fn note_part(
+        &mut self,
+        at: &Range<usize>,
+        within: &Range<usize>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.add_shown(at, message.into(), help.into(), Some(within));
+    }
+
     fn add(&mut self, at: &Range<usize>, message: String, help: String, is_shown: bool) {
+        self.add_shown(at, message, help, is_shown.then_some(at));
+    }
+
+    fn add_shown(&mut self, at: &Range<usize>, message: String, help: String, shown: Option<&Range<usize>>) {
         if self.found.len() >= MOST_PROBLEMS {
             self.more += 1;
             return;
         }
         let is_secret = self.secrets.iter().any(|secret| secret.start <= at.end && at.start <= secret.end);
-        let place = Some(SourcePosition::of(self.text, at, is_shown && !is_secret));
+        let place = Some(SourcePosition::of(self.text, at, shown.filter(|_| !is_secret)));
         let hidden = self.hidden.iter().find(|(range, _)| range.start <= at.start && at.end <= range.end);
         // The message may quote the value.
         let (message, help) = match hidden {

@@ -57,6 +57,10 @@ fn setting(name: &str, shape: &Shape, value: &PlainValue, place: &CommentState, 
     let sample = match (value, shape) {
         (PlainValue::Unset, Shape::Scalar(scalar)) => Some(scalar.example.to_owned()),
         (PlainValue::Unset, Shape::List(scalar)) => Some(format!("[{}]", scalar.example)),
+        (PlainValue::Unset, Shape::Sequence(entry)) => Some(match &**entry {
+            Shape::Scalar(scalar) => format!("[{}]", scalar.example),
+            _ => "[]".to_owned(),
+        }),
         _ => None,
     };
     if let Some(sample) = sample {
@@ -68,7 +72,7 @@ fn setting(name: &str, shape: &Shape, value: &PlainValue, place: &CommentState, 
     match shape {
         Shape::Section(fields) => group(fields, entries, &place.deeper(true), out),
         Shape::Map { value: inner, .. } => map(inner, entries, &place.deeper(true), out),
-        Shape::Scalar(_) | Shape::List(_) | Shape::Kinds(_) => {}
+        Shape::Scalar(_) | Shape::List(_) | Shape::Sequence(_) | Shape::Kinds(_) => {}
     }
 }
 

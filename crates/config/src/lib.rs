@@ -49,13 +49,14 @@ pub use model::{
     Access, Acknowledge, Allowance, ApmAgents, Backoff, BlackholeSink, BulkAction, BulkCompression,
     CertificateField, ClientAuth, Compression, Config, DefaultAt, Deltas, Durability, EffectiveTls,
     ElasticApmSource, ElasticsearchSink, ElasticsearchSource, HttpFormat, HttpLogsSource, HttpMethod,
-    HttpSink, Journal, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, Mapping, Naming, OtlpSink,
-    OtlpSource, OtlpTransport, Product, Protocol, RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource,
-    Retention, RumSource, Signal, Sink, SourceLimits, Sources, TenantOverride, Tenants, Tls, Translation,
-    WhenFull,
+    HttpSink, Journal, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, Mapping, Naming, OnError,
+    OtlpSink, OtlpSource, OtlpTransport, Pipeline, Product, Protocol, RelabelRule, RemoteWriteCompression,
+    RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Sample, SampleMode, Signal, Sink, SinkPipeline,
+    SourceLimits, Sources, Step, StepLabel, TenantOverride, Tenants, Tls, Translation, WhenFull,
 };
 pub use schema::schema;
+pub use setting::Sequence;
 pub use values::{
-    Bytes, ContentType, Duration, HeaderName, HostName, IndexGlob, IndexPattern, IndexPiece, Name, Secret,
-    TenantName, UnixSocket, Url,
+    Bytes, Condition, ContentType, Duration, HeaderName, HostName, IndexGlob, IndexPattern, IndexPiece,
+    Modulus, Name, Ratio, Secret, Statement, TenantName, Text, UnixSocket, Url,
 };

@@ -4,14 +4,17 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use tidegate_pipeline::Severity;
+
 use crate::checks::check;
-use crate::error::{ErrorCollector, Errors};
+use crate::checks::pipelines::{self, Finding};
+use crate::error::{ErrorCollector, Errors, SourcePosition};
 use crate::files;
 use crate::model::{Config, default_sinks};
 use crate::reader::Reader;
 use crate::setting::{Section, Setting};
 use crate::substitute::{Substitutions, no_file, read_file};
-use crate::yaml::{self, Value};
+use crate::yaml::{self, Node, Value, source_range};
 
 /// The longest configuration file, in bytes.
 pub const LONGEST_FILE: usize = 1 << 20;
@@ -45,9 +48,10 @@ fn parse_with(source: &str, text: &str, outside: Substitutions<'_>, look: bool) 
     let secrets = errors.take_files();
     match (errors.into_errors(source), config) {
         (Some(errors), _) => Err(errors),
-        (None, config) => {
-            let config = config.unwrap_or_default();
-            let warnings = files::warnings(&config, &secrets);
+        (None, interpreted) => {
+            let (config, of_pipelines) = interpreted.unwrap_or_default();
+            let mut warnings = files::warnings(&config, &secrets);
+            warnings.extend(of_pipelines);
             Ok(Loaded { config, warnings })
         }
     }
@@ -97,7 +101,7 @@ fn interpret(
     outside: Substitutions<'_>,
     look: bool,
     errors: &mut ErrorCollector<'_>,
-) -> Option<Config> {
+) -> Option<(Config, Vec<String>)> {
     let root = yaml::read(text, outside, errors)?;
     let mut config = Config::read(&root, &mut Reader::new(errors, Config::fields))?;
     if config.sinks.is_empty() {
@@ -121,5 +125,37 @@ fn interpret(
             errors.note(&at, clash.message, clash.help);
         }
     }
-    Some(config)
+    let warnings = pipelines::check(&config).into_iter().filter_map(|finding| note(finding, &root, errors));
+    let warnings = warnings.collect();
+    Some((config, warnings))
+}
+
+/// Notes an error in a pipeline; returns a warning.
+fn note(finding: Finding, root: &Node, errors: &mut ErrorCollector<'_>) -> Option<String> {
+    let Finding { path, range, severity, message, help } = finding;
+    let (node, is_found) = root.nearest(&path);
+    // An entry that could not be read is missing, so positions may have moved.
+    if errors.within(&node.at) {
+        return None;
+    }
+    let text = errors.text();
+    let source = text.get(node.at.clone()).unwrap_or_default();
+    let part = match (&node.value, range.filter(|_| is_found)) {
+        (Value::Scalar(value), Some(range)) => source_range(source, value, &range),
+        _ => None,
+    };
+    let at = part.map_or(node.at.clone(), |part| node.at.start + part.start..node.at.start + part.end);
+    if severity == Severity::Warning {
+        if errors.hides(&node.at) {
+            return None;
+        }
+        let SourcePosition { line, column, .. } = SourcePosition::of(text, &at, None);
+        let help = if help.is_empty() { help } else { format!(": {help}") };
+        return Some(format!("line {line}, column {column}: {message}{help}"));
+    }
+    match &node.value {
+        Value::Scalar(_) => errors.note_part(&at, &node.at, message, help),
+        _ => errors.note(&at, message, help),
+    }
+    None
 }

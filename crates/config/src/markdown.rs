@@ -48,7 +48,7 @@ fn group(shape: &Shape, out: &mut String) {
                 }
             }
         }
-        Shape::Scalar(_) | Shape::List(_) => {}
+        Shape::Scalar(_) | Shape::List(_) | Shape::Sequence(_) => {}
     }
 }
 
@@ -59,6 +59,12 @@ fn rows<'f>(prefix: &str, fields: impl Iterator<Item = &'f Field>) -> Vec<[Strin
         let name = format!("{prefix}{}", field.name);
         match &field.shape {
             Shape::Section(inner) => all.extend(rows(&format!("{name}."), inner.iter())),
+            Shape::Sequence(entry) => {
+                all.push([format!("`{name}`"), notation(&field.shape), default(field), explained(field)]);
+                if let Shape::Section(inner) = &**entry {
+                    all.extend(rows(&format!("{name}[]."), inner.iter()));
+                }
+            }
             shape => all.push([format!("`{name}`"), notation(shape), default(field), explained(field)]),
         }
     }
@@ -76,6 +82,7 @@ fn notation(shape: &Shape) -> String {
     match shape {
         Shape::Scalar(scalar) => words(scalar),
         Shape::List(each) => format!("list of {}", words(each)),
+        Shape::Sequence(entry) => format!("list of {}", notation(entry)),
         Shape::Map { key, value } => format!("{}: {}", kind_of(key), notation(value)),
         Shape::Section(_) | Shape::Kinds(_) => "settings".to_owned(),
     }
@@ -94,7 +101,7 @@ fn default(field: &Field) -> String {
         None => "**required**".to_owned(),
         Some(PlainValue::Text(text)) => format!("`{text}`"),
         Some(PlainValue::List(items)) => format!("`[{}]`", items.join(", ")),
-        Some(PlainValue::Unset | PlainValue::Map(_)) => String::new(),
+        Some(PlainValue::Unset | PlainValue::Map(_) | PlainValue::Sequence(_)) => String::new(),
     }
 }
 
@@ -116,6 +123,7 @@ fn collect_notations<'f>(fields: &'f [Field], found: &mut Vec<&'f ScalarShape>) 
         match shape {
             Shape::Scalar(scalar) | Shape::List(scalar) => one(scalar, found),
             Shape::Section(fields) => collect_notations(fields, found),
+            Shape::Sequence(entry) => of(entry, found),
             Shape::Map { key, value } => {
                 one(key, found);
                 of(value, found);

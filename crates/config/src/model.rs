@@ -6,6 +6,7 @@ mod journal;
 mod limits;
 mod listen;
 mod listener;
+mod pipeline;
 mod sinks;
 mod sources;
 
@@ -18,6 +19,8 @@ pub use journal::{Durability, Journal, WhenFull};
 pub use limits::Limits;
 pub use listen::Listen;
 pub use listener::Listener;
+pub use pipeline::{OnError, Pipeline, RelabelRule, Sample, SampleMode, SinkPipeline, Step, StepLabel};
+pub(crate) use pipeline::{Route, selecting, texts};
 pub(crate) use sinks::Outbound;
 pub use sinks::{
     Backoff, BlackholeSink, BulkCompression, Compression, Deltas, ElasticsearchSink, HttpFormat, HttpMethod,
@@ -57,6 +60,9 @@ settings! {
         limits: Limits = Limits::default(),
         /// Tenants: the owners of the data, if one gateway serves several.
         tenants: Tenants = Tenants::default(),
+        /// Pipelines, each with a unique name: steps that change, drop and sample what sinks take. A sink names its
+        /// `pipeline`.
+        pipelines: BTreeMap<Name, Pipeline> = BTreeMap::new(),
         /// Destinations, each with a unique name. Every sink receives all data that it supports. At most 64. Default:
         /// one lake named `lake`.
         sinks: BTreeMap<Name, Sink> = default_sinks(),

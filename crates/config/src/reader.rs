@@ -207,6 +207,10 @@ fn wanted(shape: &Shape) -> String {
     match shape {
         Shape::Scalar(scalar) => format!("{}, for example `{}`", scalar.what, scalar.example),
         Shape::List(scalar) => format!("a list, for example `[{}]`", scalar.example),
+        Shape::Sequence(entry) => match &**entry {
+            Shape::Scalar(scalar) => format!("a list, for example `[{}]`", scalar.example),
+            _ => "a list, each entry behind a `-`".to_owned(),
+        },
         _ => "its settings indented below it".to_owned(),
     }
 }

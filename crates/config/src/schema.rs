@@ -80,6 +80,10 @@ fn shape(shape: &Shape) -> Json {
             let list = json!({ "type": "array", "items": each, "minItems": 1, "uniqueItems": true });
             json!({ "anyOf": [list, each] })
         }
+        Shape::Sequence(entry) => {
+            let entry = self::shape(entry);
+            json!({ "anyOf": [{ "type": "array", "items": entry }, entry] })
+        }
         Shape::Map { key, value } => json!({
             "type": ["object", "null"],
             "propertyNames": key.schema,
@@ -117,6 +121,10 @@ fn value(plain: &PlainValue, shape: &Shape) -> Json {
         }
         (PlainValue::Text(text), _) => json!(text),
         (PlainValue::List(items), _) => json!(items),
+        (PlainValue::Sequence(items), Shape::Sequence(entry)) => {
+            items.iter().map(|item| value(item, entry)).collect()
+        }
+        (PlainValue::Sequence(_), _) => Json::Null,
         (PlainValue::Map(entries), _) => {
             let inner = |key: &str| match shape {
                 Shape::Section(fields) => {

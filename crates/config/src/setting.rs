@@ -1,5 +1,7 @@
 //! A setting: reads itself from the file, describes itself, and writes itself.
 
+mod sequence;
+
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -9,6 +11,8 @@ use serde_json::Value as Json;
 use crate::error::{Invalid, quote};
 use crate::reader::{Entries, Reader};
 use crate::yaml::{Node, Value};
+
+pub use sequence::Sequence;
 
 /// The most entries in a list, and in a map whose keys do not say otherwise, such as `sinks`.
 pub(crate) const MOST_ENTRIES: usize = 64;
@@ -71,6 +75,8 @@ pub(crate) enum Shape {
     Section(Vec<Field>),
     /// Several words, each once.
     List(ScalarShape),
+    /// Entries that may repeat.
+    Sequence(Box<Shape>),
     Map {
         key: ScalarShape,
         value: Box<Shape>,
@@ -110,6 +116,7 @@ pub(crate) enum PlainValue {
     Unset,
     Text(String),
     List(Vec<String>),
+    Sequence(Vec<PlainValue>),
     Map(Vec<(String, PlainValue)>),
 }
 
@@ -117,6 +124,11 @@ pub(crate) enum PlainValue {
 pub(crate) fn doc(lines: &[&str]) -> String {
     let trimmed: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
     trimmed.join("\n").trim().to_owned()
+}
+
+/// The name of a setting whose field is `field`: `if` is no name for a field.
+pub(crate) fn name(field: &'static str) -> &'static str {
+    field.strip_prefix("r#").unwrap_or(field)
 }
 
 /// The two ends of a declared range, as they are written.

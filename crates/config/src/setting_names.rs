@@ -29,6 +29,7 @@ fn gather_shape(shape: Shape, names: &mut HashSet<&'static str>) {
     match shape {
         Shape::Scalar(_) | Shape::List(_) => {}
         Shape::Section(fields) => gather(fields, names),
+        Shape::Sequence(entry) => gather_shape(*entry, names),
         Shape::Map { value, .. } => gather_shape(*value, names),
         Shape::Kinds(kinds) => kinds.into_iter().for_each(|kind| gather(kind.fields, names)),
     }

@@ -10,6 +10,7 @@ mod name;
 mod secret;
 mod standard;
 mod tenant;
+mod text;
 mod unix_socket;
 mod url;
 
@@ -22,6 +23,7 @@ pub use index::{IndexPattern, IndexPiece};
 pub use name::{HeaderName, Name};
 pub use secret::Secret;
 pub use tenant::TenantName;
+pub use text::{Condition, Modulus, Ratio, Statement, Text};
 pub use unix_socket::UnixSocket;
 pub use url::Url;
 pub(crate) use url::without_url_secrets;

@@ -4,11 +4,13 @@
 //! anchor's node instead of copying it, so a document cannot expand into more than it is.
 
 mod builder;
+mod source_range;
 
 use std::ops::Range;
 use std::rc::Rc;
 
 pub(crate) use builder::read;
+pub(crate) use source_range::source_range;
 
 /// A node and the bytes that it spans.
 #[derive(Debug)]
@@ -52,6 +54,27 @@ impl Node {
     /// The node at the end of a path of keys.
     pub(crate) fn find<'a>(&'a self, path: &[String]) -> Option<&'a Node> {
         path.iter().try_fold(self, |node, step| node.entry(step).map(|entry| &*entry.node))
+    }
+
+    /// The nearest node to a path of keys and positions, and whether it is the one. A word alone is the only entry of a list.
+    pub(crate) fn nearest<'a>(&'a self, path: &[String]) -> (&'a Node, bool) {
+        let mut node = self;
+        for step in path {
+            let next = match &node.value {
+                Value::Sequence(entries) => {
+                    step.parse().ok().and_then(|at: usize| entries.get(at)).map(|it| &**it)
+                }
+                Value::Mapping(_) => node.entry(step).map(|entry| &*entry.node),
+                Value::Scalar(_) if step == "0" => Some(node),
+                _ => None,
+            };
+            // A group alone is the only entry of a list, too.
+            let next =
+                next.or_else(|| (step == "0" && matches!(node.value, Value::Mapping(_))).then_some(node));
+            let Some(next) = next else { return (node, false) };
+            node = next;
+        }
+        (node, true)
     }
 
     fn entry(&self, key: &str) -> Option<&Entry> {

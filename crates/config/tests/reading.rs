@@ -179,7 +179,8 @@ fn the_example_is_the_default_and_its_commented_settings_are_valid() {
         .replace("elasticsearch: 127.0.0.1:4318", "elasticsearch: 127.0.0.1:9200")
         .replace("apm: 127.0.0.1:4318", "apm: 127.0.0.1:8200")
         .replace("client_auth: none", "client_auth: required")
-        .replace("http://", "https://");
+        .replace("http://", "https://")
+        .replace("pipelines: {}", "pipelines: { upstream: { steps: [] } }");
     // Of those that exclude each other one is enough.
     let without = |setting: &str| {
         let setting = setting.trim_start();
@@ -294,4 +295,54 @@ fn lists_are_read_and_written() {
         let errors = parse("f.yaml", &text, &|_| None).unwrap_err().to_string();
         assert!(errors.contains(what), "{errors}");
     }
+}
+
+/// Pipelines are read with everything pasted from other tools, and their effective form reads back.
+#[test]
+fn pipelines_read_back_as_written() {
+    let text = r#"
+        pipelines:
+          clean:
+            steps:
+              - drop: log.severity_number < SEVERITY_NUMBER_WARN
+                name: quiet
+              - edit:
+                  - set(log.attributes["env"], "prod") where log.attributes["env"] == nil
+                  - replace_pattern(log.body, "password=(\\w+)", "password=$$1")
+                on_error: drop
+              - sample: { ratio: 10%, by: user.id, mode: equalizing }
+          prom:
+            steps:
+              - write_relabel_configs:
+                  - source_labels: [__name__, job]
+                    separator: ""
+                    regex: (go|up);(.*)
+                    action: replace
+                    replacement: ${1}-$2
+                    target_label: family
+                    modulus: 8
+                  - { if: '{a="b"}', regex: [a, b], action: drop }
+        sinks:
+          up: { type: otlp, endpoints: http://127.0.0.1:4, pipeline: clean, when: 'log.severity_number > 9' }
+          rest: { type: blackhole, otherwise: true }
+          prom: { type: prometheus_remote_write, url: http://127.0.0.1:5/w, pipeline: prom,
+                  write_relabel_configs: [{ regex: tmp_.*, action: labeldrop }] }
+        "#;
+    let config = read(text);
+    let name = |name: &str| name.parse().unwrap();
+    let up = config.pipeline_of(&name("up")).unwrap();
+    assert_eq!((up.routing, up.definition.steps.len()), (1, 4));
+    let labels: Vec<_> = up.labels.iter().map(|label| (&*label.pipeline, &*label.step)).collect();
+    assert_eq!(labels, [("", "when"), ("clean", "quiet"), ("clean", "2"), ("clean", "3")]);
+    let rest = config.pipeline_of(&name("rest")).unwrap();
+    assert_eq!((rest.routing, &*rest.labels[0].step), (1, "otherwise"));
+    let prom = config.pipeline_of(&name("prom")).unwrap();
+    let [first, second] = prom.definition.steps.as_slice() else { panic!() };
+    let tidegate_pipeline::StepKind::Relabel(rules) = &first.kind else { panic!() };
+    assert_eq!(rules[0].separator.as_deref(), Some(""));
+    assert_eq!((rules[0].replacement.as_deref(), rules[0].modulus), (Some("${1}-$2"), Some(8)));
+    assert_eq!(rules[1].condition, [r#"{a="b"}"#]);
+    assert!(matches!(&second.kind, tidegate_pipeline::StepKind::Relabel(rules) if rules.len() == 1));
+    assert!(config.pipeline_of(&name("none")).is_none());
+    assert_eq!(read(&effective(&config)), config, "{}", effective(&config));
 }

@@ -26,20 +26,32 @@ pub(super) struct Excerpt {
     pub(super) width: usize,
 }
 
-/// The line, of which the bytes `marked` are pointed at, and shown as they are where `is_shown`.
-pub(super) fn excerpt(line: &str, marked: Range<usize>, is_shown: bool) -> Excerpt {
-    let (before, rest) = line.split_at_checked(marked.start).unwrap_or((line, ""));
+/// The line, of which the bytes `marked` are pointed at. Of all of it `shown`, which holds the marked bytes, is shown as it
+/// is.
+pub(super) fn excerpt(line: &str, marked: Range<usize>, shown: Option<Range<usize>>) -> Excerpt {
+    let split = |text: &str, at: usize| at.min(text.len());
+    let visible = shown.clone().unwrap_or(marked.clone());
+    let (before, rest) = line.split_at_checked(split(line, visible.start)).unwrap_or((line, ""));
     let (inside, after) =
-        rest.split_at_checked(marked.end.saturating_sub(marked.start)).unwrap_or((rest, ""));
+        rest.split_at_checked(split(rest, visible.end.saturating_sub(visible.start))).unwrap_or((rest, ""));
+    let lead = marked.start.saturating_sub(visible.start);
+    let (lead, marked) = (split(inside, lead), split(inside, lead + marked.len()));
     let mut text = Vec::new();
     starred(before, rest, &mut text);
-    let indent = text.len();
-    if is_shown {
-        text.extend(without_url_secrets(inside).chars().map(harmless));
+    let indent;
+    let width;
+    if shown.is_some() {
+        let part = |from: usize, to: usize| without_url_secrets(inside.get(from..to).unwrap_or_default());
+        text.extend(part(0, lead).chars().map(harmless));
+        indent = text.len();
+        text.extend(part(lead, marked).chars().map(harmless));
+        width = text.len() - indent;
+        text.extend(part(marked, inside.len()).chars().map(harmless));
     } else {
+        indent = text.len();
         starred(inside, after, &mut text);
+        width = text.len() - indent;
     }
-    let width = text.len() - indent;
     starred(after, "", &mut text);
     Excerpt { text, indent, width }
 }
@@ -79,7 +91,9 @@ mod tests {
 
     fn shown(line: &str, marked: &str, is_shown: bool) -> String {
         let start = line.find(marked).unwrap();
-        let Excerpt { text, indent, width } = excerpt(line, start..start + marked.len(), is_shown);
+        let marked = start..start + marked.len();
+        let shown = is_shown.then(|| marked.clone());
+        let Excerpt { text, indent, width } = excerpt(line, marked, shown);
         let text: String = text.into_iter().collect();
         format!("{text} {indent} {width}")
     }

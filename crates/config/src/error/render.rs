@@ -59,9 +59,8 @@ impl Rendering<'_> {
 }
 
 impl SourcePosition {
-    /// The place of a byte range; of one that spans lines, its part on the first. What stands there is shown only where
-    /// `is_shown`.
-    pub(super) fn of(text: &str, at: &Range<usize>, is_shown: bool) -> SourcePosition {
+    /// The place of a byte range; of one that spans lines, its part on the first. Of the line only `shown` is shown.
+    pub(crate) fn of(text: &str, at: &Range<usize>, shown: Option<&Range<usize>>) -> SourcePosition {
         let start = floor_boundary(text, at.start);
         let end = floor_boundary(text, at.end).max(start);
         let (before, after) = text.split_at(start);
@@ -73,7 +72,9 @@ impl SourcePosition {
 
         let whole = text.get(line_start..start + rest.len()).unwrap_or_default();
         let from = start - line_start;
-        let Excerpt { text: whole, indent: from, width } = excerpt(whole, from..from + marked, is_shown);
+        let in_line = |at: usize| floor_boundary(text, at).clamp(line_start, start + rest.len()) - line_start;
+        let shown = shown.map(|shown| in_line(shown.start).min(from)..in_line(shown.end).max(from + marked));
+        let Excerpt { text: whole, indent: from, width } = excerpt(whole, from..from + marked, shown);
         let cut = if whole.len() > WIDEST { from.saturating_sub(BEFORE) } else { 0 };
         let mut excerpt: String = whole.iter().skip(cut).take(WIDEST).collect();
         let mut indent = from - cut;

@@ -17,7 +17,7 @@ pub use prometheus_remote_write::{
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Journal, WhenFull};
+use super::{Journal, Route, WhenFull};
 use crate::checks::SinkCheck;
 use crate::declare::{choices, kinds};
 use crate::values::{HeaderName, Secret, Url};
@@ -63,6 +63,9 @@ pub(crate) trait SinkSettings {
     fn when_full(&self, journal: &Journal) -> WhenFull {
         journal.when_full
     }
+
+    /// What it takes, and in which form.
+    fn route(&self) -> Route<'_>;
 
     /// Its network destination, if it has one.
     fn outbound(&self) -> Option<Outbound<'_>> {

@@ -4,7 +4,9 @@ use super::{Signal, SinkSettings};
 use crate::checks::SinkCheck;
 use crate::declare::settings;
 use crate::model::Durability;
-use crate::values::{Bytes, Duration};
+use crate::model::Route;
+use crate::setting::Sequence;
+use crate::values::{Bytes, Condition, Duration, Name};
 
 settings! {
     /// A lake of Parquet files.
@@ -22,6 +24,13 @@ settings! {
         file_age: Duration [Duration::seconds(1)..=Duration::hours(1)] = Duration::seconds(60),
         /// Size at which a file is finished.
         file_bytes: Bytes [Bytes::mib(1)..=Bytes::gib(4)] = Bytes::mib(128),
+        /// The pipeline that items pass through on their way to this sink: a name under `pipelines`.
+        pipeline: Option<Name> = None,
+        /// OTTL conditions: the sink takes only items that meet at least one of them. A condition about one kind of
+        /// telemetry leaves the others as they are.
+        when: Option<Sequence<Condition>> = None,
+        /// Whether the sink takes what no other sink takes by its `when`.
+        otherwise: bool = false,
     }
 }
 
@@ -44,6 +53,15 @@ impl LakeSink {
 }
 
 impl SinkSettings for LakeSink {
+    fn route(&self) -> Route<'_> {
+        Route {
+            pipeline: self.pipeline.as_ref(),
+            when: self.when.as_deref().unwrap_or_default(),
+            otherwise: self.otherwise,
+            relabel: &[],
+        }
+    }
+
     fn signals(&self) -> &[Signal] {
         &self.signals
     }

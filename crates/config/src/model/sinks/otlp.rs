@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use super::{Backoff, Outbound, Signal, SinkSettings};
 use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
-use crate::model::{Journal, WhenFull};
-use crate::values::{Bytes, Duration, HeaderName, Secret, Url};
+use crate::model::{Journal, Route, WhenFull};
+use crate::setting::Sequence;
+use crate::values::{Bytes, Condition, Duration, HeaderName, Name, Secret, Url};
 
 settings! {
     /// A receiver of OTLP.
@@ -46,6 +47,13 @@ settings! {
         insecure: bool = false,
         /// Behaviour when this sink is so far behind that the journal is full. Default: `journal.when_full`.
         when_full: Option<WhenFull> = None,
+        /// The pipeline that items pass through on their way to this sink: a name under `pipelines`.
+        pipeline: Option<Name> = None,
+        /// OTTL conditions: the sink takes only items that meet at least one of them. A condition about one kind of
+        /// telemetry leaves the others as they are.
+        when: Option<Sequence<Condition>> = None,
+        /// Whether the sink takes what no other sink takes by its `when`.
+        otherwise: bool = false,
     }
 }
 
@@ -87,6 +95,15 @@ choices! {
 }
 
 impl SinkSettings for OtlpSink {
+    fn route(&self) -> Route<'_> {
+        Route {
+            pipeline: self.pipeline.as_ref(),
+            when: self.when.as_deref().unwrap_or_default(),
+            otherwise: self.otherwise,
+            relabel: &[],
+        }
+    }
+
     fn signals(&self) -> &[Signal] {
         &self.signals
     }

@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 use super::{Outbound, Signal, SinkSettings, Tls};
 use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
-use crate::model::{Journal, WhenFull};
-use crate::values::{Bytes, Duration, HeaderName, Secret, Url};
+use crate::model::{Journal, RelabelRule, Route, WhenFull};
+use crate::setting::Sequence;
+use crate::values::{Bytes, Condition, Duration, HeaderName, Name, Secret, Url};
 
 settings! {
     /// A receiver of Prometheus remote write.
@@ -49,6 +50,15 @@ settings! {
         otlp: Translation = Translation::default(),
         /// Behaviour when this sink is so far behind that the journal is full. Default: `journal.when_full`.
         when_full: Option<WhenFull> = None,
+        /// The pipeline that items pass through on their way to this sink: a name under `pipelines`.
+        pipeline: Option<Name> = None,
+        /// OTTL conditions: the sink takes only items that meet at least one of them. A condition about one kind of
+        /// telemetry leaves the others as they are.
+        when: Option<Sequence<Condition>> = None,
+        /// Whether the sink takes what no other sink takes by its `when`.
+        otherwise: bool = false,
+        /// Prometheus relabeling of everything that this sink sends, after its `pipeline`.
+        write_relabel_configs: Option<Sequence<RelabelRule>> = None,
     }
 }
 
@@ -128,6 +138,15 @@ choices! {
 }
 
 impl SinkSettings for RemoteWriteSink {
+    fn route(&self) -> Route<'_> {
+        Route {
+            pipeline: self.pipeline.as_ref(),
+            when: self.when.as_deref().unwrap_or_default(),
+            otherwise: self.otherwise,
+            relabel: self.write_relabel_configs.as_deref().unwrap_or_default(),
+        }
+    }
+
     fn signals(&self) -> &[Signal] {
         &[Signal::Metrics]
     }

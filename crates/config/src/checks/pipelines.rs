@@ -1,0 +1,154 @@
+//! Pipelines: each compiled alone, so every problem is reported where it is written, and the sinks that use them.
+
+use std::ops::Range;
+
+use tidegate_pipeline::{Anchor, Definition, Pipeline, Severity, StepKind};
+
+use super::path;
+use crate::model::{Config, RelabelRule, Route, selecting, texts};
+use crate::suggest::nearest;
+use crate::values::Name;
+
+/// Something to know of a pipeline.
+pub(crate) struct Finding {
+    /// The settings down to the one at fault; entries of lists by their position.
+    pub(crate) path: Vec<String>,
+    /// The bytes of its value that are at fault; `None` for all of it.
+    pub(crate) range: Option<Range<usize>>,
+    pub(crate) severity: Severity,
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+/// All problems of all pipelines.
+pub(crate) fn check(config: &Config) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, pipeline) in &config.pipelines {
+        steps(name, pipeline, &mut findings);
+    }
+    for name in config.sinks.keys() {
+        sink(config, name, &mut findings);
+    }
+    let is_used = |name: &Name| config.sinks.values().any(|sink| sink.route().pipeline == Some(name));
+    for name in config.pipelines.keys().filter(|name| !is_used(name)) {
+        findings.push(Finding {
+            path: path(["pipelines", name.as_str()]),
+            range: None,
+            severity: Severity::Warning,
+            message: format!("no sink uses the pipeline `{name}`"),
+            help: format!("add `pipeline: {name}` to a sink"),
+        });
+    }
+    findings
+}
+
+fn steps(name: &Name, pipeline: &crate::model::Pipeline, findings: &mut Vec<Finding>) {
+    let at = path(["pipelines", name.as_str(), "steps"]);
+    // The positions of the steps that have a definition, since the engine counts only those.
+    let mut positions = Vec::new();
+    let mut definition = Definition::default();
+    for (position, step) in pipeline.steps.iter().enumerate() {
+        let operations = step.operations();
+        if let [_] = operations.as_slice()
+            && let Some(step) = step.definition()
+        {
+            positions.push(position);
+            definition.steps.push(step);
+            continue;
+        }
+        let message = match operations.as_slice() {
+            [] => "this step does nothing".to_owned(),
+            operations => {
+                let names: Vec<String> = operations.iter().map(|(name, _)| format!("`{name}`")).collect();
+                format!("this step has {} operations: {}", names.len(), names.join(", "))
+            }
+        };
+        findings.push(Finding {
+            path: below(&at, [position.to_string()]),
+            range: None,
+            severity: Severity::Error,
+            message,
+            help: "write exactly one of `drop`, `keep`, `edit`, `relabel` and `sample` in each step"
+                .to_owned(),
+        });
+    }
+    compile(&definition, findings, |anchor| {
+        let position = positions.get(anchor.step).copied().unwrap_or(anchor.step);
+        let setting = match (anchor.setting, pipeline.steps.get(position)) {
+            ("relabel", Some(step)) if step.relabel.is_none() => "write_relabel_configs",
+            (setting, _) => setting,
+        };
+        within(below(&at, [position.to_string(), setting.to_owned()]), anchor)
+    });
+}
+
+fn sink(config: &Config, name: &Name, findings: &mut Vec<Finding>) {
+    let Some(sink) = config.sinks.get(name) else { return };
+    let Route { pipeline, when, otherwise, relabel } = sink.route();
+    let at = path(["sinks", name.as_str()]);
+    let mut note = |setting: &str, severity, message: String, help: String| {
+        let path = below(&at, [setting.to_owned()]);
+        findings.push(Finding { path, range: None, severity, message, help });
+    };
+    if let Some(wanted) = pipeline.filter(|wanted| !config.pipelines.contains_key(*wanted)) {
+        let known = config.pipelines.keys().map(Name::as_str);
+        let help = match nearest(wanted.as_str(), known) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("add it under `pipelines`: `{wanted}: {{ steps: […] }}`"),
+        };
+        note("pipeline", Severity::Error, format!("there is no pipeline `{wanted}`"), help);
+    }
+    if otherwise {
+        let has_others =
+            config.sinks.iter().any(|(other, sink)| other != name && !sink.route().when.is_empty());
+        if !when.is_empty() {
+            let message = format!("`sinks.{name}` has both `when` and `otherwise`");
+            let help = "`otherwise` takes what other sinks leave: set only one of the two";
+            note("otherwise", Severity::Error, message, help.to_owned());
+        } else if !has_others {
+            let message = "no other sink has a `when`, so this sink takes everything".to_owned();
+            note(
+                "otherwise",
+                Severity::Warning,
+                message,
+                "add `when` to a sink, or remove `otherwise`".to_owned(),
+            );
+        }
+    }
+    if !when.is_empty() {
+        let definition = Definition { steps: vec![selecting(StepKind::Keep(texts(when)))] };
+        compile(&definition, findings, |anchor| within(below(&at, ["when".to_owned()]), anchor));
+    }
+    if !relabel.is_empty() {
+        let rules = relabel.iter().map(RelabelRule::definition).collect();
+        let definition = Definition { steps: vec![selecting(StepKind::Relabel(rules))] };
+        let at = below(&at, ["write_relabel_configs".to_owned()]);
+        compile(&definition, findings, |anchor| within(at.clone(), anchor));
+    }
+}
+
+/// Compiles `definition`, and notes each problem at the path that `place` gives for it.
+fn compile(definition: &Definition, findings: &mut Vec<Finding>, place: impl Fn(&Anchor) -> Vec<String>) {
+    let problems = match Pipeline::compile(definition) {
+        Ok((_, warnings)) => warnings,
+        Err(problems) => problems,
+    };
+    findings.extend(problems.into_iter().map(|problem| Finding {
+        path: place(&problem.at),
+        range: Some(problem.at.range),
+        severity: problem.severity,
+        message: problem.message,
+        help: problem.help.unwrap_or_default(),
+    }));
+}
+
+/// The path of an entry or field within the setting at `path`.
+fn within(path: Vec<String>, anchor: &Anchor) -> Vec<String> {
+    let field = if anchor.field == "condition" { "if" } else { anchor.field };
+    let field = Some(field).filter(|field| !field.is_empty()).map(str::to_owned);
+    below(&path, anchor.item.map(|item| item.to_string()).into_iter().chain(field))
+}
+
+fn below(path: &[String], more: impl IntoIterator<Item = String>) -> Vec<String> {
+    path.iter().cloned().chain(more).collect()
+}

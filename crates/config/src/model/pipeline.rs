@@ -1,0 +1,261 @@
+//! Pipelines: steps that change, drop and sample what a sink takes.
+
+use super::Config;
+use super::sinks::Sink;
+use crate::declare::{choices, settings};
+use crate::setting::Sequence;
+use crate::values::{Condition, Modulus, Name, Ratio, Statement, Text};
+use tidegate_pipeline as engine;
+
+settings! {
+    /// Steps that items pass through on their way from the journal to a sink.
+    pub struct Pipeline {
+        /// The steps, in order. Each has exactly one of `drop`, `keep`, `edit`, `relabel` and `sample`.
+        steps: Sequence<Step>,
+    }
+}
+
+settings! {
+    /// One step of a pipeline.
+    pub struct Step {
+        /// Drops items that meet at least one of these OTTL conditions, as the OpenTelemetry Collector's filter processor
+        /// does.
+        drop: Option<Sequence<Condition>> = None,
+        /// Keeps items that meet at least one of these OTTL conditions, and drops others of the same context.
+        keep: Option<Sequence<Condition>> = None,
+        /// Runs these OTTL statements on each item, as the OpenTelemetry Collector's transform processor does.
+        edit: Option<Sequence<Statement>> = None,
+        /// Prometheus relabeling of the series of metrics.
+        relabel: Option<Sequence<RelabelRule>> = None,
+        /// Another name for `relabel`: set only one of the two.
+        write_relabel_configs: Option<Sequence<RelabelRule>> = None,
+        /// Keeps a part of the items.
+        sample: Option<Sample> = None,
+        /// OTTL condition. The step leaves items that do not meet it unchanged.
+        when: Option<Condition> = None,
+        /// Treatment of items on which a statement or condition fails.
+        on_error: OnError = OnError::Ignore,
+        /// Name of the step in metrics. Default: its position, counted from 1.
+        name: Option<Name> = None,
+    }
+}
+
+settings! {
+    /// A part of the items, as the OpenTelemetry Collector's `probabilistic_sampler` selects it.
+    pub struct Sample {
+        /// Share of the items to keep.
+        ratio: Ratio,
+        /// What decides: `trace_id`, so all spans of a trace share one decision, or the name of an attribute.
+        by: String = "trace_id".to_owned(),
+        /// How the deciding value is mapped to a decision.
+        mode: SampleMode = SampleMode::HashSeed,
+        /// Seed of `hash_seed`. Gateways with the same seed and ratio decide alike.
+        seed: u32 = 0,
+    }
+}
+
+settings! {
+    /// A relabeling rule, as Prometheus and vmagent have it.
+    pub struct RelabelRule {
+        /// Labels whose values are joined.
+        source_labels: Option<Sequence<Text>> = None,
+        /// Text between the joined values. Default: `;`.
+        separator: Option<Text> = None,
+        /// What the joined value must match, as a whole; several are alternatives. Default: `(.*)`.
+        regex: Option<Sequence<Text>> = None,
+        /// Modulus of `hashmod`.
+        modulus: Option<Modulus> = None,
+        /// Label to set.
+        target_label: Option<Text> = None,
+        /// New value, with `$1` for the first group of `regex`. Default: `$1`.
+        replacement: Option<Text> = None,
+        /// What the rule does: `replace`, `keep`, `drop`, `keepequal`, `dropequal`, `hashmod`, `labelmap`, `labeldrop`,
+        /// `labelkeep`, `lowercase`, `uppercase`, or an action of vmagent. Default: `replace`.
+        action: Option<Text> = None,
+        /// Series selectors of vmagent, for example `{job="a"}`: the rule applies to series that match one of them.
+        r#if: Option<Sequence<Text>> = None,
+    }
+}
+
+choices! {
+    /// Treatment of items on which a statement or condition fails.
+    pub enum OnError is "a treatment of errors" {
+        /// The item stays as it was before the statement. The failure is counted and logged.
+        Ignore = "ignore",
+        /// As `ignore`, without a line in the log.
+        Silent = "silent",
+        /// The item is dropped, so data that could not be redacted is not delivered.
+        Drop = "drop",
+    }
+}
+
+choices! {
+    /// How sampling decides.
+    pub enum SampleMode is "a mode of sampling" {
+        /// 14 bits of a hash with a seed.
+        HashSeed = "hash_seed",
+        /// 56 bits of randomness, relative to the sampling that was done before.
+        Proportional = "proportional",
+        /// 56 bits of randomness, down to the same ratio whatever was done before.
+        Equalizing = "equalizing",
+    }
+}
+
+/// The pipeline that a sink's items pass through: its `when` or `otherwise`, its `pipeline`, and its own relabeling.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SinkPipeline {
+    /// All steps.
+    pub definition: engine::Definition,
+    /// So many of the first steps select what the sink takes: what they drop was never the sink's.
+    pub routing: usize,
+    /// For each step the pipeline that it is in and its name, as metrics have them.
+    pub labels: Vec<StepLabel>,
+}
+
+/// The name of a step in metrics and messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepLabel {
+    /// The pipeline; empty for a setting of the sink itself.
+    pub pipeline: String,
+    /// The name of the step, its position, or the setting of the sink.
+    pub step: String,
+}
+
+impl Config {
+    /// The pipeline of the sink `name`, if it has steps.
+    pub fn pipeline_of(&self, name: &Name) -> Option<SinkPipeline> {
+        let route = self.sinks.get(name)?.route();
+        let mut steps =
+            SinkPipeline { definition: engine::Definition::default(), routing: 0, labels: Vec::new() };
+        if !route.when.is_empty() {
+            steps.push(selecting(engine::StepKind::Keep(texts(route.when))), "", "when".to_owned());
+        }
+        if route.otherwise {
+            let others = self.sinks.iter().filter(|(other, _)| *other != name);
+            let taken: Vec<String> = others.flat_map(|(_, sink)| texts(sink.route().when)).collect();
+            if !taken.is_empty() {
+                steps.push(selecting(engine::StepKind::Drop(taken)), "", "otherwise".to_owned());
+            }
+        }
+        steps.routing = steps.labels.len();
+        if let Some((pipeline, settings)) = route.pipeline.and_then(|name| self.pipelines.get_key_value(name))
+        {
+            for (position, step) in settings.steps.iter().enumerate() {
+                if let Some(definition) = step.definition() {
+                    let label =
+                        step.name.as_ref().map_or_else(|| (position + 1).to_string(), Name::to_string);
+                    steps.push(definition, pipeline.as_str(), label);
+                }
+            }
+        }
+        if !route.relabel.is_empty() {
+            let rules = route.relabel.iter().map(RelabelRule::definition).collect();
+            steps.push(selecting(engine::StepKind::Relabel(rules)), "", "write_relabel_configs".to_owned());
+        }
+        (!steps.labels.is_empty()).then_some(steps)
+    }
+}
+
+impl SinkPipeline {
+    fn push(&mut self, step: engine::StepDefinition, pipeline: &str, label: String) {
+        self.definition.steps.push(step);
+        self.labels.push(StepLabel { pipeline: pipeline.to_owned(), step: label });
+    }
+}
+
+/// The part of a sink's settings that says what it takes, and in which form.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Route<'a> {
+    pub(crate) pipeline: Option<&'a Name>,
+    pub(crate) when: &'a [Condition],
+    pub(crate) otherwise: bool,
+    pub(crate) relabel: &'a [RelabelRule],
+}
+
+impl Sink {
+    pub(crate) fn route(&self) -> Route<'_> {
+        self.settings().route()
+    }
+}
+
+impl Step {
+    /// The operations that are set, by their settings.
+    pub(crate) fn operations(&self) -> Vec<(&'static str, engine::StepKind)> {
+        let rules = |rules: &Sequence<RelabelRule>| {
+            engine::StepKind::Relabel(rules.iter().map(RelabelRule::definition).collect())
+        };
+        let statements = |statements: &Sequence<Statement>| {
+            engine::StepKind::Edit(statements.iter().map(|it| it.as_str().to_owned()).collect())
+        };
+        let conditions = |conditions: &Option<Sequence<Condition>>| conditions.as_deref().map(texts);
+        [
+            ("drop", conditions(&self.drop).map(engine::StepKind::Drop)),
+            ("keep", conditions(&self.keep).map(engine::StepKind::Keep)),
+            ("edit", self.edit.as_ref().map(statements)),
+            ("relabel", self.relabel.as_ref().map(rules)),
+            ("write_relabel_configs", self.write_relabel_configs.as_ref().map(rules)),
+            ("sample", self.sample.as_ref().map(|sample| engine::StepKind::Sample(sample.definition()))),
+        ]
+        .into_iter()
+        .filter_map(|(setting, kind)| Some((setting, kind?)))
+        .collect()
+    }
+
+    /// The step as the engine has it; `None` without an operation.
+    pub(crate) fn definition(&self) -> Option<engine::StepDefinition> {
+        let (_, kind) = self.operations().into_iter().next()?;
+        Some(engine::StepDefinition {
+            when: self.when.as_ref().map(|condition| condition.as_str().to_owned()),
+            on_error: match self.on_error {
+                OnError::Ignore => engine::ErrorMode::Ignore,
+                OnError::Silent => engine::ErrorMode::Silent,
+                OnError::Drop => engine::ErrorMode::Drop,
+            },
+            kind,
+        })
+    }
+}
+
+impl Sample {
+    fn definition(&self) -> engine::Sampling {
+        engine::Sampling {
+            ratio: self.ratio.get(),
+            by: match self.by.as_str() {
+                "trace_id" => engine::SampleBy::TraceId,
+                attribute => engine::SampleBy::Attribute(attribute.to_owned()),
+            },
+            mode: match self.mode {
+                SampleMode::HashSeed => engine::SampleMode::HashSeed(self.seed),
+                SampleMode::Proportional => engine::SampleMode::Proportional,
+                SampleMode::Equalizing => engine::SampleMode::Equalizing,
+            },
+        }
+    }
+}
+
+impl RelabelRule {
+    pub(crate) fn definition(&self) -> engine::RuleDefinition {
+        let text = |text: &Option<Text>| text.as_ref().map(|text| text.as_str().to_owned());
+        let list = |list: &Option<Sequence<Text>>| {
+            list.iter().flatten().map(|text| text.as_str().to_owned()).collect()
+        };
+        engine::RuleDefinition {
+            source_labels: list(&self.source_labels),
+            separator: text(&self.separator),
+            target_label: text(&self.target_label),
+            regex: list(&self.regex),
+            modulus: self.modulus.map(Modulus::get),
+            replacement: text(&self.replacement),
+            action: text(&self.action),
+            condition: list(&self.r#if),
+        }
+    }
+}
+
+pub(crate) fn selecting(kind: engine::StepKind) -> engine::StepDefinition {
+    engine::StepDefinition { when: None, on_error: engine::ErrorMode::Ignore, kind }
+}
+
+pub(crate) fn texts(conditions: &[Condition]) -> Vec<String> {
+    conditions.iter().map(|condition| condition.as_str().to_owned()).collect()
+}
