@@ -15,20 +15,30 @@ pub(crate) struct Signature {
     pub(crate) returns: Type,
     /// Compiles the literal of the parameter at this position, after the types were checked; `None` leaves it as it is.
     /// Regular expressions are compiled into the program's.
-    pub(crate) prepare: fn(usize, &str, &mut Regexes) -> Option<Result<Prepared, String>>,
+    pub(crate) prepare: Prepare,
     /// Compiles literals that belong together, after each was prepared by itself: lists, maps, a pattern with its definitions. It
     /// gets the constants of the program, and returns the position of the argument at fault and what is wrong with it.
-    pub(crate) complete: fn(&mut [Argument], &[u8]) -> Result<(), (usize, String)>,
+    pub(crate) complete: Complete,
     pub(crate) run: fn(&mut Machine<'_>, &[Argument]) -> Result<Value, Failure>,
 }
 
+/// [`Signature::prepare`].
+pub(crate) type Prepare = fn(usize, &str, &mut Regexes) -> Option<Result<Prepared, String>>;
+
+/// [`Signature::complete`].
+pub(crate) type Complete = fn(&mut [Argument], &[u8], &mut Regexes) -> Result<(), (usize, String)>;
+
 /// [`Signature::prepare`] of functions without literals to compile.
-pub(crate) fn prepare_nothing(_position: usize, _literal: &str) -> Option<Result<Prepared, String>> {
+pub(crate) fn prepare_nothing(
+    _position: usize,
+    _literal: &str,
+    _: &mut Regexes,
+) -> Option<Result<Prepared, String>> {
     None
 }
 
 /// [`Signature::complete`] of functions whose literals stand by themselves.
-pub(crate) fn complete_nothing(_: &mut [Argument], _: &[u8]) -> Result<(), (usize, String)> {
+pub(crate) fn complete_nothing(_: &mut [Argument], _: &[u8], _: &mut Regexes) -> Result<(), (usize, String)> {
     Ok(())
 }
 
