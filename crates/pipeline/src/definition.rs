@@ -54,8 +54,14 @@ pub struct Sampling {
     pub ratio: f64,
     /// The value that decides.
     pub by: SampleBy,
-    /// The hashing.
+    /// How the value becomes a decision.
     pub mode: SampleMode,
+    /// Hexadecimal digits of the threshold that is written to sampled items, from 1 to 14; the Collector's default is 4.
+    pub precision: u8,
+    /// Whether an item without usable randomness (no trace id, a broken trace state) is dropped; the Collector's `fail_closed`.
+    pub drops_unknown: bool,
+    /// An attribute of log records with the least percentage to keep; the Collector's `sampling_priority`.
+    pub priority: Option<String>,
 }
 
 /// The value whose hash decides whether an item is kept.
@@ -65,6 +71,8 @@ pub enum SampleBy {
     TraceId,
     /// An attribute of the item.
     Attribute(String),
+    /// The trace id, or this attribute of an item without one.
+    TraceIdOrAttribute(String),
 }
 
 /// How the Collector's `probabilistic_sampler` maps a value to a decision.

@@ -22,6 +22,7 @@ mod ottl;
 mod pipeline;
 mod regex;
 mod relabel;
+mod sampling;
 mod value;
 
 pub use definition::{

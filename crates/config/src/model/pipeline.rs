@@ -51,6 +51,14 @@ settings! {
         mode: SampleMode = SampleMode::HashSeed,
         /// Seed of `hash_seed`. Gateways with the same seed and ratio decide alike.
         seed: u32 = 0,
+        /// Attribute that decides for items without a trace id.
+        fallback: Option<String> = None,
+        /// Hexadecimal digits of the threshold that sampled items carry, from 1 to 14.
+        precision: u32 = 4,
+        /// Whether to drop items whose decision is unknown: no trace id, or a broken trace state.
+        drop_unknown: bool = false,
+        /// Attribute of log records with the least percentage to keep of them.
+        priority: Option<String> = None,
     }
 }
 
@@ -220,15 +228,19 @@ impl Sample {
     fn definition(&self) -> engine::Sampling {
         engine::Sampling {
             ratio: self.ratio.get(),
-            by: match self.by.as_str() {
-                "trace_id" => engine::SampleBy::TraceId,
-                attribute => engine::SampleBy::Attribute(attribute.to_owned()),
+            by: match (self.by.as_str(), &self.fallback) {
+                ("trace_id", None) => engine::SampleBy::TraceId,
+                ("trace_id", Some(attribute)) => engine::SampleBy::TraceIdOrAttribute(attribute.clone()),
+                (attribute, _) => engine::SampleBy::Attribute(attribute.to_owned()),
             },
             mode: match self.mode {
                 SampleMode::HashSeed => engine::SampleMode::HashSeed(self.seed),
                 SampleMode::Proportional => engine::SampleMode::Proportional,
                 SampleMode::Equalizing => engine::SampleMode::Equalizing,
             },
+            precision: u8::try_from(self.precision.clamp(1, 14)).unwrap_or(4),
+            drops_unknown: self.drop_unknown,
+            priority: self.priority.clone(),
         }
     }
 }
