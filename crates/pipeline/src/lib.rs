@@ -14,6 +14,7 @@
 //!
 //! No I/O. The crate knows no source and no sink.
 
+mod any_value;
 mod definition;
 mod functions;
 mod machine;
@@ -23,6 +24,9 @@ mod pipeline;
 mod regex;
 mod relabel;
 mod sampling;
+mod table;
+#[cfg(test)]
+mod testing;
 mod value;
 
 pub use definition::{

@@ -127,6 +127,24 @@ impl<'a> Memory<'a> {
         (contents, Room { free, len: 0, used: &mut self.used })
     }
 
+    /// Returns what `build` appends as one slice. When it fails, that is forgotten.
+    ///
+    /// # Errors
+    /// What `build` returns.
+    pub(crate) fn build(
+        &mut self,
+        build: impl FnOnce(&mut Self) -> Result<(), Failure>,
+    ) -> Result<Slice, Failure> {
+        let mark = self.mark();
+        match build(self) {
+            Ok(()) => Ok(self.since(mark)),
+            Err(failure) => {
+                self.release(mark);
+                Err(failure)
+            }
+        }
+    }
+
     /// Appends `bytes` and returns them as a slice.
     ///
     /// # Errors

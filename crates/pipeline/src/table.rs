@@ -1,0 +1,235 @@
+//! The attributes of one record, resource or scope while statements read and change them.
+
+use crate::any_value::{self, Entry, Fields, Sink};
+use crate::memory::{Memory, Slice};
+use crate::value::{Failure, Value};
+
+#[cfg(test)]
+mod tests;
+
+/// A map of constant capacity, in the order of the wire. The first of several pairs with one key is the one that counts.
+///
+/// Invariant: an entry with a `raw` range is unchanged since it was read from a field with the number `number`.
+#[derive(Debug, Default)]
+pub(crate) struct MapTable {
+    entries: Vec<Entry>,
+    number: u32,
+    changed: bool,
+}
+
+impl MapTable {
+    /// The most entries of a table.
+    pub(crate) const CAPACITY: usize = 4096;
+
+    /// The bytes that a table takes.
+    pub(crate) const BYTES: usize = size_of::<MapTable>() + Self::CAPACITY * size_of::<Entry>();
+
+    pub(crate) fn new() -> MapTable {
+        MapTable { entries: Vec::with_capacity(Self::CAPACITY), number: 0, changed: false }
+    }
+
+    /// Empties the table, to be filled by [`add`](Self::add) with fields of this number.
+    pub(crate) fn begin(&mut self, number: u32) {
+        self.entries.clear();
+        self.number = number;
+        self.changed = false;
+    }
+
+    /// Adds the `KeyValue` message of a field.
+    ///
+    /// # Errors
+    /// [`Failure::TooLarge`] when the table is full.
+    pub(crate) fn add(&mut self, memory: &Memory<'_>, raw: Slice, message: Slice) -> Result<(), Failure> {
+        let (key, value) = any_value::read_pair(memory, message);
+        self.push(Entry { key, value, raw })
+    }
+
+    /// Fills the table with the fields `number` of `message`. A map's content has the number 1.
+    ///
+    /// # Errors
+    /// [`Failure::TooLarge`] when there are too many; the table holds some of them then.
+    pub(crate) fn load(&mut self, memory: &Memory<'_>, message: Slice, number: u32) -> Result<(), Failure> {
+        self.begin(number);
+        let mut fields = Fields::new(message, number);
+        while let Some((raw, payload)) = fields.next(memory) {
+            self.add(memory, raw, payload)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether a statement changed it since it was loaded.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.changed
+    }
+
+    /// The place of the first entry with this key.
+    pub(crate) fn find(&self, memory: &Memory<'_>, key: Slice) -> Option<usize> {
+        let name = memory.get(key);
+        self.entries.iter().position(|entry| entry.key.len == key.len && memory.get(entry.key) == name)
+    }
+
+    /// The value of a key; `None` when it is missing.
+    pub(crate) fn get(&self, memory: &Memory<'_>, key: Slice) -> Option<Value> {
+        self.find(memory, key).and_then(|at| self.entries.get(at)).map(|entry| entry.value)
+    }
+
+    /// Sets the value of a key, in its place or at the end. An equal value is no change.
+    ///
+    /// # Errors
+    /// [`Failure::TooLarge`] when the table is full.
+    pub(crate) fn set(&mut self, memory: &Memory<'_>, key: Slice, value: Value) -> Result<(), Failure> {
+        match self.find(memory, key) {
+            Some(at) => self.set_at(memory, at, value),
+            None => {
+                self.push(Entry { key, value, raw: Slice::EMPTY })?;
+                self.changed = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the value of the entry at `at`. An equal value is no change.
+    pub(crate) fn set_at(&mut self, memory: &Memory<'_>, at: usize, value: Value) {
+        if let Some(entry) = self.entries.get_mut(at)
+            && !is_identical(memory, entry.value, value)
+        {
+            entry.value = value;
+            entry.raw = Slice::EMPTY;
+            self.changed = true;
+        }
+    }
+
+    /// Removes the first entry with this key.
+    pub(crate) fn remove(&mut self, memory: &Memory<'_>, key: Slice) {
+        if let Some(at) = self.find(memory, key) {
+            self.entries.remove(at);
+            self.changed = true;
+        }
+    }
+
+    /// Keeps the entries for which `keep` is true.
+    pub(crate) fn retain(&mut self, keep: impl FnMut(&Entry) -> bool) {
+        let before = self.entries.len();
+        self.entries.retain(keep);
+        self.changed |= self.entries.len() != before;
+    }
+
+    /// Removes all entries.
+    pub(crate) fn clear(&mut self) {
+        self.changed |= !self.entries.is_empty();
+        self.entries.clear();
+    }
+
+    /// Replaces the entries by the pairs of a map.
+    ///
+    /// # Errors
+    /// [`Failure::TooLarge`] when the map has too many; the table is as it was then.
+    pub(crate) fn assign(&mut self, memory: &Memory<'_>, map: Slice) -> Result<(), Failure> {
+        if any_value::count(memory, map) > Self::CAPACITY {
+            return Err(Failure::TooLarge);
+        }
+        let mut pairs = any_value::Pairs::new(map);
+        let mut at = 0;
+        while let Some(pair) = pairs.next(memory) {
+            let same = self.entries.get(at).is_some_and(|entry| {
+                memory.get(entry.key) == memory.get(pair.key) && is_identical(memory, entry.value, pair.value)
+            });
+            if !same {
+                self.entries.truncate(at);
+                self.push(Entry { raw: Slice::EMPTY, ..pair })?;
+                self.changed = true;
+            }
+            at += 1;
+        }
+        self.changed |= at != self.entries.len();
+        self.entries.truncate(at);
+        Ok(())
+    }
+
+    /// Exchanges the entries with those of `other`, which counts as a change of both.
+    pub(crate) fn exchange(&mut self, other: &mut MapTable) {
+        for table in [&mut *self, &mut *other] {
+            table.entries.iter_mut().for_each(|entry| entry.raw = Slice::EMPTY);
+            table.changed = true;
+        }
+        std::mem::swap(&mut self.entries, &mut other.entries);
+    }
+
+    fn push(&mut self, entry: Entry) -> Result<(), Failure> {
+        if self.entries.len() >= self.entries.capacity().min(Self::CAPACITY) {
+            return Err(Failure::TooLarge);
+        }
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// The bytes that [`write`](Self::write) gives.
+    pub(crate) fn encoded_len(&self, number: u32) -> Result<usize, Failure> {
+        self.entries.iter().try_fold(0, |len, entry| {
+            Ok(len
+                + match self.kept(entry, number) {
+                    Some(raw) => raw.len as usize,
+                    None => any_value::pair_len(number, entry.key, entry.value)?,
+                })
+        })
+    }
+
+    /// Writes the entries as fields `number`; 1 gives the content of a map. Unchanged neighbours are one copy.
+    ///
+    /// # Errors
+    /// [`Failure::TooLarge`] when `out` is full.
+    pub(crate) fn write(&self, number: u32, out: &mut impl Sink) -> Result<(), Failure> {
+        let mut run = Slice::EMPTY;
+        for entry in &self.entries {
+            let Some(raw) = self.kept(entry, number) else {
+                write_run(&mut run, Slice::EMPTY, out)?;
+                any_value::write_pair(number, entry.key, entry.value, out)?;
+                continue;
+            };
+            if run.len != 0 && run.space == raw.space && run.start + run.len == raw.start {
+                run.len += raw.len;
+            } else {
+                write_run(&mut run, raw, out)?;
+            }
+        }
+        write_run(&mut run, Slice::EMPTY, out)
+    }
+
+    /// The encoded field of an entry that is unchanged.
+    fn kept(&self, entry: &Entry, number: u32) -> Option<Slice> {
+        (entry.raw.len != 0 && self.number == number).then_some(entry.raw)
+    }
+
+    /// The entries as a map.
+    ///
+    /// # Errors
+    /// [`Failure::TooLarge`] when the memory is full.
+    pub(crate) fn to_map(&self, memory: &mut Memory<'_>) -> Result<Slice, Failure> {
+        memory.build(|memory| self.write(1, memory))
+    }
+}
+
+fn write_run(run: &mut Slice, next: Slice, out: &mut impl Sink) -> Result<(), Failure> {
+    let whole = std::mem::replace(run, next);
+    if whole.len == 0 { Ok(()) } else { out.put_slice(whole) }
+}
+
+/// Whether two values are written alike: what `==` says of doubles does not count here.
+fn is_identical(memory: &Memory<'_>, one: Value, other: Value) -> bool {
+    match (one, other) {
+        (Value::Text(one), Value::Text(other))
+        | (Value::Bytes(one), Value::Bytes(other))
+        | (Value::Map(one), Value::Map(other))
+        | (Value::List(one), Value::List(other)) => memory.get(one) == memory.get(other),
+        (Value::Double(one), Value::Double(other)) => one.to_bits() == other.to_bits(),
+        _ => one == other,
+    }
+}
