@@ -18,6 +18,7 @@ mod any_value;
 mod definition;
 mod functions;
 mod machine;
+mod md5;
 mod memory;
 mod ottl;
 mod pipeline;
