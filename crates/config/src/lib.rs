@@ -48,15 +48,16 @@ pub use memory::{MemoryBudget, Origin, kernel_needs, windows};
 pub use model::{
     Access, Acknowledge, Allowance, ApmAgents, Backoff, BlackholeSink, BulkAction, BulkCompression,
     CertificateField, ClientAuth, Compression, Config, DefaultAt, Deltas, Durability, EffectiveTls,
-    ElasticApmSource, ElasticsearchSink, ElasticsearchSource, HttpFormat, HttpLogsSource, HttpMethod,
-    HttpSink, Journal, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, Mapping, Naming, OnError,
-    OtlpSink, OtlpSource, OtlpTransport, Pipeline, Product, Protocol, RelabelRule, RemoteWriteCompression,
-    RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Sample, SampleMode, Signal, Sink, SinkPipeline,
-    SourceLimits, Sources, Step, StepLabel, TenantOverride, Tenants, Tls, Translation, WhenFull,
+    ElasticApmSource, ElasticsearchSink, ElasticsearchSource, Expectation, Given, HttpFormat, HttpLogsSource,
+    HttpMethod, HttpSink, Journal, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, Mapping,
+    Naming, OnError, OrSeries, OtlpSink, OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product,
+    Protocol, RelabelRule, RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource, Retention, RumSource,
+    Sample, SampleMode, Signal, Sink, SinkPipeline, SourceLimits, Sources, Step, StepLabel, TenantOverride,
+    Tenants, Tls, Translation, WhenFull,
 };
 pub use schema::schema;
 pub use setting::Sequence;
 pub use values::{
-    Bytes, Condition, ContentType, Duration, HeaderName, HostName, IndexGlob, IndexPattern, IndexPiece,
-    Modulus, Name, Ratio, Secret, Statement, TenantName, Text, UnixSocket, Url,
+    Bytes, Condition, ContentType, Duration, Fixture, HeaderName, HostName, IndexGlob, IndexPattern,
+    IndexPiece, Modulus, Name, Ratio, Secret, Statement, TenantName, Text, UnixSocket, Url,
 };

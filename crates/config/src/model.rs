@@ -7,6 +7,7 @@ mod limits;
 mod listen;
 mod listener;
 mod pipeline;
+mod pipeline_test;
 mod sinks;
 mod sources;
 
@@ -21,6 +22,7 @@ pub use listen::Listen;
 pub use listener::Listener;
 pub use pipeline::{OnError, Pipeline, RelabelRule, Sample, SampleMode, SinkPipeline, Step, StepLabel};
 pub(crate) use pipeline::{Route, selecting, texts};
+pub use pipeline_test::{Expectation, Given, OrSeries, PipelineTest};
 pub(crate) use sinks::Outbound;
 pub use sinks::{
     Backoff, BlackholeSink, BulkCompression, Compression, Deltas, ElasticsearchSink, HttpFormat, HttpMethod,
@@ -33,6 +35,7 @@ pub use sources::{
 };
 
 use crate::declare::settings;
+use crate::setting::Sequence;
 use crate::values::{Bytes, Name};
 
 settings! {
@@ -63,6 +66,8 @@ settings! {
         /// Pipelines, each with a unique name: steps that change, drop and sample what sinks take. A sink names its
         /// `pipeline`.
         pipelines: BTreeMap<Name, Pipeline> = BTreeMap::new(),
+        /// Tests of the pipelines, which `tidegate test` runs.
+        tests: Sequence<PipelineTest> = Sequence::from(Vec::new()),
         /// Destinations, each with a unique name. Every sink receives all data that it supports. At most 64. Default:
         /// one lake named `lake`.
         sinks: BTreeMap<Name, Sink> = default_sinks(),

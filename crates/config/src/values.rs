@@ -3,6 +3,7 @@
 mod bytes;
 mod content_type;
 mod duration;
+mod fixture;
 mod glob;
 mod host;
 mod index;
@@ -17,6 +18,7 @@ mod url;
 pub use bytes::Bytes;
 pub use content_type::ContentType;
 pub use duration::Duration;
+pub use fixture::Fixture;
 pub use glob::IndexGlob;
 pub use host::HostName;
 pub use index::{IndexPattern, IndexPiece};

@@ -17,6 +17,8 @@ pub(crate) use source_range::source_range;
 pub(crate) struct Node {
     pub(crate) at: Range<usize>,
     pub(crate) value: Value,
+    /// A scalar in quotes, or a block scalar: a text, whatever it looks like.
+    pub(crate) is_quoted: bool,
     /// How many levels there are below, those behind aliases included.
     pub(crate) depth: usize,
 }
@@ -48,7 +50,12 @@ impl Node {
             Value::Sequence(items) => 1 + items.iter().map(|item| item.depth).max().unwrap_or(0),
             Value::Mapping(entries) => 1 + entries.iter().map(|entry| entry.node.depth).max().unwrap_or(0),
         };
-        Rc::new(Node { at, value, depth })
+        Rc::new(Node { at, value, is_quoted: false, depth })
+    }
+
+    /// A scalar in quotes, or a block scalar.
+    pub(crate) fn quoted(at: Range<usize>, value: Value) -> Rc<Node> {
+        Rc::new(Node { at, value, is_quoted: true, depth: 0 })
     }
 
     /// The node at the end of a path of keys.

@@ -29,6 +29,21 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     for name in config.sinks.keys() {
         sink(config, name, &mut findings);
     }
+    for (position, test) in config.tests.iter().enumerate() {
+        if !config.pipelines.contains_key(&test.pipeline) {
+            let help = match nearest(test.pipeline.as_str(), config.pipelines.keys().map(Name::as_str)) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "name one of `pipelines`".to_owned(),
+            };
+            findings.push(Finding {
+                path: path(["tests", &position.to_string(), "pipeline"]),
+                range: None,
+                severity: Severity::Error,
+                message: format!("there is no pipeline `{}`", test.pipeline),
+                help,
+            });
+        }
+    }
     let is_used = |name: &Name| config.sinks.values().any(|sink| sink.route().pipeline == Some(name));
     for name in config.pipelines.keys().filter(|name| !is_used(name)) {
         findings.push(Finding {

@@ -93,7 +93,10 @@ impl Builder<'_, '_> {
         match event {
             Event::Scalar(text, style, anchor, _) => {
                 let value = self.scalar(&text, style, &at);
-                let node = Node::new(at, value);
+                let node = match style {
+                    ScalarStyle::Plain => Node::new(at, value),
+                    _ => Node::quoted(at, value),
+                };
                 self.complete(node, anchor)?;
             }
             Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
