@@ -69,6 +69,15 @@ reasons! {
         3 TooLarge "too_large": "It alone is larger than a request to the peer may be.",
         4 Untranslatable "untranslatable": "The receiver's protocol cannot express it.",
         5 Skipped "skipped": "An operator moved the cursor forward.",
+        6 Filtered "filtered": "A step of the sink's pipeline dropped it.",
+        7 SampledOut "sampled_out": "A step of the sink's pipeline left it out of the sample.",
+    }
+}
+
+impl Dropped {
+    /// Whether the configuration asks for it: nobody has to be told.
+    pub const fn is_intended(self) -> bool {
+        matches!(self, Dropped::Filtered | Dropped::SampledOut)
     }
 }
 

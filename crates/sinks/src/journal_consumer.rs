@@ -1,8 +1,12 @@
 //! A sink's side of the journal and of the books: what comes next, and what became of it.
 
+use crate::batch::DropReason;
+use crate::egress_budget::{Charged, EgressBudget};
 use crate::health::Health;
 use crate::losses::Losses;
+use crate::pipeline_stage::{PipelineStage, SinkPipeline, Staged, StagedForm};
 use crate::signals::Signals;
+use std::cell::Cell;
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
@@ -31,6 +35,8 @@ pub(crate) struct JournalConsumer {
     /// A protocol that the sink does not speak although it takes its signal.
     unspoken: Option<Protocol>,
     over: SkippedRecords,
+    /// The sink's pipeline, if it has one.
+    stage: Option<PipelineStage>,
 }
 
 /// The follower, which shows the bodies that are read to whoever looks.
@@ -47,6 +53,35 @@ pub(crate) struct Record {
     passed: u64,
     /// It was handed out before, and is looked at a second time.
     recalled: bool,
+    /// Its form in the journal, before the sink's pipeline.
+    journalled: StagedForm,
+}
+
+impl Record {
+    fn new(record: journal::Record, passed: u64, recalled: bool) -> Record {
+        let journal::Record { body_len, meta, .. } = record;
+        let Meta { encoding, raw_len, items, .. } = meta;
+        Record {
+            record,
+            passed,
+            recalled,
+            journalled: StagedForm { encoding, len: body_len, raw_len, items },
+        }
+    }
+
+    /// The record as it goes on in `form`.
+    fn put(&mut self, form: StagedForm) {
+        let journal::Record { body_len, meta, .. } = &mut self.record;
+        *body_len = form.len;
+        (meta.encoding, meta.raw_len, meta.items) = (form.encoding, form.raw_len, form.items);
+    }
+
+    /// The record as it is in the journal.
+    fn as_journalled(&self) -> Record {
+        let mut record = *self;
+        record.put(self.journalled);
+        record
+    }
 }
 
 impl Deref for Record {
@@ -113,6 +148,8 @@ pub struct SinkContext<'a> {
     pub dead_letters: &'a DeadLetters,
     /// Where what it takes can be looked at.
     pub tap: Option<&'a Tap>,
+    /// What records pass through before they are sent.
+    pub pipeline: Option<&'a SinkPipeline>,
 }
 
 impl SinkContext<'_> {
@@ -138,6 +175,7 @@ impl SinkContext<'_> {
             signals: self.signals,
             unspoken: None,
             over: SkippedRecords::default(),
+            stage: self.pipeline.map(|pipeline| PipelineStage::new(self.name, pipeline)),
         })
     }
 }
@@ -202,17 +240,92 @@ impl JournalConsumer {
     /// Nothing where it is not there any more.
     pub(crate) fn recall(&mut self, sequence: u64) -> io::Result<Option<Record>> {
         let record = self.follower.recall(sequence)?;
-        Ok(record.map(|record| Record { record, passed: 0, recalled: true }))
+        Ok(record.map(|record| Record::new(record, 0, true)))
     }
 
-    /// Appends the body of the record that was recalled last.
+    /// Passes a record that came last, or was recalled last, through the sink's pipeline. It goes on as `record` says then;
+    /// its body is held until it is read or [released](Self::release). What steps dropped is entered when the record is
+    /// settled.
+    ///
+    /// # Errors
+    /// When its body cannot be read, or there is no memory for it in `room`.
+    pub(crate) async fn stage(
+        &mut self,
+        record: &mut Record,
+        room: &EgressBudget,
+    ) -> Result<Staged, DropReason> {
+        let JournalConsumer { stage: Some(stage), follower, .. } = self else { return Ok(Staged::Ready) };
+        stage.forget(record.sequence);
+        *record = record.as_journalled();
+        let Some(format) = stage.format(&record.meta) else { return Ok(Staged::Ready) };
+        let mut body = room.window(record.body_len as usize).await?;
+        // Past the tap, which shows what goes on.
+        match record.recalled {
+            true => follower.follower.read_recalled(&mut body)?,
+            false => follower.follower.read_into(&mut body)?,
+        }
+        let numbers = (record.sequence, follower.position().sequence);
+        match Box::pin(stage.apply(numbers, &record.meta, format, body, room)).await? {
+            Some(form) => {
+                record.put(form);
+                Ok(Staged::Ready)
+            }
+            None => Ok(Staged::Empty),
+        }
+    }
+
+    /// The memory that the sink's pipeline needs for a record at least, in bytes.
+    pub(crate) fn staging_bytes(&self, record: &Record) -> usize {
+        let applies = self.stage.as_ref().is_some_and(|stage| stage.format(&record.meta).is_some());
+        if applies { PipelineStage::least(&record.meta, record.body_len as usize) } else { 0 }
+    }
+
+    /// Gives back the memory of a body from the pipeline that was not read.
+    pub(crate) fn release(&mut self) {
+        if let Some(stage) = &mut self.stage {
+            stage.release();
+        }
+    }
+
+    /// What the pipeline dropped of a record, for a sink that settles in order and enters it itself.
+    pub(crate) fn take_losses(&mut self, record: &Record) -> Losses {
+        self.stage.as_mut().map_or(Losses::NONE, |stage| stage.take_losses(record.sequence))
+    }
+
+    /// The body of a record that came from the pipeline.
+    pub(crate) fn take_body(&mut self, record: &Record) -> Option<Charged<Window>> {
+        let body = self.stage.as_mut()?.take_output(record.sequence)?;
+        self.show(record, &body);
+        Some(body)
+    }
+
+    /// Has records come decoded from the pipeline, also where it changes nothing.
+    pub(crate) fn decode_all(&mut self) {
+        if let Some(stage) = &mut self.stage {
+            stage.decode_all();
+        }
+    }
+
+    /// Appends the body of the record that was recalled last, as it is in the journal.
     pub(crate) fn read_recalled(&mut self, window: &mut Window) -> Result<(), ReadError> {
         self.follower.read_recalled(window)
     }
 
     /// Appends the body of a record that came last, or was recalled last.
     pub(crate) fn read_into(&mut self, record: &Record, window: &mut Window) -> Result<(), ReadError> {
-        if record.recalled { self.read_recalled(window) } else { self.follower.read_into(window) }
+        let staged = self.stage.as_ref().and_then(|stage| stage.output(record.sequence));
+        let Some(body) = staged else {
+            return match record.recalled {
+                true => self.read_recalled(window),
+                false => self.follower.read_into(window),
+            };
+        };
+        window.append(body)?;
+        if !record.recalled {
+            self.show(record, body);
+        }
+        self.release();
+        Ok(())
     }
 
     /// Shows a record with its body to whoever looks.
@@ -240,7 +353,7 @@ impl JournalConsumer {
         let JournalConsumer { follower, page, entered, over, .. } = self;
         let last = over.through(*last);
         let passed = over.settle(&last);
-        follower.commit_through(&last, |completed| {
+        follower.commit_through(&last.as_journalled(), |completed| {
             let gone = CursorLosses { quota: completed.dropped, damaged: completed.damaged };
             // Records dropped by the quota meanwhile are not in `items`, so fewer may remain to be lost.
             let passed = passed.min(completed.items);
@@ -254,8 +367,15 @@ impl JournalConsumer {
     /// Enters that these records were delivered but for `losses`, in whatever order they were taken, and moves
     /// the cursor past what is done without a gap.
     pub(crate) fn settle_each(&mut self, sequences: impl IntoIterator<Item = u64>, losses: Losses) {
-        let JournalConsumer { follower, page, entered, .. } = self;
+        let JournalConsumer { follower, page, entered, stage, .. } = self;
+        let dropped = Cell::new(Losses::NONE);
+        let sequences = sequences.into_iter().inspect(|sequence| {
+            if let Some(stage) = stage {
+                dropped.set(dropped.get().and(stage.take_losses(*sequence)));
+            }
+        });
         follower.commit_each(sequences, |completed| {
+            let losses = losses.and(dropped.get());
             let gone = CursorLosses { quota: completed.dropped, damaged: completed.damaged };
             let (losses, delivered) = losses.within(completed.items);
             let losses = losses.and(entered.catch_up(gone));
@@ -289,7 +409,7 @@ impl JournalConsumer {
             Event::Record(record) if self.takes(&record.meta) => {
                 self.over.taken = Some(record.sequence);
                 self.over.behind = None;
-                return Some(Record { record, passed: self.over.items, recalled: false });
+                return Some(Record::new(record, self.over.items, false));
             }
             Event::Record(record) => {
                 self.pass_over(record);
@@ -319,7 +439,7 @@ impl JournalConsumer {
             });
         }
         over.items = over.items.wrapping_add(u64::from(record.meta.items));
-        let record = Record { record, passed: over.items, recalled: false };
+        let record = Record::new(record, over.items, false);
         if over.taken.is_some() {
             over.behind = Some(record);
         } else {

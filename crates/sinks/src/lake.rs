@@ -8,6 +8,7 @@
 mod decode;
 mod pieces;
 
+use crate::batch::DropReason;
 use crate::body_parts::{BodyPosition, DocumentParts, EventParts};
 use crate::egress_budget::{BorrowTurn, BudgetError, Charged, EgressBudget};
 use crate::health::Health;
@@ -15,6 +16,7 @@ use crate::journal_consumer::{AttachError, IdleReason, JournalConsumer, Record, 
 use crate::losses::Losses;
 use crate::need::Need;
 use crate::other_events::OtherEvents;
+use crate::pipeline_stage::Staged;
 use crate::signals::Signals;
 use crate::stop::StopSignal;
 use std::time::{Duration, Instant, SystemTime};
@@ -148,6 +150,7 @@ impl Lake {
         let (writer, _durable) = Writer::open(settings)?;
         let mut consumer = context.attach()?;
         consumer.in_order();
+        consumer.decode_all();
         Ok(Lake {
             consumer,
             writer,
@@ -185,25 +188,35 @@ impl Lake {
     }
 
     /// Puts a record into the lake, or into the books.
-    fn take(&mut self, record: Record) -> Result<(), Error> {
+    fn take(&mut self, mut record: Record) -> Result<(), Error> {
         if self.writer.durable().is_some_and(|durable| record.sequence <= durable) {
             // In the lake already: a crash came before the cursor moved.
-            match self.with_room(|lake| lake.others(&record)) {
-                Ok(others) => self.consumer.settle(&record, Losses::passed_over(others)),
+            let others = self.with_room(|lake| {
+                lake.stage(&mut record)?;
+                lake.others(&record)
+            });
+            let losses = self.let_go(&record);
+            match others {
+                Ok(others) => self.consumer.settle(&record, losses.and(Losses::passed_over(others))),
                 // It is read again, or the journal says that it cannot be.
                 Err(WriteFailure::Damaged | WriteFailure::Stopped) => {}
-                Err(_) => self.consumer.settle(&record, Losses::NONE),
+                Err(_) => self.consumer.settle(&record, losses),
             }
             return Ok(());
         }
-        match self.with_room(|lake| lake.push(&record)) {
+        let pushed = self.with_room(|lake| {
+            lake.stage(&mut record)?;
+            lake.push(&record)
+        });
+        let filtered = self.let_go(&record);
+        match pushed {
             Ok((BatchResult { commit, dropped, .. }, others)) => {
                 if dropped.too_large > 0 {
                     self.too_large(&record, dropped.too_large);
                 }
                 let losses = Losses::of(Dropped::TooLarge, dropped.too_large);
                 let losses = losses.and(Losses::of(Dropped::Untranslatable, dropped.malformed));
-                let losses = losses.and(Losses::passed_over(others));
+                let losses = losses.and(Losses::passed_over(others)).and(filtered);
                 // A commit covers this record, or everything before it (when the hour changed).
                 match commit {
                     Some(commit) if commit.through < record.sequence => {
@@ -218,18 +231,18 @@ impl Lake {
             }
             Err(WriteFailure::Lost(reason)) => {
                 let losses = self.lost(&record, reason);
-                self.taken.add(record, losses, false);
+                self.taken.add(record, losses.and(filtered), false);
             }
             Err(WriteFailure::Nothing(losses)) => {
                 let too_large = losses.but(Dropped::Untranslatable).entries().map(|(_, items)| items).sum();
                 if too_large > 0 {
                     self.too_large(&record, too_large);
                 }
-                self.taken.add(record, losses, false);
+                self.taken.add(record, losses.and(filtered), false);
             }
             Err(WriteFailure::Room(_)) => {
                 let losses = self.lost(&record, Dropped::TooLarge);
-                self.taken.add(record, losses, false);
+                self.taken.add(record, losses.and(filtered), false);
             }
             Err(WriteFailure::Damaged | WriteFailure::Stopped) => {}
             Err(WriteFailure::Lake(error)) => return Err(error),
@@ -239,6 +252,24 @@ impl Lake {
             self.settle();
         }
         Ok(())
+    }
+
+    /// Passes a record through the sink's pipeline. The turn to borrow that this may need is kept until the record is pushed.
+    fn stage(&mut self, record: &mut Record) -> Result<(), WriteFailure> {
+        let Lake { consumer, room, runtime, stop, .. } = self;
+        match wait(runtime, stop, consumer.stage(record, room))? {
+            Ok(Staged::Ready) => Ok(()),
+            Ok(Staged::Empty) => Err(WriteFailure::Nothing(Losses::NONE)),
+            Err(DropReason::Damaged) => Err(WriteFailure::Damaged),
+            Err(DropReason::Room(why)) => Err(WriteFailure::Room(why)),
+            Err(DropReason::TooLong) => Err(WriteFailure::Room(BudgetError::Never)),
+        }
+    }
+
+    /// Gives back what is held of a record from the pipeline. Returns what that dropped of it.
+    fn let_go(&mut self, record: &Record) -> Losses {
+        self.consumer.release();
+        self.consumer.take_losses(record)
     }
 
     /// Says that items of a record do not fit into the memory that there is.
@@ -265,9 +296,13 @@ impl Lake {
     ) -> Result<T, WriteFailure> {
         match work(self) {
             Err(WriteFailure::Room(BudgetError::WithoutTurn)) => {
+                self.consumer.release();
                 let room = self.room.clone();
                 let _turn: BorrowTurn = self.wait(room.turn())?;
-                work(self)
+                let outcome = work(self);
+                // The turn ends when what was borrowed is given back.
+                self.consumer.release();
+                outcome
             }
             outcome => outcome,
         }
@@ -308,6 +343,9 @@ impl Lake {
 
     /// The decoded body.
     fn opened(&mut self, record: &Record) -> Result<Charged<Window>, WriteFailure> {
+        if let Some(body) = self.consumer.take_body(record) {
+            return Ok(body);
+        }
         let mut body = self.wait(self.room.window(record.body_len as usize))??;
         match self.consumer.follower().read_into(&mut body) {
             Ok(()) => {}

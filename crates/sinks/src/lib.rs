@@ -24,6 +24,8 @@ mod losses;
 mod need;
 mod other_events;
 mod otlp;
+mod pipeline_meters;
+mod pipeline_stage;
 mod prometheus_remote_write;
 mod secrets;
 mod signals;
@@ -45,6 +47,8 @@ pub use journal_consumer::{AttachError, SinkContext};
 pub use lake::{Lake, LakeError};
 pub use need::Need;
 pub use otlp::{Compression, Json, Otlp, Settings as OtlpSettings, Transport};
+pub use pipeline_meters::{PipelineMeters, StepMeters, StepTotals};
+pub use pipeline_stage::SinkPipeline;
 pub use prometheus_remote_write::{
     Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, Translation,
 };

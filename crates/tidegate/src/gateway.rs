@@ -250,6 +250,7 @@ impl Gateway {
         let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
         let mut waiting = tidegate_config::differing(&config, &new);
         waiting.retain(|setting| setting != "sinks" && !rules::is_changeable(setting));
+        let pipelines = new.pipelines;
         let limits = Limits {
             sources: new.limits.sources,
             connections_per_peer: new.limits.connections_per_peer,
@@ -262,7 +263,7 @@ impl Gateway {
             ..config.tenants.clone()
         };
         let access = Access { bulk: new.access.bulk, ..config.access.clone() };
-        let new = Config { sinks: new.sinks, access, limits, tenants, ..config.clone() };
+        let new = Config { sinks: new.sinks, pipelines, access, limits, tenants, ..config.clone() };
         let planned = plan::of(&new);
         plan::check(&new, &planned)?;
         // Not under the lock: stopping a sink takes its time, and the pages must not wait for it. The lock

@@ -27,7 +27,7 @@ fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, TableCell)> {
         (
             "dropped",
             by_reason(sink.dropped.iter().map(|(reason, count)| (reason.name(), *count)))
-                .bad_if(!sink.dropped.is_empty()),
+                .bad_if(sink.dropped.iter().any(|(reason, _)| !reason.is_intended())),
         ),
         ("requests", requests(sink)),
         (

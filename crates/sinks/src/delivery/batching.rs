@@ -4,12 +4,32 @@ use super::state::{MemoryState, ReadMode, Treatment};
 use super::{Delivery, MAX_OPEN_BATCHES, Pipeline, Preparation, RecordRoute, SinkProtocol};
 use crate::batch::{Batch, BatchLimits, DropReason};
 use crate::journal_consumer::Record;
+use crate::losses::Losses;
+use crate::pipeline_stage::Staged;
 use tidegate_ledger::Dropped;
 use tokio::time::Instant;
 
 impl<P: SinkProtocol> Delivery<P> {
-    /// Takes in the record that was read last.
-    pub(super) async fn take(&mut self, record: Record) {
+    /// Takes in the record that was read last: what the sink's pipeline makes of it.
+    pub(super) async fn take(&mut self, mut record: Record) {
+        let Pipeline { consumer, room, .. } = &mut self.pipeline;
+        if consumer.staging_bytes(&record) > room.part() {
+            self.pipeline.send_alone(record.into());
+            return;
+        }
+        match consumer.stage(&mut record, room).await {
+            Ok(Staged::Ready) => Box::pin(self.batch(record)).await,
+            Ok(Staged::Empty) => self.pipeline.settle([record.sequence], Losses::NONE),
+            // The journal counts it, and continues with the next.
+            Err(DropReason::Damaged) => {}
+            Err(DropReason::Room(_) | DropReason::TooLong) => self.pipeline.wait_for_memory(record),
+        }
+        // A record that waits holds nothing meanwhile.
+        self.pipeline.consumer.release();
+    }
+
+    /// Puts a record into a batch.
+    async fn batch(&mut self, record: Record) {
         let Delivery { protocol, pipeline, .. } = self;
         let (key, out_len, needed, single) = match protocol.route(pipeline, &record) {
             RecordRoute::Batch { key, out_len, needed, single } => (key, out_len, needed, single),
@@ -48,21 +68,24 @@ impl<P: SinkProtocol> Delivery<P> {
             Ok(batch) => pipeline.open.push(batch),
             // The journal counts it, and continues with the next.
             Err(DropReason::Damaged) => {}
-            Err(DropReason::Room(_) | DropReason::TooLong) => {
-                pipeline.close_all();
-                if pipeline.is_idle() {
-                    pipeline.send_alone(record.into());
-                } else {
-                    // Something that is held is given back some day.
-                    pipeline.memory = MemoryState::Exhausted;
-                    pipeline.reading = ReadMode::Waiting(record);
-                }
-            }
+            Err(DropReason::Room(_) | DropReason::TooLong) => pipeline.wait_for_memory(record),
         }
     }
 }
 
 impl<P: SinkProtocol> Pipeline<P> {
+    /// Has a record wait until something that is held is given back.
+    fn wait_for_memory(&mut self, record: Record) {
+        self.close_all();
+        if self.is_idle() {
+            self.send_alone(record.into());
+        } else {
+            // Something that is held is given back some day.
+            self.memory = MemoryState::Exhausted;
+            self.reading = ReadMode::Waiting(record);
+        }
+    }
+
     /// Adds the record to the batch of its key. False when there is none, or none any more; then there is room for
     /// another.
     fn joins(&mut self, record: &Record, key: P::Key, out_len: usize, limits: BatchLimits) -> bool {

@@ -9,6 +9,7 @@ use crate::egress_budget::BorrowTurn;
 use crate::journal_consumer::{PASSING, Record};
 use crate::losses::Losses;
 use crate::other_events::OtherEvents;
+use crate::pipeline_stage::Staged;
 use tidegate_ledger::Dropped;
 
 /// The outcome of an attempt to send a record on its own.
@@ -33,9 +34,22 @@ impl<P: SinkProtocol> Delivery<P> {
         pipeline.endpoints.opens().await;
         pipeline.let_go_to(0).await;
         pipeline.turn = pipeline.room.turn().await;
-        let known = *P::record(&oversize);
+        let mut known = *P::record(&oversize);
         let outcome = match pipeline.consumer.recall(known.sequence) {
-            Ok(Some(record)) => Box::pin(protocol.send_alone(pipeline, &oversize, &record)).await,
+            Ok(Some(mut record)) => match pipeline.consumer.stage(&mut record, &pipeline.room).await {
+                Ok(Staged::Ready) => {
+                    known = record;
+                    Box::pin(protocol.send_alone(pipeline, &oversize, &record)).await
+                }
+                Ok(Staged::Empty) => {
+                    pipeline.settle([known.sequence], Losses::NONE);
+                    OversizeOutcome::Settled
+                }
+                Err(why) => {
+                    known = record;
+                    OversizeOutcome::Lost(why.reason())
+                }
+            },
             // Records dropped by the quota were counted there, and are not counted again.
             Ok(None) => OversizeOutcome::Lost(Dropped::Damaged),
             Err(error) => {
@@ -43,6 +57,7 @@ impl<P: SinkProtocol> Delivery<P> {
                 OversizeOutcome::Unreadable
             }
         };
+        pipeline.consumer.release();
         let others = match outcome {
             OversizeOutcome::Lost(_) => Box::pin(pipeline.others(&known)).await.unwrap_or(0),
             _ => 0,

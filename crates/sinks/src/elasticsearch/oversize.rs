@@ -125,7 +125,7 @@ impl OversizeSender<'_> {
         let room = self.pipeline.room.clone();
         let lost = |why: BudgetError| DropReason::Room(why).reason();
         let mut kept = room.window(record.body_len as usize).await.map_err(lost)?;
-        match self.pipeline.consumer.read_recalled(&mut kept) {
+        match self.pipeline.consumer.read_into(record, &mut kept) {
             Ok(()) => {}
             // Records dropped by the quota were counted there, and are not counted again.
             Err(ReadError::NoRecord | ReadError::Damaged) => return Err(Dropped::Damaged.into()),
@@ -134,7 +134,7 @@ impl OversizeSender<'_> {
         if oversize.follows.is_none() && self.protocol.progress.is_none() {
             self.pipeline.consumer.show(record, &kept);
         }
-        let raw = self.decoded(oversize, kept).await?;
+        let raw = self.decoded(&record.meta, kept).await?;
         let body = BatchBody {
             range: 0..raw.len(),
             sequence: record.sequence,
@@ -164,12 +164,7 @@ impl OversizeSender<'_> {
     }
 
     /// The decoded body.
-    async fn decoded(
-        &mut self,
-        oversize: &OversizeRecord,
-        kept: Charged<Window>,
-    ) -> Result<Charged<Window>, Dropped> {
-        let meta = &oversize.record.meta;
+    async fn decoded(&mut self, meta: &Meta, kept: Charged<Window>) -> Result<Charged<Window>, Dropped> {
         if meta.encoding == Encoding::Identity {
             return Ok(kept);
         }

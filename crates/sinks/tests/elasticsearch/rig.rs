@@ -138,6 +138,7 @@ impl Rig {
             signals,
             dead_letters: &self.letters,
             tap: None,
+            pipeline: None,
         };
         (Elasticsearch::start(context, room, settings, stop).unwrap(), stopper)
     }

@@ -162,6 +162,7 @@ impl Rig {
             signals,
             dead_letters: &self.letters,
             tap: Some(&self.tap),
+            pipeline: None,
         };
         (Otlp::start(context, room, settings, stop).unwrap(), stopper)
     }

@@ -228,6 +228,7 @@ impl Rig {
             signals: self.signals,
             dead_letters: &self.letters,
             tap: None,
+            pipeline: None,
         }
     }
 

@@ -9,6 +9,7 @@ pub(crate) use deliverable::{AcceptedSizes, check, sufficient};
 use super::destination;
 use super::file_budget::FileBudget;
 use super::sinks::kinds;
+use super::sinks::pipelines::SinkPipelines;
 use super::sources;
 use super::upkeep;
 use super::workers::{self, Workers};
@@ -68,6 +69,8 @@ pub(crate) struct GatewayPlan {
     pub(crate) sink_part: u64,
     /// The memory that one sink at a time may borrow completely, in bytes.
     pub(crate) common: u64,
+    /// The pipelines of the sinks.
+    pub(crate) pipelines: SinkPipelines,
     /// The largest record that every sink can deliver.
     pub(crate) deliverable: Deliverable,
     /// The largest requests of each source that follow from that.
@@ -80,6 +83,11 @@ pub(crate) struct GatewayPlan {
 
 /// The plan of `config`. Whether it fits is for its `check` to say.
 pub(crate) fn of(config: &Config) -> GatewayPlan {
+    with(config, SinkPipelines::of(config))
+}
+
+/// The plan of `config`, with the pipelines of its sinks.
+fn with(config: &Config, pipelines: SinkPipelines) -> GatewayPlan {
     let budget = config.memory_budget();
     let memory = budget.bytes.get();
     let mut plan = MemoryPlan::new(memory);
@@ -89,6 +97,7 @@ pub(crate) fn of(config: &Config) -> GatewayPlan {
     // Large bodies may take half of the machine, rounded up; what is small keeps the workers.
     let pool = workers.div_ceil(2);
     declare(&mut plan, config, (workers, pool), connections, windows);
+    pipelines.declared().for_each(|declared| plan.declare(declared));
 
     let is_lake = |sink: &&Sink| kinds::of(sink).share() == Share::Lake;
     let lakes = config.sinks.values().filter(is_lake).count() as u64;
@@ -124,6 +133,7 @@ pub(crate) fn of(config: &Config) -> GatewayPlan {
         lake_part,
         sink_part,
         common,
+        pipelines,
         deliverable: Deliverable::default(),
         announced: Vec::new(),
         windows,

@@ -11,7 +11,8 @@ use tidegate_ledger::Ledger;
 use tidegate_limit::{self as limit, AdmissionTable, LimiterSettings, PerSecond, TenantLimits, Tenants};
 
 /// The settings that [`change`] takes over, and the acceptors do.
-const CHANGEABLE: [&str; 6] = [
+const CHANGEABLE: [&str; 7] = [
+    "pipelines.",
     "limits.sources.",
     "limits.connections_per_peer",
     "tenants.limits.",
@@ -21,7 +22,7 @@ const CHANGEABLE: [&str; 6] = [
 ];
 
 /// A description of the changes that apply while running: [`CHANGEABLE`], and those that other parts apply.
-pub(crate) const CHANGES: &str = "`sinks`, `limits.sources`, `limits.connections_per_peer`, `tenants.limits`, \
+pub(crate) const CHANGES: &str = "`sinks`, `pipelines`, `limits.sources`, `limits.connections_per_peer`, `tenants.limits`, \
                                   `tenants.indices`, `tenants.overrides`, `access.bulk`, and the contents of certificate and credentials files";
 
 /// Whether a setting that differs needs no restart.

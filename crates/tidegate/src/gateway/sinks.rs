@@ -1,8 +1,10 @@
 //! The sinks of a running gateway: started, compared with a new configuration, stopped.
 
 pub(crate) mod kinds;
+pub(crate) mod pipelines;
 mod start;
 
+use self::pipelines::SinkPipelines;
 use super::plan::GatewayPlan;
 use super::workers::Workers;
 use crate::Failure;
@@ -17,7 +19,7 @@ use tidegate_config::{Config, Name, Sink};
 use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Journal, Signal, WhenFull};
 use tidegate_ledger::Ledger;
-use tidegate_sinks::{BorrowQueue, EgressBudget, Health, StopSender};
+use tidegate_sinks::{BorrowQueue, EgressBudget, Health, PipelineMeters, StopSender};
 use tidegate_tap::Tap;
 use tokio::runtime::Handle;
 
@@ -34,6 +36,8 @@ pub(crate) struct RunningSink {
     pub(crate) health: Health,
     /// How far behind it is when all is well: a lake finishes a file now and then.
     pub(crate) usual_lag: Duration,
+    /// What its pipeline does, if it has one.
+    pub(crate) pipeline: Option<PipelineMeters>,
     /// The memory that it was started with.
     parts: SinkMemory,
     stopper: StopSender,
@@ -92,6 +96,7 @@ pub(crate) struct SinkServices {
     journal_config: tidegate_config::Journal,
     /// As they are now.
     parts: Mutex<SinkMemory>,
+    pipelines: Mutex<SinkPipelines>,
     arena: Arena,
     journal: Journal,
     ledger: Ledger,
@@ -124,6 +129,7 @@ impl SinkServices {
             data: config.data.clone(),
             journal_config: config.journal.clone(),
             parts: Mutex::new(SinkMemory::of(planned, &config.sinks)),
+            pipelines: Mutex::new(planned.pipelines.clone()),
             arena: arena.clone(),
             journal: journal.clone(),
             ledger: ledger.clone(),
@@ -145,7 +151,7 @@ impl SinkServices {
         Ok(running)
     }
 
-    /// Stops the sinks that are not in `new`, or differ there, or have other memory in `planned`; and starts
+    /// Stops the sinks that are not in `new`, or differ there, or have other memory or another pipeline in `planned`; and starts
     /// the others of `new`. When one of them cannot be started, everything is as it was before.
     pub(crate) fn change(
         &self,
@@ -155,13 +161,20 @@ impl SinkServices {
         planned: &GatewayPlan,
     ) -> Result<(), Failure> {
         let (before, after) = (*self.parts(), SinkMemory::of(planned, new));
+        let pipelines_before = self.pipelines();
+        let pipelines = planned.pipelines.with_meters_of(&pipelines_before);
+        let is_same = |name: &str| pipelines.is_same_in(&pipelines_before, name);
         self.stop_others(running, |sink| {
             let configured = new.iter().find(|(name, _)| name.as_str() == sink.name);
-            configured.is_some_and(|(name, sink)| old.get(name) == Some(sink)) && sink.parts == after
+            configured.is_some_and(|(name, sink)| old.get(name) == Some(sink))
+                && sink.parts == after
+                && is_same(&sink.name)
         });
+        self.set_pipelines(&pipelines);
         let changed = self.replan(after).and_then(|()| self.start_missing(running, new));
         if changed.is_err() {
-            self.stop_others(running, |sink| sink.parts == before);
+            self.stop_others(running, |sink| sink.parts == before && is_same(&sink.name));
+            self.set_pipelines(&pipelines_before);
             self.replan(before)?;
             self.start_missing(running, old)?;
         }
@@ -207,6 +220,14 @@ impl SinkServices {
         Ok(())
     }
 
+    fn pipelines(&self) -> SinkPipelines {
+        self.pipelines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_pipelines(&self, pipelines: &SinkPipelines) {
+        *self.pipelines.lock().unwrap_or_else(PoisonError::into_inner) = pipelines.clone();
+    }
+
     fn parts(&self) -> MutexGuard<'_, SinkMemory> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -217,6 +238,8 @@ impl SinkServices {
         let (stopper, stop) = StopSender::new();
         let kind = kinds::of(sink);
         let share = kind.share();
+        let pipeline = self.pipelines().get(name).cloned();
+        let meters = pipeline.as_ref().map(|pipeline| pipeline.meters.clone());
         let wiring = SinkEnvironment {
             name: name.to_owned(),
             kind: sink.kind(),
@@ -232,6 +255,7 @@ impl SinkServices {
             ledger: self.ledger.clone(),
             dead_letters: self.dead_letters.clone(),
             tap: self.tap.clone(),
+            pipeline,
             health: health.clone(),
             stop,
             room: EgressBudget::new(&self.arena, share, parts.charged_to(share), &self.borrowers),
@@ -246,6 +270,7 @@ impl SinkServices {
             target: kind.target(&self.data),
             health,
             usual_lag: kind.usual_lag(),
+            pipeline: meters,
             parts,
             stopper,
             task,

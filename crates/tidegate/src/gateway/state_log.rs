@@ -239,7 +239,8 @@ impl GatewaySnapshot {
     /// The part of `status` that is logged.
     pub(crate) fn of(status: &Status) -> GatewaySnapshot {
         let dropped = |dropped: &[(Dropped, u64)]| {
-            dropped.iter().map(|(reason, items)| (reason.name(), *items)).collect()
+            let lost = dropped.iter().filter(|(reason, _)| !reason.is_intended());
+            lost.map(|(reason, items)| (reason.name(), *items)).collect()
         };
         let sinks = status.sinks.iter().map(|sink| {
             let fails = sink.broken || sink.retry_at.is_some();

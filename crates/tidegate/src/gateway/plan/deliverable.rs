@@ -8,7 +8,7 @@ use std::fmt;
 use tidegate_admission::{Deliverable, SizeLimit};
 use tidegate_arena::Bytes;
 use tidegate_config::{self as config, Config};
-use tidegate_sinks::{Need, Signals};
+use tidegate_sinks::{Need, Signals, SinkPipeline};
 
 /// A window's size beyond the requested length: a step of the arena each for the compressed and the decoded body.
 const ROUNDING: u64 = 2 * (64 << 10);
@@ -56,11 +56,14 @@ pub(crate) fn sufficient(
     planned: &GatewayPlan,
     fits: impl Fn(&GatewayPlan) -> bool,
 ) -> config::Bytes {
+    // Compiled once.
+    let planned_with =
+        |memory| super::with(&Config { memory: Some(memory), ..config.clone() }, planned.pipelines.clone());
     let mut mib = planned.budget.bytes.get() >> 20;
     loop {
         mib += 1;
         let memory = config::Bytes::mib(mib);
-        if mib >= MOST_MIB || fits(&super::of(&Config { memory: Some(memory), ..config.clone() })) {
+        if mib >= MOST_MIB || fits(&planned_with(memory)) {
             return memory;
         }
     }
@@ -69,15 +72,20 @@ pub(crate) fn sufficient(
 /// The bounds that follow from the sinks of `config` and from the memory that `planned` gives each of them.
 pub(super) fn bounds(config: &Config, planned: &GatewayPlan) -> Deliverable {
     Deliverable::new(|protocol, signal| {
-        let takes = |sink: &&config::Sink| {
+        let takes = |(_, sink): &(&config::Name, &config::Sink)| {
             let signals: Signals = sink.signals().iter().map(journal_signal).collect();
             signals.take(protocol, signal)
         };
-        let sinks = config.sinks.values().filter(takes);
-        let bounds = sinks.filter_map(|sink| {
-            let kind = kinds::of(sink);
-            let (need, item) = (kind.need(protocol, signal)?, kind.largest_item(planned.slice));
-            Some(SizeLimit { item, ..bound(need, planned.most_of(sink)) })
+        let sinks = config.sinks.iter().filter(takes);
+        let bounds = sinks.filter_map(|(name, sink)| {
+            let (kind, most) = (kinds::of(sink), planned.most_of(sink));
+            let need = kind.need(protocol, signal);
+            let bound =
+                need.map(|need| SizeLimit { item: kind.largest_item(planned.slice), ..bound(need, most) });
+            match planned.pipelines.apply(name, protocol, signal) {
+                true => Some(through_pipeline(bound, most)),
+                false => bound,
+            }
         });
         bounds.fold(SizeLimit::NONE, SizeLimit::and)
     })
@@ -87,6 +95,18 @@ pub(super) fn bounds(config: &Config, planned: &GatewayPlan) -> Deliverable {
 fn bound(need: Need, most: u64) -> SizeLimit {
     let most = most.saturating_sub(ROUNDING).saturating_sub(need.working as u64);
     SizeLimit { most: usize::try_from(most).unwrap_or(usize::MAX), factor: need.factor, ..SizeLimit::NONE }
+}
+
+/// The bound of a sink with a pipeline that can hold `most` bytes, and without the pipeline has this `bound`: the pipeline
+/// has to hold a record with what it becomes, and the sink what comes out of it, which is twice as long at most.
+fn through_pipeline(bound: Option<SizeLimit>, most: u64) -> SizeLimit {
+    let staging = most.saturating_sub(ROUNDING).saturating_sub(SinkPipeline::WORKING as u64);
+    let staging = usize::try_from(staging).unwrap_or(usize::MAX) / SinkPipeline::COPIES;
+    let staging = SizeLimit { most: staging, ..SizeLimit::NONE };
+    let Some(SizeLimit { most, factor, item }) = bound else { return staging };
+    let grown = SinkPipeline::GROWTH.saturating_mul(factor + 1);
+    let item = if item == usize::MAX { item } else { item.saturating_sub(SinkPipeline::GROWTH) / 2 };
+    staging.and(SizeLimit { most: most.saturating_sub(grown) / 2, factor, item })
 }
 
 /// The largest requests that each source accepts.

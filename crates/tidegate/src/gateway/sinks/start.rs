@@ -8,7 +8,7 @@ use tidegate_arena::Arena;
 use tidegate_journal::dead_letters::DeadLetters;
 use tidegate_journal::{Journal, WhenFull};
 use tidegate_ledger::Ledger;
-use tidegate_sinks::{EgressBudget, Health, Signals, SinkContext, StopSignal, Supervisor};
+use tidegate_sinks::{EgressBudget, Health, Signals, SinkContext, SinkPipeline, StopSignal, Supervisor};
 use tidegate_tap::Tap;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -28,6 +28,8 @@ pub(crate) struct SinkEnvironment {
     pub(super) ledger: Ledger,
     pub(super) dead_letters: DeadLetters,
     pub(super) tap: Tap,
+    /// What records pass through.
+    pub(super) pipeline: Option<SinkPipeline>,
     pub(super) health: Health,
     pub(super) stop: StopSignal,
     /// The same for every start: what the one before may still hold counts.
@@ -47,6 +49,7 @@ impl SinkEnvironment {
             signals: self.signals,
             dead_letters: &self.dead_letters,
             tap: Some(&self.tap),
+            pipeline: self.pipeline.as_ref(),
         }
     }
 }

@@ -49,6 +49,7 @@ fn a_sink_that_does_not_stop_in_time_has_a_successor_when_it_has() {
         target: String::new(),
         health: Health::default(),
         usual_lag: Duration::from_secs(1),
+        pipeline: None,
         // Other memory than planned, so that it is started anew.
         parts: SinkMemory { other: 1, ..*attach.parts() },
         stopper,

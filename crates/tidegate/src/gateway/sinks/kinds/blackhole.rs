@@ -14,7 +14,7 @@ impl SinkKind for BlackholeSink {
 
     fn starter(&self) -> Starter {
         Starter::task(|wiring| {
-            let sink = blackhole(wiring.context(), wiring.stop.clone());
+            let sink = blackhole(wiring.context(), wiring.room.clone(), wiring.stop.clone());
             sink.map_err(|error| error.to_string())
         })
     }

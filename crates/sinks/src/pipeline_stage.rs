@@ -1,0 +1,380 @@
+//! Passes records through a sink's pipeline, before they are batched.
+//!
+//! A record whose format the pipeline applies to is read and decoded, each pass of the pipeline runs over it in bounded steps,
+//! and what comes out is held as the record's body until it is taken from here. An unchanged record goes on as it came,
+//! compressed. What steps dropped is remembered until the record is settled, so the books count it once, however often
+//! the record is read.
+//!
+//! All of it is deterministic: `Now()` is the time of receipt, so a record that is read again for another attempt becomes the
+//! same bytes, and positions within it stay valid.
+
+use crate::batch::DropReason;
+use crate::decoding::{self, END_SLACK, YIELD_BYTES};
+use crate::egress_budget::{Charged, EgressBudget};
+use crate::losses::Losses;
+use crate::otlp::wire_signal;
+use crate::pipeline_meters::PipelineMeters;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_arena::{GROWTH_STEP, Window};
+use tidegate_journal::{Encoding, MAX_IN_FLIGHT, Meta, Protocol, Signal};
+use tidegate_ledger::Dropped;
+use tidegate_pipeline::{Format, Outcome, Pipeline, Progress, Run, StepCounts, Workspace};
+use tidegate_wire::remote_write::Version;
+use tidegate_wire::{gzip, snappy, zlib, zstd};
+use tokio::time::Instant;
+
+/// How often failures of statements are logged; all of them are counted.
+const LOG_EVERY: Duration = Duration::from_secs(10);
+
+/// The memory of a compiled pipeline: its statements and regular expressions, in bytes.
+const PROGRAM_BYTES: usize = 256 << 10;
+
+/// The pipeline of a sink. Clones share it.
+#[derive(Debug, Clone)]
+pub struct SinkPipeline {
+    /// The steps.
+    pub pipeline: Arc<Pipeline>,
+    /// So many of the first steps select what the sink takes: what they drop was never the sink's.
+    pub routing: usize,
+    /// The steps whose failures are not logged.
+    pub silent: Vec<usize>,
+    /// What the steps do.
+    pub meters: PipelineMeters,
+}
+
+impl SinkPipeline {
+    /// How many times its decoded length a record takes at most while it passes through: its body, the scratch buffer, and
+    /// what comes out, which is as long as both.
+    pub const COPIES: usize = 4;
+
+    /// Fixed memory to pass a record through: windows come in whole steps, and a decoder has its state.
+    pub const WORKING: usize = 4 * GROWTH_STEP + zstd::Decoder::BYTES + 2 * Pipeline::scratch_bytes(0);
+
+    /// How many bytes beyond twice its length an item has behind the pipeline, for the sink to be sure to deliver it.
+    pub const GROWTH: usize = 64 << 10;
+
+    /// The memory of a sink for it, besides what is charged for each record, in bytes.
+    #[must_use]
+    pub fn bytes(pipeline: &Pipeline) -> usize {
+        PROGRAM_BYTES + pipeline.workspace_bytes() + MAX_IN_FLIGHT * size_of::<OpenRecord>()
+    }
+
+    /// Whether it reads records of this protocol and signal.
+    #[must_use]
+    pub fn applies(&self, protocol: Protocol, signal: Signal) -> bool {
+        self.format(protocol, signal).is_some()
+    }
+
+    /// The format of a decoded body, if the pipeline applies to it.
+    fn format(&self, protocol: Protocol, signal: Signal) -> Option<Format> {
+        let format = match (protocol, wire_signal(signal)) {
+            (Protocol::Otlp, Some(signal)) => Format::Otlp(signal),
+            (Protocol::RemoteWrite1, _) => Format::RemoteWrite(Version::V1),
+            (Protocol::RemoteWrite2, _) => Format::RemoteWrite(Version::V2),
+            _ => return None,
+        };
+        (self.pipeline.passes(format) > 0).then_some(format)
+    }
+
+    /// The most bytes that a record of `raw_len` bytes has behind any pass.
+    const fn longest(raw_len: usize) -> usize {
+        raw_len.saturating_add(Pipeline::scratch_bytes(raw_len))
+    }
+}
+
+/// What became of a record in the pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Staged {
+    /// It goes on, perhaps changed.
+    Ready,
+    /// No item of it is left.
+    Empty,
+}
+
+/// The pipeline of a sink at work.
+pub(crate) struct PipelineStage {
+    sink: String,
+    pipeline: SinkPipeline,
+    workspace: Workspace,
+    /// Whether an unchanged record goes on decoded: its sink would decode it again.
+    is_decoded: bool,
+    output: Option<StagedBody>,
+    /// Open records of which steps dropped something, by number.
+    open: Vec<OpenRecord>,
+    /// The last record that the meters have counted.
+    counted: Option<u64>,
+    logged: Option<Instant>,
+}
+
+/// What goes on instead of a record's body in the journal.
+struct StagedBody {
+    sequence: u64,
+    body: Charged<Window>,
+}
+
+/// What steps dropped of a record that is not settled.
+#[derive(Debug, Clone, Copy)]
+struct OpenRecord {
+    sequence: u64,
+    passed: u32,
+    filtered: u32,
+    sampled_out: u32,
+}
+
+/// The form in which a record goes on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StagedForm {
+    pub(crate) encoding: Encoding,
+    pub(crate) len: u32,
+    pub(crate) raw_len: u32,
+    pub(crate) items: u32,
+}
+
+impl PipelineStage {
+    pub(crate) fn new(sink: &str, pipeline: &SinkPipeline) -> PipelineStage {
+        PipelineStage {
+            sink: sink.to_owned(),
+            workspace: pipeline.pipeline.workspace(),
+            pipeline: pipeline.clone(),
+            is_decoded: false,
+            output: None,
+            open: Vec::with_capacity(MAX_IN_FLIGHT),
+            counted: None,
+            logged: None,
+        }
+    }
+
+    /// Has unchanged records go on decoded.
+    pub(crate) fn decode_all(&mut self) {
+        self.is_decoded = true;
+    }
+
+    /// The format of a record's decoded body, if the pipeline applies to it.
+    pub(crate) fn format(&self, meta: &Meta) -> Option<Format> {
+        self.pipeline.format(meta.protocol, meta.signal)
+    }
+
+    /// The least memory that passing a record through takes, in bytes.
+    pub(crate) fn least(meta: &Meta, body_len: usize) -> usize {
+        let raw_len = meta.raw_len as usize;
+        let kept = if meta.encoding == Encoding::Identity { 0 } else { body_len };
+        kept.saturating_add(raw_len).saturating_add(Pipeline::scratch_bytes(raw_len))
+    }
+
+    /// Forgets a record that is read again.
+    pub(crate) fn forget(&mut self, sequence: u64) {
+        self.release();
+        self.take_losses(sequence);
+    }
+
+    /// Gives back the memory of a body that was not taken.
+    pub(crate) fn release(&mut self) {
+        self.output = None;
+    }
+
+    /// What steps dropped of a record, once.
+    pub(crate) fn take_losses(&mut self, sequence: u64) -> Losses {
+        match self.open.binary_search_by_key(&sequence, |open| open.sequence) {
+            Ok(at) => self.open.remove(at).losses(),
+            Err(_) => Losses::NONE,
+        }
+    }
+
+    /// The body that goes on instead of the record's own.
+    pub(crate) fn output(&self, sequence: u64) -> Option<&[u8]> {
+        let staged = self.output.as_ref().filter(|staged| staged.sequence == sequence)?;
+        Some(&staged.body)
+    }
+
+    /// The same, handed over.
+    pub(crate) fn take_output(&mut self, sequence: u64) -> Option<Charged<Window>> {
+        self.output.take_if(|staged| staged.sequence == sequence).map(|staged| staged.body)
+    }
+
+    /// Passes `body`, as it is in the journal, through the pipeline. `low` is the first record that is not settled.
+    /// Returns the form in which it goes on; `None` when no item is left.
+    ///
+    /// # Errors
+    /// When there is no memory for it. Nothing is held or remembered then.
+    pub(crate) async fn apply(
+        &mut self,
+        (sequence, low): (u64, u64),
+        meta: &Meta,
+        format: Format,
+        body: Charged<Window>,
+        room: &EgressBudget,
+    ) -> Result<Option<StagedForm>, DropReason> {
+        // A run that was given up has left its counts.
+        self.workspace.take_counts(|_, _| {});
+        let raw_len = meta.raw_len as usize;
+        let (came, mut current) = match meta.encoding {
+            Encoding::Identity => (None, body),
+            encoding => {
+                let mut raw = room.window(raw_len + END_SLACK).await?;
+                let _state = room.charge(state_bytes(encoding)).await?;
+                match decode(encoding, &body, &mut raw).await {
+                    Ok(()) => (Some(body), raw),
+                    Err(decoding::DamagedBody) => return Ok(Some(self.goes_on(sequence, meta, body))),
+                }
+            }
+        };
+        let (mut items, mut is_changed) = (u64::from(meta.items), false);
+        let longest = SinkPipeline::longest(raw_len);
+        // Owned, since the workspace is borrowed from the same value.
+        let pipeline = Arc::clone(&self.pipeline.pipeline);
+        for pass in 0..pipeline.passes(format) {
+            if !pipeline.may_change(pass, format, &current) {
+                continue;
+            }
+            let most = Pipeline::scratch_bytes(current.len()).min(longest.saturating_sub(current.len()));
+            let mut scratch = room.window(most).await?;
+            let buffer = scratch.spare_mut().get_mut(..most).unwrap_or_default();
+            let now_ns = i64::try_from(meta.received_at_ns).unwrap_or(i64::MAX);
+            let mut run = Run::new(&pipeline, pass, &mut self.workspace, format, &current, buffer, now_ns);
+            let outcome = loop {
+                let begun = Instant::now();
+                let progress = run.advance();
+                self.pipeline.meters.took(begun.elapsed());
+                match progress {
+                    Progress::Done(outcome) => break outcome,
+                    Progress::More => tokio::task::yield_now().await,
+                }
+            };
+            match outcome {
+                Outcome::Unchanged => {}
+                Outcome::Empty => {
+                    items = 0;
+                    break;
+                }
+                Outcome::Changed { len, items: left } => {
+                    let mut out = room.window(len).await?;
+                    run.write(out.spare_mut().get_mut(..len).unwrap_or_default());
+                    out.advance(len);
+                    drop(run);
+                    drop(scratch);
+                    (current, items, is_changed) = (out, left, true);
+                }
+            }
+        }
+        self.count(sequence, low);
+        if items == 0 && meta.items > 0 {
+            return Ok(None);
+        }
+        Ok(Some(match came {
+            Some(body) if !is_changed && !self.is_decoded => self.goes_on(sequence, meta, body),
+            _ => {
+                let form = Meta {
+                    encoding: Encoding::Identity,
+                    raw_len: u32::try_from(current.len()).unwrap_or(u32::MAX),
+                    items: u32::try_from(items).unwrap_or(u32::MAX),
+                    ..*meta
+                };
+                self.goes_on(sequence, &form, current)
+            }
+        }))
+    }
+
+    fn goes_on(&mut self, sequence: u64, form: &Meta, body: Charged<Window>) -> StagedForm {
+        let len = u32::try_from(body.len()).unwrap_or(u32::MAX);
+        self.output = Some(StagedBody { sequence, body });
+        StagedForm { encoding: form.encoding, len, raw_len: form.raw_len, items: form.items }
+    }
+
+    /// Enters the counts of a record that passed: in the meters where it passed for the first time.
+    fn count(&mut self, sequence: u64, low: u64) {
+        let PipelineStage { pipeline, workspace, counted, .. } = self;
+        let is_new = counted.is_none_or(|counted| sequence > counted);
+        let mut open = OpenRecord { sequence, passed: 0, filtered: 0, sampled_out: 0 };
+        let mut has_failed = false;
+        workspace.take_counts(|step, counts: &StepCounts| {
+            open.add(counts, step < pipeline.routing);
+            has_failed |= counts.failures.iter().any(|failures| *failures > 0);
+            if is_new {
+                pipeline.meters.add(step, counts);
+            }
+        });
+        if is_new {
+            *counted = Some(sequence);
+        }
+        if has_failed && is_new {
+            self.log_failures();
+        }
+        if open.losses() == Losses::NONE {
+            return;
+        }
+        if self.open.len() >= MAX_IN_FLIGHT {
+            // What was settled without this sink, as by the quota.
+            self.open.retain(|open| open.sequence >= low);
+        }
+        if let Err(at) = self.open.binary_search_by_key(&sequence, |open| open.sequence) {
+            self.open.insert(at, open);
+        }
+    }
+
+    /// Logs the statements that fail, with their counts so far.
+    fn log_failures(&mut self) {
+        if self.logged.is_some_and(|logged| logged.elapsed() < LOG_EVERY) {
+            return;
+        }
+        self.logged = Some(Instant::now());
+        let steps = self.pipeline.meters.steps().iter().enumerate();
+        for (_, step) in steps.filter(|(position, _)| !self.pipeline.silent.contains(position)) {
+            for (statement, failures) in step.failures().filter(|(_, failures)| *failures > 0) {
+                tracing::warn!(
+                    sink = self.sink,
+                    pipeline = step.pipeline,
+                    step = step.step,
+                    statement,
+                    failures,
+                    "a statement of the pipeline failed on items"
+                );
+            }
+        }
+    }
+}
+
+impl OpenRecord {
+    fn add(&mut self, counts: &StepCounts, is_routing: bool) {
+        let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let (filtered, sampled_out) = (number(counts.filtered), number(counts.sampled_out));
+        if is_routing {
+            self.passed = self.passed.saturating_add(filtered).saturating_add(sampled_out);
+        } else {
+            self.filtered = self.filtered.saturating_add(filtered);
+            self.sampled_out = self.sampled_out.saturating_add(sampled_out);
+        }
+    }
+
+    fn losses(&self) -> Losses {
+        Losses::passed_over(self.passed.into())
+            .and(Losses::of(Dropped::Filtered, self.filtered.into()))
+            .and(Losses::of(Dropped::SampledOut, self.sampled_out.into()))
+    }
+}
+
+/// The heap memory of a decoder. It lives for one body.
+fn state_bytes(encoding: Encoding) -> usize {
+    match encoding {
+        Encoding::Identity | Encoding::Snappy => 0,
+        Encoding::Gzip => gzip::Decoder::BYTES,
+        Encoding::Deflate => zlib::Decoder::BYTES,
+        Encoding::Zstd => zstd::Decoder::BYTES,
+    }
+}
+
+async fn decode(encoding: Encoding, body: &[u8], out: &mut Window) -> Result<(), decoding::DamagedBody> {
+    match encoding {
+        Encoding::Identity => out.append(body).map_err(|_| decoding::DamagedBody),
+        Encoding::Gzip => decoding::steps(&mut gzip::Decoder::new(), body, YIELD_BYTES, out).await,
+        Encoding::Deflate => decoding::steps(&mut zlib::Decoder::new(), body, YIELD_BYTES, out).await,
+        // It decodes a frame whole or not at all. The source has checked the body, and this decoder does not need the window
+        // that a frame names.
+        Encoding::Zstd => decoding::steps(&mut zstd::Decoder::new(u64::MAX), body, usize::MAX, out).await,
+        Encoding::Snappy => {
+            let len = snappy::decode(body, out.spare_mut()).map_err(|_| decoding::DamagedBody)?;
+            out.advance(len);
+            Ok(())
+        }
+    }
+}

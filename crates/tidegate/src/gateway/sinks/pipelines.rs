@@ -1,0 +1,100 @@
+//! The pipelines of the configured sinks, compiled.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidegate_arena::Reservation;
+use tidegate_config::{self as config, Config, Name};
+use tidegate_journal::{Protocol, Signal};
+use tidegate_pipeline::{ErrorMode, Pipeline, StepDefinition, StepKind};
+use tidegate_sinks::{PipelineMeters, SinkPipeline, StepMeters};
+
+/// The pipelines by the names of their sinks. Those of sinks without one are missing.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SinkPipelines(Arc<BTreeMap<Name, CompiledPipeline>>);
+
+/// A sink's pipeline, and the settings that it was compiled from.
+#[derive(Debug)]
+struct CompiledPipeline {
+    settings: config::SinkPipeline,
+    sink: SinkPipeline,
+}
+
+impl SinkPipelines {
+    /// Those of `config`, which was checked: what does not compile was refused there.
+    pub(crate) fn of(config: &Config) -> SinkPipelines {
+        let compiled = config.sinks.keys().filter_map(|name| {
+            let settings = config.pipeline_of(name)?;
+            let (pipeline, _) = Pipeline::compile(&settings.definition).ok()?;
+            let steps = settings.definition.steps.iter();
+            let silent = steps.enumerate().filter(|(_, step)| step.on_error == ErrorMode::Silent);
+            let sink = SinkPipeline {
+                pipeline: Arc::new(pipeline),
+                routing: settings.routing,
+                silent: silent.map(|(position, _)| position).collect(),
+                meters: meters(&settings),
+            };
+            Some((name.clone(), CompiledPipeline { settings, sink }))
+        });
+        SinkPipelines(Arc::new(compiled.collect()))
+    }
+
+    /// The pipeline of the sink `name`.
+    pub(crate) fn get(&self, name: &str) -> Option<&SinkPipeline> {
+        self.compiled(name).map(|compiled| &compiled.sink)
+    }
+
+    /// Whether the sink `name` has the same pipeline in `other`.
+    pub(crate) fn is_same_in(&self, other: &SinkPipelines, name: &str) -> bool {
+        let settings = |of: &SinkPipelines| of.compiled(name).map(|compiled| compiled.settings.clone());
+        settings(self) == settings(other)
+    }
+
+    /// These, with the meters of `old` for pipelines that are the same.
+    pub(crate) fn with_meters_of(&self, old: &SinkPipelines) -> SinkPipelines {
+        let compiled = self.0.iter().map(|(name, compiled)| {
+            let mut sink = compiled.sink.clone();
+            if let Some(before) = old.get(name.as_str()).filter(|_| self.is_same_in(old, name.as_str())) {
+                sink.meters = before.meters.clone();
+            }
+            (name.clone(), CompiledPipeline { settings: compiled.settings.clone(), sink })
+        });
+        SinkPipelines(Arc::new(compiled.collect()))
+    }
+
+    /// Whether the pipeline of the sink `name` reads records of this protocol and signal.
+    pub(crate) fn apply(&self, name: &Name, protocol: Protocol, signal: Signal) -> bool {
+        self.get(name.as_str()).is_some_and(|pipeline| pipeline.applies(protocol, signal))
+    }
+
+    /// The lines of the plan for what they take beside payload.
+    pub(crate) fn declared(&self) -> impl Iterator<Item = Reservation> {
+        self.0.values().map(|compiled| Reservation {
+            owner: "sink",
+            what: "a pipeline, and its working memory",
+            count: 1,
+            each: SinkPipeline::bytes(&compiled.sink.pipeline) as u64,
+            setting: None,
+        })
+    }
+
+    fn compiled(&self, name: &str) -> Option<&CompiledPipeline> {
+        self.0.iter().find_map(|(known, compiled)| (known.as_str() == name).then_some(compiled))
+    }
+}
+
+/// Meters of all steps of a pipeline.
+fn meters(settings: &config::SinkPipeline) -> PipelineMeters {
+    let steps = settings.definition.steps.iter().zip(&settings.labels);
+    let meters = steps
+        .map(|(step, label)| StepMeters::new(label.pipeline.clone(), label.step.clone(), statements(step)));
+    PipelineMeters::new(meters.collect())
+}
+
+/// The texts of a step that can fail, in the order in which the engine counts failures.
+fn statements(step: &StepDefinition) -> Vec<String> {
+    let texts: &[String] = match &step.kind {
+        StepKind::Drop(texts) | StepKind::Keep(texts) | StepKind::Edit(texts) => texts,
+        StepKind::Relabel(_) | StepKind::Sample(_) => &[],
+    };
+    texts.iter().chain(&step.when).cloned().collect()
+}
