@@ -35,5 +35,5 @@ pub use resident::Resident;
 pub use state::{State, StateReport};
 pub use status::{
     BlockedIndex, Damage, DeclaredLine, Destination, Failed, Handshakes, Journal, Lag, LastError, LeftBehind,
-    MOST_WAITING, Memory, Payload, ShareLine, Sink, Status, Syncs, Tenant, Tenants,
+    MOST_STEPS, MOST_WAITING, Memory, Payload, PipelineStep, ShareLine, Sink, Status, Syncs, Tenant, Tenants,
 };

@@ -16,7 +16,7 @@ pub use handshakes::{Failed, Handshakes};
 pub use journal::{Damage, Journal, Syncs};
 pub use left_behind::LeftBehind;
 pub use memory::{DeclaredLine, Memory, Payload, ShareLine};
-pub use sink::{BlockedIndex, Lag, LastError, MOST_WAITING, Sink};
+pub use sink::{BlockedIndex, Lag, LastError, MOST_STEPS, MOST_WAITING, PipelineStep, Sink};
 pub use tenants::{Tenant, Tenants};
 
 use crate::state::StateReport;

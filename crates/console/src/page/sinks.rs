@@ -3,7 +3,7 @@
 use super::books::by_reason;
 use super::{Block, Section, TableCell, Tone};
 use crate::human::{HumanCount, HumanDuration, Plural, moment};
-use crate::status::Sink;
+use crate::status::{PipelineStep, Sink};
 use std::time::SystemTime;
 use tidegate_arena::Bytes;
 
@@ -53,6 +53,7 @@ fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, TableCell)> {
         let text = format!("{}: {held} of {records}, since {since}: {}", waiting.index, waiting.reason);
         facts.push(("unavailable index", TableCell::new(text).tone(Tone::Bad)));
     }
+    facts.extend(sink.pipeline.iter().map(|step| ("pipeline step", pipeline_step(step))));
     if let Some(at) = sink.retry_at {
         facts.push(("next attempt", TableCell::new(moment(at, now))));
     }
@@ -64,6 +65,16 @@ fn state(sink: &Sink) -> (&'static str, TableCell) {
     let now = if sink.broken { "failed, and is started again" } else { "running" };
     let text = format!("{now}; it has failed {times} since the start of the process");
     ("state", TableCell::new(text).bad_if(sink.broken))
+}
+
+fn pipeline_step(step: &PipelineStep) -> TableCell {
+    let between = if step.pipeline.is_empty() { "" } else { " " };
+    let mut text = format!("{}{between}{}: {}", step.pipeline, step.step, Plural(step.items, "item"));
+    let counts = [(step.filtered, "filtered"), (step.sampled_out, "sampled out"), (step.failures, "failed")];
+    for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
+        text.push_str(&format!(", {} {what}", HumanCount(count)));
+    }
+    TableCell::new(text).bad_if(step.failures > 0)
 }
 
 fn lag(sink: &Sink) -> TableCell {

@@ -47,6 +47,8 @@ pub struct Sink {
     /// Destinations at the peer that accept nothing while the sink goes on, and the size of their backlog: a few by
     /// name.
     pub waiting: Vec<BlockedIndex>,
+    /// The steps of its pipeline, in order.
+    pub pipeline: Vec<PipelineStep>,
     /// When the next attempt is made, while one is waited for: it is failing now.
     #[serde(serialize_with = "raw::maybe_moment")]
     pub retry_at: Option<SystemTime>,
@@ -86,6 +88,27 @@ pub struct BlockedIndex {
     pub since: SystemTime,
     /// The peer's message, without secrets.
     pub reason: String,
+}
+
+/// The most [`PipelineStep`]s that a status has, over all sinks: what is beyond is left to the metrics.
+pub const MOST_STEPS: usize = 64;
+
+/// What a step of a pipeline did since the sink was configured with it. A record that is read again for another attempt is
+/// not counted again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PipelineStep {
+    /// The pipeline; empty for a setting of the sink itself.
+    pub pipeline: String,
+    /// Its name in the pipeline, or the setting of the sink.
+    pub step: String,
+    /// Items that reached it.
+    pub items: u64,
+    /// Items that it dropped.
+    pub filtered: u64,
+    /// Items that it left out of the sample.
+    pub sampled_out: u64,
+    /// Statements and conditions that failed on an item.
+    pub failures: u64,
 }
 
 /// The last error.

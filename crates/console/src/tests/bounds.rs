@@ -3,8 +3,8 @@
 use super::sample::troubled;
 use crate::page::Page;
 use crate::{
-    BlockedIndex, Console, Failed, Handshakes, LONGEST_ANSWER, MOST_WAITING, Status, Tenant, Tenants, html,
-    text,
+    BlockedIndex, Console, Failed, Handshakes, LONGEST_ANSWER, MOST_STEPS, MOST_WAITING, PipelineStep,
+    Status, Tenant, Tenants, html, text,
 };
 use tidegate_arena::Share;
 use tidegate_ledger::{Dropped, MAX_SINKS, MAX_SOURCES, Refusal};
@@ -40,6 +40,15 @@ fn crowded() -> Status {
     for sink in status.sinks.iter_mut().take(MOST_WAITING / 4) {
         sink.waiting.clone_from(&waiting);
     }
+    let step = PipelineStep {
+        pipeline: "p".repeat(64),
+        step: "s".repeat(64),
+        items: u64::MAX / 16,
+        filtered: u64::MAX / 16,
+        sampled_out: u64::MAX / 16,
+        failures: u64::MAX / 16,
+    };
+    status.sinks[0].pipeline = vec![step; MOST_STEPS];
     status.books.sinks = vec![sink_books; MAX_SINKS];
     status.books.sources = vec![source; MAX_SOURCES];
     let many = u64::MAX / 16;

@@ -142,6 +142,7 @@ fn sink(name: &str, kind: &str, target: &str, usual_lag: u64) -> Sink {
         items_per_second: None,
         last_error: None,
         waiting: Vec::new(),
+        pipeline: Vec::new(),
         retry_at: None,
         delivered: 9_880_000,
         dropped: Vec::new(),

@@ -8,7 +8,7 @@ use tidegate_arena::{Share, heap};
 use tidegate_console::{Resident, State, StateReport};
 use tidegate_ledger::MAX_SINKS;
 use tidegate_meters::{Kind, Name, Value};
-use tidegate_sinks::{Activity, Cluster};
+use tidegate_sinks::{Activity, Cluster, PipelineMeters, StepMeters, StepTotals};
 use tidegate_tls::HandshakeFailure;
 
 pub(crate) const REQUEST_DURATION: Name =
@@ -54,6 +54,20 @@ const SENT: Name = Name::bytes("sink_sent", "Bytes sent with success");
 const RESENT: Name = Name::plain("sink_items_resent", "Items of requests that had to be sent again");
 const RESTARTS: Name =
     Name::plain("sink_restarts", "Times that a sink ended unexpectedly and was started again");
+const STEP_ITEMS: Name = Name::plain("pipeline_items", "Items that reached a step of a sink's pipeline");
+const STEP_FILTERED: Name =
+    Name::plain("pipeline_items_filtered", "Items that a step of a sink's pipeline dropped");
+const STEP_SAMPLED_OUT: Name = Name::plain(
+    "pipeline_items_sampled_out",
+    "Items that a step of a sink's pipeline left out of the sample",
+);
+const STEP_FAILURES: Name = Name::plain(
+    "pipeline_failures",
+    "Items on which a statement or condition failed, by its position in the step",
+);
+const PIPELINE_TIME: Name = Name::seconds("pipeline_run", "Time that a sink's pipeline took");
+/// The most series of each name about steps: those of the first sinks by their names.
+const MOST_STEPS: usize = 256;
 const DESTINATION_FAILING: Name = Name::plain(
     "destination_failing",
     "1 while requests to the cluster that answers a `_bulk` itself fail, else 0",
@@ -112,6 +126,7 @@ pub(crate) fn publish(view: &Arc<StatusView>) {
     of_sinks(view, SENT, |activity| activity.bytes);
     of_sinks(view, RESENT, |activity| activity.resent);
     of_sinks(view, RESTARTS, |activity| activity.restarts);
+    pipelines(view);
 }
 
 /// The program's version, and the data flow's state.
@@ -264,6 +279,56 @@ fn of_sinks(view: &Arc<StatusView>, name: Name, read: fn(Activity) -> u64) {
             emit([&sink.name], Value::Counter(read(sink.health.activity())));
         }
     });
+}
+
+/// What the steps of pipelines do.
+fn pipelines(view: &Arc<StatusView>) {
+    of_steps(view, STEP_ITEMS, |step| step.items);
+    of_steps(view, STEP_FILTERED, |step| step.filtered);
+    of_steps(view, STEP_SAMPLED_OUT, |step| step.sampled_out);
+    let parts = Arc::downgrade(view);
+    let labels = ["sink", "pipeline", "step", "statement"];
+    view.registry.computed(STEP_FAILURES, Kind::Counter, labels, MOST_STEPS, move |emit| {
+        let Some(view) = parts.upgrade() else { return };
+        let mut left = MOST_STEPS;
+        each_step(&view, |sink, step| {
+            for (position, (_, failures)) in step.failures().enumerate().take(left) {
+                left -= 1;
+                let statement = (position + 1).to_string();
+                emit([sink, &step.pipeline, &step.step, &statement], Value::Counter(failures));
+            }
+        });
+    });
+    let parts = Arc::downgrade(view);
+    view.registry.computed(PIPELINE_TIME, Kind::Counter, ["sink"], MAX_SINKS, move |emit| {
+        let Some(view) = parts.upgrade() else { return };
+        for sink in view.sinks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let Some(pipeline) = &sink.pipeline else { continue };
+            let time = u64::try_from(pipeline.time().as_nanos()).unwrap_or(u64::MAX);
+            emit([&sink.name], Value::Counter(time));
+        }
+    });
+}
+
+fn of_steps(view: &Arc<StatusView>, name: Name, read: fn(StepTotals) -> u64) {
+    let parts = Arc::downgrade(view);
+    view.registry.computed(name, Kind::Counter, ["sink", "pipeline", "step"], MOST_STEPS, move |emit| {
+        let Some(view) = parts.upgrade() else { return };
+        let mut left = MOST_STEPS;
+        each_step(&view, |sink, step| {
+            if left > 0 {
+                left -= 1;
+                emit([sink, &step.pipeline, &step.step], Value::Counter(read(step.totals())));
+            }
+        });
+    });
+}
+
+fn each_step(view: &StatusView, mut visit: impl FnMut(&str, &StepMeters)) {
+    for sink in view.sinks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        let steps = sink.pipeline.iter().flat_map(PipelineMeters::steps);
+        steps.for_each(|step| visit(&sink.name, step));
+    }
 }
 
 fn span(time: Duration) -> Value {

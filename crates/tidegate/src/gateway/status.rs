@@ -12,13 +12,13 @@ use tidegate_arena::{Arena, MemoryPlan, heap};
 use tidegate_config::{Config, Durability};
 use tidegate_console::{
     BlockedIndex, Damage, DeclaredLine, Destination, Failed, ForgetError, Gateway, Handshakes,
-    Journal as JournalStatus, Lag, LastError, LeftBehind, MOST_WAITING, Memory, Payload, Resident, Sink,
-    Status, Syncs, Tenant, Tenants,
+    Journal as JournalStatus, Lag, LastError, LeftBehind, MOST_STEPS, MOST_WAITING, Memory, Payload,
+    PipelineStep, Resident, Sink, Status, Syncs, Tenant, Tenants,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
 use tidegate_meters::Registry;
-use tidegate_sinks::{BlockedDestination, Cluster};
+use tidegate_sinks::{BlockedDestination, Cluster, PipelineMeters, StepMeters, StepTotals};
 use tidegate_tap::Tap;
 use tidegate_tls::{HandshakeFailure, TlsAcceptor};
 
@@ -274,10 +274,12 @@ impl StatusView {
     fn sinks(&self, stats: &Stats, books: &Balance) -> Vec<Sink> {
         let running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sinks: Vec<Sink> = running.iter().map(|sink| self.sink(sink, stats, books)).collect();
-        let mut left = MOST_WAITING;
+        let (mut left, mut steps) = (MOST_WAITING, MOST_STEPS);
         for sink in &mut sinks {
             sink.waiting.truncate(left);
             left -= sink.waiting.len();
+            sink.pipeline.truncate(steps);
+            steps -= sink.pipeline.len();
         }
         sinks
     }
@@ -311,6 +313,7 @@ impl StatusView {
             retry_at: trouble.retry_at.filter(|_| broken || !trouble.broken),
             last_error: last_error(trouble),
             waiting: sink.health.waiting().into_iter().map(waiting).collect(),
+            pipeline: sink.pipeline.iter().flat_map(PipelineMeters::steps).map(pipeline_step).collect(),
             delivered: book.map_or(0, |book| book.delivered),
             dropped: book.map_or_else(Vec::new, |book| book.dropped.clone()),
         }
@@ -319,6 +322,12 @@ impl StatusView {
 
 fn last_error(trouble: tidegate_sinks::LastError) -> Option<LastError> {
     trouble.last_error.zip(trouble.last_error_at).map(|(message, at)| LastError { message, at })
+}
+
+fn pipeline_step(step: &StepMeters) -> PipelineStep {
+    let StepTotals { items, filtered, sampled_out, failures } = step.totals();
+    let (pipeline, step) = (step.pipeline.clone(), step.step.clone());
+    PipelineStep { pipeline, step, items, filtered, sampled_out, failures }
 }
 
 fn waiting(held: BlockedDestination) -> BlockedIndex {
