@@ -7,6 +7,7 @@ COLLECTOR ?= $(TARGET)/test-collector
 OPENSEARCH ?= $(TARGET)/test-opensearch
 APM    ?= $(TARGET)/test-apm
 SHIPPERS ?= $(TARGET)/test-shippers
+PIPELINE_ORACLE ?= $(TARGET)/test-pipeline-oracle
 REAL   ?= $(TARGET)/test-real
 export CARGO_TARGET_DIR := $(TARGET)
 export TIDEGATE_TEST_PYTHON := $(VENV)/bin/python
@@ -17,6 +18,7 @@ export TIDEGATE_TEST_APM_GO := $(APM)/agent-go
 export TIDEGATE_TEST_APM_JAVA := $(APM)/java
 export TIDEGATE_TEST_APM_ORACLE := $(APM)/oracle
 export TIDEGATE_TEST_SHIPPERS := $(SHIPPERS)
+export TIDEGATE_TEST_PIPELINE_ORACLE := $(PIPELINE_ORACLE)/oracle
 export TIDEGATE_BIN := $(TARGET)/release/tidegate
 
 # Where `make install-sender-c` puts the library; DESTDIR goes before it.
@@ -103,4 +105,4 @@ setup:
 	@scripts/setup build
 
 setup-test: setup
-	@scripts/setup test $(VENV) $(NODE) $(COLLECTOR) $(OPENSEARCH) $(APM) $(SHIPPERS)
+	@scripts/setup test $(VENV) $(NODE) $(COLLECTOR) $(OPENSEARCH) $(APM) $(SHIPPERS) $(PIPELINE_ORACLE)
