@@ -1,9 +1,20 @@
 //! The OpenTelemetry Transformation Language, as `pkg/ottl` v1.3 of the OpenTelemetry Collector has it.
 //!
-//! `syntax` parses a text into a tree with positions; `check` resolves paths, functions and types and gives a
+//! `parse` parses a text into a tree with positions; `check` resolves paths, functions and types and gives a
 //! [`program`], which the machine runs. Sources:
 //! <https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/pkg/ottl>.
 
+pub(crate) mod check;
+pub(crate) mod diagnostic;
+mod enums;
 pub(crate) mod field;
+pub(crate) mod literals;
+mod parse;
+mod paths;
 pub(crate) mod program;
 pub(crate) mod signature;
+mod suggest;
+mod syntax;
+mod token;
+mod unquote;
+mod visit;

@@ -13,6 +13,39 @@ pub(crate) enum Context {
 }
 
 impl Context {
+    /// All contexts, in the order in which one is inferred: the first of those that occur.
+    pub(crate) const ALL: [Context; 7] = [
+        Context::Log,
+        Context::DataPoint,
+        Context::Metric,
+        Context::SpanEvent,
+        Context::Span,
+        Context::Scope,
+        Context::Resource,
+    ];
+
+    /// The context of a path that begins with `name`.
+    pub(crate) fn named(name: &str) -> Option<Context> {
+        match name {
+            "instrumentation_scope" => Some(Context::Scope),
+            _ => Context::ALL.into_iter().find(|context| context.name() == name),
+        }
+    }
+
+    /// Whether a statement of this context may use paths of `other`: of itself, and of what is around it.
+    pub(crate) const fn reaches(self, other: Context) -> bool {
+        matches!(
+            (self, other),
+            (_, Context::Resource)
+                | (Context::Scope, Context::Scope)
+                | (Context::Log, Context::Log | Context::Scope)
+                | (Context::Metric, Context::Metric | Context::Scope)
+                | (Context::DataPoint, Context::DataPoint | Context::Metric | Context::Scope)
+                | (Context::Span, Context::Span | Context::Scope)
+                | (Context::SpanEvent, Context::SpanEvent | Context::Span | Context::Scope)
+        )
+    }
+
     /// The name in paths.
     pub(crate) const fn name(self) -> &'static str {
         match self {

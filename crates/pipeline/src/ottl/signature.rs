@@ -102,8 +102,10 @@ pub(crate) enum Type {
     LiteralTexts,
     /// `[]int64`: a list of literals.
     LiteralInts,
-    /// `[]Getter`, `[]StringGetter`, …: a list whose elements are evaluated one by one.
+    /// `[]Getter`, `[]StringLikeGetter`: a list whose elements are evaluated one by one.
     Values,
+    /// `[]StringGetter`: the same, and the elements have to be strings.
+    Texts,
     /// `FunctionGetter`: the name of a converter.
     Function,
 }
