@@ -251,7 +251,6 @@ impl PipelineStage {
                     let mut out = room.window(len).await?;
                     run.write(out.spare_mut().get_mut(..len).unwrap_or_default());
                     out.advance(len);
-                    drop(run);
                     drop(scratch);
                     (current, items, is_changed) = (out, left, true);
                 }

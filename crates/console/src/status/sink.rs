@@ -91,7 +91,7 @@ pub struct BlockedIndex {
 }
 
 /// The most [`PipelineStep`]s that a status has, over all sinks: what is beyond is left to the metrics.
-pub const MOST_STEPS: usize = 64;
+pub const MOST_STEPS: usize = 32;
 
 /// What a step of a pipeline did since the sink was configured with it. A record that is read again for another attempt is
 /// not counted again.

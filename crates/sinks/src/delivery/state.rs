@@ -12,6 +12,7 @@ pub(crate) const MIN_REQUEST_SIZE: usize = 64 << 10;
 
 /// The next records that the engine reads from the journal.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one of it for each sink")]
 pub(super) enum ReadMode {
     /// The next record.
     Next,
