@@ -77,7 +77,7 @@ pub(crate) const ANSWERS: usize = 2;
 const HEADS: usize = 16;
 const LONGEST_HEAD: usize = 8 << 10;
 /// A [`Status`] with every sink and source that there can be, and the page made of it.
-const SNAPSHOT: usize = 544 << 10;
+const SNAPSHOT: usize = 608 << 10;
 
 pub(crate) const DATA_HEADERS: [(&str, &str); 3] =
     [("Cache-Control", "no-store"), ("Vary", "Accept"), ("X-Content-Type-Options", "nosniff")];
