@@ -143,7 +143,7 @@ impl Sampler {
     /// Decides on a span.
     pub(crate) fn span<'a>(&self, facts: SpanFacts<'a>) -> SpanDecision<'a> {
         let mut parsed = TraceState::parse(facts.trace_state);
-        let mut randomness = None;
+        let randomness;
         let mut is_usable = parsed.is_some();
         match self.rule {
             Rule::Never => randomness = Some(Randomness::MOST),
