@@ -63,6 +63,14 @@ pub(crate) enum Command {
     ///
     /// Ends on Ctrl-C, after --count lines, or after --for.
     Tap(TapArgs),
+    /// Run the tests in a configuration
+    ///
+    /// Each entry of `tests` names a pipeline, the items that go in, and what must come out. Prints the differences of
+    /// those that fail, and exits with an error if one does.
+    Test(TestArgs),
+    /// Try pipelines out
+    #[command(subcommand)]
+    Pipeline(PipelineCommand),
     /// Inspect the lake
     #[command(subcommand)]
     Lake(LakeCommand),
@@ -99,6 +107,67 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// Run only tests whose name contains this
+    pub(crate) filter: Option<String>,
+    /// Show what each statement, condition and rule changed
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PipelineCommand {
+    /// Run a pipeline over standard input, and print what comes out
+    ///
+    /// Reads OTLP as protobuf, or lines of JSON: OTLP/JSON requests, as the Collector's file exporter writes them, or
+    /// items as the sink `http` and `tidegate tap` write them; or lines of series, such as `up{job="a"} 1`. Writes the same
+    /// form. Reports on standard error how many items each step dropped, and which statements failed.
+    Eval(EvalArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EvalArgs {
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// The pipeline; not needed if the configuration has only one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pipeline: Option<String>,
+    /// The form of the input. Default: found out from its first bytes, where they are not protobuf
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<EvalFormat>,
+    /// The signal of protobuf, or of items without the member `signal`
+    #[arg(long, value_enum)]
+    pub(crate) signal: Option<EvalSignal>,
+    /// Show what each statement, condition and rule changed, instead of what comes out
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
+/// The form of `pipeline eval`'s input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EvalFormat {
+    /// An OTLP export request as protobuf
+    Protobuf,
+    /// Lines of JSON
+    Json,
+    /// Lines of series
+    Series,
+}
+
+/// A signal of OTLP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EvalSignal {
+    /// Spans
+    Traces,
+    /// Metric points
+    Metrics,
+    /// Log records
+    Logs,
 }
 
 #[derive(Debug, Subcommand)]

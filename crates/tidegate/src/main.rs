@@ -63,6 +63,8 @@ fn run(command: Command) -> Outcome {
         Command::Plan(args) => commands::check::plan(&args),
         Command::Demo(args) => commands::demo::demo(&args),
         Command::Tap(args) => commands::tap::tap(&args),
+        Command::Test(args) => commands::test::test(&args),
+        Command::Pipeline(command) => commands::pipeline::pipeline(&command),
         Command::Lake(command) => commands::lake::lake(&command),
         Command::Journal(command) => commands::journal::journal(&command),
         Command::Import(command) => commands::import::import(&command),

@@ -146,21 +146,32 @@ impl Config {
             }
         }
         steps.routing = steps.labels.len();
-        if let Some((pipeline, settings)) = route.pipeline.and_then(|name| self.pipelines.get_key_value(name))
-        {
-            for (position, step) in settings.steps.iter().enumerate() {
-                if let Some(definition) = step.definition() {
-                    let label =
-                        step.name.as_ref().map_or_else(|| (position + 1).to_string(), Name::to_string);
-                    steps.push(definition, pipeline.as_str(), label);
-                }
-            }
+        if let Some(pipeline) = route.pipeline {
+            self.add_steps(pipeline, &mut steps);
         }
         if !route.relabel.is_empty() {
             let rules = route.relabel.iter().map(RelabelRule::definition).collect();
             steps.push(selecting(engine::StepKind::Relabel(rules)), "", "write_relabel_configs".to_owned());
         }
         (!steps.labels.is_empty()).then_some(steps)
+    }
+
+    /// The pipeline `name` on its own; `None` if there is none.
+    pub fn pipeline(&self, name: &Name) -> Option<SinkPipeline> {
+        let mut steps =
+            SinkPipeline { definition: engine::Definition::default(), routing: 0, labels: Vec::new() };
+        self.pipelines.get(name)?;
+        self.add_steps(name, &mut steps);
+        Some(steps)
+    }
+
+    fn add_steps(&self, name: &Name, steps: &mut SinkPipeline) {
+        for (position, step) in self.pipelines.get(name).iter().flat_map(|it| it.steps.iter().enumerate()) {
+            if let Some(definition) = step.definition() {
+                let label = step.name.as_ref().map_or_else(|| (position + 1).to_string(), Name::to_string);
+                steps.push(definition, name.as_str(), label);
+            }
+        }
     }
 }
 
