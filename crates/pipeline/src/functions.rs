@@ -6,6 +6,7 @@
 //! <https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/pkg/ottl/ottlfuncs>.
 
 mod case;
+mod editors;
 mod encoded;
 mod hash;
 mod kinds;
@@ -28,6 +29,8 @@ pub(crate) enum Prepared {
     Pattern(crate::regex::Regex),
     /// The name of a case.
     Case(case::Case),
+    /// A replacement for the matches of a regular expression.
+    Template(crate::regex::Template),
 }
 
 /// Finds a function by its name.
@@ -40,8 +43,14 @@ pub(crate) fn all_functions() -> impl Iterator<Item = &'static Signature> {
     FAMILIES.iter().copied().flatten().copied()
 }
 
-static FAMILIES: &[&[&Signature]] =
-    &[case::CONVERTERS, hash::CONVERTERS, kinds::CONVERTERS, number::CONVERTERS, text::CONVERTERS];
+static FAMILIES: &[&[&Signature]] = &[
+    editors::EDITORS,
+    case::CONVERTERS,
+    hash::CONVERTERS,
+    kinds::CONVERTERS,
+    number::CONVERTERS,
+    text::CONVERTERS,
+];
 
 const fn required(name: &'static str, accepts: Type) -> Parameter {
     Parameter { name, accepts, optional: false }

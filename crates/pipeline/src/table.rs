@@ -88,11 +88,18 @@ impl MapTable {
     pub(crate) fn set(&mut self, memory: &Memory<'_>, key: Slice, value: Value) -> Result<(), Failure> {
         match self.find(memory, key) {
             Some(at) => self.set_at(memory, at, value),
-            None => {
-                self.push(Entry { key, value, raw: Slice::EMPTY })?;
-                self.changed = true;
-            }
+            None => self.add_new(key, value)?,
         }
+        Ok(())
+    }
+
+    /// Adds a key that is not there, at the end.
+    ///
+    /// # Errors
+    /// [`Failure::TooLarge`] when the table is full.
+    pub(crate) fn add_new(&mut self, key: Slice, value: Value) -> Result<(), Failure> {
+        self.push(Entry { key, value, raw: Slice::EMPTY })?;
+        self.changed = true;
         Ok(())
     }
 
@@ -137,30 +144,39 @@ impl MapTable {
             return Err(Failure::TooLarge);
         }
         let mut pairs = any_value::Pairs::new(map);
-        let mut at = 0;
-        while let Some(pair) = pairs.next(memory) {
-            let same = self.entries.get(at).is_some_and(|entry| {
-                memory.get(entry.key) == memory.get(pair.key) && is_identical(memory, entry.value, pair.value)
-            });
-            if !same {
-                self.entries.truncate(at);
-                self.push(Entry { raw: Slice::EMPTY, ..pair })?;
-                self.changed = true;
-            }
-            at += 1;
-        }
-        self.changed |= at != self.entries.len();
-        self.entries.truncate(at);
-        Ok(())
+        self.replace(memory, std::iter::from_fn(|| pairs.next(memory)))
     }
 
-    /// Exchanges the entries with those of `other`, which counts as a change of both.
-    pub(crate) fn exchange(&mut self, other: &mut MapTable) {
-        for table in [&mut *self, &mut *other] {
-            table.entries.iter_mut().for_each(|entry| entry.raw = Slice::EMPTY);
-            table.changed = true;
+    /// Replaces the entries by others, which are at most [`CAPACITY`](Self::CAPACITY). Equal ones in the same place are no change.
+    ///
+    /// # Errors
+    /// [`Failure::TooLarge`] when there are more.
+    pub(crate) fn replace(
+        &mut self,
+        memory: &Memory<'_>,
+        others: impl Iterator<Item = Entry>,
+    ) -> Result<(), Failure> {
+        let mut len = 0;
+        for other in others {
+            let other = Entry { raw: Slice::EMPTY, ..other };
+            match self.entries.get_mut(len) {
+                Some(entry)
+                    if memory.get(entry.key) == memory.get(other.key)
+                        && is_identical(memory, entry.value, other.value) => {}
+                Some(entry) => {
+                    *entry = other;
+                    self.changed = true;
+                }
+                None => {
+                    self.push(other)?;
+                    self.changed = true;
+                }
+            }
+            len += 1;
         }
-        std::mem::swap(&mut self.entries, &mut other.entries);
+        self.changed |= len != self.entries.len();
+        self.entries.truncate(len);
+        Ok(())
     }
 
     fn push(&mut self, entry: Entry) -> Result<(), Failure> {

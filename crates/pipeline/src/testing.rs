@@ -41,6 +41,16 @@ impl Fields for TestRecord {
     }
 }
 
+/// A record without anything.
+pub(crate) fn empty_record() -> TestRecord {
+    TestRecord {
+        attributes: MapTable::new(),
+        cache: MapTable::new(),
+        body: Value::Nil,
+        trace_state: Value::Text(Slice::EMPTY),
+    }
+}
+
 /// A value as tests write and compare it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Plain {
@@ -155,12 +165,7 @@ pub(crate) fn attributes(record: &mut TestRecord, memory: &mut Memory<'_>) -> Pl
 pub(crate) fn with_record<R>(attributes: &Plain, work: impl FnOnce(&mut Machine<'_>) -> R) -> (R, Plain) {
     let mut temporary = vec![0; 1 << 20];
     let mut memory = Memory::new(b"", b"", &mut temporary);
-    let mut record = TestRecord {
-        attributes: MapTable::new(),
-        cache: MapTable::new(),
-        body: Value::Nil,
-        trace_state: Value::Text(Slice::EMPTY),
-    };
+    let mut record = empty_record();
     let Value::Map(content) = store(&mut memory, attributes) else { panic!("no map") };
     record.attributes.load(&memory, content, 1).unwrap();
     let mut spare = Spare::new();

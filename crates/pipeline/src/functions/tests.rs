@@ -3,7 +3,7 @@
 //! A line of `cases/*.tsv` is an expression, a tab, and what `pkg/ottl` v1.3.1 makes of it: a value, `error` when it fails on
 //! the record, `refused` when it does not compile. `!` before it marks a difference that is meant; the comment above says why.
 
-mod expression;
+pub(super) mod expression;
 
 use crate::any_value::{Elements, Pairs};
 use crate::machine::{Machine, Spare};
@@ -50,7 +50,7 @@ fn evaluate(text: &str) -> String {
 }
 
 /// The notation of the cases: JSON with sorted keys, and words for what JSON does not have.
-fn render(memory: &Memory<'_>, value: Value, out: &mut String) {
+pub(super) fn render(memory: &Memory<'_>, value: Value, out: &mut String) {
     let hex = |slice: Slice, out: &mut String| {
         memory.get(slice).iter().for_each(|byte| write!(out, "{byte:02x}").unwrap());
     };

@@ -1,14 +1,18 @@
-//! Compiles the expressions of the cases: calls and literals, without paths.
+//! Compiles the expressions of the cases: calls, literals, and paths of a log record.
 
 use crate::functions;
 use crate::memory::{Slice, Space};
-use crate::ottl::program::{Argument, Call, Expression};
+use crate::ottl::field::{Context, Field};
+use crate::ottl::program::{Argument, Call, Expression, Key, Path};
 use crate::ottl::signature::{Signature, Type};
 use crate::regex::Regexes;
 use crate::value::Value;
 
 /// The expression of `text`, and its constants.
-pub(super) fn compile(text: &str, regexes: &mut Regexes) -> Result<(Expression, Vec<u8>), String> {
+pub(in crate::functions) fn compile(
+    text: &str,
+    regexes: &mut Regexes,
+) -> Result<(Expression, Vec<u8>), String> {
     let mut reader = Reader { rest: text, constants: Vec::new(), regexes };
     let expression = reader.expression()?;
     assert_eq!(reader.rest, "", "in {text}");
@@ -82,8 +86,24 @@ impl<'t> Reader<'t> {
             "nil" => Expression::Literal(Value::Nil),
             "true" => Expression::Literal(Value::Bool(true)),
             "false" => Expression::Literal(Value::Bool(false)),
+            "attributes" => self.path(Field::Attributes)?,
+            "body" => self.path(Field::Body)?,
+            "time" => self.path(Field::Time)?,
             _ => Expression::Call(Box::new(self.call(name)?)),
         })
+    }
+
+    fn path(&mut self, field: Field) -> Result<Expression, String> {
+        let mut keys = Vec::new();
+        while self.take("[") {
+            keys.push(match self.expression()? {
+                Expression::Literal(Value::Text(name)) => Key::Name(name),
+                Expression::Literal(Value::Int(at)) => Key::Index(at),
+                dynamic => Key::Dynamic(Box::new(dynamic)),
+            });
+            assert!(self.take("]"));
+        }
+        Ok(Expression::Path(Path { context: Context::Log, field, keys: keys.into() }))
     }
 
     fn list(&mut self) -> Result<Vec<Expression>, String> {
@@ -156,6 +176,10 @@ impl<'t> Reader<'t> {
         at: usize,
         accepts: Type,
     ) -> Result<Argument, String> {
+        if accepts == Type::Function {
+            let name = self.word(|character| character.is_ascii_alphanumeric());
+            return functions::find(name).map(Argument::Function).ok_or(format!("no such function: {name}"));
+        }
         let expression = self.expression()?;
         if let Expression::Literal(Value::Text(text)) = &expression {
             let literal = &self.constants[text.start as usize..(text.start + text.len) as usize];
@@ -166,6 +190,7 @@ impl<'t> Reader<'t> {
         }
         Ok(match (accepts, expression) {
             (Type::Values | Type::LiteralTexts, Expression::List(elements)) => Argument::Values(elements),
+            (Type::Target | Type::MapTarget, Expression::Path(path)) => Argument::Target(path),
             (_, expression) => Argument::Value(expression),
         })
     }

@@ -1,0 +1,49 @@
+//! `merge_maps`.
+
+use super::{editor, required, run};
+use crate::any_value::{self, Pairs};
+use crate::machine::Machine;
+use crate::machine::arguments::target;
+use crate::ottl::program::Argument;
+use crate::ottl::signature::{Signature, Type};
+use crate::value::{Failure, Value};
+
+/// `merge_maps(target, source, strategy)`.
+pub(super) static MERGE_MAPS: Signature = Signature {
+    prepare: |position, literal, _| {
+        let known = position != 2 || matches!(literal, "insert" | "update" | "upsert");
+        (!known).then(|| Err("the strategies are `insert`, `update` and `upsert`".into()))
+    },
+    ..editor(
+        "merge_maps",
+        &[
+            required("target", Type::MapTarget),
+            required("source", Type::Map),
+            required("strategy", Type::LiteralText),
+        ],
+        |machine, arguments| run(machine, arguments, merge_maps),
+    )
+};
+
+fn merge_maps(machine: &mut Machine<'_>, [map, source, strategy]: &[Argument; 3]) -> Result<(), Failure> {
+    let source = machine.map_content(source)?;
+    any_value::storable(&machine.memory, Value::Map(source))?;
+    let strategy = machine.text(strategy)?;
+    let (present, missing) = match machine.memory.get(strategy) {
+        b"insert" => (false, true),
+        b"update" => (true, false),
+        _ => (true, true),
+    };
+    machine.edit_map(target(map)?, |machine, table| {
+        let memory = &machine.memory;
+        let mut pairs = Pairs::new(source);
+        while let Some(pair) = pairs.next(memory) {
+            match table.find(memory, pair.key) {
+                Some(at) if present => table.set_at(memory, at, pair.value),
+                None if missing => table.add_new(pair.key, pair.value)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    })
+}
