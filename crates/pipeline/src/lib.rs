@@ -14,16 +14,21 @@
 //!
 //! No I/O. The crate knows no source and no sink.
 
+mod access;
 mod any_value;
+mod compile;
 mod definition;
 mod functions;
 mod machine;
 mod md5;
 mod memory;
 mod ottl;
+mod pass;
 mod pipeline;
+mod record;
 mod regex;
 mod relabel;
+mod run;
 mod sampling;
 mod table;
 #[cfg(test)]

@@ -69,6 +69,21 @@ impl<'a> Memory<'a> {
         space.get(start..start + slice.len as usize).unwrap_or_default()
     }
 
+    /// The same memory, for a while; [`resume`](Self::resume) takes over what was appended.
+    pub(crate) fn lend(&mut self) -> Memory<'_> {
+        Memory {
+            body: self.body,
+            constants: self.constants,
+            temporary: &mut *self.temporary,
+            used: self.used,
+        }
+    }
+
+    /// Continues at the end that a lent memory had.
+    pub(crate) fn resume(&mut self, Mark(end): Mark) {
+        self.used = end.min(self.temporary.len());
+    }
+
     /// The end of the temporary space.
     pub(crate) fn mark(&self) -> Mark {
         Mark(self.used)

@@ -1,6 +1,10 @@
 //! A compiled pipeline, and its run over one body.
 
-use crate::{Definition, Problem};
+use crate::machine::Spare;
+use crate::pass::{self, Pass, Step};
+use crate::record::{Record, Uses};
+use crate::regex::{Caches, Regexes};
+use crate::run::{self, Tools, Walk};
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::remote_write::Version;
 
@@ -16,13 +20,23 @@ pub enum Format {
 /// A compiled pipeline. It does not change; threads share it.
 #[derive(Debug)]
 pub struct Pipeline {
-    steps: usize,
+    steps: Vec<Step>,
+    /// The passes over bodies of traces, metrics and logs.
+    passes: [Vec<Pass>; 3],
+    /// The literals of all steps.
+    constants: Box<[u8]>,
+    regexes: Regexes,
+    uses: Uses,
 }
 
 /// The working memory of runs, besides body, scratch and output: one for each concurrent run. It never grows.
 #[derive(Debug)]
 pub struct Workspace {
     counts: Vec<StepCounts>,
+    drops: Vec<u64>,
+    record: Record,
+    regexes: Caches,
+    spare: Spare,
 }
 
 /// What a step did since the counts were taken last.
@@ -37,6 +51,9 @@ pub struct StepCounts {
     /// Failures, by statement or condition.
     pub failures: Vec<u64>,
 }
+
+/// The signals that passes are for.
+const SIGNALS: [Signal; 3] = [Signal::Traces, Signal::Metrics, Signal::Logs];
 
 /// What became of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,58 +81,80 @@ pub enum Progress {
 }
 
 /// One pass of a pipeline over one body.
-#[derive(Debug)]
-pub struct Run<'a> {
-    pipeline: &'a Pipeline,
-    workspace: &'a mut Workspace,
-    format: Format,
-    body: &'a [u8],
-    scratch: &'a mut [u8],
-}
+pub struct Run<'a>(Option<Walk<'a>>);
 
 impl Pipeline {
-    /// Compiles `definition`. Returns the pipeline and what its author should know, or all errors at once.
-    ///
-    /// # Errors
-    /// Every error, with warnings between, in the order of the text.
-    pub fn compile(definition: &Definition) -> Result<(Pipeline, Vec<Problem>), Vec<Problem>> {
-        Ok((Pipeline { steps: definition.steps.len() }, Vec::new()))
+    /// A pipeline of compiled steps.
+    pub(crate) fn new(steps: Vec<Step>, constants: Box<[u8]>, regexes: Regexes) -> Pipeline {
+        let passes = SIGNALS.map(|signal| pass::passes(&steps, signal));
+        let mut uses = Uses::default();
+        for pass in passes.iter().flatten() {
+            uses.cache |= pass.access.cache;
+            for (all, one) in uses.attributes.iter_mut().zip(pass.access.attributes) {
+                *all |= one;
+            }
+        }
+        Pipeline { steps, passes, constants, regexes, uses }
     }
 
     /// How many steps it has.
     #[must_use]
     pub fn steps(&self) -> usize {
-        self.steps
+        self.steps.len()
     }
 
     /// How many passes bodies of `format` take, each over the result of the one before; 0 when no step applies to them.
     #[must_use]
-    pub fn passes(&self, _format: Format) -> usize {
-        0
+    pub fn passes(&self, format: Format) -> usize {
+        self.passes_of(format).len()
+    }
+
+    fn passes_of(&self, format: Format) -> &[Pass] {
+        let [traces, metrics, logs] = &self.passes;
+        match format {
+            Format::Otlp(Signal::Traces) => traces,
+            Format::Otlp(Signal::Metrics) => metrics,
+            Format::Otlp(Signal::Logs) => logs,
+            Format::Otlp(Signal::Profiles) | Format::RemoteWrite(_) => &[],
+        }
     }
 
     /// Whether a pass may change `body`: false when a literal that it needs does not occur.
     #[must_use]
-    pub fn may_change(&self, _pass: usize, _format: Format, _body: &[u8]) -> bool {
-        false
+    pub fn may_change(&self, pass: usize, format: Format, _body: &[u8]) -> bool {
+        self.passes_of(format).get(pass).is_some()
     }
 
     /// The length of the scratch buffer for a body of `body_len` bytes. The output of a pass is at most `body_len` and this long.
     #[must_use]
     pub const fn scratch_bytes(body_len: usize) -> usize {
-        body_len.saturating_add(64 << 10)
+        run::scratch_bytes(body_len)
     }
 
     /// The bytes that a workspace takes.
     #[must_use]
     pub fn workspace_bytes(&self) -> usize {
+        let failures: usize = self.steps.iter().map(Step::failures).sum();
+        let step = size_of::<StepCounts>() + size_of::<u64>();
         size_of::<Workspace>()
+            + self.steps.len() * step
+            + failures * size_of::<u64>()
+            + Record::table_bytes(&self.uses)
+            + self.regexes.cache_bytes()
+            + Spare::BYTES
     }
 
     /// The working memory of a run.
     #[must_use]
     pub fn workspace(&self) -> Workspace {
-        Workspace { counts: vec![StepCounts::default(); self.steps] }
+        let counts = |step: &Step| StepCounts { failures: vec![0; step.failures()], ..StepCounts::default() };
+        Workspace {
+            counts: self.steps.iter().map(counts).collect(),
+            drops: vec![0; self.steps.len()],
+            record: Record::new(&self.uses),
+            regexes: self.regexes.caches(),
+            spare: Spare::new(),
+        }
     }
 }
 
@@ -124,32 +163,61 @@ impl Workspace {
     pub fn take_counts(&mut self, mut each: impl FnMut(usize, &StepCounts)) {
         for (step, counts) in self.counts.iter_mut().enumerate() {
             each(step, counts);
-            *counts = StepCounts { failures: std::mem::take(&mut counts.failures), ..StepCounts::default() };
+            counts.items = 0;
+            counts.filtered = 0;
+            counts.sampled_out = 0;
             counts.failures.fill(0);
         }
     }
 }
 
 impl<'a> Run<'a> {
-    /// Begins pass `pass` over `body`, at `now_ns` nanoseconds since the Unix epoch.
+    /// Begins pass `pass` over `body`, at `now_ns` nanoseconds since the Unix epoch. `workspace` is one of this pipeline, and
+    /// `scratch` as long as [`Pipeline::scratch_bytes`] says.
+    ///
+    /// A body of a gibibyte or more stays as it is: nothing accepts one.
     #[must_use]
     pub fn new(
         pipeline: &'a Pipeline,
-        _pass: usize,
+        pass: usize,
         workspace: &'a mut Workspace,
         format: Format,
         body: &'a [u8],
         scratch: &'a mut [u8],
-        _now_ns: i64,
+        now_ns: i64,
     ) -> Run<'a> {
-        Run { pipeline, workspace, format, body, scratch }
+        let Workspace { counts, drops, record, regexes, spare } = workspace;
+        let tools = Tools { record, regexes, spare, counts, drops, now_ns };
+        let pass = pipeline.passes_of(format).get(pass).filter(|_| body.len() < 1 << 30);
+        let walk = pass.map(|pass| {
+            let signal = if let Format::Otlp(signal) = format { signal } else { Signal::Profiles };
+            Walk::new(&pipeline.steps, pass, signal, &pipeline.constants, body, scratch, tools)
+        });
+        Run(walk)
     }
 
     /// Does a bounded amount of work.
     pub fn advance(&mut self) -> Progress {
-        Progress::Done(Outcome::Unchanged)
+        match self.0.as_mut().map_or(Some(Outcome::Unchanged), Walk::advance) {
+            Some(outcome) => Progress::Done(outcome),
+            None => Progress::More,
+        }
     }
 
     /// Writes the new body to `out`, which is as long as [`Outcome::Changed`] says.
-    pub fn write(&mut self, _out: &mut [u8]) {}
+    pub fn write(&mut self, out: &mut [u8]) {
+        while !self.write_part(out) {}
+    }
+
+    /// Writes the next part of the new body to its place in `out`: as much as takes little time. Returns whether that was all.
+    pub fn write_part(&mut self, out: &mut [u8]) -> bool {
+        const MOST: usize = 256 << 10;
+        self.0.as_mut().is_none_or(|walk| walk.write(out, MOST))
+    }
+}
+
+impl std::fmt::Debug for Run<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Run").finish_non_exhaustive()
+    }
 }

@@ -14,7 +14,8 @@ mod tests;
 pub(crate) struct MapTable {
     entries: Vec<Entry>,
     number: u32,
-    changed: bool,
+    /// How often it was changed since it was loaded.
+    changes: u32,
 }
 
 impl MapTable {
@@ -25,14 +26,14 @@ impl MapTable {
     pub(crate) const BYTES: usize = size_of::<MapTable>() + Self::CAPACITY * size_of::<Entry>();
 
     pub(crate) fn new() -> MapTable {
-        MapTable { entries: Vec::with_capacity(Self::CAPACITY), number: 0, changed: false }
+        MapTable { entries: Vec::with_capacity(Self::CAPACITY), number: 0, changes: 0 }
     }
 
     /// Empties the table, to be filled by [`add`](Self::add) with fields of this number.
     pub(crate) fn begin(&mut self, number: u32) {
         self.entries.clear();
         self.number = number;
-        self.changed = false;
+        self.changes = 0;
     }
 
     /// Adds the `KeyValue` message of a field.
@@ -67,7 +68,16 @@ impl MapTable {
 
     /// Whether a statement changed it since it was loaded.
     pub(crate) fn is_changed(&self) -> bool {
-        self.changed
+        self.changes != 0
+    }
+
+    /// How often a statement changed it since it was loaded.
+    pub(crate) fn changes(&self) -> u32 {
+        self.changes
+    }
+
+    fn note(&mut self, is_change: bool) {
+        self.changes = self.changes.saturating_add(u32::from(is_change));
     }
 
     /// The place of the first entry with this key.
@@ -99,7 +109,7 @@ impl MapTable {
     /// [`Failure::TooLarge`] when the table is full.
     pub(crate) fn add_new(&mut self, key: Slice, value: Value) -> Result<(), Failure> {
         self.push(Entry { key, value, raw: Slice::EMPTY })?;
-        self.changed = true;
+        self.note(true);
         Ok(())
     }
 
@@ -110,7 +120,7 @@ impl MapTable {
         {
             entry.value = value;
             entry.raw = Slice::EMPTY;
-            self.changed = true;
+            self.note(true);
         }
     }
 
@@ -118,7 +128,7 @@ impl MapTable {
     pub(crate) fn remove(&mut self, memory: &Memory<'_>, key: Slice) {
         if let Some(at) = self.find(memory, key) {
             self.entries.remove(at);
-            self.changed = true;
+            self.note(true);
         }
     }
 
@@ -126,12 +136,12 @@ impl MapTable {
     pub(crate) fn retain(&mut self, keep: impl FnMut(&Entry) -> bool) {
         let before = self.entries.len();
         self.entries.retain(keep);
-        self.changed |= self.entries.len() != before;
+        self.note(self.entries.len() != before);
     }
 
     /// Removes all entries.
     pub(crate) fn clear(&mut self) {
-        self.changed |= !self.entries.is_empty();
+        self.note(!self.entries.is_empty());
         self.entries.clear();
     }
 
@@ -165,16 +175,16 @@ impl MapTable {
                         && is_identical(memory, entry.value, other.value) => {}
                 Some(entry) => {
                     *entry = other;
-                    self.changed = true;
+                    self.note(true);
                 }
                 None => {
                     self.push(other)?;
-                    self.changed = true;
+                    self.note(true);
                 }
             }
             len += 1;
         }
-        self.changed |= len != self.entries.len();
+        self.note(len != self.entries.len());
         self.entries.truncate(len);
         Ok(())
     }

@@ -21,6 +21,7 @@ impl<'a> Machine<'a> {
         }
         let value = self.record.get(&mut self.memory, path.context, path.field)?;
         match (path.field, &*path.keys) {
+            (Field::BodyText, []) => self.as_text(value).map(Value::Text),
             (_, []) => Ok(value),
             (Field::TraceState, [key]) => self.trace_state_get(value, key),
             (_, keys) => self.nested(value, keys),

@@ -1,0 +1,125 @@
+//! What programs read and change.
+
+use crate::ottl::field::Field;
+use crate::ottl::program::{Argument, Call, Condition, Expression, Key, Path, Statement};
+use crate::pass::LEVELS;
+
+/// What programs read and change, by level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Access {
+    reads: [bool; LEVELS],
+    writes: [bool; LEVELS],
+    /// Attributes, or a metric's metadata.
+    pub(crate) attributes: [bool; LEVELS],
+    /// The schema of a resource or scope.
+    pub(crate) schema_url: bool,
+    pub(crate) cache: bool,
+    /// What a metric's data says about all of its points.
+    pub(crate) reads_data: bool,
+    pub(crate) writes_data: bool,
+}
+
+impl Access {
+    /// Whether they read or change a level.
+    pub(crate) fn touches_level(&self, level: usize) -> bool {
+        self.reads.get(level) == Some(&true) || self.writes_level(level)
+    }
+
+    /// Whether they change a level.
+    pub(crate) fn writes_level(&self, level: usize) -> bool {
+        self.writes.get(level) == Some(&true)
+    }
+
+    /// Adds what others read and change.
+    pub(crate) fn add(&mut self, other: &Access) {
+        for level in 0..LEVELS {
+            self.reads[level] |= other.reads[level];
+            self.writes[level] |= other.writes[level];
+            self.attributes[level] |= other.attributes[level];
+        }
+        self.schema_url |= other.schema_url;
+        self.cache |= other.cache;
+        self.reads_data |= other.reads_data;
+        self.writes_data |= other.writes_data;
+    }
+
+    /// Adds a statement.
+    pub(crate) fn statement(&mut self, statement: &Statement) {
+        self.call(&statement.call);
+        if let Some(condition) = &statement.condition {
+            self.condition(condition);
+        }
+    }
+
+    /// Adds a condition.
+    pub(crate) fn condition(&mut self, condition: &Condition) {
+        match condition {
+            Condition::All(all) | Condition::Any(all) => all.iter().for_each(|one| self.condition(one)),
+            Condition::Not(one) => self.condition(one),
+            Condition::Constant(_) => {}
+            Condition::Compare(_, left, right) => {
+                self.expression(left);
+                self.expression(right);
+            }
+            Condition::Holds(expression) => self.expression(expression),
+        }
+    }
+
+    fn call(&mut self, call: &Call) {
+        for argument in &call.arguments {
+            match argument {
+                Argument::Value(expression) => self.expression(expression),
+                Argument::Target(path) => self.path(path, true),
+                Argument::Values(all) => all.iter().for_each(|one| self.expression(one)),
+                Argument::Absent | Argument::Function(_) | Argument::Prepared(_) => {}
+            }
+        }
+    }
+
+    fn expression(&mut self, expression: &Expression) {
+        match expression {
+            Expression::Literal(_) => {}
+            Expression::Path(path) => self.path(path, false),
+            Expression::Call(call) => self.call(call),
+            Expression::Index(inner, keys) => {
+                self.expression(inner);
+                self.keys(keys);
+            }
+            Expression::Math(_, sides) => {
+                self.expression(&sides.0);
+                self.expression(&sides.1);
+            }
+            Expression::Negative(inner) => self.expression(inner),
+            Expression::List(all) => all.iter().for_each(|one| self.expression(one)),
+            Expression::Map(all) => all.iter().for_each(|(_, one)| self.expression(one)),
+        }
+    }
+
+    fn keys(&mut self, keys: &[Key]) {
+        for key in keys {
+            if let Key::Dynamic(expression) = key {
+                self.expression(expression);
+            }
+        }
+    }
+
+    fn path(&mut self, path: &Path, is_changed: bool) {
+        self.keys(&path.keys);
+        let level = path.context.level();
+        match path.field {
+            Field::Cache => {
+                self.cache = true;
+                return;
+            }
+            Field::Attributes | Field::Metadata => self.attributes[level] = true,
+            Field::SchemaUrl => self.schema_url = true,
+            Field::IsMonotonic | Field::AggregationTemporality => {
+                self.reads_data = true;
+                self.writes_data |= is_changed;
+            }
+            _ => {}
+        }
+        self.reads[level] |= !is_changed;
+        self.writes[level] |= is_changed;
+    }
+}

@@ -1,0 +1,156 @@
+//! From a definition to a pipeline.
+
+use crate::definition::{Anchor, Definition, Problem, Severity, StepDefinition, StepKind};
+use crate::ottl::check::{self, Checked, Scope};
+use crate::ottl::diagnostic::Diagnostic;
+use crate::ottl::field::Context;
+use crate::ottl::literals::Literals;
+use crate::ottl::program::Condition;
+use crate::pass::{Step, Work};
+use crate::pipeline::Pipeline;
+
+impl Pipeline {
+    /// Compiles `definition`. Returns the pipeline and what its author should know, or all errors at once.
+    ///
+    /// # Errors
+    /// Every error, with warnings between, in the order of the text.
+    pub fn compile(definition: &Definition) -> Result<(Pipeline, Vec<Problem>), Vec<Problem>> {
+        let mut compiler = Compiler { literals: Literals::default(), problems: Vec::new(), step: 0 };
+        let mut steps = Vec::new();
+        for (number, step) in definition.steps.iter().enumerate() {
+            compiler.step = number;
+            steps.extend(compiler.step(step));
+        }
+        let Compiler { literals, problems, .. } = compiler;
+        if problems.iter().any(|problem| problem.severity == Severity::Error) {
+            return Err(problems);
+        }
+        let constants = literals.bytes().into();
+        Ok((Pipeline::new(steps, constants, literals.regexes), problems))
+    }
+}
+
+struct Compiler {
+    literals: Literals,
+    problems: Vec<Problem>,
+    /// The number of the current step.
+    step: usize,
+}
+
+/// The compiled condition of a step, with its context.
+type When = Option<(Context, Condition)>;
+
+impl Compiler {
+    fn step(&mut self, definition: &StepDefinition) -> Option<Step> {
+        let when = match &definition.when {
+            None => Some(None),
+            Some(text) => self.condition(text, "when", None, Scope::ALL).map(Some),
+        };
+        let work = match &definition.kind {
+            StepKind::Drop(texts) => self.filter(texts, "drop", when.as_ref(), false),
+            StepKind::Keep(texts) => self.filter(texts, "keep", when.as_ref(), true),
+            StepKind::Edit(texts) => self.edit(texts, when.as_ref()),
+            StepKind::Relabel(_) | StepKind::Sample(_) => Some(Work::Other),
+        };
+        Some(Step { work: work?, when: when?.map(|(_, condition)| condition), on_error: definition.on_error })
+    }
+
+    /// Conditions of which each has its own context.
+    fn filter(
+        &mut self,
+        texts: &[String],
+        setting: &'static str,
+        when: Option<&When>,
+        keeps: bool,
+    ) -> Option<Work> {
+        let mut conditions = Vec::new();
+        for (item, text) in texts.iter().enumerate() {
+            let compiled = self.condition(text, setting, Some(item), Scope::ALL);
+            let compiled = compiled.and_then(|(context, condition)| match self.lower(context, when) {
+                Ok(None) => Some((context, condition)),
+                Ok(Some(given)) => {
+                    let scope = Scope { given: Some(given), ..Scope::ALL };
+                    self.condition(text, setting, Some(item), scope)
+                }
+                Err(()) => None,
+            });
+            conditions.extend(compiled);
+        }
+        (conditions.len() == texts.len()).then_some(Work::Filter { conditions, keeps })
+    }
+
+    /// Statements that share one context.
+    fn edit(&mut self, texts: &[String], when: Option<&When>) -> Option<Work> {
+        let mut scope = Scope::ALL;
+        for _ in 0..2 {
+            let Checked { context, programs, warnings, .. } =
+                match check::statements(texts, scope, &mut self.literals) {
+                    Ok(checked) => checked,
+                    Err(found) => {
+                        self.report(found, "edit", None);
+                        return None;
+                    }
+                };
+            match self.lower(context, when) {
+                Ok(None) => {
+                    self.report(warnings, "edit", None);
+                    return Some(Work::Edit { context, statements: programs });
+                }
+                Ok(Some(given)) => scope = Scope { given: Some(given), ..Scope::ALL },
+                Err(()) => return None,
+            }
+        }
+        None
+    }
+
+    /// The context that the step's condition gives instead of `context`, because it is below that.
+    fn lower(&mut self, context: Context, when: Option<&When>) -> Result<Option<Context>, ()> {
+        let Some(Some((condition, _))) = when else { return Ok(None) };
+        if condition.encloses(context) {
+            return Ok(None);
+        }
+        if context.encloses(*condition) {
+            return Ok(Some(*condition));
+        }
+        let (condition, context) = (condition.name(), context.name());
+        self.problems.push(Problem {
+            at: Anchor { step: self.step, setting: "when", item: None, field: "", range: 0..0 },
+            severity: Severity::Error,
+            message: format!("`when` looks at a {condition}, but the step works on a {context}"),
+            help: Some("split the step, so that each step works on one kind of item".to_owned()),
+        });
+        Err(())
+    }
+
+    fn condition(
+        &mut self,
+        text: &str,
+        setting: &'static str,
+        item: Option<usize>,
+        scope: Scope<'_>,
+    ) -> Option<(Context, Condition)> {
+        match check::conditions(&[text], scope, &mut self.literals) {
+            Ok(checked) => {
+                self.report(checked.warnings, setting, Some(item));
+                checked.programs.into_iter().next().map(|condition| (checked.context, condition))
+            }
+            Err(found) => {
+                self.report(found, setting, Some(item));
+                None
+            }
+        }
+    }
+
+    /// Notes what was found in texts: in all of a setting, or in the one with this number.
+    fn report(&mut self, found: Vec<Diagnostic>, setting: &'static str, item: Option<Option<usize>>) {
+        for Diagnostic { item: number, severity, fault } in found {
+            let item = item.unwrap_or(Some(number));
+            self.problems.push(Problem {
+                at: Anchor { step: self.step, setting, item, field: "", range: fault.range },
+                severity,
+                message: fault.message,
+                help: fault.help,
+            });
+        }
+    }
+}

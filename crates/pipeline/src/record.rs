@@ -1,0 +1,215 @@
+//! The current record, and the resource and scope around it: fields that statements read and set.
+//!
+//! Everything is read when it is first asked for. Getters and setters follow `pkg/ottl/contexts` of the Collector: a setter
+//! takes the exact type of its field and no `nil`; a field that the record's kind does not have is `nil`.
+
+mod access;
+pub(crate) mod message;
+mod nested;
+pub(crate) mod shape;
+
+use crate::machine;
+use crate::memory::{Memory, Slice};
+use crate::ottl::field::{Context, Field};
+use crate::table::MapTable;
+use crate::value::{Failure, Kind, Value};
+use message::{Fields, Message};
+use shape::Shape;
+
+/// Which parts of records a program uses: what it does not use costs no memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Uses {
+    /// Attributes, or a metric's metadata, by level: resource, scope, item, and what is in the item.
+    pub(crate) attributes: [bool; 4],
+    pub(crate) cache: bool,
+}
+
+/// The record that statements work on, and what is around it.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) resource: Owner,
+    pub(crate) scope: Owner,
+    /// The log record, span or metric.
+    pub(crate) item: Message,
+    /// The data of the metric.
+    pub(crate) data: Data,
+    /// The span event or data point.
+    pub(crate) inner: Message,
+    /// The number of the event in its span.
+    pub(crate) event_index: i64,
+    cache: MapTable,
+}
+
+/// A resource or scope, with the schema that the message around it names.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    pub(crate) message: Message,
+    pub(crate) schema_url: Slice,
+    pub(crate) schema_changes: u32,
+}
+
+/// The data of a metric: its kind is its field number in the metric.
+#[derive(Debug)]
+pub(crate) struct Data {
+    pub(crate) message: Message,
+    pub(crate) kind: u32,
+}
+
+impl Owner {
+    /// Whether a statement changed it.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.schema_changes != 0 || self.message.is_changed()
+    }
+
+    /// How often statements changed it.
+    fn changes(&self) -> u64 {
+        self.message.changes() + u64::from(self.schema_changes)
+    }
+
+    /// Begins another one.
+    pub(crate) fn begin(&mut self, shape: Shape, fields: Fields, schema_url: Slice) {
+        self.message.begin(shape, fields);
+        self.schema_url = schema_url;
+        self.schema_changes = 0;
+    }
+}
+
+impl Record {
+    /// A record with room for what is used.
+    pub(crate) fn new(uses: &Uses) -> Record {
+        let [resource, scope, item, inner] = uses.attributes;
+        let owner = |shape, table| Owner {
+            message: Message::new(shape, table),
+            schema_url: Slice::EMPTY,
+            schema_changes: 0,
+        };
+        Record {
+            resource: owner(Shape::Resource, resource),
+            scope: owner(Shape::Scope, scope),
+            item: Message::new(Shape::Log, item),
+            data: Data { message: Message::new(Shape::Data, false), kind: 0 },
+            inner: Message::new(Shape::Number, inner),
+            event_index: 0,
+            cache: if uses.cache { MapTable::new() } else { MapTable::default() },
+        }
+    }
+
+    /// The bytes that a record takes beside its own size.
+    pub(crate) fn table_bytes(uses: &Uses) -> usize {
+        let tables = uses.attributes.iter().chain([&uses.cache]).filter(|used| **used);
+        tables.count() * MapTable::BYTES
+    }
+
+    /// How often statements changed what is above a level: values made for that live longer than what is on the level.
+    pub(crate) fn changes_above(&self, level: usize) -> u64 {
+        let item = || self.item.changes() + self.data.message.changes();
+        let above = |above, changes: &dyn Fn() -> u64| if level > above { changes() } else { 0 };
+        above(0, &|| self.resource.changes()) + above(1, &|| self.scope.changes()) + above(2, &item)
+    }
+
+    /// Empties the cache: each step begins with an empty one on each record.
+    pub(crate) fn clear_cache(&mut self) {
+        self.cache.begin(0);
+    }
+
+    /// The message of a context's own fields.
+    fn message(&mut self, context: Context) -> &mut Message {
+        match context {
+            Context::Resource => &mut self.resource.message,
+            Context::Scope => &mut self.scope.message,
+            Context::Span | Context::Log | Context::Metric => &mut self.item,
+            Context::SpanEvent | Context::DataPoint => &mut self.inner,
+        }
+    }
+
+    fn owner(&mut self, context: Context) -> Option<&mut Owner> {
+        match context {
+            Context::Resource => Some(&mut self.resource),
+            Context::Scope => Some(&mut self.scope),
+            _ => None,
+        }
+    }
+}
+
+impl machine::Fields for Record {
+    fn get(&mut self, memory: &mut Memory<'_>, context: Context, field: Field) -> Result<Value, Failure> {
+        match field {
+            Field::SchemaUrl => {
+                Ok(Value::Text(self.owner(context).map_or(Slice::EMPTY, |owner| owner.schema_url)))
+            }
+            Field::EventIndex => Ok(Value::Int(self.event_index)),
+            Field::MetricType => Ok(Value::Int(self.data.metric_type())),
+            Field::IsMonotonic | Field::AggregationTemporality if !self.data.has(field) => Ok(Value::Nil),
+            Field::IsMonotonic | Field::AggregationTemporality => self.data.message.get(memory, field),
+            _ => self.message(context).get(memory, field),
+        }
+    }
+
+    fn set(
+        &mut self,
+        memory: &mut Memory<'_>,
+        context: Context,
+        field: Field,
+        value: Value,
+    ) -> Result<(), Failure> {
+        match field {
+            Field::SchemaUrl => {
+                let Value::Text(url) = value else {
+                    return Err(Failure::Type { wanted: Kind::Text, found: value.kind() });
+                };
+                if let Some(owner) = self.owner(context)
+                    && memory.get(owner.schema_url) != memory.get(url)
+                {
+                    owner.schema_url = url;
+                    owner.schema_changes = owner.schema_changes.saturating_add(1);
+                }
+                Ok(())
+            }
+            // As in the Collector: nothing happens.
+            Field::MetricType => Ok(()),
+            Field::EventIndex => Err(Failure::Invalid("event_index cannot be set")),
+            Field::IsMonotonic | Field::AggregationTemporality => {
+                let wanted = if field == Field::IsMonotonic { Kind::Bool } else { Kind::Int };
+                if value.kind() != wanted {
+                    return Err(Failure::Type { wanted, found: value.kind() });
+                }
+                if self.data.has(field) { self.data.message.set_field(memory, field, value) } else { Ok(()) }
+            }
+            _ => self.message(context).set_field(memory, field, value),
+        }
+    }
+
+    fn table(
+        &mut self,
+        memory: &mut Memory<'_>,
+        context: Context,
+        field: Field,
+    ) -> Result<&mut MapTable, Failure> {
+        match field {
+            Field::Cache => Ok(&mut self.cache),
+            _ => self.message(context).attributes(memory),
+        }
+    }
+}
+
+impl Data {
+    /// `METRIC_DATA_TYPE_…`.
+    fn metric_type(&self) -> i64 {
+        match self.kind {
+            5 => 1,
+            7 => 2,
+            9 => 3,
+            10 => 4,
+            11 => 5,
+            _ => 0,
+        }
+    }
+
+    /// Whether the kind has this field.
+    fn has(&self, field: Field) -> bool {
+        match field {
+            Field::IsMonotonic => self.kind == 7,
+            _ => matches!(self.kind, 7 | 9 | 10),
+        }
+    }
+}

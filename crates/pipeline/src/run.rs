@@ -1,0 +1,135 @@
+//! One pass over an OTLP body: a walk from resource to scope to item, in bounded steps.
+
+mod open;
+mod own;
+pub(crate) mod rope;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use crate::machine::Spare;
+use crate::memory::Memory;
+use crate::pass::{Pass, Step};
+use crate::pipeline::{Outcome, StepCounts};
+use crate::record::Record;
+use crate::regex::Caches;
+use open::Open;
+use rope::{Position, Rope};
+use tidegate_wire::otlp::Signal;
+
+/// The work of one call of [`Walk::advance`], in bytes read or written, or what takes as long.
+const WORK: usize = 32 << 10;
+/// How many messages enclose each other: request, resource, scope, metric, data.
+const DEPTH: usize = 5;
+
+/// One pass over one body.
+pub(crate) struct Walk<'a> {
+    steps: &'a [Step],
+    pass: &'a Pass,
+    signal: Signal,
+    body: &'a [u8],
+    memory: Memory<'a>,
+    tools: Tools<'a>,
+    rope: Rope<'a>,
+    stack: [Open<'a>; DEPTH],
+    depth: usize,
+    items: u64,
+    items_left: u64,
+    written: Position,
+}
+
+/// The working memory of a run.
+pub(crate) struct Tools<'a> {
+    pub(crate) record: &'a mut Record,
+    pub(crate) regexes: &'a mut Caches,
+    pub(crate) spare: &'a mut Spare,
+    pub(crate) counts: &'a mut [StepCounts],
+    /// Items that each step dropped in this run.
+    pub(crate) drops: &'a mut [u64],
+    pub(crate) now_ns: i64,
+}
+
+/// The bytes of the temporary space for a body of `body_len` bytes: room for the values of one record, of which each
+/// is at most a mebibyte.
+const fn temporary_bytes(body_len: usize) -> usize {
+    let twice = body_len.saturating_mul(2);
+    (if twice < 2 << 20 { twice } else { 2 << 20 }) + (32 << 10)
+}
+
+/// The bytes of scratch for a body of `body_len` bytes.
+pub(crate) const fn scratch_bytes(body_len: usize) -> usize {
+    temporary_bytes(body_len).saturating_add(rope::space_bytes(body_len))
+}
+
+impl<'a> Walk<'a> {
+    /// Begins a pass over `body`.
+    pub(crate) fn new(
+        steps: &'a [Step],
+        pass: &'a Pass,
+        signal: Signal,
+        constants: &'a [u8],
+        body: &'a [u8],
+        scratch: &'a mut [u8],
+        tools: Tools<'a>,
+    ) -> Walk<'a> {
+        let (temporary, space) = scratch.split_at_mut(temporary_bytes(body.len()).min(scratch.len()));
+        let memory = Memory::new(body, constants, temporary);
+        let request = Open::request(body, memory.mark());
+        tools.drops.fill(0);
+        Walk {
+            steps,
+            pass,
+            signal,
+            body,
+            rope: Rope::new(body, space),
+            stack: std::array::from_fn(|_| request.clone()),
+            depth: 0,
+            memory,
+            tools,
+            items: 0,
+            items_left: 0,
+            written: Position::default(),
+        }
+    }
+
+    /// Does a bounded amount of work; returns the outcome when that is known.
+    pub(crate) fn advance(&mut self) -> Option<Outcome> {
+        let mut work = 0;
+        while work < WORK {
+            match self.step() {
+                Ok(Some(done)) => work += done,
+                Ok(None) => return Some(self.finish()),
+                // The rope keeps room for what stays as it is, so this does not happen.
+                Err(rope::Full) => {
+                    debug_assert!(false, "the rope has no room for what stays");
+                    return Some(Outcome::Unchanged);
+                }
+            }
+        }
+        None
+    }
+
+    /// Writes a part of the output. Returns whether that was all.
+    pub(crate) fn write(&mut self, out: &mut [u8], most: usize) -> bool {
+        self.rope.write(&mut self.written, out, most)
+    }
+
+    /// Enters the counts of the steps.
+    fn finish(&mut self) -> Outcome {
+        let mut items = self.items;
+        for &step in &self.pass.steps {
+            if let Some(counts) = self.tools.counts.get_mut(step) {
+                counts.items += items;
+            }
+            items = items.saturating_sub(self.tools.drops.get(step).copied().unwrap_or(0));
+        }
+        let [request, ..] = &self.stack;
+        if !request.is_dirty {
+            return Outcome::Unchanged;
+        }
+        if self.rope.len() == 0 || self.items > 0 && self.items_left == 0 {
+            return Outcome::Empty;
+        }
+        Outcome::Changed { len: self.rope.len(), items: self.items_left }
+    }
+}

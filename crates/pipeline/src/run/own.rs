@@ -1,0 +1,177 @@
+//! Writes what a message says about all of its members: a resource, a scope, a span without its events, a metric.
+//!
+//! It stands before the members where it can. Where a record below may still change it, it is written before them as it
+//! is in the body, and again behind them if it was changed.
+
+use super::Walk;
+use super::open::{Container, Own};
+use super::rope::{Full, Rope};
+use crate::memory::Memory;
+use crate::pass::Verdict;
+use crate::record::Owner;
+use tidegate_wire::proto::Reader;
+use tidegate_wire::proto::write::Varint;
+
+impl Walk<'_> {
+    /// Whether the own fields of a message are written apart from its members, because statements may change them.
+    pub(super) fn defers(&self, kind: Container) -> bool {
+        match kind {
+            Container::Request => false,
+            Container::Data => self.pass.access.writes_data,
+            _ => kind.level().is_some_and(|level| self.pass.access.writes_level(level)),
+        }
+    }
+
+    /// Whether a statement changed the own fields of a message.
+    pub(super) fn is_own_changed(&self, kind: Container) -> bool {
+        let record = &*self.tools.record;
+        self.defers(kind)
+            && match kind {
+                Container::Request => false,
+                Container::Resource => record.resource.is_changed(),
+                Container::Scope => record.scope.is_changed(),
+                Container::Span | Container::Metric => record.item.is_changed(),
+                Container::Data => record.data.message.is_changed(),
+            }
+    }
+
+    /// Writes the own fields before the members.
+    pub(super) fn write_front(&mut self) -> Result<(), Full> {
+        let Some(top) = self.stack.get(self.depth) else { return Ok(()) };
+        let (kind, own) = (top.kind, top.own);
+        if !self.defers(kind) {
+            return Ok(());
+        }
+        self.rope.hold(own.bytes);
+        let is_changed = self.is_own_changed(kind);
+        if is_changed && self.is_late(kind) {
+            return Ok(());
+        }
+        let before = self.rope.mark();
+        let mut part = self.rope.begin_part()?;
+        if self.write_own(kind, &own, is_changed).is_err() {
+            self.rope.restore(before);
+            if let Some(step) = self.too_large(level_of(kind), true) {
+                return self.give_up(step);
+            }
+            part = self.rope.begin_part()?;
+            self.write_own(kind, &own, false)?;
+        }
+        self.rope.end_part(&mut part)?;
+        if let Some(top) = self.stack.get_mut(self.depth) {
+            top.front = Some(part);
+            top.is_front_changed = is_changed;
+        }
+        Ok(())
+    }
+
+    /// Writes the own fields behind the members, if they are to be there. Returns a step that drops the message instead.
+    pub(super) fn write_back(&mut self) -> Result<Option<usize>, Full> {
+        let Some(top) = self.stack.get(self.depth) else { return Ok(None) };
+        let (kind, own, front, was_changed) = (top.kind, top.own, top.front, top.is_front_changed);
+        let is_changed = self.is_own_changed(kind);
+        if !self.defers(kind) || front.is_some() && is_changed == was_changed {
+            return Ok(None);
+        }
+        let before = self.rope.mark();
+        if self.write_own(kind, &own, is_changed).is_err() {
+            self.rope.restore(before);
+            if let Some(step) = self.too_large(level_of(kind), true) {
+                return Ok(Some(step));
+            }
+            if front.is_none() {
+                self.write_own(kind, &own, false)?;
+            }
+            return Ok(None);
+        }
+        if let Some(front) = front {
+            self.rope.take_out(&front);
+        }
+        Ok(None)
+    }
+
+    /// Whether a level below may change the own fields.
+    fn is_late(&self, kind: Container) -> bool {
+        match kind {
+            Container::Data => self.pass.levels.last().is_some_and(|inner| !inner.is_empty()),
+            _ => kind.level().and_then(|level| self.pass.late.get(level)) == Some(&true),
+        }
+    }
+
+    /// Drops the current message whole, before any of its members.
+    fn give_up(&mut self, step: usize) -> Result<(), Full> {
+        let Some(top) = self.stack.get_mut(self.depth) else { return Ok(()) };
+        top.dropped = Some((step, Verdict::Drop));
+        let is_span = top.kind == Container::Span;
+        if let Some(gap) = top.gap.take() {
+            self.rope.restore(Rope::before(&gap));
+        }
+        self.count_drop(step, Verdict::Drop, u64::from(is_span));
+        Ok(())
+    }
+
+    /// Writes the own fields, as they are now or as they were.
+    fn write_own(&mut self, kind: Container, own: &Own, is_changed: bool) -> Result<(), Full> {
+        let (record, memory, rope) = (&*self.tools.record, &self.memory, &mut self.rope);
+        match kind {
+            Container::Request => Ok(()),
+            Container::Resource => write_owner(&record.resource, own, is_changed, memory, rope),
+            Container::Scope => write_owner(&record.scope, own, is_changed, memory, rope),
+            Container::Span | Container::Metric if is_changed => record.item.write(memory, rope),
+            Container::Span | Container::Metric => record.item.write_as_it_was(memory, rope),
+            Container::Data if is_changed => record.data.message.write(memory, rope),
+            Container::Data => record.data.message.write_as_it_was(memory, rope),
+        }
+    }
+}
+
+/// The level whose statements may change it.
+fn level_of(kind: Container) -> usize {
+    kind.level().unwrap_or(2)
+}
+
+/// Writes a resource or scope, its schema, and what else is beside its members.
+fn write_owner(
+    owner: &Owner,
+    own: &Own,
+    is_changed: bool,
+    memory: &Memory<'_>,
+    rope: &mut Rope<'_>,
+) -> Result<(), Full> {
+    let is_message_changed = is_changed && owner.message.is_changed();
+    let is_schema_changed = is_changed && owner.schema_changes != 0;
+    for range in own.fields.ranges() {
+        let bytes = memory.body.get(range.clone()).unwrap_or_default();
+        let mut reader = Reader::new(bytes);
+        let mut start = 0;
+        loop {
+            let before = reader.offset();
+            let Ok(Some(key)) = reader.key() else { break };
+            if reader.skip(key).is_err() {
+                break;
+            }
+            let is_cut = match key.field {
+                1 => is_message_changed,
+                2 => true,
+                3 => is_schema_changed,
+                _ => false,
+            };
+            if is_cut {
+                rope.body(range.start + start..range.start + before)?;
+                start = reader.offset();
+            }
+        }
+        rope.body(range.start + start..range.end)?;
+    }
+    if is_message_changed {
+        let gap = rope.open()?;
+        owner.message.write(memory, rope)?;
+        rope.close(&gap, 1)?;
+    }
+    if is_schema_changed {
+        rope.bytes(&[3 << 3 | 2])?;
+        rope.bytes(Varint::new(u64::from(owner.schema_url.len)).as_bytes())?;
+        rope.slice(memory, owner.schema_url)?;
+    }
+    Ok(())
+}

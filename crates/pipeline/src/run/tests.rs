@@ -1,0 +1,195 @@
+//! Runs against a model: what a run makes of a body is what the same steps make of the decoded messages.
+//!
+//! Programs are built by hand, so only the walk, records and the rope are tested here.
+
+mod model;
+mod odd;
+mod programs;
+#[path = "../../../wire/src/otlp/tests/strategies.rs"]
+#[expect(dead_code, reason = "shared with other crates' tests")]
+mod strategies;
+
+use crate::pass::Step;
+use crate::pipeline::{Format, Outcome, Pipeline, Progress, Run, Workspace};
+use crate::regex::Regexes;
+use model::Counted;
+use programs::{Action, Built};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use prost::Message;
+use tidegate_wire::otlp::{Signal, check};
+
+/// What a run, pass after pass, made of a body.
+struct Ran {
+    body: Vec<u8>,
+    items: u64,
+    filtered: Vec<u64>,
+    reached: Vec<u64>,
+    failures: u64,
+}
+
+fn run(pipeline: &Pipeline, signal: Signal, body: &[u8]) -> Ran {
+    let mut workspace = pipeline.workspace();
+    let format = Format::Otlp(signal);
+    let mut body = body.to_vec();
+    let mut items = check(signal, &body).unwrap().items;
+    for pass in 0..pipeline.passes(format) {
+        match run_pass(pipeline, pass, &mut workspace, format, &body) {
+            (Outcome::Unchanged, _) => {}
+            (Outcome::Empty, _) => {
+                items = 0;
+                body = Vec::new();
+                break;
+            }
+            (Outcome::Changed { len, items: left }, out) => {
+                assert_eq!(len, out.len());
+                body = out;
+                items = left;
+                let counts = check(signal, &body).unwrap_or_else(|error| panic!("{error}: {body:x?}"));
+                assert_eq!(counts.items, items);
+            }
+        }
+    }
+    let mut ran = Ran { body, items, filtered: Vec::new(), reached: Vec::new(), failures: 0 };
+    workspace.take_counts(|_, counts| {
+        ran.filtered.push(counts.filtered + counts.sampled_out);
+        ran.reached.push(counts.items);
+        ran.failures += counts.failures.iter().sum::<u64>();
+    });
+    ran
+}
+
+fn run_pass(
+    pipeline: &Pipeline,
+    pass: usize,
+    workspace: &mut Workspace,
+    format: Format,
+    body: &[u8],
+) -> (Outcome, Vec<u8>) {
+    let mut scratch = vec![0xaa; Pipeline::scratch_bytes(body.len())];
+    let mut run = Run::new(pipeline, pass, workspace, format, body, &mut scratch, 7);
+    let outcome = loop {
+        if let Progress::Done(outcome) = run.advance() {
+            break outcome;
+        }
+    };
+    let mut out = Vec::new();
+    if let Outcome::Changed { len, .. } = outcome {
+        out = vec![0; len];
+        run.write(&mut out);
+    }
+    (outcome, out)
+}
+
+fn pipeline(actions: &[Action]) -> Pipeline {
+    let mut built = Built::default();
+    let steps: Vec<Step> = actions.iter().map(|action| built.step(action)).collect();
+    Pipeline::new(steps, built.constants.into(), Regexes::default())
+}
+
+/// Runs the actions, and compares with the model.
+fn compare<M: Message + Default + std::fmt::Debug>(
+    signal: Signal,
+    actions: &[Action],
+    body: &[u8],
+    apply: impl Fn(&Action, &mut M) -> Counted,
+) {
+    let pipeline = pipeline(actions);
+    let ran = run(&pipeline, signal, body);
+    let mut wanted = M::decode(body).unwrap();
+    let before = check(signal, body).unwrap().items;
+    let mut left = before;
+    for (number, action) in actions.iter().enumerate() {
+        let counted = apply(action, &mut wanted);
+        if action.is_in(signal) && (left > 0 || before == 0) {
+            assert_eq!(ran.reached[number], left, "items that reach step {number}");
+        }
+        assert_eq!(ran.filtered[number], counted.dropped, "step {number} of {actions:?}");
+        left -= counted.dropped;
+    }
+    assert_eq!(ran.failures, 0, "{actions:?}");
+    assert_eq!(ran.items, left);
+    if left == 0 && before > 0 {
+        return;
+    }
+    let got = M::decode(&*ran.body).unwrap();
+    // As text, because NaNs are not equal to themselves.
+    let (got, wanted) = (format!("{got:#?}"), format!("{wanted:#?}"));
+    let lines = || got.lines().zip(wanted.lines());
+    let place = lines().position(|(got, wanted)| got != wanted).unwrap_or(0).saturating_sub(3);
+    let around: Vec<_> = lines().skip(place).take(6).collect();
+    assert!(got == wanted, "{actions:?}: {around:#?}");
+}
+
+proptest! {
+    /// What a run makes of logs is what the model makes of them.
+    #[test]
+    fn logs_are_as_the_model_has_them(
+        request in strategies::logs(),
+        actions in vec(programs::log_action(), 1..5),
+        seed in any::<Option<u64>>(),
+    ) {
+        let body = odd::scrambled(&request.encode_to_vec(), seed, odd::Kind::LogsRequest);
+        compare(Signal::Logs, &actions, &body, model::logs);
+    }
+
+    /// What a run makes of traces is what the model makes of them.
+    #[test]
+    fn traces_are_as_the_model_has_them(
+        request in strategies::traces(),
+        actions in vec(programs::trace_action(), 1..5),
+        seed in any::<Option<u64>>(),
+    ) {
+        let body = odd::scrambled(&request.encode_to_vec(), seed, odd::Kind::TracesRequest);
+        compare(Signal::Traces, &actions, &body, model::traces);
+    }
+
+    /// What a run makes of metrics is what the model makes of them.
+    #[test]
+    fn metrics_are_as_the_model_has_them(
+        request in strategies::metrics(),
+        actions in vec(programs::metric_action(), 1..5),
+        seed in any::<Option<u64>>(),
+    ) {
+        let body = odd::scrambled(&request.encode_to_vec(), seed, odd::Kind::MetricsRequest);
+        compare(Signal::Metrics, &actions, &body, model::metrics);
+    }
+
+    /// No bytes make a run panic, or write beyond what it said.
+    #[test]
+    fn any_bytes_are_survived(
+        body in vec(prop_oneof![any::<u8>(), Just(0x0a), Just(0x12), Just(2), Just(0x3a)], 0..200),
+        actions in vec(programs::any_action(), 1..5),
+    ) {
+        let pipeline = pipeline(&actions);
+        let mut workspace = pipeline.workspace();
+        for signal in [Signal::Logs, Signal::Traces, Signal::Metrics] {
+            let format = Format::Otlp(signal);
+            for pass in 0..pipeline.passes(format) {
+                run_pass(&pipeline, pass, &mut workspace, format, &body);
+            }
+        }
+    }
+}
+
+/// A body of many tiny messages that all change costs more than its length in pieces; the run still ends, valid.
+#[test]
+fn tiny_records_fit_the_scratch() {
+    let record = [0x12, 0x00];
+    for kept in [[0x12, 0x02, 0x10, 0x09], [0x12, 0x02, 0x10, 0x01]] {
+        let scope: Vec<u8> = [0x12, 0x06].into_iter().chain(record).chain(kept).collect();
+        let resource: Vec<u8> = [0x0a, 0x08].into_iter().chain(scope).collect();
+        for count in [1, 100, 20_000] {
+            let body = resource.repeat(count);
+            for actions in [
+                vec![Action::DropLogsBelow(5)],
+                vec![Action::SetLogText("x".repeat(40))],
+                vec![Action::SetResourceFromLog],
+                vec![Action::SetResource("k".into(), "v".repeat(300)), Action::DropLogsBelow(2)],
+            ] {
+                let ran = run(&pipeline(&actions), Signal::Logs, &body);
+                assert!(ran.items <= 2 * count as u64);
+            }
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! The walk: enters messages, runs steps on what it meets, and puts what is left on the rope.
+
+use super::Walk;
+use super::open::{Container, Member, Open, Own, Phase};
+use super::rope::{Full, Rope};
+use crate::machine::Machine;
+use crate::memory::Mark;
+use crate::pass::{Verdict, Work};
+use crate::record::message::{Fields, body};
+use crate::record::shape::Shape;
+use std::ops::Range;
+use tidegate_wire::otlp::Signal;
+use tidegate_wire::proto::{Key, Reader};
+
+/// What looking at a field costs, beside its bytes.
+const FIELD: usize = 32;
+
+impl<'a> Open<'a> {
+    /// A whole body.
+    pub(super) fn request(raw: &'a [u8], mark: Mark) -> Open<'a> {
+        let reader = Reader::new(raw);
+        Open {
+            kind: Container::Request,
+            field: 0,
+            whole: 0..raw.len(),
+            start: reader,
+            reader,
+            phase: Phase::Walk,
+            gap: None,
+            own: Own::NONE,
+            front: None,
+            is_front_changed: false,
+            is_dirty: false,
+            has_lost: false,
+            members: 0,
+            items: 0,
+            events: 0,
+            dropped: None,
+            mark,
+            changes_above: 0,
+        }
+    }
+
+    pub(super) fn content(&self) -> Range<usize> {
+        self.start.offset()..self.whole.end
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// Looks at the next field, or closes a message. Returns the cost; `None` at the end of the body.
+    pub(super) fn step(&mut self) -> Result<Option<usize>, Full> {
+        let has_events = self.has_events();
+        let Some(top) = self.stack.get_mut(self.depth) else { return Ok(None) };
+        if top.phase != Phase::Walk {
+            return self.scan().map(Some);
+        }
+        let before = top.reader.offset();
+        let Ok(Some(key)) = top.reader.key() else { return self.close() };
+        let kind = top.kind;
+        let member = kind.member(key, self.signal, has_events);
+        if member == Member::Own {
+            if top.reader.skip(key).is_err() {
+                return self.close();
+            }
+            let field = before..top.reader.offset();
+            let is_dropped = top.dropped.is_some();
+            self.rope.pass(field.end);
+            if !is_dropped && !self.defers(kind) {
+                self.rope.body(field)?;
+            }
+            return Ok(Some(FIELD));
+        }
+        let Ok(message) = top.reader.message(key) else { return self.close() };
+        let whole = before..top.reader.offset();
+        match member {
+            Member::Container(kind) => self.enter(kind, key, whole, message),
+            _ => self.leaf(key, whole, message.offset()),
+        }
+    }
+
+    /// Whether the walk looks at the events of spans.
+    fn has_events(&self) -> bool {
+        let [.., inner] = &self.pass.levels;
+        !inner.is_empty()
+    }
+
+    /// Whether the own fields of a message have to be found before its members.
+    fn scans(&self, kind: Container) -> bool {
+        let access = &self.pass.access;
+        match kind {
+            Container::Request | Container::Data => false,
+            // Points are read by the kind of their metric.
+            Container::Metric => self.has_events() || access.touches_level(2) || access.reads_data,
+            _ => kind.level().is_some_and(|level| access.touches_level(level)),
+        }
+    }
+
+    /// Begins a message.
+    fn enter(
+        &mut self,
+        kind: Container,
+        key: Key,
+        whole: Range<usize>,
+        message: Reader<'a>,
+    ) -> Result<Option<usize>, Full> {
+        let dropped = self.stack.get(self.depth).and_then(|around| around.dropped);
+        let is_span = kind == Container::Span;
+        self.items += u64::from(is_span);
+        if let Some((step, verdict)) = dropped {
+            self.count_drop(step, verdict, u64::from(is_span));
+        }
+        let scans = dropped.is_none() && self.scans(kind);
+        let mut open = Open::request(self.body, self.memory.mark());
+        open.kind = kind;
+        open.field = key.field;
+        open.whole = whole;
+        open.start = message;
+        open.reader = message;
+        open.phase = if scans { Phase::Scan } else { Phase::Walk };
+        open.dropped = dropped;
+        open.changes_above = self.tools.record.changes_above(kind.level().unwrap_or(3));
+        self.depth += 1;
+        if let Some(place) = self.stack.get_mut(self.depth) {
+            *place = open;
+        }
+        if !scans && dropped.is_none() {
+            self.entered()?;
+        }
+        Ok(Some(2 * FIELD))
+    }
+
+    /// Looks for own fields: some of them.
+    fn scan(&mut self) -> Result<usize, Full> {
+        const FIELDS: usize = 64;
+        let access = self.pass.access;
+        let Some(top) = self.stack.get_mut(self.depth) else { return Ok(FIELD) };
+        let kind = top.kind;
+        let is_data = top.phase == Phase::ScanData;
+        // The reader of a metric's data begins there.
+        let (content, base) = match (is_data, top.own.message) {
+            (true, Some((_, start, end))) => (start..end, start),
+            _ => (top.content(), 0),
+        };
+        let raw = self.body;
+        let needs_all = kind.level().is_some_and(|level| access.writes_level(level)) || access.schema_url;
+        for _ in 0..FIELDS {
+            let before = base + top.reader.offset();
+            let Ok(Some(key)) = top.reader.key() else { return self.scanned().map(|()| FIELD * FIELDS) };
+            let members = if is_data { 1 << 1 } else { kind.members() };
+            if top.reader.skip(key).is_err() {
+                return self.scanned().map(|()| FIELD * FIELDS);
+            }
+            let field = before..base + top.reader.offset();
+            let payload = || {
+                let mut reader = Reader::new(raw.get(field.clone()).unwrap_or_default());
+                let len =
+                    reader.key().ok().flatten().and_then(|key| reader.bytes(key).ok()).map_or(0, <[u8]>::len);
+                field.end - len..field.end
+            };
+            if is_data {
+                if key.field == 1 {
+                    continue;
+                }
+                top.own.bytes += field.len();
+                let fields = &mut self.tools.record.data.message.fields;
+                if !fields.add(field) {
+                    *fields = Fields::all(content, members);
+                    return self.scanned().map(|()| FIELD * FIELDS);
+                }
+                continue;
+            }
+            let is_owner = matches!(kind, Container::Resource | Container::Scope);
+            match key.field {
+                1 if is_owner => {
+                    let payload = payload();
+                    top.own.message = Some((1, payload.start, payload.end));
+                    top.own.add(field, content.clone(), members);
+                    if !needs_all {
+                        return self.scanned().map(|()| FIELD * FIELDS);
+                    }
+                }
+                3 if is_owner => {
+                    top.own.schema_url = body(&payload());
+                    top.own.add(field, content.clone(), members);
+                }
+                number if number < 32 && members & 1 << number != 0 => {
+                    if kind == Container::Metric {
+                        let payload = payload();
+                        top.own.message = Some((number, payload.start, payload.end));
+                    }
+                }
+                _ => top.own.add(field, content.clone(), members),
+            }
+        }
+        Ok(FIELD * FIELDS)
+    }
+
+    /// Own fields are known: they become the current resource, scope, span or metric.
+    fn scanned(&mut self) -> Result<(), Full> {
+        let access = self.pass.access;
+        let record = &mut *self.tools.record;
+        let Some(top) = self.stack.get_mut(self.depth) else { return Ok(()) };
+        let own = top.own;
+        let owner = own.message.map_or(Fields::NONE, |(_, start, end)| Fields::all(start..end, 0));
+        match top.kind {
+            Container::Resource => record.resource.begin(Shape::Resource, owner, own.schema_url),
+            Container::Scope => record.scope.begin(Shape::Scope, owner, own.schema_url),
+            Container::Span => record.item.begin(Shape::Span, own.fields),
+            Container::Metric if top.phase == Phase::Scan => {
+                record.item.begin(Shape::Metric, own.fields);
+                record.data.kind = own.message.map_or(0, |(kind, _, _)| kind);
+                record.data.message.begin(Shape::Data, Fields::NONE);
+                if let Some((_, start, end)) = own.message
+                    && (access.reads_data || access.writes_data)
+                {
+                    top.phase = Phase::ScanData;
+                    top.reader = Reader::new(self.body.get(start..end).unwrap_or_default());
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        top.reader = top.start;
+        top.phase = Phase::Walk;
+        self.entered()
+    }
+
+    /// Runs the steps of a message's level, and begins to write it.
+    fn entered(&mut self) -> Result<(), Full> {
+        let Some(top) = self.stack.get(self.depth) else { return Ok(()) };
+        let kind = top.kind;
+        if let Some(level) = kind.level() {
+            if let Some((step, verdict)) = self.apply(level) {
+                if kind == Container::Span {
+                    self.count_drop(step, verdict, 1);
+                }
+                if let Some(top) = self.stack.get_mut(self.depth) {
+                    top.dropped = Some((step, verdict));
+                }
+                return Ok(());
+            }
+        }
+        let gap = self.rope.open()?;
+        if let Some(top) = self.stack.get_mut(self.depth) {
+            top.gap = Some(gap);
+        }
+        self.write_front()
+    }
+
+    /// A message without members of interest.
+    fn leaf(&mut self, key: Key, whole: Range<usize>, start: usize) -> Result<Option<usize>, Full> {
+        let Some(around) = self.stack.get_mut(self.depth) else { return Ok(None) };
+        let kind = around.kind;
+        let is_item = kind != Container::Span;
+        self.items += u64::from(is_item);
+        if let Some((step, verdict)) = around.dropped {
+            self.count_drop(step, verdict, u64::from(is_item));
+            return Ok(Some(FIELD));
+        }
+        let level = if matches!(kind, Container::Span | Container::Data) { 3 } else { 2 };
+        let has_steps = self.pass.levels.get(level).is_some_and(|steps| !steps.is_empty());
+        let (fields, cost) = (Fields::all(start..whole.end, 0), FIELD + whole.len());
+        self.rope.pass(whole.end);
+        if !has_steps {
+            self.keep(whole, is_item)?;
+            return Ok(Some(FIELD));
+        }
+        let events = around.events;
+        around.events += 1;
+        let mark = self.memory.mark();
+        let above = self.tools.record.changes_above(level);
+        let record = &mut *self.tools.record;
+        match kind {
+            Container::Span => {
+                record.inner.begin(Shape::Event, fields);
+                record.event_index = events;
+            }
+            Container::Data => {
+                let shape = match around.field {
+                    9 => Shape::Histogram,
+                    10 => Shape::Exponential,
+                    11 => Shape::Summary,
+                    _ => Shape::Number,
+                };
+                record.inner.begin(shape, fields);
+            }
+            _ if self.signal == Signal::Traces => record.item.begin(Shape::Span, fields),
+            _ => record.item.begin(Shape::Log, fields),
+        }
+        match self.apply(level) {
+            Some((step, verdict)) => self.drop_member(step, verdict, u64::from(is_item)),
+            None => self.write_leaf(key.field, level, whole, is_item)?,
+        }
+        if self.tools.record.changes_above(level) == above {
+            self.memory.release(mark);
+        }
+        Ok(Some(cost))
+    }
+
+    /// Puts a record on the rope that steps were run on.
+    fn write_leaf(
+        &mut self,
+        field: u32,
+        level: usize,
+        whole: Range<usize>,
+        is_item: bool,
+    ) -> Result<(), Full> {
+        let record = &*self.tools.record;
+        let message = if level == 3 { &record.inner } else { &record.item };
+        if !message.is_changed() {
+            return self.keep(whole, is_item);
+        }
+        let before = self.rope.mark();
+        let written = self.rope.open().and_then(|gap| {
+            message.write(&self.memory, &mut self.rope)?;
+            self.rope.close(&gap, field)
+        });
+        match (written, self.too_large(level, written.is_err())) {
+            (Ok(()), _) => {
+                if let Some(around) = self.stack.get_mut(self.depth) {
+                    around.is_dirty = true;
+                }
+                self.kept(is_item);
+                Ok(())
+            }
+            (Err(Full), Some(step)) => {
+                self.rope.restore(before);
+                self.drop_member(step, Verdict::Drop, u64::from(is_item));
+                Ok(())
+            }
+            (Err(Full), None) => {
+                self.rope.restore(before);
+                self.keep(whole, is_item)
+            }
+        }
+    }
+
+    /// Counts that the changes of a level were too large to be written, with its last statement. Returns the step whose
+    /// failures drop.
+    pub(super) fn too_large(&mut self, level: usize, is_so: bool) -> Option<usize> {
+        if !is_so {
+            return None;
+        }
+        let steps = self.pass.levels.get(level)?;
+        let editing =
+            |step: &&usize| self.steps.get(**step).is_some_and(|step| matches!(step.work, Work::Edit { .. }));
+        let edits = steps.iter().rev().filter(editing);
+        if let Some(last) = edits.clone().next()
+            && let Some(counts) = self.tools.counts.get_mut(*last)
+            && let Some(Work::Edit { statements, .. }) = self.steps.get(*last).map(|step| &step.work)
+            && let Some(count) = counts.failures.get_mut(statements.len().saturating_sub(1))
+        {
+            *count += 1;
+        }
+        let dropping = |step: &&usize| {
+            self.steps.get(**step).is_some_and(|step| step.on_error == crate::ErrorMode::Drop)
+        };
+        edits.clone().find(dropping).copied()
+    }
+
+    /// Puts a range of the body on the rope.
+    fn keep(&mut self, whole: Range<usize>, is_item: bool) -> Result<(), Full> {
+        self.kept(is_item);
+        self.rope.body(whole)
+    }
+
+    fn kept(&mut self, is_item: bool) {
+        self.items_left += u64::from(is_item);
+        if let Some(around) = self.stack.get_mut(self.depth) {
+            around.members += 1;
+            around.items += u64::from(is_item);
+        }
+    }
+
+    /// Notes that a member of the current message is gone.
+    fn drop_member(&mut self, step: usize, verdict: Verdict, items: u64) {
+        self.count_drop(step, verdict, items);
+        if let Some(around) = self.stack.get_mut(self.depth) {
+            around.is_dirty = true;
+            around.has_lost = true;
+        }
+    }
+
+    pub(super) fn count_drop(&mut self, step: usize, verdict: Verdict, items: u64) {
+        if let Some(drops) = self.tools.drops.get_mut(step) {
+            *drops += items;
+        }
+        if let Some(counts) = self.tools.counts.get_mut(step) {
+            match verdict {
+                Verdict::LeaveOut => counts.sampled_out += items,
+                _ => counts.filtered += items,
+            }
+        }
+    }
+
+    /// Runs the steps of a level. Returns the one that drops, if any.
+    fn apply(&mut self, level: usize) -> Option<(usize, Verdict)> {
+        for &number in self.pass.levels.get(level)? {
+            let step = self.steps.get(number)?;
+            if self.pass.access.cache {
+                self.tools.record.clear_cache();
+            }
+            let mut machine = Machine {
+                memory: self.memory.lend(),
+                record: &mut *self.tools.record,
+                regexes: &mut *self.tools.regexes,
+                spare: &mut *self.tools.spare,
+                now_ns: self.tools.now_ns,
+            };
+            let failures = self.tools.counts.get_mut(number).map(|counts| counts.failures.as_mut_slice());
+            let verdict = step.run(&mut machine, level, self.signal, failures.unwrap_or_default());
+            let mark = machine.memory.mark();
+            self.memory.resume(mark);
+            if verdict != Verdict::Keep {
+                return Some((number, verdict));
+            }
+        }
+        None
+    }
+
+    /// Ends a message. `None` at the end of the body.
+    fn close(&mut self) -> Result<Option<usize>, Full> {
+        let Some(top) = self.stack.get(self.depth) else { return Ok(None) };
+        if top.kind == Container::Request {
+            return Ok(None);
+        }
+        let (whole, kind, has_lost, members, items) =
+            (top.whole.clone(), top.kind, top.has_lost, top.members, top.items);
+        let (gap, mark, field, dropped) = (top.gap, top.mark, top.field, top.dropped);
+        let changes_above = top.changes_above;
+        let held = if gap.is_some() && self.defers(kind) { top.own.bytes } else { 0 };
+        self.rope.unhold(held);
+        self.rope.pass(whole.end);
+        let is_gone = dropped.is_some() || has_lost && members == 0 && kind != Container::Span;
+        let is_same = !is_gone && !top.is_dirty && !self.is_own_changed(kind);
+        let mut is_gone = is_gone;
+        let mut left_items = items;
+        match gap {
+            Some(gap) if is_gone || is_same => self.rope.restore(Rope::before(&gap)),
+            Some(gap) => {
+                if let Some(step) = self.write_back()? {
+                    self.rope.restore(Rope::before(&gap));
+                    let all = items + u64::from(kind == Container::Span);
+                    self.items_left -= items;
+                    self.count_drop(step, Verdict::Drop, all);
+                    is_gone = true;
+                    left_items = 0;
+                } else {
+                    self.rope.close(&gap, field)?;
+                }
+            }
+            None => {}
+        }
+        if is_same {
+            self.rope.body(whole)?;
+        }
+        let is_span = kind == Container::Span && !is_gone;
+        self.items_left += u64::from(is_span);
+        let is_released = self.tools.record.changes_above(kind.level().unwrap_or(3)) == changes_above;
+        self.depth -= 1;
+        if let Some(around) = self.stack.get_mut(self.depth) {
+            around.is_dirty |= !is_same;
+            around.has_lost |= is_gone;
+            around.members += u64::from(!is_gone);
+            around.items += left_items + u64::from(is_span);
+        }
+        if is_released {
+            self.memory.release(mark);
+        }
+        Ok(Some(FIELD))
+    }
+}
