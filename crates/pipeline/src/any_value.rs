@@ -277,6 +277,16 @@ pub(crate) fn write_pair(number: u32, key: Slice, value: Value, out: &mut impl S
     write(value, out)
 }
 
+/// As [`write_pair`] with the number 1, for a key that is in none of the spaces.
+pub(crate) fn write_named(key: &[u8], value: Value, out: &mut impl Sink) -> Result<(), Failure> {
+    let value_len = encoded_len(value)?;
+    write_head(1, field_len(1, key.len()) + field_len(2, value_len), out)?;
+    write_head(1, key.len(), out)?;
+    out.put(key)?;
+    write_head(2, value_len, out)?;
+    write(value, out)
+}
+
 /// Writes a value as an element of a list.
 pub(crate) fn write_element(value: Value, out: &mut impl Sink) -> Result<(), Failure> {
     write_head(1, encoded_len(value)?, out)?;

@@ -6,15 +6,27 @@
 //! <https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/pkg/ottl/ottlfuncs>.
 
 mod case;
+mod collection;
+mod duration;
 mod editors;
 mod encoded;
+mod encoding;
 mod hash;
+mod id;
+mod json;
+mod key_value;
 mod kinds;
+mod members;
 mod number;
+mod order;
+mod pattern;
 mod text;
+mod time;
 
 #[cfg(test)]
 mod tests;
+
+pub(crate) use time::rfc3339;
 
 use crate::any_value::Elements;
 use crate::machine::Machine;
@@ -27,6 +39,10 @@ use crate::value::{Failure, Value};
 pub(crate) enum Prepared {
     /// A regular expression.
     Pattern(crate::regex::Regex),
+    /// The name of an encoding.
+    Encoding(encoding::Encoding),
+    /// The direction of an order.
+    Direction(order::Direction),
     /// The name of a case.
     Case(case::Case),
     /// A replacement for the matches of a regular expression.
@@ -46,6 +62,15 @@ pub(crate) fn all_functions() -> impl Iterator<Item = &'static Signature> {
 static FAMILIES: &[&[&Signature]] = &[
     editors::EDITORS,
     case::CONVERTERS,
+    order::CONVERTERS,
+    key_value::CONVERTERS,
+    time::CONVERTERS,
+    pattern::CONVERTERS,
+    json::CONVERTERS,
+    id::CONVERTERS,
+    encoding::CONVERTERS,
+    duration::CONVERTERS,
+    collection::CONVERTERS,
     hash::CONVERTERS,
     kinds::CONVERTERS,
     number::CONVERTERS,

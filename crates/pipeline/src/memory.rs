@@ -4,6 +4,7 @@
 //! space grows, by appending, within what its owner paid for; a full one fails the statement.
 
 use crate::value::Failure;
+use std::ops::Range;
 use tidegate_wire::output::{Full, Output};
 
 /// Bytes in one of the spaces. A slice of no bytes may point anywhere.
@@ -157,6 +158,28 @@ impl<'a> Memory<'a> {
                 self.release(mark);
                 Err(failure)
             }
+        }
+    }
+
+    /// Exchanges the words of 8 bytes number `one` and `other` of a slice of the temporary space.
+    pub(crate) fn swap_words(&mut self, slice: Slice, one: usize, other: usize) {
+        let start = slice.start as usize;
+        if slice.space == Space::Temporary
+            && let Some(bytes) = self.temporary.get_mut(start..start + slice.len as usize)
+        {
+            let words = bytes.as_chunks_mut::<8>().0;
+            if one < words.len() && other < words.len() {
+                words.swap(one, other);
+            }
+        }
+    }
+
+    /// Takes `range`, counted from `mark`, out of what was appended since.
+    pub(crate) fn remove(&mut self, Mark(start): Mark, range: Range<usize>) {
+        let (from, to) = (start.saturating_add(range.start), start.saturating_add(range.end));
+        if from <= to && to <= self.used {
+            self.temporary.copy_within(to..self.used, from);
+            self.used -= to - from;
         }
     }
 

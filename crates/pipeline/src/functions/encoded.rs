@@ -58,3 +58,10 @@ pub(super) fn close(room: &mut Room<'_>, Opening(start): Opening) -> Result<(), 
     }
     Ok(())
 }
+
+impl Opening {
+    /// A message that begins at `start` of the room, right behind a length of one byte.
+    pub(super) fn at(start: usize) -> Opening {
+        Opening(start)
+    }
+}

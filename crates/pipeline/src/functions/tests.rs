@@ -137,3 +137,33 @@ fn hashes() {
 fn numbers() {
     check(include_str!("cases/number.tsv"));
 }
+
+#[test]
+fn json_and_patterns() {
+    check(include_str!("cases/json.tsv"));
+}
+
+#[test]
+fn times() {
+    check(include_str!("cases/time.tsv"));
+}
+
+#[test]
+fn encodings() {
+    check(include_str!("cases/encoding.tsv"));
+}
+
+#[test]
+fn collections() {
+    check(include_str!("cases/collection.tsv"));
+}
+
+#[test]
+fn pairs_as_texts() {
+    check(include_str!("cases/key_value.tsv"));
+}
+
+#[test]
+fn orders() {
+    check(include_str!("cases/order.tsv"));
+}

@@ -47,7 +47,7 @@ impl Machine<'_> {
             Value::Int(number) | Value::Duration(number) => {
                 Ok(write::int(number, &mut self.memory.split().1)?)
             }
-            Value::Double(number) => double(number, &mut self.memory),
+            Value::Double(number) => double(number, html, &mut self.memory),
             Value::Text(text) => self.json_text(text, html),
             Value::Bytes(bytes) if bytes.len == 0 => self.memory.push(b"null"),
             Value::Bytes(bytes) => {
@@ -56,11 +56,21 @@ impl Machine<'_> {
                 self.memory.push(b"\"")
             }
             Value::Id(id) => {
-                self.memory.push(b"\"")?;
-                self.hex(id)?;
-                self.memory.push(b"\"")
+                let (contents, mut room) = self.memory.split();
+                let mut comma: &[u8] = b"[";
+                for byte in contents.get(id) {
+                    room.put(comma)?;
+                    write::unsigned(u64::from(*byte), &mut room)?;
+                    comma = b",";
+                }
+                Ok(room.put(b"]")?)
             }
-            Value::Time(_) => Err(Failure::Invalid("a time has no JSON form here: use FormatTime()")),
+            Value::Time(time) => {
+                let (_, mut room) = self.memory.split();
+                room.put(b"\"")?;
+                crate::functions::rfc3339(time, &mut room)?;
+                Ok(room.put(b"\"")?)
+            }
             Value::List(list) => self.json_list(list, html),
             Value::Map(map) => self.json_map(map, html),
         }
@@ -130,8 +140,8 @@ impl Machine<'_> {
                 b'\n' => (1, &b"\\n"[..]),
                 b'\r' => (1, &b"\\r"[..]),
                 b'\t' => (1, &b"\\t"[..]),
-                8 => (1, &b"\\b"[..]),
-                12 => (1, &b"\\f"[..]),
+                8 if html == Html::Plain => (1, &b"\\b"[..]),
+                12 if html == Html::Plain => (1, &b"\\f"[..]),
                 0..0x20 => {
                     let [.., high, low] = &mut escape;
                     *high += *byte >> 4;
@@ -169,8 +179,8 @@ impl Machine<'_> {
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Appends a double as ECMAScript does: exponents for what is less than 1e-6 or at least 1e21.
-fn double(number: f64, memory: &mut Memory<'_>) -> Result<(), Failure> {
+/// Appends a double as Go's encoders of JSON do: exponents for what is less than 1e-6 or at least 1e21.
+fn double(number: f64, html: Html, memory: &mut Memory<'_>) -> Result<(), Failure> {
     if !number.is_finite() {
         return Err(Failure::Invalid("JSON has no infinite numbers"));
     }
@@ -179,7 +189,12 @@ fn double(number: f64, memory: &mut Memory<'_>) -> Result<(), Failure> {
     if size == 0.0 || (1e-6..1e21).contains(&size) {
         return Ok(write::formatted(format_args!("{number}"), &mut room)?);
     }
-    let plus = if size >= 1.0 { "+" } else { "" };
+    // The encoder of `StringLikeGetter` writes two digits, and `AsString` one.
+    let sign = match size {
+        1.0.. => "+",
+        1e-9..1.0 if html == Html::Escaped => "-0",
+        _ => "-",
+    };
     let mut digits = [0; 40];
     let mut text = tidegate_wire::output::SliceOutput::new(&mut digits);
     write::formatted(format_args!("{number:e}"), &mut text)?;
@@ -187,7 +202,8 @@ fn double(number: f64, memory: &mut Memory<'_>) -> Result<(), Failure> {
     let text = digits.get(..len).unwrap_or_default();
     let at = memchr::memchr(b'e', text).map_or(len, |at| at + 1);
     room.put(text.get(..at).unwrap_or_default())?;
-    room.put(plus.as_bytes())?;
-    room.put(text.get(at..).unwrap_or_default())?;
+    room.put(sign.as_bytes())?;
+    let exponent = text.get(at..).unwrap_or_default();
+    room.put(exponent.strip_prefix(b"-").unwrap_or(exponent))?;
     Ok(())
 }

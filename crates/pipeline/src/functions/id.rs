@@ -1,0 +1,72 @@
+//! Ids of traces and spans, and new unique ones.
+
+use super::{all, converter, required};
+use crate::machine::Machine;
+use crate::ottl::program::Argument;
+use crate::ottl::signature::{Parameter, Signature, Type};
+use crate::value::{Failure, Value};
+use tidegate_wire::output::Output;
+
+pub(super) static CONVERTERS: &[&Signature] = &[&SPAN_ID, &TRACE_ID, &UUID, &UUID_V7];
+
+const TARGET: [Parameter; 1] = [required("target", Type::BytesLike)];
+
+/// An id of 16 bytes, or of 32 hexadecimal digits. Output: 16 bytes.
+static TRACE_ID: Signature =
+    converter("TraceID", &TARGET, Type::Id, |machine, arguments| id::<16>(machine, arguments));
+
+/// An id of 8 bytes, or of 16 hexadecimal digits. Output: 8 bytes.
+static SPAN_ID: Signature =
+    converter("SpanID", &TARGET, Type::Id, |machine, arguments| id::<8>(machine, arguments));
+
+fn id<const N: usize>(machine: &mut Machine<'_>, arguments: &[Argument]) -> Result<Value, Failure> {
+    let [target] = all(arguments)?;
+    let target = machine.bytes_like(target)?.unwrap_or(crate::memory::Slice::EMPTY);
+    let bytes = machine.memory.get(target);
+    if bytes.len() == N {
+        return Ok(Value::Id(target));
+    }
+    if bytes.len() != 2 * N {
+        return Err(Failure::Invalid(
+            "an id has 16 bytes or 32 digits for a trace, 8 bytes or 16 digits for a span",
+        ));
+    }
+    let mut id = [0; N];
+    for (byte, digits) in id.iter_mut().zip(bytes.as_chunks::<2>().0) {
+        let digit = |digit: u8| {
+            char::from(digit).to_digit(16).ok_or(Failure::Invalid("an id has hexadecimal digits"))
+        };
+        let [high, low] = *digits;
+        *byte = (digit(high)? << 4 | digit(low)?).to_le_bytes()[0];
+    }
+    machine.memory.store(&id).map(Value::Id)
+}
+
+/// A random UUID (RFC 9562, version 4). Output: 36 bytes.
+static UUID: Signature =
+    converter("UUID", &[], Type::Text, |machine, _| uuid(machine, rand::random::<u128>(), 4));
+
+/// A random UUID that begins with the time in milliseconds (RFC 9562, version 7). Output: 36 bytes.
+static UUID_V7: Signature = converter("UUIDv7", &[], Type::Text, |machine, _| {
+    let milliseconds = u128::from((machine.now_ns / 1_000_000).cast_unsigned());
+    uuid(machine, milliseconds << 80 | rand::random::<u128>() >> 48, 7)
+});
+
+/// The text of a UUID with these bits, of a version.
+fn uuid(machine: &mut Machine<'_>, bits: u128, version: u128) -> Result<Value, Failure> {
+    let bits = bits & !(0xf << 76) | version << 76;
+    let bits = bits & !(0b11 << 62) | 0b10 << 62;
+    let mark = machine.memory.mark();
+    let (_, mut room) = machine.memory.split();
+    let mut text = [b'-'; 36];
+    let mut digit = 128;
+    for (at, place) in text.iter_mut().enumerate() {
+        if !matches!(at, 8 | 13 | 18 | 23) {
+            digit -= 4;
+            let value = (bits >> digit & 15).to_le_bytes()[0];
+            *place = if value < 10 { b'0' + value } else { b'a' + value - 10 };
+        }
+    }
+    room.put(&text)?;
+    Ok(Value::Text(machine.memory.since(mark)))
+}
