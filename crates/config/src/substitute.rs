@@ -1,4 +1,7 @@
 //! `${NAME}`, `${NAME:-default}`, `${file:PATH}` and `$$` in scalar values.
+//!
+//! `$1` and `${1}` stay as they are: in the replacement of a regular expression they are groups, as in Prometheus' files. No
+//! variable has such a name.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -84,6 +87,7 @@ pub(crate) fn substitute(
             rest = after;
             let at = start..value.len() - rest.len();
             match reference.strip_prefix(FILE) {
+                None if is_group(reference) => out.push_str(value.get(at).unwrap_or_default()),
                 Some(path) => {
                     out.push_str(&(outside.files)(path).map_err(|reason| unread(path, &reason, at))?);
                     files.push(path.to_owned());
@@ -144,6 +148,11 @@ fn unread(path: &str, reason: &FileError, at: Range<usize>) -> SubstitutionError
     SubstitutionError { message, help: "check the path and its permissions".to_owned(), at }
 }
 
+/// Whether `${reference}` is a group of a regular expression.
+fn is_group(reference: &str) -> bool {
+    !reference.is_empty() && reference.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn is_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
@@ -198,6 +207,7 @@ mod tests {
             ("$${HOST}", "${HOST}"),
             ("${1}-$2 ${10}", "${1}-$2 ${10}"),
             ("$$$$", "$$"),
+            ("${1}-$1-$$1-$${1}-${10}${HOST}", "${1}-$1-$1-${1}-${10}prometheus"),
             ("5$ and $HOST$", "5$ and $HOST$"),
             ("${SLY}", "${HOST}: {a: b}"),
             ("é${HOST}é", "éprometheusé"),
