@@ -18,3 +18,8 @@ mod syntax;
 mod token;
 mod unquote;
 mod visit;
+
+#[cfg(test)]
+mod oracle_tests;
+#[cfg(test)]
+mod signature_tests;

@@ -15,7 +15,7 @@ pub(super) static CONVERTERS: &[&Signature] =
 /// for each.
 static CONCAT: Signature = converter(
     "Concat",
-    &[required("vals", Type::Values), required("delimiter", Type::Text)],
+    &[required("vals", Type::Elements), required("delimiter", Type::Text)],
     Type::Text,
     |machine, arguments| {
         let [vals, delimiter] = all(arguments)?;

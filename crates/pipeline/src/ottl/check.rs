@@ -193,3 +193,6 @@ impl<'a> Checker<'a> {
         self.warnings.push(fault);
     }
 }
+
+#[cfg(test)]
+mod tests;

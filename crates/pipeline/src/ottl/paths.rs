@@ -27,9 +27,7 @@ pub(crate) enum Keys {
 
 /// The paths of `context`.
 pub(crate) fn of(context: Context) -> impl Iterator<Item = &'static PathField> {
-    // The metric has no attributes.
-    let common: &[PathField] = if context == Context::Metric { &[] } else { ATTRIBUTES };
-    common.iter().chain(own(context)).chain(CACHE)
+    own(context).iter().chain(CACHE)
 }
 
 /// The path `name` of `context`.
@@ -94,15 +92,23 @@ const fn fixed(name: &'static str, field: Field) -> PathField {
 
 const CACHE: &[PathField] = &[map("cache", Field::Cache)];
 
-const ATTRIBUTES: &[PathField] =
-    &[map("attributes", Field::Attributes), int("dropped_attributes_count", Field::DroppedAttributesCount)];
+const ATTRIBUTES: PathField = map("attributes", Field::Attributes);
 
-const RESOURCE: &[PathField] = &[text("schema_url", Field::SchemaUrl)];
+const DROPPED: PathField = int("dropped_attributes_count", Field::DroppedAttributesCount);
 
-const SCOPE: &[PathField] =
-    &[text("name", Field::Name), text("version", Field::Version), text("schema_url", Field::SchemaUrl)];
+const RESOURCE: &[PathField] = &[ATTRIBUTES, DROPPED, text("schema_url", Field::SchemaUrl)];
+
+const SCOPE: &[PathField] = &[
+    ATTRIBUTES,
+    DROPPED,
+    text("name", Field::Name),
+    text("version", Field::Version),
+    text("schema_url", Field::SchemaUrl),
+];
 
 const SPAN: &[PathField] = &[
+    ATTRIBUTES,
+    DROPPED,
     text("name", Field::Name),
     scalar("trace_id", Field::TraceId, Kind::Id),
     text("trace_id.string", Field::TraceIdText),
@@ -132,6 +138,8 @@ const SPAN: &[PathField] = &[
 ];
 
 const SPAN_EVENT: &[PathField] = &[
+    ATTRIBUTES,
+    DROPPED,
     text("name", Field::Name),
     int("time_unix_nano", Field::TimeUnixNano),
     scalar("time", Field::Time, Kind::Time),
@@ -139,6 +147,8 @@ const SPAN_EVENT: &[PathField] = &[
 ];
 
 const LOG: &[PathField] = &[
+    ATTRIBUTES,
+    DROPPED,
     any("body", Field::Body),
     text("body.string", Field::BodyText),
     int("severity_number", Field::SeverityNumber),
@@ -166,6 +176,7 @@ const METRIC: &[PathField] = &[
 ];
 
 const DATA_POINT: &[PathField] = &[
+    ATTRIBUTES,
     int("value_int", Field::ValueInt),
     scalar("value_double", Field::ValueDouble, Kind::Double),
     int("time_unix_nano", Field::TimeUnixNano),

@@ -102,10 +102,14 @@ pub(crate) enum Type {
     LiteralTexts,
     /// `[]int64`: a list of literals.
     LiteralInts,
-    /// `[]Getter`, `[]StringLikeGetter`: a list whose elements are evaluated one by one.
+    /// `[]Getter`: a list whose elements are evaluated one by one.
     Values,
     /// `[]StringGetter`: the same, and the elements have to be strings.
     Texts,
+    /// `SliceGetter[StringLikeGetter]`: [`Values`](Type::Values), or a value that is a list.
+    Elements,
+    /// `SliceGetter[StringGetter]`: [`Texts`](Type::Texts), or a value that is a list.
+    TextElements,
     /// `FunctionGetter`: the name of a converter.
     Function,
 }

@@ -81,7 +81,7 @@ pub(super) fn pattern_of(argument: &Argument) -> Result<&Regex, Failure> {
 /// `keep_keys(target, keys)`.
 pub(super) static KEEP_KEYS: Signature = editor(
     "keep_keys",
-    &[required("target", Type::MapTarget), required("keys", Type::Values)],
+    &[required("target", Type::MapTarget), required("keys", Type::TextElements)],
     |machine, arguments| run(machine, arguments, keep_keys),
 );
 

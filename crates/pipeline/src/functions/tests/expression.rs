@@ -189,7 +189,10 @@ impl<'t> Reader<'t> {
             }
         }
         Ok(match (accepts, expression) {
-            (Type::Values | Type::LiteralTexts, Expression::List(elements)) => Argument::Values(elements),
+            (
+                Type::Values | Type::Texts | Type::Elements | Type::TextElements | Type::LiteralTexts,
+                Expression::List(elements),
+            ) => Argument::Values(elements),
             (Type::Target | Type::MapTarget, Expression::Path(path)) => Argument::Target(path),
             (_, expression) => Argument::Value(expression),
         })

@@ -37,7 +37,7 @@ impl Checker<'_> {
                 self.error(wanted("the name of a function").help("write it alone, as in `SHA256`"));
                 return None;
             }
-            (Type::Values | Type::Texts, ValueKind::List(values)) => {
+            (Type::Values | Type::Texts | Type::Elements | Type::TextElements, ValueKind::List(values)) => {
                 return self.values(function, parameter, values);
             }
             (Type::Values | Type::Texts, _) => {
@@ -78,7 +78,8 @@ impl Checker<'_> {
         parameter: Parameter,
         values: &[ValueTree],
     ) -> Option<Argument> {
-        let element = if parameter.accepts == Type::Texts { Type::Text } else { Type::Any };
+        let texts = matches!(parameter.accepts, Type::Texts | Type::TextElements);
+        let element = if texts { Type::Text } else { Type::Any };
         let mut compiled = Vec::new();
         for tree in values {
             let Some(expression) = self.value(tree) else { continue };
@@ -156,7 +157,7 @@ fn takes(accepts: Type, kind: Kind) -> bool {
         Type::Double => kind == Kind::Double,
         Type::Bool => kind == Kind::Bool,
         Type::Map | Type::MapTarget => kind == Kind::Map,
-        Type::List => kind == Kind::List,
+        Type::List | Type::Elements | Type::TextElements => kind == Kind::List,
         Type::Time => kind == Kind::Time,
         Type::Duration => kind == Kind::Duration,
         Type::IntLike | Type::DoubleLike | Type::BoolLike => {

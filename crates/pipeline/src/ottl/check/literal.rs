@@ -69,7 +69,7 @@ pub(super) fn fits(accepts: Type, expression: &Expression, literals: &Literals) 
         (Type::Double, _) => wanted(Kind::Double),
         (Type::Bool, _) => wanted(Kind::Bool),
         (Type::Map, _) => wanted(Kind::Map),
-        (Type::List, _) => wanted(Kind::List),
+        (Type::List | Type::Elements | Type::TextElements, _) => wanted(Kind::List),
         (Type::Time, _) => wanted(Kind::Time),
         (Type::Duration, _) => wanted(Kind::Duration),
         (Type::IntLike, Value::Text(_)) => parsed(text.parse::<i64>().is_ok(), Kind::Int),

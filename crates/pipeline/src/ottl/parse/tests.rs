@@ -83,7 +83,7 @@ fn points_at_what_is_wrong_and_says_what_was_expected() {
         ("set(a, 08)", 7..9, "not a number", Some("a leading 0 means base 8")),
         ("set(a, (k, v) => v)", 7..16, "lambda expressions are not supported", None),
         ("set(a, b ? c : d)", 9..10, "unexpected '?'", Some("two statements")),
-        ("set(a, \"\\d\")", 8..10, "escape", Some("`\\\\\\\\d`")),
+        ("set(a, \"\\d\")", 8..10, "escape", Some("`\\\\d` for a digit")),
     ] {
         let fault = statement(text).unwrap_err();
         assert_eq!(fault.range, range, "{text}: {fault:?}");

@@ -1,0 +1,83 @@
+//! The functions have the parameters of the Collector's: names, order, types, and which are optional.
+//!
+//! `testdata/ottl_signatures.txt` is the list of stable signatures of `pkg/ottl` v1.3.1 (`ottlfuncs/testdata`).
+
+use super::signature::Type;
+use crate::functions;
+
+const SIGNATURES: &str = include_str!("../../testdata/ottl_signatures.txt");
+
+/// Whether `name` is a function of `pkg/ottl`, not of a component.
+pub(super) fn is_standard(name: &str) -> bool {
+    SIGNATURES.lines().any(|line| line.split('(').next() == Some(name))
+}
+
+#[test]
+fn signatures_are_those_of_the_collector() {
+    let mut differences = Vec::new();
+    for line in SIGNATURES.lines() {
+        let (name, parameters) = line.split_once('(').unwrap();
+        let Some(function) = functions::find(name) else { continue };
+        let theirs: Vec<_> = split(parameters.strip_suffix(')').unwrap()).map(parameter).collect();
+        let ours: Vec<_> = function
+            .parameters
+            .iter()
+            .map(|parameter| {
+                (parameter.name.replace('_', "").to_lowercase(), parameter.accepts, parameter.optional)
+            })
+            .collect();
+        if ours != theirs {
+            differences.push(format!("{name}:\n  here  {ours:?}\n  there {theirs:?}"));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// The parts between commas outside brackets.
+fn split(list: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    let parts = list.split(move |letter| {
+        match letter {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        letter == ',' && depth == 0
+    });
+    parts.map(str::trim).filter(|part| !part.is_empty())
+}
+
+fn parameter(text: &str) -> (String, Type, bool) {
+    let (name, go) = text.split_once(' ').unwrap();
+    let inner = go.strip_prefix("ottl.Optional[").and_then(|inner| inner.strip_suffix(']'));
+    let kind = inner.unwrap_or(go).replace("[interface {}]", "").replace("ottl.", "");
+    let accepts = match kind.as_str() {
+        "StringGetter" => Type::Text,
+        "StringLikeGetter" => Type::TextLike,
+        "IntGetter" => Type::Int,
+        "IntLikeGetter" => Type::IntLike,
+        "FloatGetter" => Type::Double,
+        "FloatLikeGetter" => Type::DoubleLike,
+        "BoolGetter" => Type::Bool,
+        "BoolLikeGetter" => Type::BoolLike,
+        "ByteSliceLikeGetter" => Type::BytesLike,
+        "PMapGetter" => Type::Map,
+        "PMapGetSetter" => Type::MapTarget,
+        "PSliceGetter" => Type::List,
+        "TimeGetter" => Type::Time,
+        "DurationGetter" => Type::Duration,
+        "GetSetter" | "Setter" | "PSliceGetSetter" => Type::Target,
+        "Getter" => Type::Any,
+        "FunctionGetter" => Type::Function,
+        "string" => Type::LiteralText,
+        "int64" => Type::LiteralInt,
+        "bool" => Type::LiteralBool,
+        "[]string" => Type::LiteralTexts,
+        "[]StringGetter" => Type::Texts,
+        "[]Getter" => Type::Values,
+        list if list.contains("SliceGetter") && list.contains("StringLikeGetter") => Type::Elements,
+        list if list.contains("SliceGetter") => Type::TextElements,
+        other => panic!("{other}"),
+    };
+    (name.to_lowercase(), accepts, inner.is_some())
+}
