@@ -1,10 +1,11 @@
 //! From a definition to a pipeline.
 
 use crate::definition::{Anchor, Definition, Problem, Severity, StepDefinition, StepKind};
-use crate::ottl::check::{self, Checked, Scope};
-use crate::ottl::diagnostic::Diagnostic;
+use crate::ottl::check::{self, Checked, Scope, Use};
+use crate::ottl::diagnostic::{Diagnostic, Fault};
 use crate::ottl::field::Context;
 use crate::ottl::literals::Literals;
+use crate::ottl::near_keys::NearKeys;
 use crate::ottl::program::Condition;
 use crate::pass::{Step, Work};
 use crate::pipeline::Pipeline;
@@ -15,13 +16,20 @@ impl Pipeline {
     /// # Errors
     /// Every error, with warnings between, in the order of the text.
     pub fn compile(definition: &Definition) -> Result<(Pipeline, Vec<Problem>), Vec<Problem>> {
-        let mut compiler = Compiler { literals: Literals::default(), problems: Vec::new(), step: 0 };
+        let mut compiler =
+            Compiler { literals: Literals::default(), problems: Vec::new(), keys: NearKeys::new(), step: 0 };
         let mut steps = Vec::new();
         for (number, step) in definition.steps.iter().enumerate() {
             compiler.step = number;
             steps.extend(compiler.step(step));
         }
-        let Compiler { literals, problems, .. } = compiler;
+        let Compiler { literals, mut problems, keys, .. } = compiler;
+        problems.extend(keys.warnings().map(|(at, Fault { range, message, help })| Problem {
+            at: Anchor { range, ..at.clone() },
+            severity: Severity::Warning,
+            message,
+            help,
+        }));
         if problems.iter().any(|problem| problem.severity == Severity::Error) {
             return Err(problems);
         }
@@ -33,6 +41,8 @@ impl Pipeline {
 struct Compiler {
     literals: Literals,
     problems: Vec<Problem>,
+    /// The attribute keys of all steps.
+    keys: NearKeys<Anchor>,
     /// The number of the current step.
     step: usize,
 }
@@ -83,7 +93,7 @@ impl Compiler {
     fn edit(&mut self, texts: &[String], when: Option<&When>) -> Option<Work> {
         let mut scope = Scope::ALL;
         for _ in 0..2 {
-            let Checked { context, programs, warnings, .. } =
+            let Checked { context, programs, uses, warnings } =
                 match check::statements(texts, scope, &mut self.literals) {
                     Ok(checked) => checked,
                     Err(found) => {
@@ -93,6 +103,9 @@ impl Compiler {
                 };
             match self.lower(context, when) {
                 Ok(None) => {
+                    for (item, uses) in uses.iter().enumerate() {
+                        self.note_keys(uses, "edit", Some(item));
+                    }
                     self.report(warnings, "edit", None);
                     return Some(Work::Edit { context, statements: programs });
                 }
@@ -131,6 +144,7 @@ impl Compiler {
     ) -> Option<(Context, Condition)> {
         match check::conditions(&[text], scope, &mut self.literals) {
             Ok(checked) => {
+                checked.uses.iter().for_each(|uses| self.note_keys(uses, setting, item));
                 self.report(checked.warnings, setting, Some(item));
                 checked.programs.into_iter().next().map(|condition| (checked.context, condition))
             }
@@ -139,6 +153,12 @@ impl Compiler {
                 None
             }
         }
+    }
+
+    /// Notes the attribute keys of a text.
+    fn note_keys(&mut self, uses: &[Use], setting: &'static str, item: Option<usize>) {
+        let at = Anchor { step: self.step, setting, item, field: "", range: 0..0 };
+        self.keys.add(uses, &self.literals, &at);
     }
 
     /// Notes what was found in texts: in all of a setting, or in the one with this number.

@@ -9,6 +9,7 @@ pub(crate) mod diagnostic;
 mod enums;
 pub(crate) mod field;
 pub(crate) mod literals;
+pub(crate) mod near_keys;
 mod parse;
 mod paths;
 pub(crate) mod program;

@@ -63,9 +63,9 @@ impl Parser<'_> {
             }
             _ => None,
         });
-        pairs.collect::<Option<Vec<u8>>>().ok_or(()).or_else(|()| {
+        pairs.collect::<Option<Vec<u8>>>().ok_or_else(|| {
             let message = "bytes have an even number of hexadecimal digits".to_owned();
-            Err(self.fatal(self.range(self.at), message, None))
+            self.fatal(self.range(self.at), message, None)
         })
     }
 
