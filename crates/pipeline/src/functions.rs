@@ -43,6 +43,10 @@ pub(crate) enum Prepared {
     Encoding(encoding::Encoding),
     /// The direction of an order.
     Direction(order::Direction),
+    /// The format of a time.
+    Layout(time::Layout),
+    /// The zone of a time.
+    Zone(jiff::tz::TimeZone),
     /// The name of a case.
     Case(case::Case),
     /// A replacement for the matches of a regular expression.

@@ -167,3 +167,8 @@ fn pairs_as_texts() {
 fn orders() {
     check(include_str!("cases/order.tsv"));
 }
+
+#[test]
+fn layouts_of_times() {
+    check(include_str!("cases/layout.tsv"));
+}

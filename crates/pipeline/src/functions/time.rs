@@ -1,5 +1,11 @@
 //! Times: now, from numbers, and their parts. All are in UTC. No output.
 
+mod format;
+mod layout;
+mod parse;
+
+pub(crate) use layout::Layout;
+
 use super::{all, converter, optional, required};
 use crate::machine::Machine;
 use crate::memory::Room;
@@ -11,6 +17,8 @@ use tidegate_wire::output::{Full, Output};
 
 pub(super) static CONVERTERS: &[&Signature] = &[
     &DAY,
+    &format::FORMAT_TIME,
+    &parse::TIME,
     &HOUR,
     &MINUTE,
     &MONTH,
@@ -173,12 +181,16 @@ impl Civil {
 pub(crate) fn rfc3339(time: i64, room: &mut Room<'_>) -> Result<(), Full> {
     let Civil { year, month, day, hour, minute, second, nanosecond, .. } = Civil::of(time);
     write::formatted(format_args!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"), room)?;
-    if nanosecond != 0 {
-        let mut digits = [0; 9];
-        let digits = write::decimal(nanosecond.cast_unsigned(), &mut digits);
-        let len = digits.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
-        room.put(b".")?;
-        room.put(digits.get(..len).unwrap_or_default())?;
-    }
+    fraction(nanosecond, b'.', 9, room)?;
     room.put(b"Z")
+}
+
+/// Appends the fraction of a second with so many digits, without zeros at its end; nothing when it has only zeros.
+fn fraction(nanosecond: i64, separator: u8, most: usize, room: &mut Room<'_>) -> Result<(), Full> {
+    let mut digits = [0; 9];
+    let digits = write::decimal(nanosecond.cast_unsigned(), &mut digits);
+    let digits = digits.get(..most).unwrap_or(digits);
+    let Some(last) = digits.iter().rposition(|digit| *digit != b'0') else { return Ok(()) };
+    room.put(&[separator])?;
+    room.put(digits.get(..=last).unwrap_or_default())
 }
