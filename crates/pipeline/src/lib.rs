@@ -40,4 +40,4 @@ pub use definition::{
     StepKind,
 };
 pub use pipeline::{Format, Outcome, Pipeline, Progress, Run, StepCounts, Workspace};
-pub use relabel::RuleDefinition;
+pub use relabel::{AppliedRule, RelabelRun, RelabelWorkspace, RuleDefinition, Rules, StepRules, explain};

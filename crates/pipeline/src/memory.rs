@@ -102,6 +102,11 @@ impl<'a> Memory<'a> {
         self.used = start.min(self.used);
     }
 
+    /// Forgets all that was appended.
+    pub(crate) fn clear(&mut self) {
+        self.used = 0;
+    }
+
     /// Appends `bytes`.
     ///
     /// # Errors

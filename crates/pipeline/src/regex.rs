@@ -131,6 +131,14 @@ impl Regexes {
     }
 }
 
+/// The tree of `pattern`, for those who can do without an automaton.
+///
+/// # Errors
+/// When Go's `regexp` refuses the pattern.
+pub(crate) fn tree(pattern: &str, mode: Mode) -> Result<regex_syntax::hir::Hir, PatternError> {
+    Ok(syntax::parse(pattern, mode)?.hir)
+}
+
 /// Compiles a tree; `lazy` says whether its states may be built while it searches.
 fn build(hir: &regex_syntax::hir::Hir, lazy: bool) -> Result<meta::Regex, Box<meta::BuildError>> {
     let config = meta::Config::new()

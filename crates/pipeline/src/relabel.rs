@@ -1,4 +1,37 @@
-//! Prometheus relabeling.
+//! Prometheus relabeling of remote-write bodies.
+//!
+//! Rules mean what they mean in Prometheus 3 (`model/relabel`), with the additions of vmagent: `if`, lists of regular
+//! expressions, `{{label}}` in replacements, and more actions. Source:
+//! <https://prometheus.io/docs/prometheus/latest/configuration/configuration/#relabel_config>,
+//! <https://docs.victoriametrics.com/victoriametrics/relabeling/>.
+//!
+//! [`RelabelRun`] walks a body once. It loads the labels of a series into a table, applies the rules, and notes the edits that
+//! the body needs: in 1.0 single labels, in 2.0 the references of a series, with new symbols behind those of the body. The
+//! labels that it writes are sorted by name, and none is empty. What rules leave as it came is not written at all.
+//!
+//! Differences from vmagent: `hashmod` is Prometheus' MD5; `{{label}}` inserts values as they are, without looking for `$1` in
+//! them; `graphite` is refused. From both: labels without a name, which receivers refuse, are not made, nor are labels and
+//! series beyond what they accept, which is a failure of the rule.
+
+mod apply;
+mod compile;
+mod edits;
+mod explain;
+mod fields;
+mod labels;
+mod literals;
+mod pattern;
+mod rule;
+mod run;
+mod selector;
+mod symbols;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use crate::{ErrorMode, Problem, StepCounts};
+pub use explain::{AppliedRule, explain};
+pub use run::RelabelRun;
 
 /// One relabeling rule, as the configuration writes it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -19,4 +52,99 @@ pub struct RuleDefinition {
     pub action: Option<String>,
     /// vmagent's condition: series selectors, of which one has to match.
     pub condition: Vec<String>,
+}
+
+/// Compiled rules: one or more steps of a pipeline, one after the other. They do not change; threads share them.
+#[derive(Debug)]
+pub struct Rules {
+    steps: Box<[Step]>,
+    /// Literals.
+    constants: Box<[u8]>,
+    regexes: crate::regex::Regexes,
+    memos: usize,
+}
+
+#[derive(Debug)]
+struct Step {
+    rules: Box<[rule::Rule]>,
+    on_error: ErrorMode,
+}
+
+/// The definition of a step of [`Rules`].
+#[derive(Debug, Clone, Copy)]
+pub struct StepRules<'a> {
+    /// The step in its pipeline, for [`Anchor::step`](crate::Anchor::step).
+    pub step: usize,
+    /// The treatment of a rule that fails on a series.
+    pub on_error: ErrorMode,
+    /// The rules, in order.
+    pub rules: &'a [RuleDefinition],
+}
+
+/// The working memory of a [`RelabelRun`]: one for each concurrent run. It never grows.
+#[derive(Debug)]
+pub struct RelabelWorkspace {
+    /// What each step did since the counts were taken last. The failures are by rule.
+    pub counts: Box<[StepCounts]>,
+    state: apply::State,
+    temporary: Box<[u8]>,
+    added: symbols::Added,
+}
+
+impl Rules {
+    /// The bytes of values that are made for a series.
+    const TEMPORARY: usize = 160 << 10;
+
+    /// Compiles `steps`. Returns the rules and what their author should know, or all errors at once.
+    ///
+    /// # Errors
+    /// Every error, with warnings between, in the order of the rules.
+    pub fn compile(steps: &[StepRules<'_>]) -> Result<(Rules, Vec<Problem>), Vec<Problem>> {
+        let mut compiler = compile::Compiler::default();
+        let mut compiled = Vec::new();
+        for step in steps {
+            let rules = step.rules.iter().enumerate();
+            let rules = rules.filter_map(|(item, rule)| compiler.rule(step.step, item, rule)).collect();
+            compiled.push(Step { rules, on_error: step.on_error });
+        }
+        if compiler.errors() > 0 {
+            return Err(compiler.problems);
+        }
+        let compile::Compiler { constants, regexes, memos, problems, .. } = compiler;
+        Ok((Rules { steps: compiled.into(), constants: constants.into(), regexes, memos }, problems))
+    }
+
+    /// The bytes that a workspace takes at most.
+    #[must_use]
+    pub fn workspace_bytes(&self) -> usize {
+        let failures = self.steps.iter().map(|step| step.rules.len() * size_of::<u64>());
+        size_of::<RelabelWorkspace>()
+            + Self::TEMPORARY
+            + apply::State::BYTES
+            + symbols::Added::BYTES
+            + self.regexes.cache_bytes()
+            + self.memos * size_of::<pattern::Memo>()
+            + self.steps.len() * size_of::<StepCounts>()
+            + failures.sum::<usize>()
+    }
+
+    /// The working memory of a run.
+    #[must_use]
+    pub fn workspace(&self) -> RelabelWorkspace {
+        let counts = self.steps.iter();
+        let counts =
+            counts.map(|step| StepCounts { failures: vec![0; step.rules.len()], ..StepCounts::default() });
+        RelabelWorkspace {
+            counts: counts.collect(),
+            state: apply::State::new(self.regexes.caches(), self.memos),
+            temporary: vec![0; Self::TEMPORARY].into(),
+            added: symbols::Added::new(),
+        }
+    }
+
+    /// How many steps there are.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.steps.len()
+    }
 }

@@ -107,7 +107,7 @@ fn escape(text: &str) -> Result<(u32, usize), PatternError> {
     let rest = text.get(end..).unwrap_or_default();
     let octal = |digit: &u8| (b'0'..=b'7').contains(digit);
     Ok(match c {
-        '0'..='7' if c == '0' || rest.as_bytes().first().is_some_and(|byte| octal(byte)) => {
+        '0'..='7' if c == '0' || rest.as_bytes().first().is_some_and(octal) => {
             let digits = 1 + rest.bytes().take(2).take_while(octal).count();
             let code = u32::from_str_radix(text.get(1..1 + digits).unwrap_or_default(), 8);
             (code.unwrap_or_default(), 1 + digits)

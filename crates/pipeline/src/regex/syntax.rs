@@ -382,9 +382,12 @@ fn merged(items: Vec<Pending>, merge: fn(Vec<Hir>) -> Hir) -> Item {
     Item { hir: merge(parts), copies, depth }
 }
 
+/// The fewest and the most copies.
+type Bounds = (u32, Option<u32>);
+
 /// The length of the counted repetition that `text` begins with, and its bounds if those are allowed. `None` when the
 /// brace is a literal.
-fn counts(text: &str) -> Option<(usize, Option<(u32, Option<u32>)>)> {
+fn counts(text: &str) -> Option<(usize, Option<Bounds>)> {
     let end = text.find('}')?;
     let inner = text.get(1..end)?;
     let (min, max) = match inner.split_once(',') {

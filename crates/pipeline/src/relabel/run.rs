@@ -1,0 +1,116 @@
+//! A run of rules over a remote-write body.
+
+mod pass;
+mod series;
+
+use super::apply::Evaluation;
+use super::edits::Edits;
+use super::symbols::{self, Index, Indexing};
+use super::{RelabelWorkspace, Rules};
+use crate::memory::Memory;
+use crate::{Outcome, Progress};
+use pass::Pass;
+use tidegate_wire::remote_write::Version;
+
+/// One pass of [`Rules`] over one decoded remote-write body that was checked.
+#[derive(Debug)]
+pub struct RelabelRun<'a> {
+    rules: &'a Rules,
+    workspace: &'a mut RelabelWorkspace,
+    body: &'a [u8],
+    phase: Phase<'a>,
+    /// The items that are left.
+    items: u64,
+}
+
+#[derive(Debug)]
+enum Phase<'a> {
+    Indexing(Indexing<'a>),
+    Series(Walk<'a>),
+}
+
+/// The way through the series.
+#[derive(Debug)]
+struct Walk<'a> {
+    edits: Edits<'a>,
+    /// In 2.0.
+    index: Option<Index<'a>>,
+    at: usize,
+}
+
+impl<'a> RelabelRun<'a> {
+    /// Begins a run over `body`, which is smaller than 4 GiB, with `scratch` as long as
+    /// [`Pipeline::scratch_bytes`](crate::Pipeline::scratch_bytes) says.
+    #[must_use]
+    pub fn new(
+        rules: &'a Rules,
+        workspace: &'a mut RelabelWorkspace,
+        version: Version,
+        body: &'a [u8],
+        scratch: &'a mut [u8],
+    ) -> RelabelRun<'a> {
+        let phase = match version {
+            Version::V1 => Phase::Series(Walk { edits: Edits::new(scratch), index: None, at: 0 }),
+            Version::V2 => {
+                workspace.added.clear();
+                Phase::Indexing(Indexing::new(scratch))
+            }
+        };
+        RelabelRun { rules, workspace, body, phase, items: 0 }
+    }
+
+    /// Does a bounded amount of work.
+    pub fn advance(&mut self) -> Progress {
+        if u32::try_from(self.body.len()).is_err() {
+            return Progress::Done(Outcome::Unchanged);
+        }
+        match &mut self.phase {
+            Phase::Indexing(indexing) => {
+                if let Some((index, rest)) = indexing.advance(self.body) {
+                    self.phase = Phase::Series(Walk { edits: Edits::new(rest), index: Some(index), at: 0 });
+                }
+                Progress::More
+            }
+            Phase::Series(walk) => {
+                let RelabelWorkspace { counts, state, temporary, added } = &mut *self.workspace;
+                let memory = Memory::new(self.body, &self.rules.constants, temporary);
+                let mut pass = Pass {
+                    rules: self.rules,
+                    walk,
+                    counts,
+                    added,
+                    items: 0,
+                    on: Evaluation { memory, state },
+                };
+                let more = pass.advance();
+                self.items += pass.items;
+                if more { Progress::More } else { Progress::Done(self.outcome()) }
+            }
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let Phase::Series(walk) = &self.phase else { return Outcome::Unchanged };
+        if walk.edits.is_empty() {
+            return Outcome::Unchanged;
+        }
+        if self.items == 0 {
+            return Outcome::Empty;
+        }
+        let (added, left) = walk.edits.balance();
+        Outcome::Changed { len: (self.body.len() + added).saturating_sub(left), items: self.items }
+    }
+
+    /// Writes the new body to `out`, which is as long as [`Outcome::Changed`] says.
+    pub fn write(&mut self, out: &mut [u8]) {
+        let Phase::Series(walk) = &mut self.phase else { return };
+        let symbols_at = walk.index.as_ref().map_or(0, |index| index.end);
+        let mut at = 0;
+        walk.edits.replay(self.body, symbols::TAG, symbols_at, |bytes| {
+            if let Some(place) = out.get_mut(at..at + bytes.len()) {
+                place.copy_from_slice(bytes);
+            }
+            at += bytes.len();
+        });
+    }
+}

@@ -1,0 +1,340 @@
+//! Bodies of both versions: what is left of each series is what the rules leave of its labels, and nothing else changes.
+
+use super::random::{self, Random};
+use super::*;
+use crate::{Outcome, Progress};
+use tidegate_wire::proto::write::Varint;
+use tidegate_wire::remote_write::{self, Limits, Symbols, Version};
+
+/// A series: its labels, and how many samples and exemplars it has.
+struct Series {
+    labels: Vec<(String, String)>,
+    samples: usize,
+    exemplars: usize,
+    /// Whether something stands before its labels.
+    scattered: bool,
+}
+
+fn number(out: &mut Vec<u8>, number: usize) {
+    out.extend_from_slice(Varint::new(number as u64).as_bytes());
+}
+
+fn message(out: &mut Vec<u8>, field: u8, payload: &[u8]) {
+    out.push(field << 3 | 2);
+    number(out, payload.len());
+    out.extend_from_slice(payload);
+}
+
+fn sample(value: usize) -> Vec<u8> {
+    let mut sample = vec![0x09];
+    sample.extend_from_slice(&(value as f64).to_le_bytes());
+    sample.push(0x10);
+    number(&mut sample, 1_700_000_000_000 + value);
+    sample
+}
+
+fn one(all: &[Series]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (at, series) in all.iter().enumerate() {
+        let mut payload = Vec::new();
+        let mut samples: Vec<Vec<u8>> = (0..series.samples).map(|sample_at| sample(at + sample_at)).collect();
+        if series.scattered && !samples.is_empty() {
+            message(&mut payload, 2, &samples.remove(0));
+        }
+        for (name, value) in &series.labels {
+            let mut label = Vec::new();
+            message(&mut label, 1, name.as_bytes());
+            message(&mut label, 2, value.as_bytes());
+            message(&mut payload, 1, &label);
+        }
+        samples.iter().for_each(|sample| message(&mut payload, 2, sample));
+        for _ in 0..series.exemplars {
+            message(&mut payload, 3, &[]);
+        }
+        message(&mut body, 1, &payload);
+        if at % 7 == 3 {
+            message(&mut body, 3, b"\x08\x01\x12\x02up");
+        }
+    }
+    body
+}
+
+fn two(all: &[Series]) -> Vec<u8> {
+    let mut symbols = vec![String::new()];
+    let mut series_bytes = Vec::new();
+    for (at, series) in all.iter().enumerate() {
+        let mut references = Vec::new();
+        for text in series.labels.iter().flat_map(|(name, value)| [name, value]) {
+            let known = symbols.iter().position(|symbol| symbol == text).unwrap_or_else(|| {
+                symbols.push(text.clone());
+                symbols.len() - 1
+            });
+            number(&mut references, known);
+        }
+        let mut payload = Vec::new();
+        let mut samples: Vec<Vec<u8>> = (0..series.samples).map(|sample_at| sample(at + sample_at)).collect();
+        if series.scattered && !samples.is_empty() {
+            message(&mut payload, 2, &samples.remove(0));
+        }
+        message(&mut payload, 1, &references);
+        samples.iter().for_each(|sample| message(&mut payload, 2, sample));
+        for _ in 0..series.exemplars {
+            message(&mut payload, 4, &[]);
+        }
+        message(&mut payload, 5, &[0x08, 1]);
+        message(&mut series_bytes, 5, &payload);
+    }
+    let mut body = Vec::new();
+    symbols.iter().for_each(|symbol| message(&mut body, 4, symbol.as_bytes()));
+    body.extend(series_bytes);
+    body
+}
+
+/// Runs to the end. Returns the new body, if there is one.
+fn run(
+    rules: &Rules,
+    workspace: &mut RelabelWorkspace,
+    version: Version,
+    body: &[u8],
+    scratch: &mut [u8],
+) -> (Outcome, Option<Vec<u8>>) {
+    let mut run = RelabelRun::new(rules, workspace, version, body, scratch);
+    for _ in 0..1_000_000 {
+        let Progress::Done(outcome) = run.advance() else { continue };
+        let Outcome::Changed { len, .. } = outcome else { return (outcome, None) };
+        let mut out = vec![0xff; len];
+        run.write(&mut out);
+        return (outcome, Some(out));
+    }
+    panic!("the run does not end");
+}
+
+/// The labels of a series, and its samples and exemplars.
+type Read = (Vec<(String, String)>, usize, usize);
+
+fn read(version: Version, body: &[u8]) -> Vec<Read> {
+    let mut symbols = Symbols::new();
+    let request = remote_write::view(version, body, &mut symbols).unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let series = request.series().map(|series| {
+        let labels = series.labels().map(|label| (text(label.name), text(label.value))).collect();
+        (labels, series.samples().count(), series.exemplars().count())
+    });
+    series.collect()
+}
+
+fn items(version: Version, body: &[u8]) -> u64 {
+    let limits = Limits { require_metric_name: false, ..Limits::default() };
+    remote_write::inspect(version, body, &limits, &mut Symbols::new()).unwrap().counts.items()
+}
+
+fn check(version: Version, rules: &Rules, all: &[Series]) {
+    let body = if version == Version::V1 { one(all) } else { two(all) };
+    let mut workspace = rules.workspace();
+    let mut scratch = vec![0; crate::Pipeline::scratch_bytes(body.len())];
+    let (outcome, out) = run(rules, &mut workspace, version, &body, &mut scratch);
+    let after = |series: &Series| relabeled(rules, &series.labels).filter(|labels| !labels.is_empty());
+    let expected: Vec<_> =
+        all.iter().filter_map(|series| Some((after(series)?, series.samples, series.exemplars))).collect();
+    let before = items(version, &body);
+    let counts = &workspace.counts[0];
+    assert_eq!(counts.failures.iter().sum::<u64>(), 0);
+    let left = match outcome {
+        Outcome::Unchanged => {
+            assert!(all.iter().all(|series| after(series).as_ref() == Some(&series.labels)));
+            before
+        }
+        Outcome::Empty => {
+            assert_eq!(expected, []);
+            0
+        }
+        Outcome::Changed { items: left, .. } => {
+            let out = out.unwrap();
+            assert_eq!(read(version, &out), expected);
+            // What receivers ask for.
+            let limits = Limits { require_metric_name: false, ..Limits::default() };
+            let report = remote_write::inspect(version, &out, &limits, &mut Symbols::new()).unwrap();
+            let scattered = all.iter().any(|series| series.scattered);
+            assert!(report.rejected.is_empty() && (scattered || report.irregular.is_none()), "{report:?}");
+            assert_eq!(report.counts.items(), left);
+            left
+        }
+    };
+    assert_eq!(before, left + counts.filtered);
+}
+
+/// Random rules over random bodies: each series ends with the labels that the rules leave, its items stay with it, the new
+/// body passes the check of receivers, and the counts close.
+#[test]
+fn bodies_change_as_their_labels_do() {
+    let mut random = Random(0xfeed_f00d_dead_beef);
+    let mut compiled = 0;
+    while compiled < 400 {
+        let definitions: Vec<_> = (0..1 + random.below(4)).map(|_| random::rule(&mut random)).collect();
+        let step = StepRules { step: 0, on_error: ErrorMode::Ignore, rules: &definitions };
+        let Ok((rules, _)) = Rules::compile(&[step]) else { continue };
+        compiled += 1;
+        let all: Vec<Series> = (0..random.below(60))
+            .map(|_| Series {
+                labels: random::labels(&mut random),
+                samples: 1 + random.below(3),
+                exemplars: random.below(2),
+                scattered: random.chance(2),
+            })
+            .filter(|series| !series.labels.is_empty())
+            .collect();
+        check(Version::V1, &rules, &all);
+        check(Version::V2, &rules, &all);
+    }
+}
+
+fn usual() -> (Rules, Vec<Series>) {
+    let rules = compile(&[
+        rule(&[("source_labels", "__name__"), ("regex", "go_gc|up_total|x"), ("action", "drop")]),
+        rule(&[("source_labels", "instance"), ("regex", "([^:]+):.*"), ("target_label", "host")]),
+        rule(&[("regex", "replica|prometheus_.*"), ("action", "labeldrop")]),
+        rule(&[("target_label", "cluster"), ("replacement", "eu-1")]),
+        rule(&[
+            ("source_labels", "path,code"),
+            ("regex", "/[a-z]+;2.."),
+            ("action", "hashmod"),
+            ("target_label", "shard"),
+            ("modulus", "7"),
+        ]),
+    ]);
+    let series = |at: usize| Series {
+        labels: labels(&format!(
+            "__name__={},code=200,instance=node-{}:9100,path=/a,replica=r{}",
+            ["http_requests_total", "go_gc"][usize::from(at % 5 == 0)],
+            at % 3,
+            at % 2
+        )),
+        samples: 1 + at % 2,
+        exemplars: 0,
+        scattered: false,
+    };
+    (rules, (0..300).map(series).collect())
+}
+
+/// A run allocates nothing, in either version; its memory is what was declared.
+#[test]
+fn a_run_allocates_nothing() {
+    let (rules, all) = usual();
+    let mut workspace = None;
+    let made = allocation_counter::measure(|| workspace = Some(rules.workspace()));
+    assert!(
+        made.bytes_current as usize <= rules.workspace_bytes(),
+        "{} {}",
+        made.bytes_current,
+        rules.workspace_bytes()
+    );
+    let mut workspace = workspace.unwrap();
+    for (version, body) in [(Version::V1, one(&all)), (Version::V2, two(&all))] {
+        let mut scratch = vec![0; crate::Pipeline::scratch_bytes(body.len())];
+        let mut out = vec![0; body.len() * 2];
+        let mut ran = || {
+            let mut run = RelabelRun::new(&rules, &mut workspace, version, &body, &mut scratch);
+            let outcome = loop {
+                if let Progress::Done(outcome) = run.advance() {
+                    break outcome;
+                }
+            };
+            let Outcome::Changed { len, .. } = outcome else { panic!("{outcome:?}") };
+            run.write(&mut out[..len]);
+        };
+        ran();
+        let allocations = allocation_counter::measure(&mut ran);
+        assert_eq!(allocations.count_total, 0, "{version:?}");
+    }
+}
+
+/// Whatever is in a body and however small the scratch is, a run ends without a panic, and what it leaves of a checked body
+/// passes the check. Rules whose edits find no room have failed.
+#[test]
+fn a_run_survives_damaged_bodies_and_full_scratch() {
+    let (rules, all) = usual();
+    let mut workspace = rules.workspace();
+    let mut random = Random(77);
+    let mut failed = 0;
+    for (version, body) in [(Version::V1, one(&all[..40])), (Version::V2, two(&all[..40]))] {
+        let before = items(version, &body);
+        for round in 0..600 {
+            let mut scratch = vec![0; random.below(3_000)];
+            let mut damaged = body.clone();
+            let intact = round % 3 == 0;
+            if !intact {
+                for _ in 0..1 + random.below(4) {
+                    let at = random.below(damaged.len());
+                    damaged[at] = random.below(256) as u8;
+                }
+                damaged.truncate(damaged.len() - random.below(40));
+            }
+            workspace.counts.iter_mut().for_each(|counts| {
+                counts.filtered = 0;
+                counts.failures.fill(0);
+            });
+            let (outcome, out) = run(&rules, &mut workspace, version, &damaged, &mut scratch);
+            if !intact {
+                continue;
+            }
+            let counts = &workspace.counts[0];
+            failed += counts.failures.iter().sum::<u64>();
+            let left = match outcome {
+                Outcome::Changed { items, .. } => items,
+                Outcome::Unchanged => before,
+                Outcome::Empty => 0,
+            };
+            assert_eq!(left + counts.filtered, before);
+            if let Some(out) = out {
+                assert_eq!(items(version, &out), left);
+            }
+        }
+    }
+    assert!(failed > 100, "{failed}");
+}
+
+/// A step with `on_error: drop` drops what its rules fail on.
+#[test]
+fn failures_drop_series_where_that_is_asked_for() {
+    let grows =
+        [rule(&[("source_labels", "a"), ("target_label", "b"), ("replacement", "$1$1"), ("regex", "(.*)")])];
+    let long = Series {
+        labels: labels(&format!("__name__=up,a={}", "x".repeat(40_000))),
+        samples: 2,
+        exemplars: 1,
+        scattered: false,
+    };
+    for (on_error, filtered, outcome) in
+        [(ErrorMode::Ignore, 0, Outcome::Unchanged), (ErrorMode::Drop, 3, Outcome::Empty)]
+    {
+        let (rules, _) = Rules::compile(&[StepRules { step: 0, on_error, rules: &grows }]).unwrap();
+        let mut workspace = rules.workspace();
+        let body = one(std::slice::from_ref(&long));
+        let mut scratch = vec![0; crate::Pipeline::scratch_bytes(body.len())];
+        assert_eq!(run(&rules, &mut workspace, Version::V1, &body, &mut scratch).0, outcome);
+        assert_eq!((workspace.counts[0].filtered, &*workspace.counts[0].failures), (filtered, &[1][..]));
+    }
+}
+
+/// Steps that follow each other count by themselves.
+#[test]
+fn each_step_counts_what_reaches_it() {
+    let first = [rule(&[("source_labels", "__name__"), ("regex", "go_gc"), ("action", "drop")])];
+    let second = [rule(&[("source_labels", "instance"), ("regex", "node-1:.*"), ("action", "keep")])];
+    let step = |step, rules| StepRules { step, on_error: ErrorMode::Ignore, rules };
+    let (rules, _) = Rules::compile(&[step(0, &first), step(1, &second)]).unwrap();
+    let (_, all) = usual();
+    let mut workspace = rules.workspace();
+    let body = one(&all);
+    let mut scratch = vec![0; crate::Pipeline::scratch_bytes(body.len())];
+    let (outcome, _) = run(&rules, &mut workspace, Version::V1, &body, &mut scratch);
+    let samples = |keep: &dyn Fn(usize) -> bool| {
+        (0..300).filter(|at| keep(*at)).map(|at| 1 + at as u64 % 2).sum::<u64>()
+    };
+    let (gone, left) = (samples(&|at| at % 5 == 0), samples(&|at| at % 5 != 0 && at % 3 == 1));
+    let counts: Vec<_> = workspace.counts.iter().map(|counts| (counts.items, counts.filtered)).collect();
+    assert_eq!(counts, [(450, gone), (450 - gone, 450 - gone - left)]);
+    let metadata = 300u64 / 7 + 1;
+    let Outcome::Changed { items, .. } = outcome else { panic!("{outcome:?}") };
+    assert_eq!(items, left + metadata);
+}
