@@ -43,6 +43,14 @@ impl Access {
         self.writes_data |= other.writes_data;
     }
 
+    /// Adds changes of spans or log records, by their attributes.
+    pub(crate) fn changes_item(&mut self) {
+        let [_, _, reads, _] = &mut self.reads;
+        let [_, _, writes, _] = &mut self.writes;
+        let [_, _, attributes, _] = &mut self.attributes;
+        (*reads, *writes, *attributes) = (true, true, true);
+    }
+
     /// Adds a statement.
     pub(crate) fn statement(&mut self, statement: &Statement) {
         self.call(&statement.call);

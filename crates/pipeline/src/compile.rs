@@ -9,6 +9,7 @@ use crate::ottl::near_keys::NearKeys;
 use crate::ottl::program::Condition;
 use crate::pass::{Step, Work};
 use crate::pipeline::Pipeline;
+use crate::sample_step::SampleStep;
 
 impl Pipeline {
     /// Compiles `definition`. Returns the pipeline and what its author should know, or all errors at once.
@@ -60,7 +61,10 @@ impl Compiler {
             StepKind::Drop(texts) => self.filter(texts, "drop", when.as_ref(), false),
             StepKind::Keep(texts) => self.filter(texts, "keep", when.as_ref(), true),
             StepKind::Edit(texts) => self.edit(texts, when.as_ref()),
-            StepKind::Relabel(_) | StepKind::Sample(_) => Some(Work::Other),
+            StepKind::Sample(sampling) => {
+                Some(Work::Sample(Box::new(SampleStep::new(sampling, &mut self.literals))))
+            }
+            StepKind::Relabel(_) => Some(Work::Other),
         };
         Some(Step { work: work?, when: when?.map(|(_, condition)| condition), on_error: definition.on_error })
     }

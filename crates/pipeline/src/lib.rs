@@ -29,6 +29,7 @@ mod record;
 mod regex;
 mod relabel;
 mod run;
+mod sample_step;
 mod sampling;
 mod table;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::access::Access;
 use crate::machine::Machine;
 use crate::ottl::field::Context;
 use crate::ottl::program::{Condition, Statement};
+use crate::sample_step::SampleStep;
 use tidegate_wire::otlp::Signal;
 
 /// How many levels contexts have: resource, scope, item, and what is in an item.
@@ -25,6 +26,8 @@ pub(crate) enum Work {
     Filter { conditions: Vec<(Context, Condition)>, keeps: bool },
     /// Runs statements on each thing of a context.
     Edit { context: Context, statements: Vec<Statement> },
+    /// Keeps a part of the spans and log records.
+    Sample(Box<SampleStep>),
     /// Nothing that OTLP bodies need.
     Other,
 }
@@ -94,6 +97,7 @@ impl Step {
         match &self.work {
             Work::Filter { conditions, .. } => conditions.len(),
             Work::Edit { statements, .. } => statements.len(),
+            Work::Sample(_) => 1,
             Work::Other => 0,
         }
     }
@@ -103,6 +107,8 @@ impl Step {
         let (one, several) = match &self.work {
             Work::Filter { conditions, .. } => (None, conditions.as_slice()),
             Work::Edit { context, .. } => (Some(*context), [].as_slice()),
+            Work::Sample(_) if signal == Signal::Traces => (Some(Context::Span), [].as_slice()),
+            Work::Sample(_) => (Some(Context::Log), [].as_slice()),
             Work::Other => (None, [].as_slice()),
         };
         let all = one.into_iter().chain(several.iter().map(|(context, _)| *context));
@@ -118,6 +124,7 @@ impl Step {
                 conditions.for_each(|(_, condition)| access.condition(condition));
             }
             Work::Edit { statements, .. } => statements.iter().for_each(|one| access.statement(one)),
+            Work::Sample(_) => access.changes_item(),
             Work::Other => {}
         }
         if let Some(when) = &self.when {
@@ -174,6 +181,10 @@ impl Step {
                 }
                 Verdict::Keep
             }
+            Work::Sample(sample) => {
+                let context = if signal == Signal::Traces { Context::Span } else { Context::Log };
+                sample.run(machine, context).unwrap_or_else(|_| self.failed(failures, 0))
+            }
             Work::Other => Verdict::Keep,
         }
     }
@@ -223,10 +234,10 @@ pub(crate) fn passes(steps: &[Step], signal: Signal) -> Vec<Pass> {
 /// Whether a step may run in one walk with the steps before: no level that one of them changes from below is of interest
 /// to the other.
 fn can_join(pass: &Pass, access: &Access, late: &[bool; LEVELS]) -> bool {
-    (0..LEVELS).all(|level| {
-        !(late[level] && pass.access.touches_level(level))
-            && !(pass.late[level] && access.touches_level(level))
-    })
+    let clashes = |level: usize| {
+        late[level] && pass.access.touches_level(level) || pass.late[level] && access.touches_level(level)
+    };
+    !(0..LEVELS).any(clashes)
 }
 
 impl Pass {

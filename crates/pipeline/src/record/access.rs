@@ -248,7 +248,7 @@ fn parse_id<const N: usize>(memory: &mut Memory<'_>, value: Value) -> Result<Sli
         // Both are below 16.
         *byte = (high << 4 | low) as u8;
     }
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return Err(Failure::Invalid("an odd number of hex characters"));
     }
     if id == [0; N] { Ok(Slice::EMPTY) } else { memory.store(&id) }

@@ -6,7 +6,6 @@ mod model;
 mod odd;
 mod programs;
 #[path = "../../../wire/src/otlp/tests/strategies.rs"]
-#[expect(dead_code, reason = "shared with other crates' tests")]
 mod strategies;
 
 use crate::pass::Step;

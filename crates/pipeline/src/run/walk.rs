@@ -229,16 +229,12 @@ impl<'a> Walk<'a> {
     fn entered(&mut self) -> Result<(), Full> {
         let Some(top) = self.stack.get(self.depth) else { return Ok(()) };
         let kind = top.kind;
-        if let Some(level) = kind.level() {
-            if let Some((step, verdict)) = self.apply(level) {
-                if kind == Container::Span {
-                    self.count_drop(step, verdict, 1);
-                }
-                if let Some(top) = self.stack.get_mut(self.depth) {
-                    top.dropped = Some((step, verdict));
-                }
-                return Ok(());
+        if let Some((step, verdict)) = kind.level().and_then(|level| self.apply(level)) {
+            self.count_drop(step, verdict, u64::from(kind == Container::Span));
+            if let Some(top) = self.stack.get_mut(self.depth) {
+                top.dropped = Some((step, verdict));
             }
+            return Ok(());
         }
         let gap = self.rope.open()?;
         if let Some(top) = self.stack.get_mut(self.depth) {

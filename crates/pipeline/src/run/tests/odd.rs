@@ -66,14 +66,14 @@ fn message(body: &[u8], seed: &mut u64, kind: Kind) -> Vec<u8> {
             field.extend(inner);
         }
         fields.push(field);
-        if next(seed) % 8 == 0 {
+        if next(seed).is_multiple_of(8) {
             fields.push(vec![0xa2, 0x06, 0x03, 1, 2, 3]);
         }
-        if next(seed) % 16 == 0 {
+        if next(seed).is_multiple_of(16) {
             fields.push(vec![0x98, 0x06, 0x05]);
         }
     }
-    if next(seed) % 2 == 0 {
+    if next(seed).is_multiple_of(2) {
         for last in (1..fields.len()).rev() {
             fields.swap(last, (next(seed) % (last as u64 + 1)) as usize);
         }

@@ -1,0 +1,273 @@
+//! Whole pipelines over whole bodies, from their text.
+
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
+use prost::Message;
+use tidegate_pipeline::{
+    Definition, ErrorMode, Format, Outcome, Pipeline, Progress, Run, SampleBy, SampleMode, Sampling,
+    Severity, StepCounts, StepDefinition, StepKind, Workspace,
+};
+use tidegate_wire::otlp::{Signal, check};
+
+const LOGS: Format = Format::Otlp(Signal::Logs);
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn step(kind: StepKind) -> StepDefinition {
+    StepDefinition { when: None, on_error: ErrorMode::Ignore, kind }
+}
+
+fn edit(statements: &[&str]) -> StepDefinition {
+    step(StepKind::Edit(texts(statements)))
+}
+
+fn drop_if(conditions: &[&str]) -> StepDefinition {
+    step(StepKind::Drop(texts(conditions)))
+}
+
+fn compiled(steps: Vec<StepDefinition>) -> Pipeline {
+    Pipeline::compile(&Definition { steps }).unwrap_or_else(|problems| panic!("{problems:#?}")).0
+}
+
+fn text(key: &str, value: &str) -> KeyValue {
+    let value = Some(AnyValue { value: Some(Value::StringValue(value.to_owned())) });
+    KeyValue { key: key.to_owned(), value, key_strindex: 0 }
+}
+
+/// Some log records as an SDK sends them: of about 460 bytes, with eight attributes.
+fn logs(count: usize) -> ExportLogsServiceRequest {
+    let record = |number: usize| LogRecord {
+        time_unix_nano: 1_700_000_000_000_000_000 + number as u64,
+        observed_time_unix_nano: 1_700_000_000_000_000_100,
+        severity_number: [5, 9, 13, 17][number % 4],
+        severity_text: ["DEBUG", "INFO", "WARN", "ERROR"][number % 4].to_owned(),
+        body: Some(AnyValue {
+            value: Some(Value::StringValue(format!("handled request {number} in 12 ms"))),
+        }),
+        attributes: vec![
+            text("http.request.method", "GET"),
+            text("url.path", "/api/v1/orders/17"),
+            text("user.email", "somebody@example.com"),
+            text("http.route", "/api/v1/orders/{id}"),
+            text("client.address", "192.0.2.17"),
+            text("session.id", "6e1f1e2a-95b1-4d0e-9f6a-2d7f5b7a4d11"),
+            text("thread.name", "worker-3"),
+            text("code.function.name", "handle_order"),
+        ],
+        trace_id: (number as u128 + 1).to_be_bytes().to_vec(),
+        span_id: vec![1; 8],
+        ..LogRecord::default()
+    };
+    let scope = ScopeLogs { log_records: (0..count).map(record).collect(), ..ScopeLogs::default() };
+    let resource = Resource { attributes: vec![text("service.name", "shop")], ..Resource::default() };
+    let group = ResourceLogs { resource: Some(resource), scope_logs: vec![scope], ..ResourceLogs::default() };
+    ExportLogsServiceRequest { resource_logs: vec![group] }
+}
+
+fn run(pipeline: &Pipeline, workspace: &mut Workspace, format: Format, body: &[u8]) -> (Outcome, Vec<u8>) {
+    let (mut body, mut outcome) = (body.to_vec(), Outcome::Unchanged);
+    for pass in 0..pipeline.passes(format) {
+        let mut scratch = vec![0; Pipeline::scratch_bytes(body.len())];
+        let mut run = Run::new(pipeline, pass, workspace, format, &body, &mut scratch, 0);
+        let one = loop {
+            if let Progress::Done(outcome) = run.advance() {
+                break outcome;
+            }
+        };
+        if let Outcome::Changed { len, .. } = one {
+            let mut out = vec![0; len];
+            run.write(&mut out);
+            body = out;
+        }
+        if one != Outcome::Unchanged {
+            outcome = one;
+        }
+    }
+    (outcome, body)
+}
+
+fn run_logs(
+    steps: Vec<StepDefinition>,
+    request: &ExportLogsServiceRequest,
+) -> (Vec<LogRecord>, Vec<StepCounts>) {
+    let pipeline = compiled(steps);
+    let mut workspace = pipeline.workspace();
+    let (outcome, body) = run(&pipeline, &mut workspace, LOGS, &request.encode_to_vec());
+    let mut counts = Vec::new();
+    workspace.take_counts(|_, one| counts.push(one.clone()));
+    if outcome == Outcome::Empty {
+        return (Vec::new(), counts);
+    }
+    check(Signal::Logs, &body).unwrap();
+    let request = ExportLogsServiceRequest::decode(&*body).unwrap();
+    let scopes = request.resource_logs.into_iter().flat_map(|group| group.scope_logs);
+    (scopes.flat_map(|scope| scope.log_records).collect(), counts)
+}
+
+fn attribute<'a>(record: &'a LogRecord, key: &str) -> Option<&'a Value> {
+    record.attributes.iter().find(|one| one.key == key)?.value.as_ref()?.value.as_ref()
+}
+
+#[test]
+fn drops_by_severity_and_says_so_in_the_books() {
+    let steps = vec![drop_if(&["log.severity_number < SEVERITY_NUMBER_WARN"])];
+    let (records, counts) = run_logs(steps, &logs(100));
+    assert_eq!(records.len(), 50);
+    assert!(records.iter().all(|record| record.severity_number >= 13));
+    assert_eq!((counts[0].items, counts[0].filtered), (100, 50));
+}
+
+#[test]
+fn statements_see_what_the_ones_before_did() {
+    let steps = vec![edit(&[
+        r#"set(log.attributes["method"], log.attributes["http.request.method"])"#,
+        r#"delete_key(log.attributes, "http.request.method")"#,
+        r#"set(log.severity_text, Concat([log.attributes["method"], log.severity_text], "-"))"#,
+        r#"set(log.attributes["n"], 17 + 1) where log.attributes["method"] == "GET""#,
+    ])];
+    let (records, counts) = run_logs(steps, &logs(8));
+    assert_eq!(counts[0].failures, [0; 4]);
+    for record in &records {
+        assert_eq!(attribute(record, "method"), Some(&Value::StringValue("GET".into())));
+        assert_eq!(attribute(record, "http.request.method"), None);
+        assert_eq!(attribute(record, "n"), Some(&Value::IntValue(18)));
+        assert!(record.severity_text.starts_with("GET-"));
+    }
+}
+
+#[test]
+fn a_step_runs_where_its_condition_holds() {
+    let mut steps = vec![edit(&[r#"set(log.attributes["x"], "1")"#])];
+    steps[0].when = Some("log.severity_number >= SEVERITY_NUMBER_ERROR".into());
+    let (records, _) = run_logs(steps, &logs(8));
+    let changed = records.iter().filter(|record| attribute(record, "x").is_some());
+    assert_eq!(changed.count(), 2);
+}
+
+/// A condition below the statements' context makes them run for each of its items.
+#[test]
+fn a_condition_lowers_the_context_of_its_step() {
+    let mut steps = vec![edit(&[r#"set(resource.attributes["x"], "1")"#])];
+    steps[0].when = Some(r#"log.severity_text == "ERROR""#.into());
+    let pipeline = compiled(steps);
+    let body = logs(4).encode_to_vec();
+    let (outcome, body) = run(&pipeline, &mut pipeline.workspace(), LOGS, &body);
+    assert!(matches!(outcome, Outcome::Changed { items: 4, .. }), "{outcome:?}");
+    let request = ExportLogsServiceRequest::decode(&*body).unwrap();
+    assert_eq!(request.resource_logs[0].resource.as_ref().unwrap().attributes.len(), 2);
+}
+
+#[test]
+fn a_failure_is_counted_and_its_item_stays_or_goes() {
+    let failing = || {
+        edit(&[r#"set(log.attributes["x"], "1")"#, r#"set(log.severity_text, log.attributes["nothing"])"#])
+    };
+    let (records, counts) = run_logs(vec![failing()], &logs(4));
+    assert_eq!(records.len(), 4);
+    assert_eq!(counts[0].failures, [0, 4]);
+    assert!(records.iter().all(|record| attribute(record, "x").is_some()));
+
+    let mut strict = failing();
+    strict.on_error = ErrorMode::Drop;
+    let (records, counts) = run_logs(vec![strict], &logs(4));
+    assert_eq!(records.len(), 0);
+    assert_eq!((counts[0].filtered, &*counts[0].failures), (4, &[0, 4][..]));
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let steps = vec![
+        edit(&["set(log.severity_txt, 1)", "nonsense("]),
+        drop_if(&["log.severity_number <"]),
+        StepDefinition {
+            when: Some("span.name == \"a\"".into()),
+            ..edit(&["set(log.severity_text, \"a\")"])
+        },
+    ];
+    let problems = Pipeline::compile(&Definition { steps }).unwrap_err();
+    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
+    let places: Vec<_> =
+        errors.map(|problem| (problem.at.step, problem.at.setting, problem.at.item)).collect();
+    assert_eq!(
+        places,
+        [(0, "edit", Some(0)), (0, "edit", Some(1)), (1, "drop", Some(0)), (2, "when", None),]
+    );
+}
+
+#[test]
+fn sampling_keeps_whole_traces() {
+    let sampling = Sampling {
+        ratio: 0.25,
+        by: SampleBy::TraceId,
+        mode: SampleMode::HashSeed(22),
+        precision: 4,
+        drops_unknown: true,
+        priority: None,
+    };
+    let spans = (0..4000u128).map(|number| Span {
+        trace_id: (number / 4 + 1).to_be_bytes().to_vec(),
+        span_id: vec![2; 8],
+        name: format!("span {number}"),
+        ..Span::default()
+    });
+    let scope = ScopeSpans { spans: spans.collect(), ..ScopeSpans::default() };
+    let group = ResourceSpans { scope_spans: vec![scope], ..ResourceSpans::default() };
+    let request = ExportTraceServiceRequest { resource_spans: vec![group] };
+    let pipeline = compiled(vec![step(StepKind::Sample(sampling))]);
+    let mut workspace = pipeline.workspace();
+    let format = Format::Otlp(Signal::Traces);
+    let (outcome, body) = run(&pipeline, &mut workspace, format, &request.encode_to_vec());
+    let Outcome::Changed { items, .. } = outcome else { panic!("{outcome:?}") };
+    assert!((800..1200).contains(&items), "{items}");
+    workspace.take_counts(|_, counts| {
+        assert_eq!((counts.items, counts.sampled_out, counts.filtered), (4000, 4000 - items, 0));
+    });
+    let left = ExportTraceServiceRequest::decode(&*body).unwrap();
+    let spans = &left.resource_spans[0].scope_spans[0].spans;
+    assert_eq!(spans.len() as u64, items);
+    for trace in spans.chunks(4) {
+        assert!(trace.iter().all(|span| span.trace_id == trace[0].trace_id));
+        assert!(trace.iter().all(|span| span.trace_state.starts_with("ot=")), "{}", trace[0].trace_state);
+    }
+}
+
+#[test]
+fn a_run_allocates_nothing() {
+    let pipeline = compiled(vec![
+        drop_if(&["log.severity_number < SEVERITY_NUMBER_INFO", r#"IsMatch(log.body, "^never")"#]),
+        edit(&[
+            r#"set(resource.attributes["seen"], log.severity_text)"#,
+            r#"set(log.attributes["a"], Concat([log.severity_text, "x"], "-"))"#,
+            r#"delete_key(log.attributes, "user.email")"#,
+            r#"replace_pattern(log.attributes["url.path"], "[0-9]+", "{id}")"#,
+            r#"set(log.attributes["nested"]["key"], 5)"#,
+            r#"keep_keys(log.attributes, ["a", "url.path", "nested", "thread.name"])"#,
+        ]),
+    ]);
+    let body = logs(50).encode_to_vec();
+    let mut workspace = pipeline.workspace();
+    let mut scratch = vec![0; Pipeline::scratch_bytes(body.len())];
+    let mut out = vec![0; 2 * body.len() + 1000];
+    let mut pass = |number| {
+        let mut run = Run::new(&pipeline, number, &mut workspace, LOGS, &body, &mut scratch, 0);
+        loop {
+            if let Progress::Done(outcome) = run.advance() {
+                if let Outcome::Changed { len, .. } = outcome {
+                    run.write(&mut out[..len]);
+                }
+                break outcome;
+            }
+        }
+    };
+    // The search state of regular expressions is built by the first matches, within its bound.
+    pass(0);
+    let used = allocation_counter::measure(|| assert!(matches!(pass(0), Outcome::Changed { .. })));
+    assert_eq!(used.count_total, 0);
+}
