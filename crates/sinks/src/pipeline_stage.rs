@@ -8,18 +8,21 @@
 //! All of it is deterministic: `Now()` is the time of receipt, so a record that is read again for another attempt becomes the
 //! same bytes, and positions within it stay valid.
 
+mod passes;
+
 use crate::batch::DropReason;
 use crate::decoding::{self, END_SLACK, YIELD_BYTES};
 use crate::egress_budget::{Charged, EgressBudget};
 use crate::losses::Losses;
 use crate::otlp::wire_signal;
 use crate::pipeline_meters::PipelineMeters;
+pub(crate) use passes::{PassedBody, run_passes};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_arena::{GROWTH_STEP, Window};
 use tidegate_journal::{Encoding, MAX_IN_FLIGHT, Meta, Protocol, Signal};
 use tidegate_ledger::Dropped;
-use tidegate_pipeline::{Format, Outcome, Pipeline, Progress, Run, StepCounts, Workspace};
+use tidegate_pipeline::{Format, Pipeline, StepCounts, Workspace};
 use tidegate_wire::remote_write::Version;
 use tidegate_wire::{gzip, snappy, zlib, zstd};
 use tokio::time::Instant;
@@ -57,7 +60,10 @@ impl SinkPipeline {
     /// The memory of a sink for it, besides what is charged for each record, in bytes.
     #[must_use]
     pub fn bytes(pipeline: &Pipeline) -> usize {
-        PROGRAM_BYTES + pipeline.workspace_bytes() + MAX_IN_FLIGHT * size_of::<OpenRecord>()
+        // A sink for remote write has one workspace for records, and one for what OTLP is translated to.
+        let relabels = pipeline.passes(Format::RemoteWrite(Version::V1)) > 0;
+        let workspaces = if relabels { 2 } else { 1 };
+        PROGRAM_BYTES + workspaces * pipeline.workspace_bytes() + MAX_IN_FLIGHT * size_of::<OpenRecord>()
     }
 
     /// Whether it reads records of this protocol and signal.
@@ -205,10 +211,8 @@ impl PipelineStage {
         body: Charged<Window>,
         room: &EgressBudget,
     ) -> Result<Option<StagedForm>, DropReason> {
-        // A run that was given up has left its counts.
-        self.workspace.take_counts(|_, _| {});
         let raw_len = meta.raw_len as usize;
-        let (came, mut current) = match meta.encoding {
+        let (came, decoded) = match meta.encoding {
             Encoding::Identity => (None, body),
             encoding => {
                 let mut raw = room.window(raw_len + END_SLACK).await?;
@@ -219,43 +223,10 @@ impl PipelineStage {
                 }
             }
         };
-        let (mut items, mut is_changed) = (u64::from(meta.items), false);
-        let longest = SinkPipeline::longest(raw_len);
-        // Owned, since the workspace is borrowed from the same value.
-        let pipeline = Arc::clone(&self.pipeline.pipeline);
-        for pass in 0..pipeline.passes(format) {
-            if !pipeline.may_change(pass, format, &current) {
-                continue;
-            }
-            let most = Pipeline::scratch_bytes(current.len()).min(longest.saturating_sub(current.len()));
-            let mut scratch = room.window(most).await?;
-            let buffer = scratch.spare_mut().get_mut(..most).unwrap_or_default();
-            let now_ns = i64::try_from(meta.received_at_ns).unwrap_or(i64::MAX);
-            let mut run = Run::new(&pipeline, pass, &mut self.workspace, format, &current, buffer, now_ns);
-            let outcome = loop {
-                let begun = Instant::now();
-                let progress = run.advance();
-                self.pipeline.meters.took(begun.elapsed());
-                match progress {
-                    Progress::Done(outcome) => break outcome,
-                    Progress::More => tokio::task::yield_now().await,
-                }
-            };
-            match outcome {
-                Outcome::Unchanged => {}
-                Outcome::Empty => {
-                    items = 0;
-                    break;
-                }
-                Outcome::Changed { len, items: left } => {
-                    let mut out = room.window(len).await?;
-                    run.write(out.spare_mut().get_mut(..len).unwrap_or_default());
-                    out.advance(len);
-                    drop(scratch);
-                    (current, items, is_changed) = (out, left, true);
-                }
-            }
-        }
+        let from = (format, meta.received_at_ns);
+        let PipelineStage { pipeline, workspace, .. } = &mut *self;
+        let passed = run_passes(pipeline, workspace, from, (decoded, meta.items.into()), room).await?;
+        let PassedBody { body: current, items, is_changed } = passed;
         self.count(sequence, low);
         if items == 0 && meta.items > 0 {
             return Ok(None);

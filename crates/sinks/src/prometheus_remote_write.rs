@@ -118,7 +118,7 @@ impl RemoteWrite {
         let mut consumer = context.attach()?;
         // There is no way from its metricsets to series.
         consumer.pass_over_all_of(Protocol::Intake);
-        let recoder = Recoder::new(room.clone(), &settings);
+        let recoder = Recoder::new(room.clone(), &settings, context.pipeline);
         let protocol = RemoteWriteProtocol { settings, known: KnownPeer::default(), cut: None, shown: None };
         Ok(RemoteWrite(Delivery::new(protocol, consumer, (room, endpoints), report, recoder, limits, stop)))
     }

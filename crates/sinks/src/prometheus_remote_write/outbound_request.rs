@@ -17,6 +17,8 @@ pub(super) struct OutboundRequest {
     pub(super) lanes: Vec<Lane>,
     /// Items that the version which is sent cannot say.
     pub(super) untranslatable: u64,
+    /// Items that relabeling dropped.
+    pub(super) filtered: u64,
     /// Items that the peer does not take.
     pub(super) unwanted: u64,
     /// How far a batch has come that is recoded.
@@ -77,6 +79,7 @@ impl OutboundRequest {
             records,
             lanes: vec![request.into()],
             untranslatable: 0,
+            filtered: 0,
             unwanted: 0,
             progress: None,
             turn: BorrowTurn::none(),

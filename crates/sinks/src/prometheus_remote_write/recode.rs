@@ -7,6 +7,7 @@
 
 mod encode;
 mod piece;
+mod relabeling;
 
 use super::Settings;
 use super::batching::{Batch, BatchMode, BodyFormat, piece_of};
@@ -15,6 +16,7 @@ use crate::batch::{BatchBody, DropReason};
 use crate::decoding::{self, DamagedBody, END_SLACK};
 use crate::egress_budget::{BorrowTurn, BudgetError, Charged, EgressBudget};
 use crate::losses::Losses;
+use crate::pipeline_stage::SinkPipeline;
 pub(super) use encode::To;
 use encode::{EncodeError, Encoded, Encoder, Most};
 use piece::{RequestPart, Source};
@@ -136,9 +138,9 @@ impl RecodeProgress {
 }
 
 impl Recoder {
-    pub(super) fn new(room: EgressBudget, settings: &Settings) -> Recoder {
+    pub(super) fn new(room: EgressBudget, settings: &Settings, pipeline: Option<&SinkPipeline>) -> Recoder {
         let limits = Limits { bytes: piece_of(room.part()), items: settings.max_items };
-        let encoder = Encoder::new(room.clone(), settings.lanes, settings.otlp.clone());
+        let encoder = Encoder::new(room.clone(), settings.lanes, settings.otlp.clone(), pipeline);
         let by_tenant = settings.tenant_header.is_some();
         Recoder { encoder, room, limits, points: POINTS.min(limits.items).max(1), by_tenant }
     }
@@ -182,7 +184,7 @@ impl Recoder {
             self.encoder.turn_to(&records.meta.tenant);
         }
         let mut turn = BorrowTurn::none();
-        let (mut lanes, mut untranslatable, mut unwanted) = (Vec::new(), 0, 0);
+        let (mut lanes, mut untranslatable, mut unwanted, mut filtered) = (Vec::new(), 0, 0, 0);
         while lanes.is_empty()
             && let Some(source) = progress.source.take()
             && let Some(piece) = progress.left.pop()
@@ -194,9 +196,11 @@ impl Recoder {
                     self.keep();
                     records.losses.add(Dropped::Untranslatable, encoded.untranslatable);
                     records.losses.add(Dropped::Rejected, encoded.unwanted);
+                    records.losses.add(Dropped::Filtered, encoded.filtered);
                 }
                 Some(RecodeStep::Requests(encoded)) => {
                     (untranslatable, unwanted) = (encoded.untranslatable, encoded.unwanted);
+                    filtered = encoded.filtered;
                     lanes = encoded.requests.into_iter().map(Lane::from).collect();
                 }
                 Some(RecodeStep::Lost(items)) => records.losses.add(Dropped::TooLarge, items),
@@ -209,7 +213,7 @@ impl Recoder {
         if !self.room.is_over() {
             turn = BorrowTurn::none();
         }
-        OutboundRequest { records, lanes, untranslatable, unwanted, progress: Some(progress), turn }
+        OutboundRequest { records, lanes, untranslatable, unwanted, filtered, progress: Some(progress), turn }
     }
 
     /// Encodes the beginning of `piece`; `None` if it is split into halves.
@@ -264,7 +268,9 @@ impl Recoder {
 
     /// The most bytes of a piece that there is room for now, with all that is made of it.
     fn fitting(&self) -> usize {
-        self.limits.bytes.min((self.room.left() / COPIES).max(SMALLEST))
+        // Relabeling holds a piece with what it becomes, which may be twice as long.
+        let copies = if self.encoder.relabels() { 2 * COPIES } else { COPIES };
+        self.limits.bytes.min((self.room.left() / copies).max(SMALLEST))
     }
 
     /// The decoded bodies, and the range of each.

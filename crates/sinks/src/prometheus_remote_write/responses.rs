@@ -219,12 +219,13 @@ impl RemoteWriteProtocol {
 
     /// Takes in what became of a request that is not sent again.
     fn concluded(&mut self, pipeline: &mut Pipeline<Self>, outbound: OutboundRequest) -> NextStep<Self> {
-        let OutboundRequest { mut records, lanes, untranslatable, unwanted, progress, turn: _turn } =
+        let OutboundRequest { mut records, lanes, untranslatable, unwanted, filtered, progress, turn: _turn } =
             outbound;
         if let (Some(_), Some(recoder)) = (&progress, &mut pipeline.tools) {
             recoder.keep();
         }
         records.losses.add(Dropped::Untranslatable, untranslatable);
+        records.losses.add(Dropped::Filtered, filtered);
         records.losses.add(Dropped::Rejected, unwanted);
         for Lane { request, verdict } in lanes {
             let Some(Verdict::Rejected(rejection)) = verdict else { continue };

@@ -103,7 +103,7 @@ fn look(config: &Config) -> CheckedFiles {
             .filter_map(Result::err)
             .chain(gateway::check_folders(config))
             .collect(),
-        notes: bodies.chain(files).collect(),
+        notes: bodies.chain(files).chain(planned.pipelines.notes(config)).collect(),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Converts a part to requests: translated, spread over lanes, compressed.
 
 use super::piece::{self, RequestPart, Source};
+use super::relabeling::Relabeling;
 use crate::egress_budget::{BudgetError, Charged, EgressBudget};
+use crate::pipeline_stage::SinkPipeline;
 use crate::prometheus_remote_write::batching::BodyFormat;
 use crate::prometheus_remote_write::outbound_request::{Request, ResendRange};
 use crate::prometheus_remote_write::settings::Translation;
@@ -24,6 +26,8 @@ pub(super) struct Encoder {
     /// The memory that deltas are added up in, where they are.
     deltas: Option<Deltas>,
     started: Instant,
+    /// The sink's pipeline, where it relabels what OTLP is translated to.
+    relabeling: Option<Relabeling>,
     snappy: snappy::Encoder,
 }
 
@@ -57,6 +61,8 @@ pub(super) struct Encoded {
     pub(super) untranslatable: u64,
     /// Items that the peer does not take.
     pub(super) unwanted: u64,
+    /// Items that relabeling dropped.
+    pub(super) filtered: u64,
     /// Whether twice as much of the source would be likely to fit too.
     pub(super) is_half_empty: bool,
 }
@@ -94,9 +100,21 @@ const BYTES_PER_SYMBOL: usize = 32;
 const BYTES_PER_SYMBOL_BYTE: usize = 2;
 
 impl Encoder {
-    pub(super) fn new(room: EgressBudget, lanes: usize, translation: Translation) -> Encoder {
+    pub(super) fn new(
+        room: EgressBudget,
+        lanes: usize,
+        translation: Translation,
+        pipeline: Option<&SinkPipeline>,
+    ) -> Encoder {
         let deltas = Some(translation.delta_series).filter(|series| *series > 0).map(Deltas::new);
-        Encoder { room, lanes, translation, deltas, started: Instant::now(), snappy: snappy::Encoder::new() }
+        let relabeling = pipeline.and_then(Relabeling::new);
+        let (started, snappy) = (Instant::now(), snappy::Encoder::new());
+        Encoder { room, lanes, translation, deltas, started, relabeling, snappy }
+    }
+
+    /// Whether what OTLP is translated to is relabeled.
+    pub(super) fn relabels(&self) -> bool {
+        self.relabeling.is_some()
     }
 
     /// Sets the tenant of the next parts.
@@ -111,6 +129,9 @@ impl Encoder {
         if let Some(deltas) = &mut self.deltas {
             deltas.commit();
         }
+        if let Some(relabeling) = &mut self.relabeling {
+            relabeling.keep();
+        }
     }
 
     /// The requests of `piece`, each within `most`.
@@ -122,7 +143,7 @@ impl Encoder {
         most: Most,
     ) -> Result<Encoded, EncodeError> {
         let items = source.items(piece);
-        let mut entries = items;
+        let (mut entries, mut filtered) = (items, 0);
         let bytes = most.bytes;
         let part = match piece {
             RequestPart::Slice(single, wanted) => {
@@ -158,7 +179,17 @@ impl Encoder {
                 if entries > most.entries {
                     return Err(EncodeError::Large);
                 }
-                Some(made)
+                match &mut self.relabeling {
+                    None => Some(made),
+                    Some(relabeling) => {
+                        let Made(body, untranslatable) = made;
+                        let (body, left) = relabeling.apply(body, to, entries, &self.room).await?;
+                        let said = items.saturating_sub(untranslatable);
+                        filtered = said.saturating_sub(share_of(said, left.into(), entries.into()));
+                        entries = left;
+                        Some(Made(body, untranslatable))
+                    }
+                }
             }
         };
         let (whole, untranslatable) = match &made {
@@ -180,7 +211,8 @@ impl Encoder {
             is_empty = left_out.remaining == 0;
         }
         let whole = without.as_ref().map_or(whole, AsRef::as_ref);
-        let mut items = items.saturating_sub(untranslatable).saturating_sub(unwanted);
+        let mut items =
+            items.saturating_sub(untranslatable).saturating_sub(unwanted).saturating_sub(filtered);
         let mut requests = Vec::new();
         let lone = if to == Version::V2 { exemplars::count_orphans(whole) } else { 0 };
         let with_series = if lone > 0 {
@@ -221,7 +253,7 @@ impl Encoder {
             request.histograms = histograms;
             request.points = source.form() == BodyFormat::Otlp;
         }
-        Ok(Encoded { requests, untranslatable, unwanted, is_half_empty })
+        Ok(Encoded { requests, untranslatable, unwanted, filtered, is_half_empty })
     }
 
     /// A 2.0 body with the exemplars that stand alone in it in their series, and what is left of those as a request of
@@ -519,10 +551,15 @@ fn share_out(items: u64, requests: &mut [Request]) {
     let (mut seen, mut given) = (0u128, 0u64);
     for request in requests {
         seen += u128::from(request.entries.sum());
-        let upto = (u128::from(items) * seen).checked_div(all).and_then(|upto| u64::try_from(upto).ok());
-        let upto = upto.unwrap_or(items);
+        let upto = share_of(items, seen, all);
         (request.items, given) = (upto - given, upto);
     }
+}
+
+/// The share of `items` that `some` of `all` are; all of them where there are none.
+fn share_of(items: u64, some: u128, all: u128) -> u64 {
+    let share = (u128::from(items) * some).checked_div(all).and_then(|share| u64::try_from(share).ok());
+    share.unwrap_or(items)
 }
 
 /// Bytes that something made of `len` bytes usually stays within; what does not is cut smaller.

@@ -1,12 +1,13 @@
 //! The pipelines of the configured sinks, compiled.
 
+use super::journal_signal;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, Config, Name};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_pipeline::{ErrorMode, Pipeline, StepDefinition, StepKind};
-use tidegate_sinks::{PipelineMeters, SinkPipeline, StepMeters};
+use tidegate_sinks::{PipelineMeters, Signals, SinkPipeline, StepMeters};
 
 /// The pipelines by the names of their sinks. Those of sinks without one are missing.
 #[derive(Debug, Clone, Default)]
@@ -75,6 +76,35 @@ impl SinkPipelines {
             each: SinkPipeline::bytes(&compiled.sink.pipeline) as u64,
             setting: None,
         })
+    }
+
+    /// What passes the pipelines unchanged although their authors may expect otherwise: a sentence for each sink.
+    pub(crate) fn notes(&self, config: &Config) -> Vec<String> {
+        let sinks =
+            self.0.iter().filter_map(|(name, compiled)| Some((name, compiled, config.sinks.get(name)?)));
+        let notes = sinks.filter_map(|(name, compiled, sink)| {
+            let signals: Signals = sink.signals().iter().map(journal_signal).collect();
+            let relabels = compiled.settings.definition.steps.iter();
+            let relabels = relabels.into_iter().any(|step| matches!(step.kind, StepKind::Relabel(_)));
+            // That sink relabels what it translates OTLP to.
+            let has_series = matches!(sink, config::Sink::PrometheusRemoteWrite(_));
+            let unchanged: Vec<&str> = [
+                ("OTLP metrics", Protocol::Otlp, Signal::Metrics, relabels && !has_series),
+                ("Prometheus remote write", Protocol::RemoteWrite1, Signal::Metrics, true),
+                ("Elastic APM events", Protocol::Intake, Signal::Events, !has_series),
+                ("documents of `_bulk`", Protocol::Bulk, Signal::Logs, true),
+            ]
+            .into_iter()
+            .filter(|(_, protocol, signal, is_worth_it)| {
+                *is_worth_it && signals.take(*protocol, *signal) && !compiled.sink.applies(*protocol, *signal)
+            })
+            .map(|(words, ..)| words)
+            .collect();
+            let list = unchanged.join(", ");
+            (!unchanged.is_empty())
+                .then(|| format!("`sinks.{name}`: these pass its pipeline unchanged: {list}"))
+        });
+        notes.collect()
     }
 
     fn compiled(&self, name: &str) -> Option<&CompiledPipeline> {

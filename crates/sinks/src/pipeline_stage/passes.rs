@@ -1,0 +1,68 @@
+//! Runs the passes of a pipeline over one decoded body.
+
+use super::SinkPipeline;
+use crate::egress_budget::{BudgetError, Charged, EgressBudget};
+use tidegate_arena::Window;
+use tidegate_pipeline::{Format, Outcome, Pipeline, Progress, Run, Workspace};
+use tokio::time::Instant;
+
+/// A body behind all passes.
+pub(crate) struct PassedBody {
+    pub(crate) body: Charged<Window>,
+    /// The items that are left.
+    pub(crate) items: u64,
+    pub(crate) is_changed: bool,
+}
+
+/// Runs all passes over `body`, which has `items` items, a bounded step at a time. What steps did is in `workspace` then, if
+/// this ends without an error.
+///
+/// # Errors
+/// When there is no memory for it in `room`.
+pub(crate) async fn run_passes(
+    pipeline: &SinkPipeline,
+    workspace: &mut Workspace,
+    (format, now_ns): (Format, u64),
+    (body, items): (Charged<Window>, u64),
+    room: &EgressBudget,
+) -> Result<PassedBody, BudgetError> {
+    // A run that was given up has left its counts.
+    workspace.take_counts(|_, _| {});
+    let longest = SinkPipeline::longest(body.len());
+    let now_ns = i64::try_from(now_ns).unwrap_or(i64::MAX);
+    let SinkPipeline { pipeline, meters, .. } = pipeline;
+    let mut passed = PassedBody { body, items, is_changed: false };
+    for pass in 0..pipeline.passes(format) {
+        let body = &passed.body;
+        if !pipeline.may_change(pass, format, body) {
+            continue;
+        }
+        let scratch_len = Pipeline::scratch_bytes(body.len()).min(longest.saturating_sub(body.len()));
+        let mut scratch = room.window(scratch_len).await?;
+        let buffer = scratch.spare_mut().get_mut(..scratch_len).unwrap_or_default();
+        let mut run = Run::new(pipeline, pass, workspace, format, body, buffer, now_ns);
+        let outcome = loop {
+            let begun = Instant::now();
+            let progress = run.advance();
+            meters.took(begun.elapsed());
+            match progress {
+                Progress::Done(outcome) => break outcome,
+                Progress::More => tokio::task::yield_now().await,
+            }
+        };
+        match outcome {
+            Outcome::Unchanged => {}
+            Outcome::Empty => {
+                (passed.items, passed.is_changed) = (0, true);
+                break;
+            }
+            Outcome::Changed { len, items } => {
+                let mut out = room.window(len).await?;
+                run.write(out.spare_mut().get_mut(..len).unwrap_or_default());
+                out.advance(len);
+                passed = PassedBody { body: out, items, is_changed: true };
+            }
+        }
+    }
+    Ok(passed)
+}

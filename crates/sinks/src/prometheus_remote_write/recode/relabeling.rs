@@ -1,0 +1,62 @@
+//! Relabels the series that OTLP was translated to. Relabeling has labels to work on only then.
+
+use crate::egress_budget::{BudgetError, Charged, EgressBudget};
+use crate::pipeline_stage::{PassedBody, SinkPipeline, run_passes};
+use tidegate_arena::Window;
+use tidegate_pipeline::{Format, StepCounts, Workspace};
+use tidegate_wire::remote_write::Version;
+
+/// The relabeling steps of a sink's pipeline.
+pub(super) struct Relabeling {
+    pipeline: SinkPipeline,
+    workspace: Workspace,
+    /// What the steps did to the last piece. It counts once that is settled, since a piece may be made again.
+    pending: Vec<StepCounts>,
+}
+
+impl Relabeling {
+    /// Those of `pipeline`, if it has some.
+    pub(super) fn new(pipeline: &SinkPipeline) -> Option<Relabeling> {
+        let versions = [Version::V1, Version::V2];
+        let applies =
+            versions.iter().any(|version| pipeline.pipeline.passes(Format::RemoteWrite(*version)) > 0);
+        applies.then(|| Relabeling {
+            workspace: pipeline.pipeline.workspace(),
+            pending: vec![StepCounts::default(); pipeline.pipeline.steps()],
+            pipeline: pipeline.clone(),
+        })
+    }
+
+    /// Relabels `body`, which has `entries` samples, histograms and exemplars. Returns how many are left.
+    pub(super) async fn apply(
+        &mut self,
+        body: Charged<Window>,
+        version: Version,
+        entries: u64,
+        room: &EgressBudget,
+    ) -> Result<(Charged<Window>, u64), BudgetError> {
+        let Relabeling { pipeline, workspace, pending } = self;
+        let from = (Format::RemoteWrite(version), 0);
+        let PassedBody { mut body, items, is_changed } =
+            run_passes(pipeline, workspace, from, (body, entries), room).await?;
+        workspace.take_counts(|step, counts| {
+            if let Some(pending) = pending.get_mut(step) {
+                pending.clone_from(counts);
+            }
+        });
+        if items == 0 && is_changed {
+            body.clear();
+        }
+        Ok((body, items))
+    }
+
+    /// Enters what the steps did to the last piece in the meters.
+    pub(super) fn keep(&mut self) {
+        for (step, counts) in self.pending.iter_mut().enumerate() {
+            self.pipeline.meters.add(step, counts);
+            counts.items = 0;
+            (counts.filtered, counts.sampled_out) = (0, 0);
+            counts.failures.fill(0);
+        }
+    }
+}
