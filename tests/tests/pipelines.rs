@@ -64,7 +64,7 @@ fn profile(signal: Signal, requests: u64) -> OtlpProfile {
     OtlpProfile {
         transport: Transport::Grpc,
         signal,
-        connections: 2,
+        connections: 1,
         requests,
         items: 50,
         on_refused: OnRefused::Retry { at_most: SOON },

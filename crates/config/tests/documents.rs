@@ -55,3 +55,23 @@ fn the_schema_is_closed_and_described_everywhere() {
     }
     visit(&schema(), "");
 }
+
+/// The examples of the page about pipelines can be used as they are.
+#[test]
+fn the_examples_of_pipelines_are_valid() {
+    for page in ["docs/pipelines.md", "README.md"] {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+        let text = fs::read_to_string(&file).unwrap();
+        let examples: Vec<&str> = text
+            .split("```yaml\n")
+            .skip(1)
+            .filter_map(|rest| rest.split("```").next())
+            .filter(|example| example.starts_with("pipelines:"))
+            .collect();
+        assert!(!examples.is_empty(), "{page}");
+        for example in examples {
+            let read = tidegate_config::parse(page, example, &|_| None);
+            read.unwrap_or_else(|errors| panic!("{errors}"));
+        }
+    }
+}
