@@ -1,9 +1,24 @@
 //! Configurations of others, said in ours.
 
+mod document;
+mod group;
+mod notes;
+mod otelcol;
+mod ottl;
+mod prometheus;
+mod references;
+mod relabel;
+mod sinks;
+mod steps;
 #[expect(
     unreachable_pub,
     reason = "the settings of others are declared as ours are, and are nobody's business"
 )]
 mod thanos;
+mod vmagent;
 
+pub use notes::{Imported, Note};
+pub use otelcol::{CollectorVersion, otelcol};
+pub use prometheus::prometheus;
 pub use thanos::thanos_limits;
+pub use vmagent::vmagent;

@@ -41,7 +41,7 @@ pub use difference::differing;
 pub use effective::effective;
 pub use error::{Errors, Invalid, Problem, SourcePosition};
 pub use example::example;
-pub use import::thanos_limits;
+pub use import::{CollectorVersion, Imported, Note, otelcol, prometheus, thanos_limits, vmagent};
 pub use load::{LONGEST_FILE, Loaded, load, load_and_look, parse};
 pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin, kernel_needs, windows};

@@ -9,7 +9,7 @@ mod source_range;
 use std::ops::Range;
 use std::rc::Rc;
 
-pub(crate) use builder::read;
+pub(crate) use builder::{read, read_verbatim};
 pub(crate) use source_range::source_range;
 
 /// A node and the bytes that it spans.

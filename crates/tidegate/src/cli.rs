@@ -172,6 +172,34 @@ pub(crate) enum EvalSignal {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
+    /// An OpenTelemetry Collector's configuration
+    ///
+    /// Prints a configuration: receivers become listening addresses, processors become pipelines, exporters become sinks.
+    /// Everything without an exact counterpart is named in comments, and on standard error.
+    Otelcol {
+        /// The file
+        file: PathBuf,
+        /// The Collector's version. Before 0.163, `set` did nothing when its value was absent: its statements get a
+        /// condition that keeps this
+        #[arg(long, value_name = "VERSION")]
+        collector_version: Option<tidegate_config::CollectorVersion>,
+    },
+    /// The remote writes of a Prometheus server, with their relabeling
+    ///
+    /// Everything without an exact counterpart is named in comments, and on standard error.
+    Prometheus {
+        /// The file
+        file: PathBuf,
+    },
+    /// The command line of vmagent: its remote writes with their relabeling
+    ///
+    /// Reads the relabeling files that the flags name. Everything without an exact counterpart is named in comments, and
+    /// on standard error.
+    Vmagent {
+        /// The flags, as vmagent has them: `tidegate import vmagent -- -remoteWrite.url=…`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "FLAGS")]
+        arguments: Vec<String>,
+    },
     /// Limits of Thanos Receive (`--receive.limits-config-file`), as tenant limits
     ///
     /// Settings without a counterpart become comments.

@@ -32,6 +32,12 @@ pub(crate) fn error(message: &str) {
     let _ = writeln!(io::stderr().lock(), "tidegate: {}", tidegate_plain::lines(message.trim_end()));
 }
 
+/// Prints a remark beside a result.
+pub(crate) fn note(message: &str) {
+    // It may contain text from a file.
+    let _ = writeln!(io::stderr().lock(), "{}", tidegate_plain::lines(message.trim_end()));
+}
+
 /// Prints a text with colours in it: whoever made it has escaped all else that a terminal obeys.
 pub(crate) fn coloured_error(text: &str) {
     let _ = writeln!(io::stderr().lock(), "tidegate: {}", text.trim_end());

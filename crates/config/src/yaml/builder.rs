@@ -25,6 +25,15 @@ pub(crate) fn read(
     outside: Substitutions<'_>,
     flaws: &mut ErrorCollector<'_>,
 ) -> Option<Rc<Node>> {
+    build(text, Some(outside), flaws)
+}
+
+/// Reads the whole text as [`read`] does, and leaves `$` in values as it is: for files that are not ours.
+pub(crate) fn read_verbatim(text: &str, flaws: &mut ErrorCollector<'_>) -> Option<Rc<Node>> {
+    build(text, None, flaws)
+}
+
+fn build(text: &str, outside: Option<Substitutions<'_>>, flaws: &mut ErrorCollector<'_>) -> Option<Rc<Node>> {
     let options = granit_parser::options! {
         disallow_directives: true,
         emit_comments: false,
@@ -54,7 +63,8 @@ pub(crate) fn read(
 }
 
 struct Builder<'b, 'a> {
-    outside: Substitutions<'b>,
+    /// None: values stay as they are.
+    outside: Option<Substitutions<'b>>,
     flaws: &'b mut ErrorCollector<'a>,
     stack: Vec<Frame>,
     anchors: HashMap<usize, Rc<Node>>,
@@ -149,7 +159,11 @@ impl Builder<'_, '_> {
             return Value::Scalar(text.to_owned());
         }
         let mut files = Vec::new();
-        let value = match substitute(text, self.outside, &mut files) {
+        let substituted = match self.outside {
+            Some(outside) => substitute(text, outside, &mut files),
+            None => Ok(text.to_owned()),
+        };
+        let value = match substituted {
             Ok(value) => value,
             Err(error) => {
                 // An escape before the reference moves it away from its place in the source; then the

@@ -5,19 +5,47 @@ use crate::{Failure, Outcome, output};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use tidegate_config::{LONGEST_FILE, thanos_limits};
+use tidegate_config::{Errors, Imported, LONGEST_FILE, otelcol, prometheus, thanos_limits, vmagent};
 
 /// `tidegate import …`
 pub(crate) fn import(command: &ImportCommand) -> Outcome {
     match command {
+        ImportCommand::Otelcol { file, collector_version } => {
+            let (source, text) = source(file, "configuration")?;
+            imported(otelcol(&source, &text, *collector_version))
+        }
+        ImportCommand::Prometheus { file } => {
+            let (source, text) = source(file, "configuration")?;
+            imported(prometheus(&source, &text))
+        }
+        ImportCommand::Vmagent { arguments } => {
+            let rules = |path: &str| read(Path::new(path)).map_err(|error| error.to_string());
+            imported(vmagent(arguments, &rules))
+        }
         ImportCommand::ThanosLimits { file } => {
-            let source = file.display().to_string();
-            let text = read(file).map_err(|error| format!("reading the limits in {source}: {error}"))?;
+            let (source, text) = source(file, "limits")?;
             let configuration =
                 thanos_limits(&source, &text).map_err(|errors| Failure(errors.to_string()))?;
             Ok(output::print(&configuration)?)
         }
     }
+}
+
+/// Prints the configuration, and on standard error what is missed in it.
+fn imported(result: Result<Imported, Errors>) -> Outcome {
+    let Imported { configuration, notes } = result.map_err(|errors| Failure(errors.to_string()))?;
+    output::print(&configuration)?;
+    for note in notes.iter().filter(|note| !note.is_needless()) {
+        output::note(&note.to_string());
+    }
+    Ok(())
+}
+
+/// The name and the text of a file with `what`.
+fn source(file: &Path, what: &str) -> Result<(String, String), Failure> {
+    let source = file.display().to_string();
+    let text = read(file).map_err(|error| Failure(format!("reading the {what} in {source}: {error}")))?;
+    Ok((source, text))
 }
 
 /// The text of a file, as far as a configuration may be long.

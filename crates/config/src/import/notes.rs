@@ -1,0 +1,154 @@
+//! What an import prints, and what it has to say about it.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::document::{Map, comment};
+
+/// A converted configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The configuration of tidegate, with the notes as comments.
+    pub configuration: String,
+    /// Everything that has no exact counterpart, in the order of the original.
+    pub notes: Vec<Note>,
+}
+
+/// A setting that has no exact counterpart, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The file, or the command line.
+    pub source: String,
+    /// The line in it, counted from 1; `None` on a command line.
+    pub line: Option<usize>,
+    /// The setting, as a path.
+    pub setting: String,
+    /// What became of it, as a sentence without a full stop.
+    pub message: String,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Note { source, line, setting, message } = self;
+        match line {
+            Some(line) => write!(f, "{source}:{line}: `{setting}`: {message}"),
+            None => write!(f, "{source}: `{setting}`: {message}"),
+        }
+    }
+}
+
+/// The source of notes on a command line.
+pub(super) const ARGUMENTS: &str = "arguments";
+
+/// The notes taken so far, each once.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    /// Each with its offset in its source, to sort by.
+    taken: Vec<(usize, Note)>,
+}
+
+impl Notes {
+    /// Takes a note about what stands at `at` of `text`, which is called `source`.
+    pub(super) fn take(
+        &mut self,
+        source: &str,
+        text: &str,
+        at: &Range<usize>,
+        setting: &str,
+        message: impl Into<String>,
+    ) {
+        let line = text.get(..at.start).map_or(0, |before| before.matches('\n').count()) + 1;
+        self.push(
+            at.start,
+            Note {
+                source: source.to_owned(),
+                line: Some(line),
+                setting: setting.to_owned(),
+                message: message.into(),
+            },
+        );
+    }
+
+    /// Takes a note about the argument at place `order` of a command line.
+    pub(super) fn argument(&mut self, order: usize, setting: &str, message: impl Into<String>) {
+        self.push(
+            order,
+            Note {
+                source: ARGUMENTS.to_owned(),
+                line: None,
+                setting: setting.to_owned(),
+                message: message.into(),
+            },
+        );
+    }
+
+    fn push(&mut self, order: usize, note: Note) {
+        // The same component may be looked at for several signals.
+        if !self.taken.iter().any(|(_, taken)| *taken == note) {
+            self.taken.push((order, note));
+        }
+    }
+
+    /// Prints `configuration`, converted from `source`, below the notes.
+    pub(super) fn print(self, source: &str, title: &str, configuration: &Map, tail: &[String]) -> Imported {
+        let notes = self.sorted();
+        let mut out = String::new();
+        comment(&mut out, 0, title);
+        let list = |out: &mut String, heading: &str, are_needless: bool| {
+            let mut notes = notes.iter().filter(|note| note.is_needless() == are_needless).peekable();
+            if notes.peek().is_some() {
+                comment(out, 0, "");
+                comment(out, 0, heading);
+            }
+            for note in notes {
+                comment(out, 0, &note.item(source));
+            }
+        };
+        list(&mut out, "Without an exact counterpart:", false);
+        list(&mut out, "Not needed:", true);
+        out.push('\n');
+        configuration.sorted().render(&mut out, 0);
+        if !tail.is_empty() {
+            out.push('\n');
+        }
+        for line in tail {
+            comment(&mut out, 0, line);
+        }
+        Imported { configuration: out, notes }
+    }
+
+    /// The notes of each source in their order.
+    fn sorted(mut self) -> Vec<Note> {
+        let mut sources: Vec<String> = Vec::new();
+        for (_, note) in &self.taken {
+            if !sources.contains(&note.source) {
+                sources.push(note.source.clone());
+            }
+        }
+        self.taken
+            .sort_by_key(|(order, note)| (sources.iter().position(|source| *source == note.source), *order));
+        self.taken.into_iter().map(|(_, note)| note).collect()
+    }
+}
+
+/// How the message of a note begins that is about nothing that is missed.
+const NEEDLESS: &str = "not needed";
+
+impl Note {
+    /// Whether nothing is missed: tidegate does by itself what the setting was for.
+    #[must_use]
+    pub fn is_needless(&self) -> bool {
+        self.message.starts_with(NEEDLESS)
+    }
+
+    /// The note as an item of a list in a configuration that was converted from `source`.
+    fn item(&self, source: &str) -> String {
+        let Note { line, setting, message, source: of } = self;
+        let message =
+            message.strip_prefix(NEEDLESS).map_or(message.as_str(), |rest| rest.trim_start_matches(": "));
+        let file = if of == source { String::new() } else { format!("{of} ") };
+        let place = line.map_or_else(String::new, |line| format!("{file}line {line}, "));
+        let about = if message.is_empty() { String::new() } else { format!(": {message}") };
+        format!("- {place}`{setting}`{about}.")
+    }
+}

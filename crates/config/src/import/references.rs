@@ -1,0 +1,135 @@
+//! References to the environment, from the syntax of others into ours.
+
+/// A text of a Collector's configuration in our syntax: `${env:X}` and `${X}` become `${X}`, `$$` stays.
+///
+/// # Errors
+/// What cannot be said in our syntax, as a sentence; the text then has it as plain text.
+pub(super) fn collector(text: &str) -> (String, Option<String>) {
+    let mut out = String::new();
+    let mut problem = None;
+    let mut rest = text;
+    while let Some(dollar) = rest.find('$') {
+        let (plain, from_dollar) = rest.split_at(dollar);
+        out.push_str(plain);
+        let inside = from_dollar.strip_prefix("${").and_then(|inside| inside.split_once('}'));
+        if let Some(after) = from_dollar.strip_prefix("$$") {
+            out.push_str("$$");
+            rest = after;
+        } else if let Some((reference, after)) = inside {
+            match reference_of(reference) {
+                Some(ours) => out.push_str(&ours),
+                None => {
+                    let scheme = reference.split(':').next().unwrap_or_default();
+                    problem.get_or_insert_with(|| {
+                        format!("`${{{scheme}:…}}` cannot be resolved here; it was kept as plain text")
+                    });
+                    out.push_str(&format!("$${{{reference}}}"));
+                }
+            }
+            rest = after;
+        } else {
+            out.push_str(if from_dollar.starts_with("${") { "$$" } else { "$" });
+            rest = from_dollar.strip_prefix('$').unwrap_or_default();
+        }
+    }
+    out.push_str(rest);
+    (out, problem)
+}
+
+fn reference_of(reference: &str) -> Option<String> {
+    if let Some(path) = reference.strip_prefix("file:") {
+        return Some(format!("${{file:{path}}}"));
+    }
+    let name = reference.strip_prefix("env:").unwrap_or(reference);
+    let (word, default) = name.split_once(":-").map_or((name, None), |(word, rest)| (word, Some(rest)));
+    let is_name = word.bytes().next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    match default {
+        _ if !is_name => None,
+        Some(default) => Some(format!("${{{word}:-{default}}}")),
+        // An unset variable is an empty text in the Collector, with a warning; here it is an error, which is safer.
+        None => Some(format!("${{{word}}}")),
+    }
+}
+
+/// A text without references, as Prometheus' rules have it, in our syntax: only what would be read as one is escaped.
+pub(super) fn plain(text: &str) -> (String, Option<String>) {
+    let mut out = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        out.push(c);
+        if c == '$' && matches!(chars.peek(), Some('$' | '{')) {
+            out.push('$');
+        }
+    }
+    (out, None)
+}
+
+/// A text of vmagent's files in our syntax: `%{X}` becomes `${X}`.
+pub(super) fn vmagent(text: &str) -> (String, Option<String>) {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("%{") {
+        out.push_str(&plain(before).0);
+        match after.split_once('}').and_then(|(name, after)| reference_of(name).map(|ours| (ours, after))) {
+            Some((ours, after)) => {
+                out.push_str(&ours);
+                rest = after;
+            }
+            None => {
+                out.push_str("%{");
+                rest = after;
+            }
+        }
+    }
+    out.push_str(&plain(rest).0);
+    (out, None)
+}
+
+/// Whether a text in our syntax holds a reference, so that its value is not known here.
+pub(super) fn has_reference(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(dollar) = rest.find('$') {
+        let from_dollar = &rest[dollar..];
+        if let Some(after) = from_dollar.strip_prefix("$$") {
+            rest = after;
+        } else if from_dollar.starts_with("${") {
+            return true;
+        } else {
+            rest = &from_dollar[1..];
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_of_a_collector_become_ours() {
+        for (theirs, ours) in [
+            ("plain", "plain"),
+            ("${env:HOST}:4317", "${HOST}:4317"),
+            ("${HOST}", "${HOST}"),
+            ("${env:HOST:-localhost}", "${HOST:-localhost}"),
+            ("Bearer ${file:/run/token}", "Bearer ${file:/run/token}"),
+            ("$$1-$$2", "$$1-$$2"),
+            ("$${1}", "$${1}"),
+            ("a$b", "a$b"),
+            ("${yaml:a: b}", "$${yaml:a: b}"),
+            ("${open", "$${open"),
+        ] {
+            assert_eq!(collector(theirs).0, ours, "{theirs}");
+        }
+        assert!(collector("${yaml:a}").1.is_some_and(|problem| problem.contains("${yaml:…}")));
+        assert!(collector("${env:A}$$").1.is_none());
+    }
+
+    #[test]
+    fn groups_of_a_replacement_are_no_references() {
+        assert_eq!(plain("${1}-$1-$$").0, "$${1}-$1-$$$");
+        assert_eq!(vmagent("%{ZONE}-${1}-%x").0, "${ZONE}-$${1}-%x");
+        assert!(has_reference("a${B}") && !has_reference("$${1}$1") && !has_reference("é$"));
+    }
+}

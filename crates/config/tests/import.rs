@@ -1,0 +1,182 @@
+//! Configurations of other programs become configurations of ours.
+//!
+//! Each file in `tests/import` has its conversion beside it: `UPDATE_GOLDEN=1` writes them anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use tidegate_config::{CollectorVersion, Imported, otelcol, parse, prometheus, vmagent};
+
+const COLLECTORS: [&str; 12] = [
+    "agent-to-backend",
+    "attributes",
+    "elasticsearch",
+    "fan-out",
+    "health-checks",
+    "legacy-filter",
+    "remote-write",
+    "routing",
+    "routing-behind-steps",
+    "sampling",
+    "tenants",
+    "transform",
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import")
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Compares a conversion with the one that is stored, and has our own reader look at it.
+fn matches_golden(name: &str, imported: &Imported) {
+    let file = folder().join(format!("{name}.tidegate"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&file, &imported.configuration).expect("a folder that can be written");
+    }
+    let golden = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        golden == imported.configuration,
+        "{name}: UPDATE_GOLDEN=1 writes it anew\n{}",
+        imported.configuration
+    );
+    let environment = |name: &str| Some(if name == "MY_POD_IP" { "10.0.0.1" } else { "value" }.to_owned());
+    // Files of secrets are not read by `parse`.
+    let text = imported.configuration.replace("${file:", "file:");
+    if let Err(errors) = parse(name, &text, &environment) {
+        panic!("{errors}\n{}", imported.configuration);
+    }
+}
+
+#[test]
+fn configurations_of_collectors_are_converted() {
+    for name in COLLECTORS {
+        let source = format!("{name}.yaml");
+        let imported = otelcol(&source, &read(&source), None).unwrap_or_else(|errors| panic!("{errors}"));
+        matches_golden(name, &imported);
+    }
+}
+
+#[test]
+fn the_configuration_of_a_prometheus_is_converted() {
+    let imported =
+        prometheus("prometheus.yml", &read("prometheus.yml")).unwrap_or_else(|errors| panic!("{errors}"));
+    matches_golden("prometheus", &imported);
+}
+
+#[test]
+fn the_command_line_of_a_vmagent_is_converted() {
+    let arguments: Vec<String> = read("vmagent.args").lines().map(str::to_owned).collect();
+    let read = |path: &str| Ok(read(path));
+    let imported = vmagent(&arguments, &read).unwrap_or_else(|errors| panic!("{errors}"));
+    matches_golden("vmagent", &imported);
+}
+
+/// Nothing is lost silently: a setting that nobody knows, wherever it stands, is noted or an error.
+#[test]
+fn an_unknown_setting_anywhere_is_named() {
+    for name in COLLECTORS {
+        let source = format!("{name}.yaml");
+        let text = read(&source);
+        for (at, _) in text.match_indices("{ ") {
+            let (before, after) = text.split_at(at + 2);
+            // A name beside a name, not a value of free names such as headers.
+            let with = format!("{before}surprise_setting: 1, {after}");
+            let named = match otelcol(&source, &with, None) {
+                Ok(imported) => {
+                    let setting = |text: &str| text.contains("surprise_setting");
+                    imported.notes.iter().any(|note| setting(&note.setting))
+                        || imported.configuration.lines().any(setting)
+                        // The group as a whole was noted.
+                        || imported.notes.iter().any(|note| {
+                            let line = before.matches('\n').count() + 1;
+                            note.line.is_some_and(|noted| noted <= line && line <= noted + 8)
+                        })
+                }
+                Err(_) => true,
+            };
+            assert!(named, "{name}, byte {at}: {}", &text[at..text.len().min(at + 60)]);
+        }
+    }
+}
+
+const MINIMAL: &str = "\
+receivers: { otlp: { protocols: { grpc: {} } } }
+exporters: { nop: {} }
+processors:
+  transform:
+    log_statements:
+      - set(log.attributes[\"a\"], log.attributes[\"b\"])
+service: { pipelines: { logs: { receivers: [otlp], processors: [transform], exporters: [nop] } } }
+";
+
+/// A statement that tidegate does not know is named, and stays: `check` refuses the configuration until it is corrected.
+#[test]
+fn refused_statements_are_named_and_stay() {
+    let text = MINIMAL.replace("log.attributes[\"b\"])", "ParseXML(log.body))");
+    let imported = otelcol("c.yaml", &text, None).unwrap();
+    let named = |note: &tidegate_config::Note| {
+        note.setting == "processors.transform" && note.message.contains("ParseXML") && note.line == Some(4)
+    };
+    assert!(imported.notes.iter().any(named), "{:?}", imported.notes);
+    assert!(imported.configuration.contains("ParseXML(log.body)"), "{}", imported.configuration);
+    assert!(parse("printed", &imported.configuration, &|_| None).is_err());
+}
+
+/// Before 0.163 `set` with an absent value did nothing.
+#[test]
+fn statements_of_older_collectors_get_guards() {
+    let with = |version: Option<&str>| {
+        let version = version.map(|version| version.parse::<CollectorVersion>().unwrap());
+        otelcol("c.yaml", MINIMAL, version).unwrap()
+    };
+    for older in ["0.150", "v0.162.1"] {
+        let imported = with(Some(older));
+        assert!(imported.configuration.contains("where log.attributes[\"b\"] != nil"), "{imported:?}");
+        assert!(!imported.notes.iter().any(|note| note.message.contains("empty value")), "{imported:?}");
+    }
+    for newer in [None, Some("0.163.0")] {
+        let imported = with(newer);
+        assert!(imported.notes.iter().any(|note| note.message.contains("empty value")), "{imported:?}");
+        assert!(imported.notes.iter().any(|note| note.line == Some(6)), "{imported:?}");
+    }
+    assert!("1.0".parse::<CollectorVersion>().is_err() && "0.x".parse::<CollectorVersion>().is_err());
+}
+
+/// Each mistake has its place and a remedy, all at once.
+#[test]
+fn mistakes_are_reported_with_their_positions() {
+    let text = "\
+receivers: { otpl: { protocols: { grpc: {} } } }
+processors:
+  atributes: { actions: [] }
+  attributes/x: { actions: [{ key: a, action: upset }, { action: delete, key: [] }] }
+exporters: { nop: {}, otlp: {} }
+service:
+  pipelines:
+    traces: { receivers: [otpl], processors: [atributes, attributes/x, filter], exporters: [nop, otlp, nopp] }
+    metricses: {}
+";
+    let errors = otelcol("c.yaml", text, None).unwrap_err().to_string();
+    for expected in [
+        "c.yaml:1:14",
+        "did you mean `otlp`",
+        "c.yaml:3:3",
+        "did you mean `attributes`",
+        "c.yaml:4:47",
+        "did you mean `upsert`",
+        "did you mean `nop`",
+        "there is no processor `filter`",
+        "`exporters.otlp` has no `endpoint`",
+        "there is no pipeline for `metricses`",
+    ] {
+        assert!(errors.contains(expected), "{expected}\n{errors}");
+    }
+    let broken = otelcol("c.yaml", "receivers:\n\totlp:", None).unwrap_err().to_string();
+    assert!(broken.contains("c.yaml:2") && broken.contains("tabs"), "{broken}");
+    for other in ["", "a: b", "- a"] {
+        assert!(otelcol("c.yaml", other, None).is_err(), "{other}");
+        assert!(prometheus("p.yml", other).is_err(), "{other}");
+    }
+}
