@@ -195,4 +195,6 @@ impl<'a> Checker<'a> {
 }
 
 #[cfg(test)]
+mod any_text_tests;
+#[cfg(test)]
 mod tests;
