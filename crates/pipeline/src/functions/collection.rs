@@ -15,27 +15,34 @@ pub(super) static CONVERTERS: &[&Signature] =
 const MAP: [Parameter; 1] = [required("target", Type::Map)];
 
 /// The first value that is not nil; nil where there is none. Those behind it are not evaluated. No output.
-static COALESCE: Signature =
-    converter("Coalesce", &[required("values", Type::Values)], Type::Any, |machine, arguments| {
-        let [values] = all(arguments)?;
-        if let Argument::Values(expressions) = values {
-            for expression in expressions {
-                let value = machine.value(expression)?;
-                if value != Value::Nil {
-                    return Ok(value);
-                }
-            }
-            return Ok(Value::Nil);
-        }
-        let list = machine.list_content(values)?;
-        let mut elements = Elements::new(list);
-        while let Some(value) = elements.next(&machine.memory) {
+static COALESCE: Signature = Signature {
+    complete: |arguments, _, _| match arguments {
+        [Argument::Values(values)] if values.is_empty() => Err((0, "`Coalesce` needs a value".to_owned())),
+        _ => Ok(()),
+    },
+    ..converter("Coalesce", &[required("values", Type::Values)], Type::Any, coalesce)
+};
+
+fn coalesce(machine: &mut Machine<'_>, arguments: &[Argument]) -> Result<Value, Failure> {
+    let [values] = all(arguments)?;
+    if let Argument::Values(expressions) = values {
+        for expression in expressions {
+            let value = machine.value(expression)?;
             if value != Value::Nil {
                 return Ok(value);
             }
         }
-        Ok(Value::Nil)
-    });
+        return Ok(Value::Nil);
+    }
+    let list = machine.list_content(values)?;
+    let mut elements = Elements::new(list);
+    while let Some(value) = elements.next(&machine.memory) {
+        if value != Value::Nil {
+            return Ok(value);
+        }
+    }
+    Ok(Value::Nil)
+}
 
 /// The bytes of a text, the elements of a list or bytes, the entries of a map. No output.
 static LEN: Signature =

@@ -2,8 +2,9 @@
 
 use super::{all, converter, required};
 use crate::machine::Machine;
-use crate::ottl::program::Argument;
+use crate::ottl::program::{Argument, Expression};
 use crate::ottl::signature::{Parameter, Signature, Type};
+use crate::regex::Regexes;
 use crate::value::{Failure, Value};
 use tidegate_wire::output::Output;
 
@@ -13,11 +14,32 @@ const TARGET: [Parameter; 1] = [required("target", Type::BytesLike)];
 
 /// An id of 16 bytes, or of 32 hexadecimal digits. Output: 16 bytes.
 static TRACE_ID: Signature =
-    converter("TraceID", &TARGET, Type::Id, |machine, arguments| id::<16>(machine, arguments));
+    Signature { complete: check_literal::<16>, ..converter("TraceID", &TARGET, Type::Id, id::<16>) };
 
 /// An id of 8 bytes, or of 16 hexadecimal digits. Output: 8 bytes.
 static SPAN_ID: Signature =
-    converter("SpanID", &TARGET, Type::Id, |machine, arguments| id::<8>(machine, arguments));
+    Signature { complete: check_literal::<8>, ..converter("SpanID", &TARGET, Type::Id, id::<8>) };
+
+/// Refuses a literal that is no id.
+fn check_literal<const N: usize>(
+    arguments: &mut [Argument],
+    constants: &[u8],
+    _: &mut Regexes,
+) -> Result<(), (usize, String)> {
+    let [Argument::Value(Expression::Literal(value))] = arguments else { return Ok(()) };
+    let valid = match value {
+        Value::Text(slice) | Value::Bytes(slice) => {
+            let start = slice.start as usize;
+            let bytes = constants.get(start..start + slice.len as usize).unwrap_or_default();
+            bytes.len() == N || bytes.len() == 2 * N && bytes.iter().all(u8::is_ascii_hexdigit)
+        }
+        // As bytes, numbers have eight.
+        Value::Int(_) | Value::Double(_) => N == 8,
+        _ => false,
+    };
+    let refused = || (0, format!("this id has to have {N} bytes, or {} hexadecimal digits", 2 * N));
+    valid.then_some(()).ok_or_else(refused)
+}
 
 fn id<const N: usize>(machine: &mut Machine<'_>, arguments: &[Argument]) -> Result<Value, Failure> {
     let [target] = all(arguments)?;

@@ -86,6 +86,11 @@ fn is_meant(diagnostic: &Diagnostic) -> bool {
         "is no function of one string",
         // It would be known to fail on each record.
         "has to be a list, not",
+        "has no named group",
+        "unknown variant",
+        "a path needs at least one key",
+        // The Collector does not look at the arguments of `Now()` and its like.
+        "takes at most 0 arguments",
         // The Collector lets the last value win, or lets the parameter be empty, and fails on each record.
         "has two values for its parameter",
         "needs a value for",

@@ -26,7 +26,14 @@ fn signatures_are_those_of_the_collector() {
                 (parameter.name.replace('_', "").to_lowercase(), parameter.accepts, parameter.optional)
             })
             .collect();
-        if ours != theirs {
+        let same = |(ours, theirs): (&(String, Type, bool), &(String, Type, bool))| {
+            // What is compiled has to be a literal.
+            let compiled = ours.1 == Type::LiteralText && theirs.1 == Type::Text;
+            // The Collector's refuses what is no list when it runs.
+            let list = name == "Sort" && ours.1 == Type::List && theirs.1 == Type::Any;
+            ours.0 == theirs.0 && ours.2 == theirs.2 && (ours.1 == theirs.1 || compiled || list)
+        };
+        if ours.len() != theirs.len() || !ours.iter().zip(&theirs).all(same) {
             differences.push(format!("{name}:\n  here  {ours:?}\n  there {theirs:?}"));
         }
     }
