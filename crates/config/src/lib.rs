@@ -51,9 +51,9 @@ pub use model::{
     ElasticApmSource, ElasticsearchSink, ElasticsearchSource, Expectation, Given, HttpFormat, HttpLogsSource,
     HttpMethod, HttpSink, Journal, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, Mapping,
     Naming, OnError, OrSeries, OtlpSink, OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product,
-    Protocol, RelabelRule, RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource, Retention, RumSource,
-    Sample, SampleMode, Signal, Sink, SinkPipeline, SourceLimits, Sources, Step, StepLabel, TenantOverride,
-    Tenants, Tls, Translation, WhenFull,
+    Protocol, Redact, RedactPreset, RelabelRule, RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource,
+    Retention, RumSource, Sample, SampleMode, Signal, Sink, SinkPipeline, SourceLimits, Sources, Step,
+    StepLabel, TenantOverride, Tenants, Tls, Translation, WhenFull,
 };
 pub use schema::schema;
 pub use setting::Sequence;

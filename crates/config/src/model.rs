@@ -20,7 +20,9 @@ pub use journal::{Durability, Journal, WhenFull};
 pub use limits::Limits;
 pub use listen::Listen;
 pub use listener::Listener;
-pub use pipeline::{OnError, Pipeline, RelabelRule, Sample, SampleMode, SinkPipeline, Step, StepLabel};
+pub use pipeline::{
+    OnError, Pipeline, Redact, RedactPreset, RelabelRule, Sample, SampleMode, SinkPipeline, Step, StepLabel,
+};
 pub(crate) use pipeline::{Route, selecting, texts};
 pub use pipeline_test::{Expectation, Given, OrSeries, PipelineTest};
 pub(crate) use sinks::Outbound;

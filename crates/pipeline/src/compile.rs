@@ -1,6 +1,6 @@
 //! From a definition to a pipeline.
 
-use crate::definition::{Anchor, Definition, Problem, Severity, StepDefinition, StepKind};
+use crate::definition::{Anchor, Definition, Problem, Redaction, Severity, StepDefinition, StepKind};
 use crate::ottl::check::{self, Checked, Scope, Use};
 use crate::ottl::diagnostic::{Diagnostic, Fault};
 use crate::ottl::field::Context;
@@ -9,6 +9,8 @@ use crate::ottl::near_keys::NearKeys;
 use crate::ottl::program::Condition;
 use crate::pass::{Step, Work};
 use crate::pipeline::Pipeline;
+use crate::redaction;
+use crate::regex::Regexes;
 use crate::sample_step::SampleStep;
 
 impl Pipeline {
@@ -61,6 +63,7 @@ impl Compiler {
             StepKind::Drop(texts) => self.filter(texts, "drop", when.as_ref(), false),
             StepKind::Keep(texts) => self.filter(texts, "keep", when.as_ref(), true),
             StepKind::Edit(texts) => self.edit(texts, when.as_ref()),
+            StepKind::Redact(redaction) => self.redact(redaction, when.as_ref()),
             StepKind::Sample(sampling) => {
                 Some(Work::Sample(Box::new(SampleStep::new(sampling, &mut self.literals))))
             }
@@ -111,13 +114,52 @@ impl Compiler {
                         self.note_keys(uses, "edit", Some(item));
                     }
                     self.report(warnings, "edit", None);
-                    return Some(Work::Edit { context, statements: programs });
+                    return Some(Work::Edit(
+                        programs.into_iter().map(|program| (context, program)).collect(),
+                    ));
                 }
                 Ok(Some(given)) => scope = Scope { given: Some(given), ..Scope::ALL },
                 Err(()) => return None,
             }
         }
         None
+    }
+
+    /// A statement for each place that may hold secrets.
+    fn redact(&mut self, redaction: &Redaction, when: Option<&When>) -> Option<Work> {
+        let mut is_right = true;
+        for (field, patterns) in
+            [("block_values", &redaction.block_values), ("block_keys", &redaction.block_keys)]
+        {
+            for (item, pattern) in patterns.iter().enumerate() {
+                // Alone, since its place is that in the pattern.
+                if let Err(error) = Regexes::default().compile(pattern) {
+                    let range = error.range;
+                    let at = Anchor { step: self.step, setting: "redact", item: Some(item), field, range };
+                    let message = error.message;
+                    self.problems.push(Problem { at, severity: Severity::Error, message, help: None });
+                    is_right = false;
+                }
+            }
+        }
+        if !is_right {
+            return None;
+        }
+        let mut statements = Vec::new();
+        for (context, text) in redaction::statements(redaction) {
+            let given = self.lower(context, when).ok()?.unwrap_or(context);
+            let scope = Scope { given: Some(given), ..Scope::ALL };
+            match check::statements(&[text], scope, &mut self.literals) {
+                Ok(checked) => {
+                    statements.extend(checked.programs.into_iter().map(|program| (given, program)))
+                }
+                Err(found) => {
+                    self.report(found, "redact", Some(None));
+                    return None;
+                }
+            }
+        }
+        Some(Work::Edit(statements))
     }
 
     /// The context that the step's condition gives instead of `context`, because it is below that.

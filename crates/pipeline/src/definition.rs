@@ -33,6 +33,8 @@ pub enum StepKind {
     Relabel(Vec<crate::relabel::RuleDefinition>),
     /// Keeps a part of the items.
     Sample(Sampling),
+    /// Masks and removes secrets in attributes and in the bodies of log records.
+    Redact(Redaction),
 }
 
 /// The treatment of a statement or condition that fails on an item, as in the Collector.
@@ -45,6 +47,58 @@ pub enum ErrorMode {
     Silent,
     /// Drops the item, so data that could not be redacted is not delivered.
     Drop,
+}
+
+/// The secrets to mask or remove. Texts are looked through in nested maps and lists, too.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Redaction {
+    /// What stands in for a secret.
+    pub mask: String,
+    /// Patterns that come with the gateway, for parts of values.
+    pub presets: Vec<Preset>,
+    /// Regular expressions in Go's syntax: parts of values that match are masked.
+    pub block_values: Vec<String>,
+    /// Regular expressions in Go's syntax: the values of keys that match are masked.
+    pub block_keys: Vec<String>,
+    /// The only attributes to keep, beside the ignored ones; `None` for all.
+    pub allow_keys: Option<Vec<String>>,
+    /// Attributes that stay as they are.
+    pub ignore_keys: Vec<String>,
+}
+
+/// A pattern for a common sort of secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preset {
+    /// An email address.
+    Email,
+    /// A number as Visa, Mastercard, Discover and American Express have them.
+    CreditCard,
+    /// An IPv4 address.
+    Ipv4,
+    /// A JSON web token.
+    Jwt,
+    /// `Bearer` and a token.
+    BearerToken,
+    /// The id of an AWS access key.
+    AwsAccessKey,
+    /// A social security number of the USA, with its hyphens.
+    UsSsn,
+    /// An international bank account number.
+    Iban,
+}
+
+impl Preset {
+    /// All presets.
+    pub const ALL: [Preset; 8] = [
+        Preset::Email,
+        Preset::CreditCard,
+        Preset::Ipv4,
+        Preset::Jwt,
+        Preset::BearerToken,
+        Preset::AwsAccessKey,
+        Preset::UsSsn,
+        Preset::Iban,
+    ];
 }
 
 /// A part of the items to keep.
@@ -95,7 +149,7 @@ pub struct Anchor {
     pub setting: &'static str,
     /// The statement, condition or rule within it, counted from 0; `None` for the setting as a whole.
     pub item: Option<usize>,
-    /// The field of a relabeling rule; empty otherwise.
+    /// The field of a relabeling rule, or of `redact`; empty otherwise.
     pub field: &'static str,
     /// The bytes of that text that are at fault.
     pub range: Range<usize>,

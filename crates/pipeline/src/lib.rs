@@ -26,6 +26,7 @@ mod ottl;
 mod pass;
 mod pipeline;
 mod record;
+mod redaction;
 mod regex;
 mod relabel;
 mod run;
@@ -37,8 +38,8 @@ mod testing;
 mod value;
 
 pub use definition::{
-    Anchor, Definition, ErrorMode, Problem, SampleBy, SampleMode, Sampling, Severity, StepDefinition,
-    StepKind,
+    Anchor, Definition, ErrorMode, Preset, Problem, Redaction, SampleBy, SampleMode, Sampling, Severity,
+    StepDefinition, StepKind,
 };
 pub use pipeline::{Format, Outcome, Pipeline, Progress, Run, StepCounts, Workspace};
 pub use relabel::{AppliedRule, RelabelRun, RelabelWorkspace, RuleDefinition, Rules, StepRules, explain};

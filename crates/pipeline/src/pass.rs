@@ -24,8 +24,8 @@ pub(crate) struct Step {
 pub(crate) enum Work {
     /// Drops what meets a condition, or keeps only that.
     Filter { conditions: Vec<(Context, Condition)>, keeps: bool },
-    /// Runs statements on each thing of a context.
-    Edit { context: Context, statements: Vec<Statement> },
+    /// Runs statements, each on the things of its context.
+    Edit(Vec<(Context, Statement)>),
     /// Keeps a part of the spans and log records.
     Sample(Box<SampleStep>),
     /// Nothing that OTLP bodies need.
@@ -96,7 +96,7 @@ impl Step {
     fn texts(&self) -> usize {
         match &self.work {
             Work::Filter { conditions, .. } => conditions.len(),
-            Work::Edit { statements, .. } => statements.len(),
+            Work::Edit(statements) => statements.len(),
             Work::Sample(_) => 1,
             Work::Other => 0,
         }
@@ -104,14 +104,17 @@ impl Step {
 
     /// The contexts that it works on.
     pub(crate) fn contexts(&self, signal: Signal) -> impl Iterator<Item = Context> {
-        let (one, several) = match &self.work {
-            Work::Filter { conditions, .. } => (None, conditions.as_slice()),
-            Work::Edit { context, .. } => (Some(*context), [].as_slice()),
-            Work::Sample(_) if signal == Signal::Traces => (Some(Context::Span), [].as_slice()),
-            Work::Sample(_) => (Some(Context::Log), [].as_slice()),
-            Work::Other => (None, [].as_slice()),
+        let (conditions, statements, sampled) = match &self.work {
+            Work::Filter { conditions, .. } => (conditions.as_slice(), [].as_slice(), None),
+            Work::Edit(statements) => ([].as_slice(), statements.as_slice(), None),
+            Work::Sample(_) if signal == Signal::Traces => {
+                ([].as_slice(), [].as_slice(), Some(Context::Span))
+            }
+            Work::Sample(_) => ([].as_slice(), [].as_slice(), Some(Context::Log)),
+            Work::Other => ([].as_slice(), [].as_slice(), None),
         };
-        let all = one.into_iter().chain(several.iter().map(|(context, _)| *context));
+        let statements = statements.iter().map(|(context, _)| *context);
+        let all = conditions.iter().map(|(context, _)| *context).chain(statements).chain(sampled);
         all.filter(move |context| context.is_in(signal))
     }
 
@@ -123,7 +126,10 @@ impl Step {
                 let conditions = conditions.iter().filter(|(context, _)| context.is_in(signal));
                 conditions.for_each(|(_, condition)| access.condition(condition));
             }
-            Work::Edit { statements, .. } => statements.iter().for_each(|one| access.statement(one)),
+            Work::Edit(statements) => {
+                let statements = statements.iter().filter(|(context, _)| context.is_in(signal));
+                statements.for_each(|(_, statement)| access.statement(statement));
+            }
             Work::Sample(_) => access.changes_item(),
             Work::Other => {}
         }
@@ -170,8 +176,10 @@ impl Step {
                 }
                 if is_met == *keeps { Verdict::Keep } else { Verdict::Drop }
             }
-            Work::Edit { statements, .. } => {
-                for (number, statement) in statements.iter().enumerate() {
+            Work::Edit(statements) => {
+                let here = statements.iter().enumerate();
+                let here = here.filter(|(_, (context, _))| context.level() == level && context.is_in(signal));
+                for (number, (_, statement)) in here {
                     if machine.run(statement).is_err() {
                         let verdict = self.failed(failures, number);
                         if verdict != Verdict::Keep {

@@ -83,8 +83,9 @@ fn steps(name: &Name, pipeline: &crate::model::Pipeline, findings: &mut Vec<Find
             range: None,
             severity: Severity::Error,
             message,
-            help: "write exactly one of `drop`, `keep`, `edit`, `relabel` and `sample` in each step"
-                .to_owned(),
+            help:
+                "write exactly one of `drop`, `keep`, `edit`, `relabel`, `sample` and `redact` in each step"
+                    .to_owned(),
         });
     }
     compile(&definition, findings, |anchor| {
@@ -161,7 +162,12 @@ fn compile(definition: &Definition, findings: &mut Vec<Finding>, place: impl Fn(
 fn within(path: Vec<String>, anchor: &Anchor) -> Vec<String> {
     let field = if anchor.field == "condition" { "if" } else { anchor.field };
     let field = Some(field).filter(|field| !field.is_empty()).map(str::to_owned);
-    below(&path, anchor.item.map(|item| item.to_string()).into_iter().chain(field))
+    let item = anchor.item.map(|item| item.to_string());
+    // A rule is an entry with fields; `redact` has fields with entries.
+    match anchor.setting {
+        "redact" => below(&path, field.into_iter().chain(item)),
+        _ => below(&path, item.into_iter().chain(field)),
+    }
 }
 
 fn below(path: &[String], more: impl IntoIterator<Item = String>) -> Vec<String> {

@@ -10,7 +10,7 @@ use tidegate_pipeline as engine;
 settings! {
     /// Steps that items pass through on their way from the journal to a sink.
     pub struct Pipeline {
-        /// The steps, in order. Each has exactly one of `drop`, `keep`, `edit`, `relabel` and `sample`.
+        /// The steps, in order. Each has exactly one of `drop`, `keep`, `edit`, `relabel`, `sample` and `redact`.
         steps: Sequence<Step>,
     }
 }
@@ -31,10 +31,12 @@ settings! {
         write_relabel_configs: Option<Sequence<RelabelRule>> = None,
         /// Keeps a part of the items.
         sample: Option<Sample> = None,
+        /// Masks and removes secrets in attributes and in the bodies of log records.
+        redact: Option<Redact> = None,
         /// OTTL condition. The step leaves items that do not meet it unchanged.
         when: Option<Condition> = None,
-        /// Treatment of items on which a statement or condition fails.
-        on_error: OnError = OnError::Ignore,
+        /// Treatment of items on which a statement or condition fails. Default: `ignore`; `drop` for `redact`.
+        on_error: Option<OnError> = None,
         /// Name of the step in metrics. Default: its position, counted from 1.
         name: Option<Name> = None,
     }
@@ -59,6 +61,47 @@ settings! {
         drop_unknown: bool = false,
         /// Attribute of log records with the least percentage to keep of them.
         priority: Option<String> = None,
+    }
+}
+
+settings! {
+    /// Secrets to mask or remove, in nested maps and lists too. Give at least one of `presets`, `block_values`, `block_keys` and
+    /// `allow_keys`.
+    pub struct Redact {
+        /// Common sorts of secrets: parts of values that look like one are masked.
+        presets: Vec<RedactPreset> = Vec::new(),
+        /// Regular expressions: parts of values that match one are masked.
+        block_values: Sequence<Text> = Sequence::from(Vec::new()),
+        /// Regular expressions: the values of attributes whose name matches one are masked.
+        block_keys: Sequence<Text> = Sequence::from(Vec::new()),
+        /// The only attributes to keep. Default: all.
+        allow_keys: Option<Sequence<Text>> = None,
+        /// Attributes that stay as they are.
+        ignore_keys: Sequence<Text> = Sequence::from(Vec::new()),
+        /// What stands in for a secret.
+        mask: Text = Text::from("****"),
+    }
+}
+
+choices! {
+    /// A common sort of secret.
+    pub enum RedactPreset is "a sort of secret" {
+        /// Email addresses.
+        Email = "email",
+        /// Card numbers as Visa, Mastercard, Discover and American Express have them.
+        CreditCard = "credit_card",
+        /// IPv4 addresses.
+        Ipv4 = "ipv4",
+        /// JSON web tokens.
+        Jwt = "jwt",
+        /// `Bearer` with a token.
+        BearerToken = "bearer_token",
+        /// Ids of AWS access keys.
+        AwsAccessKey = "aws_access_key",
+        /// Social security numbers of the USA.
+        UsSsn = "us_ssn",
+        /// International bank account numbers.
+        Iban = "iban",
     }
 }
 
@@ -214,6 +257,7 @@ impl Step {
             ("relabel", self.relabel.as_ref().map(rules)),
             ("write_relabel_configs", self.write_relabel_configs.as_ref().map(rules)),
             ("sample", self.sample.as_ref().map(|sample| engine::StepKind::Sample(sample.definition()))),
+            ("redact", self.redact.as_ref().map(|redact| engine::StepKind::Redact(redact.definition()))),
         ]
         .into_iter()
         .filter_map(|(setting, kind)| Some((setting, kind?)))
@@ -225,10 +269,10 @@ impl Step {
         let (_, kind) = self.operations().into_iter().next()?;
         Some(engine::StepDefinition {
             when: self.when.as_ref().map(|condition| condition.as_str().to_owned()),
-            on_error: match self.on_error {
-                OnError::Ignore => engine::ErrorMode::Ignore,
-                OnError::Silent => engine::ErrorMode::Silent,
-                OnError::Drop => engine::ErrorMode::Drop,
+            on_error: match (self.on_error, &kind) {
+                (Some(OnError::Drop), _) | (None, engine::StepKind::Redact(_)) => engine::ErrorMode::Drop,
+                (Some(OnError::Silent), _) => engine::ErrorMode::Silent,
+                (Some(OnError::Ignore) | None, _) => engine::ErrorMode::Ignore,
             },
             kind,
         })
@@ -252,6 +296,35 @@ impl Sample {
             precision: u8::try_from(self.precision.clamp(1, 14)).unwrap_or(4),
             drops_unknown: self.drop_unknown,
             priority: self.priority.clone(),
+        }
+    }
+}
+
+impl Redact {
+    fn definition(&self) -> engine::Redaction {
+        let texts = |texts: &Sequence<Text>| texts.iter().map(|text| text.as_str().to_owned()).collect();
+        engine::Redaction {
+            mask: self.mask.as_str().to_owned(),
+            presets: self.presets.iter().map(|preset| preset.definition()).collect(),
+            block_values: texts(&self.block_values),
+            block_keys: texts(&self.block_keys),
+            allow_keys: self.allow_keys.as_ref().map(texts),
+            ignore_keys: texts(&self.ignore_keys),
+        }
+    }
+}
+
+impl RedactPreset {
+    const fn definition(self) -> engine::Preset {
+        match self {
+            RedactPreset::Email => engine::Preset::Email,
+            RedactPreset::CreditCard => engine::Preset::CreditCard,
+            RedactPreset::Ipv4 => engine::Preset::Ipv4,
+            RedactPreset::Jwt => engine::Preset::Jwt,
+            RedactPreset::BearerToken => engine::Preset::BearerToken,
+            RedactPreset::AwsAccessKey => engine::Preset::AwsAccessKey,
+            RedactPreset::UsSsn => engine::Preset::UsSsn,
+            RedactPreset::Iban => engine::Preset::Iban,
         }
     }
 }

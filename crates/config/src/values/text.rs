@@ -25,6 +25,12 @@ pub struct Ratio(f64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Modulus(u64);
 
+impl From<&str> for Text {
+    fn from(text: &str) -> Text {
+        Text(text.to_owned())
+    }
+}
+
 macro_rules! text {
     ($name:ident, $what:literal, $example:literal, $notation:literal, $is_empty_allowed:literal) => {
         impl $name {

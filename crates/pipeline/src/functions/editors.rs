@@ -1,4 +1,5 @@
-//! Editors: functions that change the record. Their meaning is that of `pkg/ottl/ottlfuncs` v1.3.
+//! Editors: functions that change the record. Their meaning is that of `pkg/ottl/ottlfuncs` v1.3;
+//! `redact` is our own.
 //!
 //! An editor of a map works on a table: that of the attributes or the cache itself, or a spare one for a nested map, which is
 //! written back when it changed. An editor that fails leaves what it did before, as in Go.
@@ -9,6 +10,7 @@ mod keys;
 mod lists;
 mod matches;
 mod merge;
+mod redact;
 mod replace;
 mod replacement;
 mod set;
@@ -34,6 +36,7 @@ pub(super) static EDITORS: &[&Signature] = &[
     &keys::KEEP_MATCHING_KEYS,
     &keys::LIMIT,
     &merge::MERGE_MAPS,
+    &redact::REDACT,
     &matches::REPLACE_ALL_MATCHES,
     &replace::REPLACE_ALL_PATTERNS,
     &matches::REPLACE_MATCH,

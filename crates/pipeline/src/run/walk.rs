@@ -339,11 +339,11 @@ impl<'a> Walk<'a> {
         }
         let steps = self.pass.levels.get(level)?;
         let editing =
-            |step: &&usize| self.steps.get(**step).is_some_and(|step| matches!(step.work, Work::Edit { .. }));
+            |step: &&usize| self.steps.get(**step).is_some_and(|step| matches!(step.work, Work::Edit(_)));
         let edits = steps.iter().rev().filter(editing);
         if let Some(last) = edits.clone().next()
             && let Some(counts) = self.tools.counts.get_mut(*last)
-            && let Some(Work::Edit { statements, .. }) = self.steps.get(*last).map(|step| &step.work)
+            && let Some(Work::Edit(statements)) = self.steps.get(*last).map(|step| &step.work)
             && let Some(count) = counts.failures.get_mut(statements.len().saturating_sub(1))
         {
             *count += 1;

@@ -111,6 +111,7 @@ fn described(definition: &Definition, step: usize, item: Option<usize>) -> Strin
         }),
         Some(StepKind::Drop(conditions)) => format!("drop {}", conditions.join(", ")),
         Some(StepKind::Keep(conditions)) => format!("keep {}", conditions.join(", ")),
+        Some(StepKind::Redact(_)) => "redact".to_owned(),
         Some(StepKind::Sample(sampling)) => format!("sample {}", sampling.ratio),
         _ => String::new(),
     }

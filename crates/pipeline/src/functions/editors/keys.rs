@@ -150,7 +150,7 @@ fn limit(machine: &mut Machine<'_>, [map, limit, keys]: &[Argument; 3]) -> Resul
 }
 
 /// Puts the texts of a list onto the stack, from place `base`, for `finish`.
-fn with_texts(
+pub(super) fn with_texts(
     machine: &mut Machine<'_>,
     texts: &Argument,
     finish: impl FnOnce(&mut Machine<'_>, usize) -> Result<(), Failure>,
@@ -181,7 +181,7 @@ fn text(value: Value) -> Option<Slice> {
     if let Value::Text(text) = value { Some(text) } else { None }
 }
 
-fn is_among(memory: &Memory<'_>, key: Slice, texts: &[Value]) -> bool {
+pub(super) fn is_among(memory: &Memory<'_>, key: Slice, texts: &[Value]) -> bool {
     let name = memory.get(key);
     texts
         .iter()

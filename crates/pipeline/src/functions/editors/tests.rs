@@ -52,8 +52,17 @@ fn edited(statement: &str, attributes: &str, space: usize) -> String {
 
 #[test]
 fn attributes_are_those_that_go_leaves() {
+    assert_cases(include_str!("../cases/editors.tsv"));
+}
+
+#[test]
+fn redacted_attributes_have_no_match_left() {
+    assert_cases(include_str!("../cases/redact.tsv"));
+}
+
+fn assert_cases(cases: &str) {
     let mut wrong = String::new();
-    for line in include_str!("../cases/editors.tsv").lines().filter(|line| !line.starts_with('#')) {
+    for line in cases.lines().filter(|line| !line.starts_with('#')) {
         let [statement, before, expected] = line.split('\t').collect::<Vec<_>>()[..] else {
             panic!("three columns: {line}")
         };

@@ -133,7 +133,9 @@ impl Built {
         use Context::{DataPoint, Log, Metric, Resource, Scope, Span, SpanEvent};
         let int = |number: i64| Expression::Literal(Value::Int(number));
         let drop = |conditions: Vec<_>| Work::Filter { conditions, keeps: false };
-        let edit = |context, statements: Vec<_>| Work::Edit { context, statements };
+        let edit = |context, statements: Vec<_>| {
+            Work::Edit(statements.into_iter().map(|statement| (context, statement)).collect())
+        };
         let work = match action {
             Action::DropLogsBelow(severity) => drop(vec![self.below(*severity)]),
             Action::KeepLogsOfText(text) => {

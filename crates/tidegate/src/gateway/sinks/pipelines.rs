@@ -124,7 +124,7 @@ fn meters(settings: &config::SinkPipeline) -> PipelineMeters {
 fn statements(step: &StepDefinition) -> Vec<String> {
     let texts: &[String] = match &step.kind {
         StepKind::Drop(texts) | StepKind::Keep(texts) | StepKind::Edit(texts) => texts,
-        StepKind::Relabel(_) | StepKind::Sample(_) => &[],
+        StepKind::Relabel(_) | StepKind::Sample(_) | StepKind::Redact(_) => &[],
     };
     texts.iter().chain(&step.when).cloned().collect()
 }
