@@ -69,7 +69,7 @@ impl<'a> Machine<'a> {
                 }
                 let (value, outcome) = self.storable_or_nil(value);
                 let rebuilt = self.rebuilt(current, keys, value)?;
-                if outcome.is_ok() || is_new(self.nested(current, keys)) {
+                if outcome.is_ok() || self.leaves_empty(current, keys) {
                     self.set_field(path, rebuilt)?;
                 }
                 outcome
@@ -102,7 +102,7 @@ impl<'a> Machine<'a> {
             }
             return outcome;
         }
-        if outcome.is_err() && current.is_some_and(|current| !is_new(self.nested(current, keys))) {
+        if outcome.is_err() && current.is_some_and(|current| !self.leaves_empty(current, keys)) {
             return outcome;
         }
         let rebuilt = self.rebuilt(current.unwrap_or(Value::Nil), keys, value);
@@ -117,6 +117,12 @@ impl<'a> Machine<'a> {
             }
         }
         outcome
+    }
+
+    /// Whether a failed `set` leaves an empty value behind `keys`: where nothing was, with what is missing around it.
+    fn leaves_empty(&mut self, value: Value, keys: &[Key]) -> bool {
+        let is_nil = |value| matches!(value, Ok(Value::Nil));
+        (0..=keys.len()).any(|len| is_nil(self.nested(value, keys.get(..len).unwrap_or_default())))
     }
 
     /// The value, or `nil` in place of one that no attribute can have, with the failure.
@@ -171,9 +177,4 @@ impl<'a> Machine<'a> {
         self.spare.tables.push(table);
         result
     }
-}
-
-/// Whether a failed `set` leaves an empty value where nothing was.
-fn is_new(found: Result<Value, Failure>) -> bool {
-    matches!(found, Ok(Value::Nil))
 }

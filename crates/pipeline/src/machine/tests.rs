@@ -90,6 +90,11 @@ fn a_failed_set_leaves_an_empty_value_for_a_new_key() {
         set(&attributes, &["m".into(), "t".into()], time()),
         (false, map([("a", 1.into()), ("m", map([("k", 1.into()), ("t", Plain::Nil)]))]))
     );
+    let empty = map([("e", Plain::Nil)]);
+    assert_eq!(
+        set(&empty, &["e".into(), "k".into(), 1.into()], time()),
+        (false, map([("e", map([("k", list([Plain::Nil, Plain::Nil]))]))]))
+    );
 }
 
 #[test]

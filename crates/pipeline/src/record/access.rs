@@ -2,7 +2,7 @@
 
 use super::message::{Message, Slot};
 use super::nested;
-use super::shape::Coding;
+use super::shape::{Coding, Shape};
 use crate::any_value;
 use crate::memory::{Memory, Slice};
 use crate::ottl::field::Field;
@@ -76,6 +76,12 @@ impl Message {
         let Some((number, coding)) = self.shape.place(field) else {
             return Err(Failure::Invalid("this kind of data point does not have the field"));
         };
+        // The flags of spans alone are checked in the Collector; others are cut to 32 bits.
+        if let (Shape::Span, Field::Flags, Value::Int(flags)) = (self.shape, field, value)
+            && u32::try_from(flags).is_err()
+        {
+            return Err(Failure::Invalid("the flags of a span are 32 bits"));
+        }
         let slot = match coding {
             Coding::Text => bytes(text(value)?),
             Coding::Unsigned => bits(u64::from(low32(int(value)?.cast_unsigned())), WireType::Varint),
@@ -188,8 +194,13 @@ fn text(value: Value) -> Result<Slice, Failure> {
     if let Value::Text(text) = value { Ok(text) } else { Err(wrong(Kind::Text, value)) }
 }
 
+/// The elements of a list; `nil` is a list without any.
 fn list(value: Value) -> Result<Slice, Failure> {
-    if let Value::List(list) = value { Ok(list) } else { Err(wrong(Kind::List, value)) }
+    match value {
+        Value::List(list) => Ok(list),
+        Value::Nil => Ok(Slice::EMPTY),
+        other => Err(wrong(Kind::List, other)),
+    }
 }
 
 /// A `sint32`.
