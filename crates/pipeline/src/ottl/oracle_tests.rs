@@ -88,6 +88,7 @@ fn is_meant(diagnostic: &Diagnostic) -> bool {
         "has to be a list, not",
         "has no named group",
         "unknown variant",
+        "needs `.` or `,` before it",
         "a path needs at least one key",
         // The Collector does not look at the arguments of `Now()` and its like.
         "takes at most 0 arguments",

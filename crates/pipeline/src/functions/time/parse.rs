@@ -18,7 +18,7 @@ pub(super) static TIME: Signature = Signature {
         2 => Some(
             TimeZone::get(literal).map(Prepared::Zone).map_err(|_| format!("unknown time zone `{literal}`")),
         ),
-        3 if literal.is_empty() || literal == "en" || literal.starts_with("en-") => None,
+        3 if literal == "en" || literal.starts_with("en-") => None,
         3 => Some(Err("names of months and weekdays are read in English only".into())),
         _ => None,
     },
