@@ -7,19 +7,23 @@
 
 mod case;
 mod collection;
+mod csv;
 mod duration;
 mod editors;
 mod encoded;
 mod encoding;
+mod format;
 mod hash;
 mod id;
 mod json;
 mod key_value;
 mod kinds;
 mod members;
+mod network;
 mod number;
 mod order;
 mod pattern;
+mod severity;
 mod text;
 mod time;
 
@@ -43,6 +47,10 @@ pub(crate) enum Prepared {
     Encoding(encoding::Encoding),
     /// The direction of an order.
     Direction(order::Direction),
+    /// Levels and what belongs to them.
+    Severities(severity::Severities),
+    /// A format with places for values.
+    Format(format::Template),
     /// The format of a time.
     Layout(time::Layout),
     /// The zone of a time.
@@ -66,6 +74,10 @@ pub(crate) fn all_functions() -> impl Iterator<Item = &'static Signature> {
 static FAMILIES: &[&[&Signature]] = &[
     editors::EDITORS,
     case::CONVERTERS,
+    severity::CONVERTERS,
+    network::CONVERTERS,
+    format::CONVERTERS,
+    csv::CONVERTERS,
     order::CONVERTERS,
     key_value::CONVERTERS,
     time::CONVERTERS,

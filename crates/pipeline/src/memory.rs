@@ -97,6 +97,11 @@ impl<'a> Memory<'a> {
         Slice { start: start as u32, len: self.used.saturating_sub(start) as u32, space: Space::Temporary }
     }
 
+    /// What was appended since `mark`, to be put in another order.
+    pub(crate) fn since_mut(&mut self, Mark(start): Mark) -> &mut [u8] {
+        self.temporary.get_mut(start..self.used).unwrap_or_default()
+    }
+
     /// Forgets what was appended since `mark`.
     pub(crate) fn release(&mut self, Mark(start): Mark) {
         self.used = start.min(self.used);

@@ -2,9 +2,12 @@
 
 use super::{all, converter, required};
 use crate::machine::Machine;
+use crate::memory::Room;
 use crate::ottl::program::Argument;
 use crate::ottl::signature::{Parameter, Signature, Type};
 use crate::value::{Failure, Value};
+use tidegate_wire::json::write;
+use tidegate_wire::output::{Full, Output};
 
 pub(super) static CONVERTERS: &[&Signature] =
     &[&DURATION, &HOURS, &MICROSECONDS, &MILLISECONDS, &MINUTES, &NANOSECONDS, &SECONDS];
@@ -110,4 +113,38 @@ pub(super) fn parse(text: &[u8]) -> Option<i64> {
         rest = behind;
     }
     if is_negative { 0_i64.checked_sub_unsigned(sum) } else { i64::try_from(sum).ok() }
+}
+
+/// Appends a duration as Go prints it: `1h0m0.5s`, `1.5ms`.
+pub(super) fn text(duration: i64, room: &mut Room<'_>) -> Result<(), Full> {
+    let size = duration.unsigned_abs();
+    if duration < 0 {
+        room.put(b"-")?;
+    }
+    let (unit, name) = match size {
+        0 => return room.put(b"0s"),
+        1..1_000 => (1, "ns"),
+        1_000..1_000_000 => (1_000, "µs"),
+        1_000_000..1_000_000_000 => (1_000_000, "ms"),
+        _ => (1_000_000_000, "s"),
+    };
+    let mut whole = size / unit;
+    if name == "s" {
+        if whole >= 3600 {
+            write::formatted(format_args!("{}h", whole / 3600), room)?;
+        }
+        if whole >= 60 {
+            write::formatted(format_args!("{}m", whole / 60 % 60), room)?;
+        }
+        whole %= 60;
+    }
+    write::unsigned(whole, room)?;
+    let mut digits = [0; 9];
+    let len = unit.ilog10() as usize;
+    let digits = write::decimal(size % unit, digits.get_mut(..len).unwrap_or_default());
+    if let Some(last) = digits.iter().rposition(|digit| *digit != b'0') {
+        room.put(b".")?;
+        room.put(digits.get(..=last).unwrap_or_default())?;
+    }
+    room.put(name.as_bytes())
 }

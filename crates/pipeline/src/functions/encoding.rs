@@ -65,13 +65,18 @@ static BASE64_ENCODE: Signature = Signature {
     },
     ..converter(
         "Base64Encode",
-        &[required("target", Type::Text), optional("variant", Type::LiteralText)],
+        &[required("target", Type::Text), optional("variant", Type::Text)],
         Type::Text,
         |machine, arguments| {
             let [target, variant] = all(arguments)?;
             let variant = match variant {
                 Argument::Prepared(Prepared::Encoding(Encoding::Base64(variant))) => *variant,
-                _ => Base64 { url: false, padded: true },
+                Argument::Absent => Base64 { url: false, padded: true },
+                variant => {
+                    let name = machine.text(variant)?;
+                    let name = str::from_utf8(machine.memory.get(name)).unwrap_or_default();
+                    base64_variant(name).ok_or(Failure::Invalid("unknown variant of base64"))?
+                }
             };
             let target = machine.text(target)?;
             let mark = machine.memory.mark();
@@ -128,12 +133,17 @@ static DECODE: Signature = Signature {
     },
     ..converter(
         "Decode",
-        &[required("target", Type::Any), required("encoding", Type::LiteralText)],
+        &[required("target", Type::Any), required("encoding", Type::Text)],
         Type::Text,
         |machine, arguments| {
             let [target, encoding] = all(arguments)?;
-            let Argument::Prepared(Prepared::Encoding(encoding)) = encoding else {
-                return Err(Failure::Invalid("the encoding is not a literal"));
+            let encoding = match encoding {
+                Argument::Prepared(Prepared::Encoding(encoding)) => *encoding,
+                encoding => {
+                    let name = machine.text(encoding)?;
+                    let name = str::from_utf8(machine.memory.get(name)).unwrap_or_default();
+                    self::encoding(name).ok_or(Failure::Invalid("unknown encoding"))?
+                }
             };
             let bytes = match machine.any(target)? {
                 Value::Text(bytes) | Value::Bytes(bytes) => bytes,
@@ -141,7 +151,7 @@ static DECODE: Signature = Signature {
             };
             let mark = machine.memory.mark();
             let (contents, mut room) = machine.memory.split();
-            decode(contents.get(bytes), *encoding, &mut room)?;
+            decode(contents.get(bytes), encoding, &mut room)?;
             Ok(Value::Text(machine.memory.since(mark)))
         },
     )
@@ -151,14 +161,23 @@ fn encoding(name: &str) -> Option<Encoding> {
     if let Some(variant) = base64_variant(name) {
         return Some(Encoding::Base64(variant));
     }
-    Some(match name.to_ascii_lowercase().as_str() {
-        "" | "utf-8" | "utf8" | "ascii" | "us-ascii" => Encoding::Utf8,
-        "utf-8-raw" | "utf8-raw" | "nop" => Encoding::Raw,
-        "utf-16" | "utf16" | "utf-16le" => Encoding::Utf16 { big_endian: false },
-        "utf-16be" => Encoding::Utf16 { big_endian: true },
-        "iso-8859-1" | "latin1" => Encoding::Latin1,
-        _ => return None,
-    })
+    const NAMES: &[(&str, Encoding)] = &[
+        ("", Encoding::Utf8),
+        ("utf-8", Encoding::Utf8),
+        ("utf8", Encoding::Utf8),
+        ("ascii", Encoding::Utf8),
+        ("us-ascii", Encoding::Utf8),
+        ("utf-8-raw", Encoding::Raw),
+        ("utf8-raw", Encoding::Raw),
+        ("nop", Encoding::Raw),
+        ("utf-16", Encoding::Utf16 { big_endian: false }),
+        ("utf16", Encoding::Utf16 { big_endian: false }),
+        ("utf-16le", Encoding::Utf16 { big_endian: false }),
+        ("utf-16be", Encoding::Utf16 { big_endian: true }),
+        ("iso-8859-1", Encoding::Latin1),
+        ("latin1", Encoding::Latin1),
+    ];
+    NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, encoding)| *encoding)
 }
 
 fn decode(bytes: &[u8], encoding: Encoding, room: &mut Room<'_>) -> Result<(), Failure> {

@@ -1,8 +1,10 @@
 //! Maps that are being written: the last of entries with the same key is the one, as in the maps of Go.
 
+use super::encoded::{ELEMENT, KEY, STRING, VALUE};
 use crate::memory::Room;
+use crate::value::Failure;
 use std::ops::Range;
-use tidegate_wire::proto::Reader;
+use tidegate_wire::proto::{Reader, write};
 
 /// Keys that a map has, so that most maps are never searched for a second entry of a key.
 #[derive(Default)]
@@ -65,4 +67,27 @@ fn find(written: &[u8], map: Range<usize>, wanted: &[u8]) -> Option<Range<usize>
             return Some(start + from..start + entries.offset());
         }
     }
+}
+
+/// Removes the entry with this key from the map that is written at `map`. Returns the bytes that went.
+#[cold]
+pub(super) fn remove_from(room: &mut Room<'_>, map: Range<usize>, key: &[u8]) -> usize {
+    let Some(place) = find(room.written(), map, key) else { return 0 };
+    let len = place.len();
+    cut(room, place);
+    len
+}
+
+/// Makes an entry with this key of the text that is written from `start` to the end.
+pub(super) fn finish(room: &mut Room<'_>, start: usize, key: &[u8]) -> Result<(), Failure> {
+    let end = room.len();
+    let text_len = (end - start) as u64;
+    let any_len = write::bytes_len(text_len);
+    write::length(room, ELEMENT, write::bytes_len(key.len() as u64) + write::bytes_len(any_len))?;
+    write::bytes(room, KEY, key)?;
+    write::length(room, VALUE, any_len)?;
+    write::length(room, STRING, text_len)?;
+    let head = room.len() - end;
+    room.written().get_mut(start..).unwrap_or_default().rotate_right(head);
+    Ok(())
 }

@@ -117,7 +117,7 @@ static SORT: Signature = Signature {
     },
     ..converter(
         "Sort",
-        &[required("target", Type::List), optional("order", Type::LiteralText)],
+        &[required("target", Type::Any), optional("order", Type::LiteralText)],
         Type::List,
         |machine, arguments| {
             let [target, direction] = all(arguments)?;

@@ -4,7 +4,7 @@ use super::encoded::put_text_entry;
 use super::{Prepared, all, converter, required};
 use crate::ottl::program::Argument;
 use crate::ottl::signature::{Signature, Type};
-use crate::regex::{Captures, Regex, Regexes};
+use crate::regex::{Captures, Regexes};
 use crate::value::{Failure, Value};
 
 pub(super) static CONVERTERS: &[&Signature] = &[&EXTRACT_PATTERNS, &IS_MATCH];
@@ -14,9 +14,10 @@ const DYNAMIC: Failure = Failure::Invalid("the pattern is not a literal");
 /// Whether the pattern matches anywhere in the text of the target; false for nil. Output: the text of a target that is none.
 static IS_MATCH: Signature = Signature {
     prepare: |position, literal, regexes| (position == 1).then(|| pattern(literal, regexes)),
+    complete: |arguments, _, _| is_literal(arguments),
     ..converter(
         "IsMatch",
-        &[required("target", Type::TextLike), required("pattern", Type::LiteralText)],
+        &[required("target", Type::TextLike), required("pattern", Type::Text)],
         Type::Bool,
         |machine, arguments| {
             let [target, pattern] = all(arguments)?;
@@ -47,9 +48,10 @@ static EXTRACT_PATTERNS: Signature = Signature {
             Ok(Prepared::Pattern(regex))
         })
     },
+    complete: |arguments, _, _| is_literal(arguments),
     ..converter(
         "ExtractPatterns",
-        &[required("target", Type::Text), required("pattern", Type::LiteralText)],
+        &[required("target", Type::Text), required("pattern", Type::Text)],
         Type::Map,
         |machine, arguments| {
             let [target, pattern] = all(arguments)?;
@@ -76,11 +78,14 @@ static EXTRACT_PATTERNS: Signature = Signature {
     )
 };
 
-fn pattern(literal: &str, regexes: &mut Regexes) -> Result<Prepared, String> {
-    regexes.compile(literal).map(Prepared::Pattern).map_err(|error| error.message)
+/// Refuses a pattern that is not known before there is a record: it would be compiled for each.
+fn is_literal(arguments: &[Argument]) -> Result<(), (usize, String)> {
+    match arguments.get(1) {
+        Some(Argument::Prepared(_)) => Ok(()),
+        _ => Err((1, "the pattern has to be a literal".into())),
+    }
 }
 
-/// Whether all groups of a pattern are captured.
-pub(super) fn captures_all(regex: &Regex) -> bool {
-    regex.group_names().len() == regex.groups()
+fn pattern(literal: &str, regexes: &mut Regexes) -> Result<Prepared, String> {
+    regexes.compile(literal).map(Prepared::Pattern).map_err(|error| error.message)
 }

@@ -172,3 +172,23 @@ fn orders() {
 fn layouts_of_times() {
     check(include_str!("cases/layout.tsv"));
 }
+
+#[test]
+fn formats() {
+    check(include_str!("cases/format.tsv"));
+}
+
+#[test]
+fn rows_of_csv() {
+    check(include_str!("cases/csv.tsv"));
+}
+
+#[test]
+fn networks() {
+    check(include_str!("cases/network.tsv"));
+}
+
+#[test]
+fn severities() {
+    check(include_str!("cases/severity.tsv"));
+}

@@ -194,3 +194,11 @@ fn fraction(nanosecond: i64, separator: u8, most: usize, room: &mut Room<'_>) ->
     room.put(&[separator])?;
     room.put(digits.get(..=last).unwrap_or_default())
 }
+
+/// Appends a time as `time.Time` of Go prints itself.
+pub(super) fn text(time: i64, room: &mut Room<'_>) -> Result<(), Full> {
+    let Civil { year, month, day, hour, minute, second, nanosecond, .. } = Civil::of(time);
+    write::formatted(format_args!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"), room)?;
+    fraction(nanosecond, b'.', 9, room)?;
+    room.put(b" +0000 UTC")
+}

@@ -223,7 +223,8 @@ fn values_become_the_text_that_go_makes() {
         let escaped = machine.like_text(value).unwrap().unwrap();
         [plainly, escaped].map(|slice| String::from_utf8(machine.memory.get(slice).to_vec()).unwrap())
     });
-    let rest = r#""b":1,"c":"aGk=","d":{"y":1e-07,"z":1e+21},"e":5}"#;
-    assert_eq!(texts.0[0], format!("{{\"a\":[true,null,0.5,\"<\\\"\\n\\u0001\\u2028é\"],{rest}"));
-    assert_eq!(texts.0[1], format!("{{\"a\":[true,null,0.5,\"\\u003c\\\"\\n\\u0001\\u2028é\"],{rest}"));
+    let rest = |small: &str| format!(r#""b":1,"c":"aGk=","d":{{"y":{small},"z":1e+21}},"e":5}}"#);
+    let (plainly, escaped) = (rest("1e-7"), rest("1e-07"));
+    assert_eq!(texts.0[0], format!("{{\"a\":[true,null,0.5,\"<\\\"\\n\\u0001\\u2028é\"],{plainly}"));
+    assert_eq!(texts.0[1], format!("{{\"a\":[true,null,0.5,\"\\u003c\\\"\\n\\u0001\\u2028é\"],{escaped}"));
 }

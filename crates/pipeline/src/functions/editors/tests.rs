@@ -103,7 +103,7 @@ fn what_cannot_work_is_refused_when_it_is_compiled() {
         ("replace_pattern(attributes[\"a\"], attributes[\"p\"], \"b\")", "has to be a literal"),
         ("delete_matching_keys(attributes, \"a**\")", ""),
         ("replace_match(attributes[\"a\"], \"[\", \"b\")", "without `]`"),
-        ("replace_pattern(attributes[\"a\"], \"a\", \"b\", IsString)", "no function of one string"),
+        ("replace_pattern(attributes[\"a\"], \"a\", \"b\", IsInt)", "no function of one string"),
     ] {
         let found = edited(statement, "{}", 1 << 12);
         let reason = found.strip_prefix("refused ").unwrap_or_else(|| panic!("{statement}: {found}"));
