@@ -2,6 +2,7 @@
 //!
 //! Each file in `tests/import` has its conversion beside it: `UPDATE_GOLDEN=1` writes them anew.
 
+use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_config::{CollectorVersion, Imported, otelcol, parse, prometheus, vmagent};
@@ -110,6 +111,55 @@ processors:
       - set(log.attributes[\"a\"], log.attributes[\"b\"])
 service: { pipelines: { logs: { receivers: [otlp], processors: [transform], exporters: [nop] } } }
 ";
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    /// No file makes the importer panic, and what it prints is always YAML.
+    #[test]
+    fn damaged_files_are_converted_or_refused(
+        which in 0..COLLECTORS.len(),
+        cuts in proptest::collection::vec((0_usize..4000, 0_usize..40, "[a-z:\\[\\]{}, \n$\"'-]{0,4}"), 1..4),
+    ) {
+        let mut text: Vec<char> = read(&format!("{}.yaml", COLLECTORS[which])).chars().collect();
+        for (at, len, with) in cuts {
+            let at = at % text.len().max(1);
+            let end = (at + len).min(text.len());
+            text.splice(at..end, with.chars());
+        }
+        let text: String = text.into_iter().collect();
+        if let Ok(imported) = otelcol("c.yaml", &text, None) {
+            let errors = parse("printed", &imported.configuration, &|_| Some("value".to_owned())).err();
+            let problems = errors.iter().flat_map(|errors| errors.problems());
+            for problem in problems {
+                prop_assert!(!problem.message.contains("not valid YAML"), "{}\n{}", problem.message, imported.configuration);
+            }
+        }
+        let _ = prometheus("p.yml", &text);
+    }
+}
+
+/// Connectors that multiply the ways do not keep the importer busy.
+#[test]
+fn many_ways_are_refused() {
+    let mut connectors = String::new();
+    let mut pipelines = String::from("    traces/0: { receivers: [otlp], exporters: [c0] }\n");
+    for layer in 0..20 {
+        connectors.push_str(&format!("  forward/c{layer}: {{}}\n"));
+        for twin in 0..2 {
+            let next = if layer == 19 { "nop".to_owned() } else { format!("forward/c{}", layer + 1) };
+            pipelines.push_str(&format!(
+                "    traces/{layer}-{twin}: {{ receivers: [forward/c{layer}], exporters: [{next}] }}\n"
+            ));
+        }
+    }
+    let pipelines = pipelines.replace("exporters: [c0]", "exporters: [forward/c0]");
+    let text = format!(
+        "receivers: {{ otlp: {{ protocols: {{ grpc: {{}} }} }} }}\nexporters: {{ nop: {{}} }}\nconnectors:\n{connectors}service:\n  pipelines:\n{pipelines}"
+    );
+    let errors = otelcol("c.yaml", &text, None).unwrap_err().to_string();
+    assert!(errors.contains("more than 10000 ways"), "{errors}");
+}
 
 /// A statement that tidegate does not know is named, and stays: `check` refuses the configuration until it is corrected.
 #[test]

@@ -162,6 +162,10 @@ fn sink(write: &mut Group<'_>, reader: &mut FileReader<'_, '_>) -> Map {
     let tls = tls(write, reader);
     let url = url.map_or_else(String::new, |url| url.value);
     if url.starts_with("http://") {
+        if !tls.is_empty() {
+            let (at, path) = (write.at.clone(), write.path_of("tls_config"));
+            reader.note(&at, &path, "left out: the URL begins with `http://`, so nothing is encrypted");
+        }
         if has_credentials && !is_local(&url) {
             map.set_with("insecure", "true", Some("As before: the credentials can be read on the network."));
         }

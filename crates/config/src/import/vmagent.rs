@@ -110,7 +110,7 @@ fn server(flags: &mut Flags, configuration: &mut Map, notes: &mut Notes) {
     for (flag, setting) in [("tlsCertFile", "cert_file"), ("tlsKeyFile", "key_file")] {
         tls.set_some(setting, flags.one(flag));
     }
-    if flags.one("tls").is_some_and(|on| on != "false") && address.is_some() {
+    if flags.one("tls").is_some_and(|on| on != "false") {
         let listen = configuration.group("listen");
         listen.set_group("tls", tls);
         listen.remove("insecure");
@@ -193,7 +193,13 @@ fn sink(flags: &mut Flags, index: usize, url: &str, notes: &mut Notes) -> Map {
     }
     if !url.starts_with("http://") {
         map.set_group("tls", tls);
-    } else if has_credentials && !is_local(url) {
+        return map;
+    }
+    if !tls.is_empty() {
+        let message = format!("left out for {url}, which begins with `http://`, so nothing is encrypted");
+        notes.argument(flags.place("remoteWrite.url"), "-remoteWrite.tls…", message);
+    }
+    if has_credentials && !is_local(url) {
         map.set_with("insecure", "true", Some("As before: the credentials can be read on the network."));
     }
     map

@@ -58,6 +58,24 @@ pub(super) struct Client {
 }
 
 impl Client {
+    /// Takes out the settings of TLS if no URL uses it.
+    pub(super) fn match_tls<'u>(
+        &mut self,
+        urls: impl IntoIterator<Item = &'u str>,
+        group: &Group<'_>,
+        reader: &mut FileReader<'_, '_>,
+    ) {
+        let is_used = urls.into_iter().any(|url| !url.starts_with("http://"));
+        if !is_used && self.settings.get("tls").is_some() {
+            self.settings.remove("tls");
+            reader.note(
+                &group.at,
+                &group.path_of("tls"),
+                "left out: the URL begins with `http://`, so nothing is encrypted",
+            );
+        }
+    }
+
     /// Allows to send credentials without TLS if this is done.
     pub(super) fn allow_cleartext<'u>(&mut self, urls: impl IntoIterator<Item = &'u str>, has_others: bool) {
         let is_remote = |url: &str| {

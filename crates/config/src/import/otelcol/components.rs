@@ -90,6 +90,11 @@ impl<'t> Components<'t> {
         }
     }
 
+    /// Whether there is a component of this name.
+    pub(super) fn has(&self, section: Section, name: &str) -> bool {
+        self.section(section).contains_key(name)
+    }
+
     /// The component of this name, if there is one.
     pub(super) fn find(&mut self, section: Section, name: &str) -> Option<&'t Entry> {
         let entry = self.section(section).get(name).copied()?;

@@ -54,9 +54,7 @@ impl Collector<'_> {
             Some(endpoint) => {
                 let url = grpc_url(endpoint, client.is_cleartext, &group.path_of("endpoint"), reader);
                 client.allow_cleartext([url.as_str()], client.user.is_some());
-                if url.starts_with("http://") {
-                    client.settings.remove("tls");
-                }
+                client.match_tls([url.as_str()], &group, reader);
                 map.set("endpoints", Yaml::Flow(vec![url]));
             }
             None => missing_endpoint(entry, reader),
@@ -84,7 +82,6 @@ impl Collector<'_> {
         let mut common = Map::default();
         compression(&mut group, &mut common, reader);
         self.user_header(&mut client, entry, reader);
-        group.finish(reader);
         let mut places: Vec<(String, Vec<Signal>)> = Vec::new();
         for signal in SIGNALS {
             let name = crate::import::sinks::signal_name(signal);
@@ -104,6 +101,8 @@ impl Collector<'_> {
         if places.is_empty() {
             missing_endpoint(entry, reader);
         }
+        client.match_tls(places.iter().map(|(url, _)| url.as_str()), &group, reader);
+        group.finish(reader);
         client.allow_cleartext(places.iter().map(|(url, _)| url.as_str()), client.user.is_some());
         places
             .into_iter()

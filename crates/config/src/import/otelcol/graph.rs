@@ -36,7 +36,12 @@ struct Walk<'g> {
     routes: BTreeMap<String, Routes>,
     connectors: Vec<String>,
     flows: Vec<(Text, Flow, Vec<String>)>,
+    /// How many pipelines were gone through, on all ways.
+    passed: usize,
 }
+
+/// The most pipelines to go through: connectors can multiply the ways.
+const MOST_PASSED: usize = 10_000;
 
 impl Graph {
     /// Follows all ways through `pipelines`.
@@ -51,6 +56,7 @@ impl Graph {
             routes: BTreeMap::new(),
             connectors: Vec::new(),
             flows: Vec::new(),
+            passed: 0,
         };
         walk.prepare(collector, reader);
         for pipeline in &pipelines {
@@ -63,6 +69,10 @@ impl Graph {
             if !own.is_empty() {
                 walk.follow(pipeline, &[], &Route::All, &own, &mut Vec::new());
             }
+        }
+        if walk.passed > MOST_PASSED {
+            let message = format!("there are more than {MOST_PASSED} ways from receivers to exporters");
+            reader.error(&(0..0), message, "join pipelines, or convert a part of the configuration");
         }
         Graph { flows: walk.flows }
     }
@@ -127,7 +137,8 @@ impl Walk<'_> {
         receivers: &[String],
         visited: &mut Vec<String>,
     ) {
-        if visited.contains(&pipeline.name) {
+        self.passed += 1;
+        if visited.contains(&pipeline.name) || self.passed > MOST_PASSED {
             return;
         }
         visited.push(pipeline.name.clone());

@@ -225,6 +225,13 @@ impl Collector<'_> {
 pub(in crate::import) fn address(endpoint: &Text, path: &str, reader: &mut FileReader<'_, '_>) -> String {
     let (host, port) = endpoint.value.rsplit_once(':').unwrap_or((&endpoint.value, ""));
     if endpoint.is_open() {
+        if host.contains("${") {
+            reader.note(
+                &endpoint.at,
+                path,
+                "the variable has to be an IP address: tidegate listens on no names",
+            );
+        }
         return endpoint.value.clone();
     }
     match host {

@@ -54,12 +54,17 @@ impl Collector<'_> {
     /// Extensions that the service starts; those for authentication are looked at with the exporters that use them.
     fn extensions(&mut self, service: &mut Group<'_>, reader: &mut FileReader<'_, '_>) {
         for name in service.texts("extensions", reader) {
+            // These are looked at with the exporters that use them; if none does, that is noted.
+            if matches!(type_of(&name.value), "bearertokenauth" | "basicauth" | "headers_setter")
+                && self.components.has(Section::Extensions, &name.value)
+            {
+                continue;
+            }
             let Some(entry) = self.components.find(Section::Extensions, &name.value) else {
                 self.components.refuse(Section::Extensions, &name, reader);
                 continue;
             };
             let message = match type_of(&entry.key) {
-                "bearertokenauth" | "basicauth" | "headers_setter" => continue,
                 "health_check" | "healthcheckv2" => {
                     "not needed: `/health` and `/ready` are served at `listen.admin`"
                 }

@@ -46,9 +46,7 @@ impl Collector<'_> {
         }
         let has_credentials = map.get("api_key").is_some() || map.get("password").is_some();
         client.allow_cleartext(endpoints.iter().map(String::as_str), has_credentials);
-        if endpoints.iter().all(|url| url.starts_with("http://")) {
-            client.settings.remove("tls");
-        }
+        client.match_tls(endpoints.iter().map(String::as_str), &group, reader);
         map.append(&client.settings);
         flushing(&mut group, &mut map, reader);
         let indexes = indexes(&mut group, reader);

@@ -29,9 +29,7 @@ impl Collector<'_> {
         let url = endpoint.map_or_else(String::new, |endpoint| endpoint.value);
         let mut client = self.client(&mut group, reader);
         client.allow_cleartext([url.as_str()], client.user.is_some());
-        if url.starts_with("http://") {
-            client.settings.remove("tls");
-        }
+        client.match_tls([url.as_str()], &group, reader);
         self.user_header(&mut client, entry, reader);
         map.append(&client.settings);
         if let Some(bytes) = group.number("max_batch_size_bytes", reader).filter(|bytes| *bytes > 0) {

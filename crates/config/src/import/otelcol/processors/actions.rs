@@ -204,15 +204,16 @@ fn convert(group: &mut Group<'_>, attribute: &str, reader: &mut FileReader<'_, '
         reader.error(&at, "an action `convert` needs a `converted_type`", "add `converted_type: int`");
         return Vec::new();
     };
-    let function = match kind.value.as_str() {
-        "int" => "Int",
-        "double" => "Double",
-        "string" => "String",
+    // What cannot be converted stays as it is, which is no failure.
+    let (function, pattern) = match kind.value.as_str() {
+        "int" => ("Int", "^[-+]?[0-9]+$"),
+        "double" => ("Double", "^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"),
+        "string" => return vec![format!("set({attribute}, String({attribute})) where {attribute} != nil")],
         _ => {
             reader.error(&kind.at, "there is no such type", "write `int`, `double` or `string`");
             return Vec::new();
         }
     };
-    // What cannot be converted stays as it is.
-    vec![format!("set({attribute}, {function}({attribute})) where {function}({attribute}) != nil")]
+    let is_number = format!("(not IsString({attribute}) or IsMatch({attribute}, {}))", literal(pattern));
+    vec![format!("set({attribute}, {function}({attribute})) where {attribute} != nil and {is_number}")]
 }

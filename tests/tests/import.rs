@@ -1,0 +1,76 @@
+//! An imported configuration does what the original did.
+//!
+//! `crates/config/tests/import` has configurations of Collectors; where tests of pipelines stand beside one, its conversion has
+//! to pass them. What they expect is what the Collector's processors do.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tidegate_tests::{binary, finish};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/config/tests/import")
+}
+
+/// The configurations with tests.
+fn tested() -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder())
+        .unwrap()
+        .filter_map(|entry| {
+            entry.unwrap().file_name().into_string().unwrap().strip_suffix(".tests.yaml").map(str::to_owned)
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn imported_pipelines_do_what_the_collectors_processors_do() {
+    let names = tested();
+    assert!(names.len() >= 4, "{names:?}");
+    let work = tempfile::tempdir().unwrap();
+    for name in names {
+        let original = folder().join(format!("{name}.yaml"));
+        let imported = finish(Command::new(binary()).args(["import", "otelcol"]).arg(&original));
+        assert_eq!(imported.code, Some(0), "{imported:?}");
+        let tests = fs::read_to_string(folder().join(format!("{name}.tests.yaml"))).unwrap();
+        let file = work.path().join(format!("{name}.yaml"));
+        fs::write(&file, format!("{}\n{tests}", imported.stdout)).unwrap();
+        let mut command = Command::new(binary());
+        let tested = finish(command.args(["test", "--config"]).arg(&file).env("MY_POD_IP", "127.0.0.1"));
+        assert_eq!(tested.code, Some(0), "{name}: {tested:?}");
+    }
+}
+
+/// The result is on standard output, and what is missed in it on standard error, with its place.
+#[test]
+fn what_is_missed_is_on_standard_error() {
+    let original = folder().join("fan-out.yaml");
+    let imported = finish(Command::new(binary()).args(["import", "otelcol"]).arg(&original));
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    assert!(imported.stderr.contains("fan-out.yaml:5: `receivers.jaeger`"), "{imported:?}");
+    assert!(!imported.stderr.contains("not needed"), "{imported:?}");
+    assert!(!imported.stdout.contains("fan-out.yaml:5"), "{imported:?}");
+}
+
+/// Flags behind `--` are vmagent's, also those that look like ours; files that they name are read.
+#[test]
+fn the_flags_of_vmagent_are_read() {
+    let mut command = Command::new(binary());
+    command.args([
+        "import",
+        "vmagent",
+        "--",
+        "-remoteWrite.url=http://127.0.0.1:8428/api/v1/write",
+        "--loggerLevel=INFO",
+    ]);
+    let imported = finish(command.arg("-remoteWrite.relabelConfig=rules-2.yml").current_dir(folder()));
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    assert!(imported.stdout.contains("action: keep_if_equal"), "{imported:?}");
+    assert!(
+        imported.stderr.contains("rules-2.yml:1: `rules[0]`: vmagent hashes with xxHash"),
+        "{imported:?}"
+    );
+}
