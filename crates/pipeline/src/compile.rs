@@ -11,6 +11,7 @@ use crate::pass::{Step, Work};
 use crate::pipeline::Pipeline;
 use crate::redaction;
 use crate::regex::Regexes;
+use crate::relabel::{Rules, StepRules};
 use crate::sample_step::SampleStep;
 
 impl Pipeline {
@@ -27,6 +28,7 @@ impl Pipeline {
             steps.extend(compiler.step(step));
         }
         let Compiler { literals, mut problems, keys, .. } = compiler;
+        let rules = relabeling(definition, &mut problems);
         problems.extend(keys.warnings().map(|(at, Fault { range, message, help })| Problem {
             at: Anchor { range, ..at.clone() },
             severity: Severity::Warning,
@@ -37,8 +39,37 @@ impl Pipeline {
             return Err(problems);
         }
         let constants = literals.bytes().into();
-        Ok((Pipeline::new(steps, constants, literals.regexes), problems))
+        Ok((Pipeline::new(steps, constants, literals.regexes, rules), problems))
     }
+}
+
+/// Compiles the rules of all steps that relabel; `None` when there are none, or they have errors.
+fn relabeling(definition: &Definition, problems: &mut Vec<Problem>) -> Option<Rules> {
+    let mut steps = Vec::new();
+    for (step, own) in definition.steps.iter().enumerate() {
+        let StepKind::Relabel(rules) = &own.kind else { continue };
+        steps.push(StepRules { step, on_error: own.on_error, rules });
+        if own.when.is_some() {
+            problems.push(Problem {
+                at: Anchor { step, setting: "when", item: None, field: "", range: 0..0 },
+                severity: Severity::Error,
+                message: "`when` is an OTTL condition, and relabeling works on the series of remote write"
+                    .into(),
+                help: Some("use `if` with a series selector in the rules".into()),
+            });
+        }
+    }
+    if steps.is_empty() {
+        return None;
+    }
+    let (rules, found) = match Rules::compile(&steps) {
+        Ok((rules, warnings)) => (Some(rules), warnings),
+        Err(found) => (None, found),
+    };
+    problems.extend(found);
+    // In the order of the text, as the others.
+    problems.sort_by_key(|problem| problem.at.step);
+    rules
 }
 
 struct Compiler {
@@ -67,7 +98,7 @@ impl Compiler {
             StepKind::Sample(sampling) => {
                 Some(Work::Sample(Box::new(SampleStep::new(sampling, &mut self.literals))))
             }
-            StepKind::Relabel(_) => Some(Work::Other),
+            StepKind::Relabel(rules) => Some(Work::Relabel { rules: rules.len() }),
         };
         Some(Step { work: work?, when: when?.map(|(_, condition)| condition), on_error: definition.on_error })
     }

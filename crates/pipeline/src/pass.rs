@@ -28,8 +28,8 @@ pub(crate) enum Work {
     Edit(Vec<(Context, Statement)>),
     /// Keeps a part of the spans and log records.
     Sample(Box<SampleStep>),
-    /// Nothing that OTLP bodies need.
-    Other,
+    /// So many rules over the series of remote write, and nothing that OTLP bodies need.
+    Relabel { rules: usize },
 }
 
 /// Steps that one walk over a body runs.
@@ -98,7 +98,7 @@ impl Step {
             Work::Filter { conditions, .. } => conditions.len(),
             Work::Edit(statements) => statements.len(),
             Work::Sample(_) => 1,
-            Work::Other => 0,
+            Work::Relabel { rules } => *rules,
         }
     }
 
@@ -111,7 +111,7 @@ impl Step {
                 ([].as_slice(), [].as_slice(), Some(Context::Span))
             }
             Work::Sample(_) => ([].as_slice(), [].as_slice(), Some(Context::Log)),
-            Work::Other => ([].as_slice(), [].as_slice(), None),
+            Work::Relabel { .. } => ([].as_slice(), [].as_slice(), None),
         };
         let statements = statements.iter().map(|(context, _)| *context);
         let all = conditions.iter().map(|(context, _)| *context).chain(statements).chain(sampled);
@@ -131,7 +131,7 @@ impl Step {
                 statements.for_each(|(_, statement)| access.statement(statement));
             }
             Work::Sample(_) => access.changes_item(),
-            Work::Other => {}
+            Work::Relabel { .. } => {}
         }
         if let Some(when) = &self.when {
             access.condition(when);
@@ -193,7 +193,7 @@ impl Step {
                 let context = if signal == Signal::Traces { Context::Span } else { Context::Log };
                 sample.run(machine, context).unwrap_or_else(|_| self.failed(failures, 0))
             }
-            Work::Other => Verdict::Keep,
+            Work::Relabel { .. } => Verdict::Keep,
         }
     }
 

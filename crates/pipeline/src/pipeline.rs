@@ -4,6 +4,7 @@ use crate::machine::Spare;
 use crate::pass::{self, Pass, Step};
 use crate::record::{Record, Uses};
 use crate::regex::{Caches, Regexes};
+use crate::relabel::{RelabelRun, RelabelWorkspace, Rules};
 use crate::run::{self, Tools, Walk};
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::remote_write::Version;
@@ -27,6 +28,8 @@ pub struct Pipeline {
     constants: Box<[u8]>,
     regexes: Regexes,
     uses: Uses,
+    /// The steps that relabel series, in one pass over bodies of remote write.
+    relabel: Option<Rules>,
 }
 
 /// The working memory of runs, besides body, scratch and output: one for each concurrent run. It never grows.
@@ -37,6 +40,7 @@ pub struct Workspace {
     record: Record,
     regexes: Caches,
     spare: Spare,
+    relabel: Option<RelabelWorkspace>,
 }
 
 /// What a step did since the counts were taken last.
@@ -81,11 +85,23 @@ pub enum Progress {
 }
 
 /// One pass of a pipeline over one body.
-pub struct Run<'a>(Option<Walk<'a>>);
+pub struct Run<'a>(Passing<'a>);
+
+/// A pass by the format of its body.
+enum Passing<'a> {
+    Nothing,
+    Otlp(Walk<'a>),
+    RemoteWrite(RelabelRun<'a>),
+}
 
 impl Pipeline {
     /// A pipeline of compiled steps.
-    pub(crate) fn new(steps: Vec<Step>, constants: Box<[u8]>, regexes: Regexes) -> Pipeline {
+    pub(crate) fn new(
+        steps: Vec<Step>,
+        constants: Box<[u8]>,
+        regexes: Regexes,
+        relabel: Option<Rules>,
+    ) -> Pipeline {
         let passes = SIGNALS.map(|signal| pass::passes(&steps, signal));
         let mut uses = Uses::default();
         for pass in passes.iter().flatten() {
@@ -94,7 +110,7 @@ impl Pipeline {
                 *all |= one;
             }
         }
-        Pipeline { steps, passes, constants, regexes, uses }
+        Pipeline { steps, passes, constants, regexes, uses, relabel }
     }
 
     /// How many steps it has.
@@ -106,7 +122,10 @@ impl Pipeline {
     /// How many passes bodies of `format` take, each over the result of the one before; 0 when no step applies to them.
     #[must_use]
     pub fn passes(&self, format: Format) -> usize {
-        self.passes_of(format).len()
+        match format {
+            Format::Otlp(_) => self.passes_of(format).len(),
+            Format::RemoteWrite(_) => usize::from(self.relabel.is_some()),
+        }
     }
 
     fn passes_of(&self, format: Format) -> &[Pass] {
@@ -122,7 +141,7 @@ impl Pipeline {
     /// Whether a pass may change `body`: false when a literal that it needs does not occur.
     #[must_use]
     pub fn may_change(&self, pass: usize, format: Format, _body: &[u8]) -> bool {
-        self.passes_of(format).get(pass).is_some()
+        pass < self.passes(format)
     }
 
     /// The length of the scratch buffer for a body of `body_len` bytes. The output of a pass is at most `body_len` and this long.
@@ -142,6 +161,7 @@ impl Pipeline {
             + Record::table_bytes(&self.uses)
             + self.regexes.cache_bytes()
             + Spare::BYTES
+            + self.relabel.as_ref().map_or(0, Rules::workspace_bytes)
     }
 
     /// The working memory of a run.
@@ -154,6 +174,7 @@ impl Pipeline {
             record: Record::new(&self.uses),
             regexes: self.regexes.caches(),
             spare: Spare::new(),
+            relabel: self.relabel.as_ref().map(Rules::workspace),
         }
     }
 }
@@ -161,13 +182,35 @@ impl Pipeline {
 impl Workspace {
     /// What each step did since the last call. Counts of a run that is given up are to be taken and thrown away.
     pub fn take_counts(&mut self, mut each: impl FnMut(usize, &StepCounts)) {
+        if let Some(relabel) = &mut self.relabel {
+            relabel.take_counts(|step, own| {
+                if let Some(counts) = self.counts.get_mut(step) {
+                    counts.add(own);
+                }
+            });
+        }
         for (step, counts) in self.counts.iter_mut().enumerate() {
             each(step, counts);
-            counts.items = 0;
-            counts.filtered = 0;
-            counts.sampled_out = 0;
-            counts.failures.fill(0);
+            counts.clear();
         }
+    }
+}
+
+impl StepCounts {
+    fn add(&mut self, other: &StepCounts) {
+        self.items += other.items;
+        self.filtered += other.filtered;
+        self.sampled_out += other.sampled_out;
+        for (own, other) in self.failures.iter_mut().zip(&other.failures) {
+            *own += other;
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.items = 0;
+        self.filtered = 0;
+        self.sampled_out = 0;
+        self.failures.fill(0);
     }
 }
 
@@ -186,21 +229,28 @@ impl<'a> Run<'a> {
         scratch: &'a mut [u8],
         now_ns: i64,
     ) -> Run<'a> {
-        let Workspace { counts, drops, record, regexes, spare } = workspace;
+        let Workspace { counts, drops, record, regexes, spare, relabel } = workspace;
+        if let Format::RemoteWrite(version) = format {
+            let rules = pipeline.relabel.as_ref().zip(relabel.as_mut()).filter(|_| pass == 0);
+            return Run(rules.map_or(Passing::Nothing, |(rules, workspace)| {
+                Passing::RemoteWrite(RelabelRun::new(rules, workspace, version, body, scratch))
+            }));
+        }
         let tools = Tools { record, regexes, spare, counts, drops, now_ns };
         let pass = pipeline.passes_of(format).get(pass).filter(|_| body.len() < 1 << 30);
         let walk = pass.map(|pass| {
             let signal = if let Format::Otlp(signal) = format { signal } else { Signal::Profiles };
             Walk::new(&pipeline.steps, pass, signal, &pipeline.constants, body, scratch, tools)
         });
-        Run(walk)
+        Run(walk.map_or(Passing::Nothing, Passing::Otlp))
     }
 
     /// Does a bounded amount of work.
     pub fn advance(&mut self) -> Progress {
-        match self.0.as_mut().map_or(Some(Outcome::Unchanged), Walk::advance) {
-            Some(outcome) => Progress::Done(outcome),
-            None => Progress::More,
+        match &mut self.0 {
+            Passing::Nothing => Progress::Done(Outcome::Unchanged),
+            Passing::Otlp(walk) => walk.advance().map_or(Progress::More, Progress::Done),
+            Passing::RemoteWrite(run) => run.advance(),
         }
     }
 
@@ -212,7 +262,11 @@ impl<'a> Run<'a> {
     /// Writes the next part of the new body to its place in `out`: as much as takes little time. Returns whether that was all.
     pub fn write_part(&mut self, out: &mut [u8]) -> bool {
         const MOST: usize = 256 << 10;
-        self.0.as_mut().is_none_or(|walk| walk.write(out, MOST))
+        match &mut self.0 {
+            Passing::Nothing => true,
+            Passing::Otlp(walk) => walk.write(out, MOST),
+            Passing::RemoteWrite(run) => run.write_part(out),
+        }
     }
 }
 

@@ -66,6 +66,8 @@ pub struct Rules {
 
 #[derive(Debug)]
 struct Step {
+    /// Its number in the pipeline.
+    number: usize,
     rules: Box<[rule::Rule]>,
     on_error: ErrorMode,
 }
@@ -85,7 +87,9 @@ pub struct StepRules<'a> {
 #[derive(Debug)]
 pub struct RelabelWorkspace {
     /// What each step did since the counts were taken last. The failures are by rule.
-    pub counts: Box<[StepCounts]>,
+    counts: Box<[StepCounts]>,
+    /// The numbers of the steps in the pipeline.
+    steps: Box<[usize]>,
     state: apply::State,
     temporary: Box<[u8]>,
     added: symbols::Added,
@@ -105,7 +109,7 @@ impl Rules {
         for step in steps {
             let rules = step.rules.iter().enumerate();
             let rules = rules.filter_map(|(item, rule)| compiler.rule(step.step, item, rule)).collect();
-            compiled.push(Step { rules, on_error: step.on_error });
+            compiled.push(Step { number: step.step, rules, on_error: step.on_error });
         }
         if compiler.errors() > 0 {
             return Err(compiler.problems);
@@ -124,7 +128,7 @@ impl Rules {
             + symbols::Added::BYTES
             + self.regexes.cache_bytes()
             + self.memos * size_of::<pattern::Memo>()
-            + self.steps.len() * size_of::<StepCounts>()
+            + self.steps.len() * (size_of::<StepCounts>() + size_of::<usize>())
             + failures.sum::<usize>()
     }
 
@@ -136,6 +140,7 @@ impl Rules {
             counts.map(|step| StepCounts { failures: vec![0; step.rules.len()], ..StepCounts::default() });
         RelabelWorkspace {
             counts: counts.collect(),
+            steps: self.steps.iter().map(|step| step.number).collect(),
             state: apply::State::new(self.regexes.caches(), self.memos),
             temporary: vec![0; Self::TEMPORARY].into(),
             added: symbols::Added::new(),
@@ -146,5 +151,15 @@ impl Rules {
     #[must_use]
     pub fn steps(&self) -> usize {
         self.steps.len()
+    }
+}
+
+impl RelabelWorkspace {
+    /// What each step did since the last call, by its number in the pipeline. The failures are by rule.
+    pub fn take_counts(&mut self, mut each: impl FnMut(usize, &StepCounts)) {
+        for (&step, counts) in self.steps.iter().zip(&mut self.counts) {
+            each(step, counts);
+            counts.clear();
+        }
     }
 }

@@ -147,48 +147,107 @@ impl<'a> Edits<'a> {
         self.state = State { front: at + put, keep: 0, leave: 0, put: 0, ..self.state };
     }
 
-    /// Gives the edited `body` to `write`, piece by piece, with the new symbols as fields with this `tag` at byte
-    /// `symbols_at` of the body.
-    pub(super) fn replay(&mut self, body: &[u8], tag: u8, symbols_at: usize, mut write: impl FnMut(&[u8])) {
+    /// Writes the next part of the edited `body` to its place in `out`: about `most` bytes and all new symbols, as fields with
+    /// this `tag` at byte `symbols_at` of the body. Returns whether that was all.
+    pub(super) fn write(
+        &mut self,
+        replay: &mut Replay,
+        body: &[u8],
+        symbols: (u8, usize),
+        out: &mut [u8],
+        most: usize,
+    ) -> bool {
         if self.state.leave > 0 || self.state.put > 0 {
             self.close();
         }
-        let mut pending = self.state.symbols > 0;
-        let mut at = 0;
-        let mut keep = |from: usize, to: usize, write: &mut dyn FnMut(&[u8])| {
-            let part = |from: usize, to: usize| body.get(from..to).unwrap_or_default();
-            if pending && (from..=to).contains(&symbols_at) {
-                pending = false;
-                write(part(from, symbols_at));
-                self.replay_symbols(tag, write);
-                write(part(symbols_at, to));
-            } else {
-                write(part(from, to));
+        let stop = replay.out + most;
+        while replay.out < stop {
+            if replay.keep == 0 && replay.put == 0 {
+                if replay.symbols_pending(self.state.symbols) && symbols.1 <= replay.body {
+                    self.write_symbols(replay, symbols.0, out);
+                }
+                if !self.next_edit(replay, body.len()) {
+                    return true;
+                }
+                continue;
             }
-        };
-        let mut edits = self.space.get(..self.state.front).unwrap_or_default();
-        while !edits.is_empty() {
-            let [kept, left, put] = [number(&mut edits), number(&mut edits), number(&mut edits)];
-            keep(at, at + kept, &mut write);
-            at += kept + left;
-            let (bytes, rest) = edits.split_at_checked(put).unwrap_or((edits, &[]));
-            write(bytes);
-            edits = rest;
+            if replay.keep > 0 {
+                let (tag, symbols_at) = symbols;
+                let mut len = replay.keep.min(stop - replay.out);
+                if replay.symbols_pending(self.state.symbols) && symbols_at >= replay.body {
+                    len = len.min(symbols_at - replay.body);
+                }
+                replay.copy(out, body.get(replay.body..replay.body + len).unwrap_or_default());
+                replay.body += len;
+                replay.keep -= len;
+                if replay.body == symbols_at && replay.symbols_pending(self.state.symbols) {
+                    self.write_symbols(replay, tag, out);
+                }
+                continue;
+            }
+            let len = replay.put.min(stop - replay.out);
+            replay.copy(out, self.space.get(replay.edit..replay.edit + len).unwrap_or_default());
+            replay.edit += len;
+            replay.put -= len;
         }
-        keep(at, body.len(), &mut write);
+        false
     }
 
-    fn replay_symbols(&self, tag: u8, write: &mut dyn FnMut(&[u8])) {
+    /// Reads the next edit. False behind the last, and behind the rest of the body.
+    fn next_edit(&self, replay: &mut Replay, body_len: usize) -> bool {
+        // What the last edit left out is passed over only now, so that symbols are not put there.
+        replay.body += std::mem::take(&mut replay.leave);
+        let mut edits = self.space.get(replay.edit..self.state.front).unwrap_or_default();
+        if edits.is_empty() {
+            replay.keep = body_len.saturating_sub(replay.body);
+            return replay.keep > 0;
+        }
+        let before = edits.len();
+        [replay.keep, replay.leave, replay.put] =
+            [number(&mut edits), number(&mut edits), number(&mut edits)];
+        replay.edit += before - edits.len();
+        true
+    }
+
+    fn write_symbols(&self, replay: &mut Replay, tag: u8, out: &mut [u8]) {
+        replay.symbols_written = true;
         let mut end = self.space.len();
         for _ in 0..self.state.symbols {
             let Some((rest, len)) = self.space.get(..end).and_then(<[u8]>::split_last_chunk) else { return };
             let len = u32::from_le_bytes(*len);
             let start = rest.len().saturating_sub(len as usize);
-            write(&[tag]);
-            write(Varint::new(u64::from(len)).as_bytes());
-            write(rest.get(start..).unwrap_or_default());
+            replay.copy(out, &[tag]);
+            replay.copy(out, Varint::new(u64::from(len)).as_bytes());
+            replay.copy(out, rest.get(start..).unwrap_or_default());
             end = start;
         }
+    }
+}
+
+/// How far the edited body is written.
+#[derive(Debug, Default)]
+pub(super) struct Replay {
+    /// The place in the edits, in the body, and in the output.
+    edit: usize,
+    body: usize,
+    out: usize,
+    /// What is left of the current edit.
+    keep: usize,
+    leave: usize,
+    put: usize,
+    symbols_written: bool,
+}
+
+impl Replay {
+    fn symbols_pending(&self, symbols: u32) -> bool {
+        symbols > 0 && !self.symbols_written
+    }
+
+    fn copy(&mut self, out: &mut [u8], bytes: &[u8]) {
+        if let Some(place) = out.get_mut(self.out..self.out + bytes.len()) {
+            place.copy_from_slice(bytes);
+        }
+        self.out += bytes.len();
     }
 }
 
@@ -210,12 +269,19 @@ fn number(bytes: &mut &[u8]) -> usize {
 mod tests {
     use super::*;
 
+    /// The edited body, the same whether it is written at once or byte by byte.
     fn replayed(edits: &mut Edits<'_>, body: &[u8], symbols_at: usize) -> String {
-        let mut out = Vec::new();
-        edits.replay(body, b'#', symbols_at, |bytes| out.extend_from_slice(bytes));
-        let (added, left) = edits.balance();
-        assert_eq!(out.len(), body.len() + added - left);
-        String::from_utf8(out).unwrap()
+        let write = |edits: &mut Edits<'_>, most: usize| {
+            let (added, left) = edits.balance();
+            let mut out = vec![0; body.len() + added - left];
+            let mut replay = Replay::default();
+            while !edits.write(&mut replay, body, (b'#', symbols_at), &mut out, most) {}
+            assert_eq!(replay.out, out.len());
+            String::from_utf8(out).unwrap()
+        };
+        let whole = write(edits, 1_000);
+        assert_eq!(write(edits, 1), whole);
+        whole
     }
 
     #[test]
@@ -238,6 +304,7 @@ mod tests {
         edits.keep(1);
         edits.leave(1).unwrap();
         assert_eq!(replayed(&mut edits, b"abcdefgh", 1), "a#\u{1}a#\u{2}bcbXYdegh");
+        assert_eq!(replayed(&mut edits, b"abcdefgh", 0), "#\u{1}a#\u{2}bcabXYdegh");
         assert_eq!(replayed(&mut edits, b"abcdefgh", 8), "abXYdegh#\u{1}a#\u{2}bc");
     }
 

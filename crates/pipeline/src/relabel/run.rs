@@ -4,7 +4,7 @@ mod pass;
 mod series;
 
 use super::apply::Evaluation;
-use super::edits::Edits;
+use super::edits::{Edits, Replay};
 use super::symbols::{self, Index, Indexing};
 use super::{RelabelWorkspace, Rules};
 use crate::memory::Memory;
@@ -21,6 +21,7 @@ pub struct RelabelRun<'a> {
     phase: Phase<'a>,
     /// The items that are left.
     items: u64,
+    replay: Replay,
 }
 
 #[derive(Debug)]
@@ -56,7 +57,7 @@ impl<'a> RelabelRun<'a> {
                 Phase::Indexing(Indexing::new(scratch))
             }
         };
-        RelabelRun { rules, workspace, body, phase, items: 0 }
+        RelabelRun { rules, workspace, body, phase, items: 0, replay: Replay::default() }
     }
 
     /// Does a bounded amount of work.
@@ -72,7 +73,7 @@ impl<'a> RelabelRun<'a> {
                 Progress::More
             }
             Phase::Series(walk) => {
-                let RelabelWorkspace { counts, state, temporary, added } = &mut *self.workspace;
+                let RelabelWorkspace { counts, state, temporary, added, .. } = &mut *self.workspace;
                 let memory = Memory::new(self.body, &self.rules.constants, temporary);
                 let mut pass = Pass {
                     rules: self.rules,
@@ -101,16 +102,12 @@ impl<'a> RelabelRun<'a> {
         Outcome::Changed { len: (self.body.len() + added).saturating_sub(left), items: self.items }
     }
 
-    /// Writes the new body to `out`, which is as long as [`Outcome::Changed`] says.
-    pub fn write(&mut self, out: &mut [u8]) {
-        let Phase::Series(walk) = &mut self.phase else { return };
+    /// Writes the next part of the new body to its place in `out`, which is as long as [`Outcome::Changed`] says: as much as
+    /// takes little time. Returns whether that was all.
+    pub fn write_part(&mut self, out: &mut [u8]) -> bool {
+        const MOST: usize = 256 << 10;
+        let Phase::Series(walk) = &mut self.phase else { return true };
         let symbols_at = walk.index.as_ref().map_or(0, |index| index.end);
-        let mut at = 0;
-        walk.edits.replay(self.body, symbols::TAG, symbols_at, |bytes| {
-            if let Some(place) = out.get_mut(at..at + bytes.len()) {
-                place.copy_from_slice(bytes);
-            }
-            at += bytes.len();
-        });
+        walk.edits.write(&mut self.replay, self.body, (symbols::TAG, symbols_at), out, MOST)
     }
 }

@@ -83,7 +83,7 @@ fn run_pass(
 fn pipeline(actions: &[Action]) -> Pipeline {
     let mut built = Built::default();
     let steps: Vec<Step> = actions.iter().map(|action| built.step(action)).collect();
-    Pipeline::new(steps, built.constants.into(), Regexes::default())
+    Pipeline::new(steps, built.constants.into(), Regexes::default(), None)
 }
 
 /// Runs the actions, and compares with the model.

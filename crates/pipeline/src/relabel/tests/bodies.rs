@@ -103,7 +103,7 @@ fn run(
         let Progress::Done(outcome) = run.advance() else { continue };
         let Outcome::Changed { len, .. } = outcome else { return (outcome, None) };
         let mut out = vec![0xff; len];
-        run.write(&mut out);
+        while !run.write_part(&mut out) {}
         return (outcome, Some(out));
     }
     panic!("the run does not end");
@@ -240,7 +240,7 @@ fn a_run_allocates_nothing() {
                 }
             };
             let Outcome::Changed { len, .. } = outcome else { panic!("{outcome:?}") };
-            run.write(&mut out[..len]);
+            while !run.write_part(&mut out[..len]) {}
         };
         ran();
         let allocations = allocation_counter::measure(&mut ran);
@@ -269,10 +269,7 @@ fn a_run_survives_damaged_bodies_and_full_scratch() {
                 }
                 damaged.truncate(damaged.len() - random.below(40));
             }
-            workspace.counts.iter_mut().for_each(|counts| {
-                counts.filtered = 0;
-                counts.failures.fill(0);
-            });
+            workspace.take_counts(|_, _| {});
             let (outcome, out) = run(&rules, &mut workspace, version, &damaged, &mut scratch);
             if !intact {
                 continue;
@@ -337,4 +334,46 @@ fn each_step_counts_what_reaches_it() {
     let metadata = 300u64 / 7 + 1;
     let Outcome::Changed { items, .. } = outcome else { panic!("{outcome:?}") };
     assert_eq!(items, left + metadata);
+}
+
+/// A pipeline runs its relabeling steps over remote write, and leaves OTLP to the others.
+#[test]
+fn a_pipeline_relabels_remote_write() {
+    use crate::{Definition, Format, Pipeline, Run, StepDefinition, StepKind};
+    let step = |kind| StepDefinition { when: None, on_error: ErrorMode::Ignore, kind };
+    let drop = rule(&[("source_labels", "__name__"), ("regex", "go_gc"), ("action", "drop")]);
+    let definition = Definition {
+        steps: vec![
+            step(StepKind::Drop(vec!["log.severity_number < SEVERITY_NUMBER_INFO".into()])),
+            step(StepKind::Relabel(vec![drop])),
+        ],
+    };
+    let (pipeline, problems) = Pipeline::compile(&definition).unwrap();
+    assert_eq!(problems, []);
+    let format = Format::RemoteWrite(Version::V1);
+    assert_eq!((pipeline.passes(format), pipeline.may_change(0, format, b"")), (1, true));
+    assert_eq!(pipeline.passes(Format::Otlp(tidegate_wire::otlp::Signal::Metrics)), 0);
+    let body = one(&usual().1);
+    let (mut workspace, mut scratch) = (pipeline.workspace(), vec![0; Pipeline::scratch_bytes(body.len())]);
+    let mut run = Run::new(&pipeline, 0, &mut workspace, format, &body, &mut scratch, 0);
+    let outcome = loop {
+        if let Progress::Done(outcome) = run.advance() {
+            break outcome;
+        }
+    };
+    let Outcome::Changed { len, items: left } = outcome else { panic!("{outcome:?}") };
+    let mut out = vec![0; len];
+    run.write(&mut out);
+    assert_eq!(items(Version::V1, &out), left);
+    let mut counts = Vec::new();
+    workspace.take_counts(|step, counted| {
+        counts.push((step, counted.items, counted.filtered, counted.failures.len()))
+    });
+    assert_eq!(counts, [(0, 0, 0, 1), (1, 450, 90, 1)]);
+    assert!(pipeline.workspace_bytes() > 160 << 10);
+
+    let wrong =
+        StepDefinition { when: Some("log.body == nil".into()), ..step(StepKind::Relabel(Vec::new())) };
+    let problems = Pipeline::compile(&Definition { steps: vec![wrong] }).unwrap_err();
+    assert_eq!((problems[0].at.step, problems[0].at.setting), (0, "when"));
 }
