@@ -94,14 +94,10 @@ pub(crate) enum Type {
     LiteralText,
     /// `int64`: a literal.
     LiteralInt,
-    /// `float64`: a literal.
-    LiteralDouble,
     /// `bool`: a literal.
     LiteralBool,
     /// `[]string`: a list of literals.
     LiteralTexts,
-    /// `[]int64`: a list of literals.
-    LiteralInts,
     /// `[]Getter`: a list whose elements are evaluated one by one.
     Values,
     /// `[]StringGetter`: the same, and the elements have to be strings.

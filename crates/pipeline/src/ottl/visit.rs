@@ -1,7 +1,6 @@
 //! Visits the parts of a tree that decide its context.
 
 use super::syntax::{CallTree, ConditionTree, KeyTree, PathTree, StatementTree, ValueKind, ValueTree};
-use std::ops::Range;
 
 /// A part of a tree.
 pub(crate) enum Part<'t> {
@@ -10,7 +9,6 @@ pub(crate) enum Part<'t> {
     /// `argument`: directly as an argument, where it may be a function.
     Enum {
         name: &'t str,
-        range: &'t Range<usize>,
         argument: bool,
     },
     /// The name of a function as an argument.
@@ -43,9 +41,7 @@ fn call<'t>(tree: &'t CallTree, each: &mut dyn FnMut(Part<'t>)) {
     each(Part::Call(tree));
     for argument in &tree.arguments {
         match &argument.value {
-            ValueTree { kind: ValueKind::Enum(name), range } => {
-                each(Part::Enum { name, range, argument: true })
-            }
+            ValueTree { kind: ValueKind::Enum(name), .. } => each(Part::Enum { name, argument: true }),
             other => value(other, each),
         }
     }
@@ -68,7 +64,7 @@ fn value<'t>(tree: &'t ValueTree, each: &mut dyn FnMut(Part<'t>)) {
         | ValueKind::Double(_)
         | ValueKind::Text(_)
         | ValueKind::Bytes(_) => {}
-        ValueKind::Enum(name) => each(Part::Enum { name, range: &tree.range, argument: false }),
+        ValueKind::Enum(name) => each(Part::Enum { name, argument: false }),
         ValueKind::Function(name) => each(Part::Function(name)),
         ValueKind::Path(path) => {
             each(Part::Path(path));

@@ -44,19 +44,14 @@ impl Checker<'_> {
                 self.error(wanted("a list").help("write it in brackets: `[a, b]`"));
                 return None;
             }
-            (Type::LiteralTexts | Type::LiteralInts, ValueKind::List(values)) => {
-                return self.literals(parameter.accepts, values, &wanted);
-            }
+            (Type::LiteralTexts, ValueKind::List(values)) => return self.literals(values, &wanted),
             (Type::LiteralText, ValueKind::Text(_))
             | (Type::LiteralInt, ValueKind::Int(_))
-            | (Type::LiteralDouble, ValueKind::Double(_))
             | (Type::LiteralBool, ValueKind::Bool(_)) => true,
             (Type::LiteralText, _) => self.refuse(wanted("a string literal"))?,
             (Type::LiteralInt, _) => self.refuse(wanted("an integer literal"))?,
-            (Type::LiteralDouble, _) => self.refuse(wanted("a literal with a decimal point"))?,
             (Type::LiteralBool, _) => self.refuse(wanted("`true` or `false`"))?,
             (Type::LiteralTexts, _) => self.refuse(wanted("a list of string literals"))?,
-            (Type::LiteralInts, _) => self.refuse(wanted("a list of integer literals"))?,
             _ => false,
         };
         let expression = self.value(tree)?;
@@ -90,22 +85,12 @@ impl Checker<'_> {
         (compiled.len() == values.len()).then(|| Argument::Values(compiled.into()))
     }
 
-    fn literals(
-        &mut self,
-        accepts: Type,
-        values: &[ValueTree],
-        wanted: &dyn Fn(&str) -> Fault,
-    ) -> Option<Argument> {
+    fn literals(&mut self, values: &[ValueTree], wanted: &dyn Fn(&str) -> Fault) -> Option<Argument> {
         let mut compiled = Vec::new();
         for tree in values {
-            match (accepts, &tree.kind) {
-                (Type::LiteralTexts, ValueKind::Text(_)) | (Type::LiteralInts, ValueKind::Int(_)) => {
-                    compiled.extend(self.value(tree));
-                }
-                (Type::LiteralTexts, _) => {
-                    self.error(Fault { range: tree.range.clone(), ..wanted("a list of string literals") });
-                }
-                _ => self.error(Fault { range: tree.range.clone(), ..wanted("a list of integer literals") }),
+            match &tree.kind {
+                ValueKind::Text(_) => compiled.extend(self.value(tree)),
+                _ => self.error(Fault { range: tree.range.clone(), ..wanted("a list of string literals") }),
             }
         }
         (compiled.len() == values.len()).then(|| Argument::Values(compiled.into()))

@@ -303,14 +303,13 @@ impl Generator {
             Type::Text if self.chance(3) => self.path(below),
             Type::Text | Type::LiteralText => self.text(),
             Type::Int | Type::LiteralInt => self.one(&["0", "1", "3", "10"]).to_owned(),
-            Type::Double | Type::LiteralDouble => self.one(&["0.5", "1."]).to_owned(),
+            Type::Double => self.one(&["0.5", "1."]).to_owned(),
             Type::Bool | Type::LiteralBool => self.one(&["true", "false"]).to_owned(),
             Type::Time | Type::Duration | Type::Map | Type::List => self.path(below),
             Type::LiteralTexts | Type::Texts => {
                 let texts: Vec<_> = (0..self.below(3)).map(|_| self.text()).collect();
                 format!("[{}]", texts.join(", "))
             }
-            Type::LiteralInts => "[1, 2]".to_owned(),
             Type::Values => self.list(below),
             Type::Function => {
                 let converters = self.converters.clone();
