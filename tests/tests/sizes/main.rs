@@ -35,10 +35,38 @@ const SIZES: [usize; 13] = [
     12_000_000, 20_000_000,
 ];
 
+/// A pipeline before each sink.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Nothing,
+    /// Every item gets another attribute.
+    Growth,
+    /// About every second item is dropped.
+    Halving,
+}
+
+impl Before {
+    fn steps(self) -> Value {
+        let long = "x".repeat(100);
+        let grown = |context: &str| format!("set({context}.attributes[\"grown\"], \"{long}\")");
+        match self {
+            Before::Nothing => json!([]),
+            Before::Growth => json!([
+                {"edit": grown("log")}, {"edit": grown("span")}, {"edit": grown("datapoint")},
+                {"edit": format!("set(resource.attributes[\"grown\"], \"{long}\")")},
+            ]),
+            Before::Halving => json!([{"drop": [
+                "IsMatch(log.attributes[\"number\"], \"[02468]$\")", "IsMatch(datapoint.attributes[\"number\"], \"[02468]$\")",
+                "IsMatch(span.span_id.string, \"[02468ace]$\")",
+            ]}]),
+        }
+    }
+}
+
 /// A gateway with sinks of these kinds, all of which send to one receiver.
-fn gateway(memory: &str, kinds: &[&str], receiver: &Receiver) -> Gateway {
+fn gateway(memory: &str, kinds: &[&str], before: Before, receiver: &Receiver) -> Gateway {
     let url = format!("http://{}", receiver.address());
-    let sink = |kind: &str| match kind {
+    let of_kind = |kind: &str| match kind {
         "lake" => json!({"type": kind, "file_age": "1s"}),
         "prometheus_remote_write" => {
             json!({"type": kind, "url": format!("{url}/api/v1/write"), "protocol": "1.0"})
@@ -47,8 +75,16 @@ fn gateway(memory: &str, kinds: &[&str], receiver: &Receiver) -> Gateway {
         "http" => json!({"type": kind, "endpoints": [format!("{url}/in")], "compression": "gzip"}),
         _ => json!({"type": kind, "endpoints": [url]}),
     };
+    let sink = |kind: &str| {
+        let mut sink = of_kind(kind);
+        if before != Before::Nothing {
+            sink["pipeline"] = json!("before");
+        }
+        sink
+    };
     let sinks: Map<String, Value> = kinds.iter().map(|kind| ((*kind).to_owned(), sink(kind))).collect();
-    Gateway::started(json!({"memory": memory, "sinks": sinks}))
+    let pipelines = json!({"before": {"steps": before.steps()}});
+    Gateway::started(json!({"memory": memory, "pipelines": pipelines, "sinks": sinks}))
 }
 
 /// Sends a request to an idle gateway, and says whether it was accepted.
@@ -83,9 +119,9 @@ fn send(gateway: &Gateway, request: &Request) -> Answer {
 }
 
 /// Every size of every kind of request. Returns, for each kind, the largest that was accepted.
-fn sweep(memory: &str, kinds: &[&str], most: usize) -> Vec<(Request, usize)> {
+fn sweep(memory: &str, kinds: &[&str], before: Before, most: usize) -> Vec<(Request, usize)> {
     let receiver = Receiver::start();
-    let gateway = gateway(memory, kinds, &receiver);
+    let gateway = gateway(memory, kinds, before, &receiver);
     let mut accepted = Vec::new();
     for kind in requests() {
         let mut largest = 0;
@@ -110,42 +146,50 @@ fn sweep(memory: &str, kinds: &[&str], most: usize) -> Vec<(Request, usize)> {
     accepted
 }
 
-/// No sink has dropped anything but what its protocol has no form for.
+/// No sink has dropped anything but what its protocol has no form for, and what its pipeline is to drop.
 #[track_caller]
 fn nothing_is_lost(gateway: &Gateway, kinds: &[&str], request: &str) {
     for kind in kinds {
         let sink = gateway.sink(kind);
         let dropped = sink["dropped"].as_object().into_iter().flatten();
-        let lost: Vec<_> = dropped.filter(|(reason, _)| *reason != "untranslatable").collect();
+        let lost: Vec<_> =
+            dropped.filter(|(reason, _)| !matches!(reason.as_str(), "untranslatable" | "filtered")).collect();
         assert!(lost.is_empty(), "after {request} the sink {kind} has dropped {lost:?}\n{}", gateway.log());
     }
 }
 
 /// One test for each budget and set of sinks: they run side by side.
 macro_rules! sweeps {
-    ($($(#[$doc:meta])* $name:ident: $memory:literal, $kinds:expr, $most:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $memory:literal, $kinds:expr, $before:ident, $most:expr;)*) => {$(
         $(#[$doc])*
         #[test]
         fn $name() {
-            sweep($memory, $kinds, $most);
+            sweep($memory, $kinds, Before::$before, $most);
         }
     )*};
 }
 
 sweeps! {
     /// The smallest budget, with the default lake.
-    lake_at_32_mib: "32MiB", &KINDS[..1], 4 * MIB;
-    remote_write_at_32_mib: "32MiB", &KINDS[1..2], 4 * MIB;
-    otlp_at_64_mib: "64MiB", &KINDS[2..3], 24 * MIB;
-    elasticsearch_at_64_mib: "64MiB", &KINDS[3..4], 24 * MIB;
-    http_at_64_mib: "64MiB", &KINDS[4..], 24 * MIB;
-    all_at_256_mib: "256MiB", &KINDS, 24 * MIB;
+    lake_at_32_mib: "32MiB", &KINDS[..1], Nothing, 4 * MIB;
+    remote_write_at_32_mib: "32MiB", &KINDS[1..2], Nothing, 4 * MIB;
+    otlp_at_64_mib: "64MiB", &KINDS[2..3], Nothing, 24 * MIB;
+    elasticsearch_at_64_mib: "64MiB", &KINDS[3..4], Nothing, 24 * MIB;
+    http_at_64_mib: "64MiB", &KINDS[4..], Nothing, 24 * MIB;
+    all_at_256_mib: "256MiB", &KINDS, Nothing, 24 * MIB;
+    /// The same behind pipelines.
+    lake_behind_growth_at_64_mib: "64MiB", &KINDS[..1], Growth, 24 * MIB;
+    otlp_behind_growth_at_64_mib: "64MiB", &KINDS[2..3], Growth, 24 * MIB;
+    elasticsearch_behind_growth_at_64_mib: "64MiB", &KINDS[3..4], Growth, 24 * MIB;
+    http_behind_halving_at_64_mib: "64MiB", &KINDS[4..], Halving, 24 * MIB;
+    all_behind_growth_at_96_mib: "96MiB", &KINDS, Growth, 24 * MIB;
+    all_behind_halving_at_96_mib: "96MiB", &KINDS, Halving, 24 * MIB;
 }
 
 /// The README's five sinks at 64 MiB; what vmagent sends by default is taken.
 #[test]
 fn all_at_64_mib() {
-    let accepted = sweep("64MiB", &KINDS, 24 * MIB);
+    let accepted = sweep("64MiB", &KINDS, Before::Nothing, 24 * MIB);
     let block = accepted.iter().find(|(kind, _)| kind.is_remote_write_1() && kind.shape == Shape::Many);
     assert!(block.unwrap().1 >= 8_000_000, "a block of 8 MB is refused");
 }
