@@ -47,15 +47,23 @@ pub struct SinkPipeline {
 }
 
 impl SinkPipeline {
-    /// How many times its decoded length a record takes at most while it passes through: its body, the scratch buffer, and
-    /// what comes out, which is as long as both.
-    pub const COPIES: usize = 4;
+    /// Fixed memory to pass a record through: windows come in whole steps, a decoder has its state, and values of one item
+    /// take two mebibytes at most.
+    pub const WORKING: usize =
+        4 * GROWTH_STEP + zstd::Decoder::BYTES + (2 << 20) + Pipeline::scratch_bytes(0) + Self::GROWTH;
 
-    /// Fixed memory to pass a record through: windows come in whole steps, and a decoder has its state.
-    pub const WORKING: usize = 4 * GROWTH_STEP + zstd::Decoder::BYTES + 2 * Pipeline::scratch_bytes(0);
-
-    /// How many bytes beyond twice its length an item has behind the pipeline, for the sink to be sure to deliver it.
+    /// How many bytes beyond twice its length a record or an item has behind the pipeline, for the sink to be sure to
+    /// deliver it. One that grows beyond that is delivered where there is memory for it.
     pub const GROWTH: usize = 64 << 10;
+
+    /// How many times its decoded length a record of this protocol and signal takes while it passes through, as long as it
+    /// does not become more than twice as long: its body, the scratch buffer, which has about 1.6 times that length, and
+    /// what comes out. A second pass begins with twice the length. `None` where the pipeline does not apply.
+    #[must_use]
+    pub fn copies(&self, protocol: Protocol, signal: Signal) -> Option<usize> {
+        let format = self.format(protocol, signal)?;
+        Some(if self.pipeline.passes(format) > 1 { 8 } else { 5 })
+    }
 
     /// The memory of a sink for it, besides what is charged for each record, in bytes.
     #[must_use]
@@ -81,11 +89,6 @@ impl SinkPipeline {
             _ => return None,
         };
         (self.pipeline.passes(format) > 0).then_some(format)
-    }
-
-    /// The most bytes that a record of `raw_len` bytes has behind any pass.
-    const fn longest(raw_len: usize) -> usize {
-        raw_len.saturating_add(Pipeline::scratch_bytes(raw_len))
     }
 }
 

@@ -28,7 +28,6 @@ pub(crate) async fn run_passes(
 ) -> Result<PassedBody, BudgetError> {
     // A run that was given up has left its counts.
     workspace.take_counts(|_, _| {});
-    let longest = SinkPipeline::longest(body.len());
     let now_ns = i64::try_from(now_ns).unwrap_or(i64::MAX);
     let SinkPipeline { pipeline, meters, .. } = pipeline;
     let mut passed = PassedBody { body, items, is_changed: false };
@@ -37,7 +36,7 @@ pub(crate) async fn run_passes(
         if !pipeline.may_change(pass, format, body) {
             continue;
         }
-        let scratch_len = Pipeline::scratch_bytes(body.len()).min(longest.saturating_sub(body.len()));
+        let scratch_len = Pipeline::scratch_bytes(body.len());
         let mut scratch = room.window(scratch_len).await?;
         let buffer = scratch.spare_mut().get_mut(..scratch_len).unwrap_or_default();
         let mut run = Run::new(pipeline, pass, workspace, format, body, buffer, now_ns);

@@ -82,9 +82,9 @@ pub(super) fn bounds(config: &Config, planned: &GatewayPlan) -> Deliverable {
             let need = kind.need(protocol, signal);
             let bound =
                 need.map(|need| SizeLimit { item: kind.largest_item(planned.slice), ..bound(need, most) });
-            match planned.pipelines.apply(name, protocol, signal) {
-                true => Some(through_pipeline(bound, most)),
-                false => bound,
+            match planned.pipelines.copies(name, protocol, signal) {
+                Some(copies) => Some(through_pipeline(bound, most, copies)),
+                None => bound,
             }
         });
         bounds.fold(SizeLimit::NONE, SizeLimit::and)
@@ -98,10 +98,10 @@ fn bound(need: Need, most: u64) -> SizeLimit {
 }
 
 /// The bound of a sink with a pipeline that can hold `most` bytes, and without the pipeline has this `bound`: the pipeline
-/// has to hold a record with what it becomes, and the sink what comes out of it, which is twice as long at most.
-fn through_pipeline(bound: Option<SizeLimit>, most: u64) -> SizeLimit {
+/// has to hold a record so many times, and the sink what comes out of it, which may be twice as long.
+fn through_pipeline(bound: Option<SizeLimit>, most: u64, copies: usize) -> SizeLimit {
     let staging = most.saturating_sub(ROUNDING).saturating_sub(SinkPipeline::WORKING as u64);
-    let staging = usize::try_from(staging).unwrap_or(usize::MAX) / SinkPipeline::COPIES;
+    let staging = usize::try_from(staging).unwrap_or(usize::MAX) / copies.max(1);
     let staging = SizeLimit { most: staging, ..SizeLimit::NONE };
     let Some(SizeLimit { most, factor, item }) = bound else { return staging };
     let grown = SinkPipeline::GROWTH.saturating_mul(factor + 1);

@@ -62,9 +62,10 @@ impl SinkPipelines {
         SinkPipelines(Arc::new(compiled.collect()))
     }
 
-    /// Whether the pipeline of the sink `name` reads records of this protocol and signal.
-    pub(crate) fn apply(&self, name: &Name, protocol: Protocol, signal: Signal) -> bool {
-        self.get(name.as_str()).is_some_and(|pipeline| pipeline.applies(protocol, signal))
+    /// How many times the sink `name` holds a record of this protocol and signal in its pipeline; `None` where that does not
+    /// read it.
+    pub(crate) fn copies(&self, name: &Name, protocol: Protocol, signal: Signal) -> Option<usize> {
+        self.get(name.as_str())?.copies(protocol, signal)
     }
 
     /// The lines of the plan for what they take beside payload.
