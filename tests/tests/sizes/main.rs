@@ -179,11 +179,7 @@ sweeps! {
     all_at_256_mib: "256MiB", &KINDS, Nothing, 24 * MIB;
     /// The same behind pipelines.
     lake_behind_growth_at_64_mib: "64MiB", &KINDS[..1], Growth, 24 * MIB;
-    otlp_behind_growth_at_64_mib: "64MiB", &KINDS[2..3], Growth, 24 * MIB;
-    elasticsearch_behind_growth_at_64_mib: "64MiB", &KINDS[3..4], Growth, 24 * MIB;
     http_behind_halving_at_64_mib: "64MiB", &KINDS[4..], Halving, 24 * MIB;
-    all_behind_growth_at_96_mib: "96MiB", &KINDS, Growth, 24 * MIB;
-    all_behind_halving_at_96_mib: "96MiB", &KINDS, Halving, 24 * MIB;
 }
 
 /// The README's five sinks at 64 MiB; what vmagent sends by default is taken.
