@@ -29,6 +29,7 @@ mod record;
 mod redaction;
 mod regex;
 mod relabel;
+mod required;
 mod run;
 mod sample_step;
 mod sampling;

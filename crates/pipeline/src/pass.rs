@@ -5,6 +5,7 @@ use crate::access::Access;
 use crate::machine::Machine;
 use crate::ottl::field::Context;
 use crate::ottl::program::{Condition, Statement};
+use crate::required::Required;
 use crate::sample_step::SampleStep;
 use tidegate_wire::otlp::Signal;
 
@@ -42,6 +43,8 @@ pub(crate) struct Pass {
     pub(crate) access: Access,
     /// Whether a level's own fields are changed from a level below.
     pub(crate) late: [bool; LEVELS],
+    /// What bodies have that it changes, where that is known.
+    pub(crate) required: Option<Required>,
 }
 
 /// What becomes of the thing that a step worked on.

@@ -5,6 +5,7 @@ use crate::pass::{self, Pass, Step};
 use crate::record::{Record, Uses};
 use crate::regex::{Caches, Regexes};
 use crate::relabel::{RelabelRun, RelabelWorkspace, Rules};
+use crate::required::Required;
 use crate::run::{self, Tools, Walk};
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::remote_write::Version;
@@ -102,7 +103,14 @@ impl Pipeline {
         regexes: Regexes,
         relabel: Option<Rules>,
     ) -> Pipeline {
-        let passes = SIGNALS.map(|signal| pass::passes(&steps, signal));
+        let passes = SIGNALS.map(|signal| {
+            let mut passes = pass::passes(&steps, signal);
+            for pass in &mut passes {
+                let of_pass = pass.steps.iter().filter_map(|number| steps.get(*number));
+                pass.required = Required::of(of_pass, signal, &constants);
+            }
+            passes
+        });
         let mut uses = Uses::default();
         for pass in passes.iter().flatten() {
             uses.cache |= pass.access.cache;
@@ -140,8 +148,9 @@ impl Pipeline {
 
     /// Whether a pass may change `body`: false when a literal that it needs does not occur.
     #[must_use]
-    pub fn may_change(&self, pass: usize, format: Format, _body: &[u8]) -> bool {
-        pass < self.passes(format)
+    pub fn may_change(&self, pass: usize, format: Format, body: &[u8]) -> bool {
+        let required = self.passes_of(format).get(pass).and_then(|pass| pass.required.as_ref());
+        pass < self.passes(format) && required.is_none_or(|required| required.is_in(body))
     }
 
     /// The length of the scratch buffer for a body of `body_len` bytes. The output of a pass is at most `body_len` and this long.

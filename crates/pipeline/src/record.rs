@@ -4,6 +4,7 @@
 //! takes the exact type of its field and no `nil`; a field that the record's kind does not have is `nil`.
 
 mod access;
+mod attributes;
 pub(crate) mod message;
 mod nested;
 pub(crate) mod shape;
@@ -102,9 +103,17 @@ impl Record {
 
     /// How often statements changed what is above a level: values made for that live longer than what is on the level.
     pub(crate) fn changes_above(&self, level: usize) -> u64 {
-        let item = || self.item.changes() + self.data.message.changes();
-        let above = |above, changes: &dyn Fn() -> u64| if level > above { changes() } else { 0 };
-        above(0, &|| self.resource.changes()) + above(1, &|| self.scope.changes()) + above(2, &item)
+        let mut changes = 0;
+        if level > 0 {
+            changes += self.resource.changes();
+        }
+        if level > 1 {
+            changes += self.scope.changes();
+        }
+        if level > 2 {
+            changes += self.item.changes() + self.data.message.changes();
+        }
+        changes
     }
 
     /// Empties the cache: each step begins with an empty one on each record.

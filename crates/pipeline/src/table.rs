@@ -189,7 +189,12 @@ impl MapTable {
         Ok(())
     }
 
-    fn push(&mut self, entry: Entry) -> Result<(), Failure> {
+    /// Adds an entry of the body.
+    ///
+    /// # Errors
+    /// [`Failure::TooLarge`] when the table is full.
+    #[inline]
+    pub(crate) fn push(&mut self, entry: Entry) -> Result<(), Failure> {
         if self.entries.len() >= self.entries.capacity().min(Self::CAPACITY) {
             return Err(Failure::TooLarge);
         }

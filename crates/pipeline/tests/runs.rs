@@ -7,6 +7,7 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
+use proptest::prelude::*;
 use prost::Message;
 use tidegate_pipeline::{
     Definition, ErrorMode, Format, Outcome, Pipeline, Progress, Run, SampleBy, SampleMode, Sampling,
@@ -270,4 +271,65 @@ fn a_run_allocates_nothing() {
     pass(0);
     let used = allocation_counter::measure(|| assert!(matches!(pass(0), Outcome::Changed { .. })));
     assert_eq!(used.count_total, 0);
+}
+
+/// Statements and conditions that need literals, some of which the bodies of the next test have.
+const NEEDING: &[&str] = &[
+    r#"set(log.attributes["aaaa"], "cccc") where log.attributes["bbbb"] == "aaaa""#,
+    r#"set(log.attributes["cccc"], 1) where log.attributes["aaaa"] == "cccc" or log.severity_text == "bbbb""#,
+    r#"delete_key(log.attributes, "bbbb")"#,
+    r#"delete_matching_keys(log.attributes, "^cccc")"#,
+    r#"set(log.severity_text, "aaaa") where IsMatch(log.severity_text, "bbbb+|cccc")"#,
+    r#"set(log.severity_number, 3) where log.attributes["aaaa"] != nil and log.severity_number < 9"#,
+    r#"set(log.attributes["dddd"], true) where IsString(log.attributes["bbbb"]["x"])"#,
+    r#"replace_pattern(log.attributes["aaaa"], "a", "b")"#,
+    r#"set(log.attributes["bbbb"], 2) where resource.attributes["cccc"] >= 2"#,
+    r#"set(log.event_name, "x") where not (log.attributes["bbbb"] == "aaaa")"#,
+];
+
+fn words() -> impl Strategy<Value = Vec<KeyValue>> {
+    let word = || prop::sample::select(vec!["aaaa", "bbbb", "cccc", "bbbbb", "x", ""]);
+    prop::collection::vec((word(), word()).prop_map(|(key, value)| text(key, value)), 0..3)
+}
+
+proptest! {
+    /// A pass that says that it does not change a body does not change it.
+    #[test]
+    fn what_lacks_required_literals_is_not_changed(
+        statements in prop::collection::vec(prop::sample::select(NEEDING), 1..4),
+        when in prop::option::of(Just(r#"log.attributes["bbbb"] == "cccc""#)),
+        resource in words(),
+        attributes in words(),
+        severity in prop::sample::select(vec!["aaaa", "cccc", "INFO"]),
+    ) {
+        let mut request = logs(1);
+        let group = &mut request.resource_logs[0];
+        group.resource.as_mut().unwrap().attributes = resource;
+        let record = &mut group.scope_logs[0].log_records[0];
+        record.attributes = attributes;
+        record.severity_text = severity.to_owned();
+        let body = request.encode_to_vec();
+        let mut step = edit(&statements);
+        step.when = when.map(str::to_owned);
+        let pipeline = compiled(vec![step]);
+        let may_change = pipeline.may_change(0, LOGS, &body);
+        let (outcome, _) = run(&pipeline, &mut pipeline.workspace(), LOGS, &body);
+        prop_assert!(may_change || outcome == Outcome::Unchanged, "{outcome:?}");
+    }
+}
+
+#[test]
+fn literals_tell_which_bodies_are_of_no_interest() {
+    let body = logs(3).encode_to_vec();
+    for (step, may_change) in [
+        (edit(&[r#"delete_key(log.attributes, "nothing.like.it")"#]), false),
+        (edit(&[r#"delete_key(log.attributes, "user.email")"#]), true),
+        (edit(&[r#"set(log.attributes["x"], 1)"#]), true),
+        (drop_if(&[r#"log.attributes["url.path"] == "/health""#]), false),
+        (drop_if(&[r#"log.attributes["url.path"] == "/health""#, r#"log.severity_text == "INFO""#]), true),
+        (step(StepKind::Keep(texts(&[r#"log.severity_text == "nothing""#]))), true),
+    ] {
+        let shown = format!("{step:?}");
+        assert_eq!(compiled(vec![step]).may_change(0, LOGS, &body), may_change, "{shown}");
+    }
 }

@@ -1,7 +1,8 @@
 //! One message: where its fields are, which of them statements set, and how it is written again.
 
+use super::attributes::{self, Attribute};
 use super::shape::Shape;
-use crate::any_value::Sink;
+use crate::any_value::{Entry, Sink};
 use crate::memory::{Memory, Slice, Space};
 use crate::run::rope::{Full, Rope};
 use crate::table::MapTable;
@@ -35,6 +36,8 @@ pub(crate) struct Message {
     is_loaded: bool,
     /// The table could not be loaded.
     is_unloadable: bool,
+    /// Where the attributes are, if they are neighbours. It counts only when the table is loaded.
+    stretch: Option<Range<usize>>,
 }
 
 /// Ranges of the body that hold fields of a message, and the fields in them that are not of interest.
@@ -99,6 +102,7 @@ impl Message {
             table: if with_table { MapTable::new() } else { MapTable::default() },
             is_loaded: false,
             is_unloadable: false,
+            stretch: None,
         }
     }
 
@@ -185,12 +189,25 @@ impl Message {
     }
 
     fn load(&mut self, memory: &Memory<'_>, number: u32) -> Result<(), Failure> {
+        self.stretch = None;
+        let mut is_one = true;
         for range in self.fields.ranges() {
-            let mut fields = crate::any_value::Fields::new(body(&range), number);
-            while let Some((raw, payload)) = fields.next(memory) {
-                self.table.add(memory, raw, payload)?;
+            let mut fields = attributes::Attributes::new(memory.body, range, number);
+            while let Some((raw, attribute)) = fields.next() {
+                match attribute {
+                    Attribute::Read(key, value) => {
+                        self.table.push(Entry { key, value, raw: body(&raw) })?;
+                    }
+                    Attribute::Message(message) => self.table.add(memory, body(&raw), message)?,
+                }
+                match &mut self.stretch {
+                    None => self.stretch = Some(raw),
+                    Some(stretch) if stretch.end == raw.start => stretch.end = raw.end,
+                    Some(_) => is_one = false,
+                }
             }
         }
+        self.stretch = self.stretch.take().filter(|_| is_one);
         Ok(())
     }
 
@@ -274,6 +291,16 @@ impl Message {
     ) -> Result<(), Full> {
         if cut == 0 && attributes == 0 {
             return rope.body(range);
+        }
+        if let Some(stretch) = &self.stretch
+            && cut == 0
+            && range.start <= stretch.start
+            && stretch.end <= range.end
+        {
+            rope.body(range.start..stretch.start)?;
+            *is_table_written = true;
+            self.write_table(memory, rope)?;
+            return rope.body(stretch.end..range.end);
         }
         let mut reader = Reader::new(memory.body.get(range.clone()).unwrap_or_default());
         let mut start = 0;
