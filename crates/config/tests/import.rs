@@ -74,6 +74,19 @@ fn the_command_line_of_a_vmagent_is_converted() {
     matches_golden("vmagent", &imported);
 }
 
+/// The line of the component that a text ends in: the last one that is indented by two.
+fn component(text: &str) -> usize {
+    let lines =
+        text.lines().enumerate().filter(|(_, line)| line.starts_with("  ") && !line.starts_with("   "));
+    lines.last().map_or(0, |(index, _)| index + 1)
+}
+
+/// The end of the path of the group that begins behind a text: `.tls`.
+fn group(text: &str) -> String {
+    let key = text.trim_end_matches([' ', ':', '{']).rsplit([' ', '{', '\n', '[']).next();
+    format!(".{}", key.unwrap_or_default())
+}
+
 /// Nothing is lost silently: a setting that nobody knows, wherever it stands, is noted or an error.
 #[test]
 fn an_unknown_setting_anywhere_is_named() {
@@ -89,11 +102,9 @@ fn an_unknown_setting_anywhere_is_named() {
                     let setting = |text: &str| text.contains("surprise_setting");
                     imported.notes.iter().any(|note| setting(&note.setting))
                         || imported.configuration.lines().any(setting)
-                        // The group as a whole was noted.
-                        || imported.notes.iter().any(|note| {
-                            let line = before.matches('\n').count() + 1;
-                            note.line.is_some_and(|noted| noted <= line && line <= noted + 8)
-                        })
+                        // The component or the group as a whole was noted.
+                        || imported.notes.iter().any(|note| note.line == Some(component(before)))
+                        || imported.notes.iter().any(|note| note.setting.ends_with(&group(before)))
                 }
                 Err(_) => true,
             };
