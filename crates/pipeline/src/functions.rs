@@ -13,6 +13,7 @@ mod editors;
 mod encoded;
 mod encoding;
 mod format;
+mod grok;
 mod hash;
 mod id;
 mod json;
@@ -47,6 +48,8 @@ pub(crate) enum Prepared {
     Encoding(encoding::Encoding),
     /// The direction of an order.
     Direction(order::Direction),
+    /// A Grok pattern with its definitions.
+    Grok(grok::Grok),
     /// Levels and what belongs to them.
     Severities(severity::Severities),
     /// A format with places for values.
@@ -77,6 +80,7 @@ static FAMILIES: &[&[&Signature]] = &[
     severity::CONVERTERS,
     network::CONVERTERS,
     format::CONVERTERS,
+    grok::CONVERTERS,
     csv::CONVERTERS,
     order::CONVERTERS,
     key_value::CONVERTERS,

@@ -171,6 +171,15 @@ impl<'a> Memory<'a> {
         }
     }
 
+    /// As [`split`](Self::split), with what was appended since `mark` in the room.
+    pub(crate) fn split_from(&mut self, Mark(start): Mark) -> (Contents<'_>, Room<'_>) {
+        let start = start.min(self.used);
+        let len = self.used - start;
+        let (temporary, free) = self.temporary.split_at_mut(start);
+        let contents = Contents { body: self.body, constants: self.constants, temporary };
+        (contents, Room { free, len, used: &mut self.used })
+    }
+
     /// Exchanges the words of 8 bytes number `one` and `other` of a slice of the temporary space.
     pub(crate) fn swap_words(&mut self, slice: Slice, one: usize, other: usize) {
         let start = slice.start as usize;

@@ -2,13 +2,14 @@
 
 use super::{all, converter, required};
 use crate::machine::Machine;
+use crate::ottl::field::{Context, Field};
 use crate::ottl::program::{Argument, Expression};
 use crate::ottl::signature::{Parameter, Signature, Type};
 use crate::regex::Regexes;
 use crate::value::{Failure, Value};
 use tidegate_wire::output::Output;
 
-pub(super) static CONVERTERS: &[&Signature] = &[&SPAN_ID, &TRACE_ID, &UUID, &UUID_V7];
+pub(super) static CONVERTERS: &[&Signature] = &[&IS_ROOT_SPAN, &SPAN_ID, &TRACE_ID, &UUID, &UUID_V7];
 
 const TARGET: [Parameter; 1] = [required("target", Type::BytesLike)];
 
@@ -63,6 +64,15 @@ fn id<const N: usize>(machine: &mut Machine<'_>, arguments: &[Argument]) -> Resu
     }
     machine.memory.store(&id).map(Value::Id)
 }
+
+/// Whether the current span has no parent. No output.
+static IS_ROOT_SPAN: Signature = converter("IsRootSpan", &[], Type::Bool, |machine, _| {
+    let parent = machine.record.get(&mut machine.memory, Context::Span, Field::ParentSpanId)?;
+    Ok(Value::Bool(match parent {
+        Value::Id(id) => machine.memory.get(id).iter().all(|byte| *byte == 0),
+        _ => true,
+    }))
+});
 
 /// A random UUID (RFC 9562, version 4). Output: 36 bytes.
 static UUID: Signature =

@@ -82,7 +82,7 @@ static EXTRACT_PATTERNS: Signature = Signature {
 fn is_literal(arguments: &[Argument]) -> Result<(), (usize, String)> {
     match arguments.get(1) {
         Some(Argument::Prepared(_)) => Ok(()),
-        _ => Err((1, "the pattern has to be a literal".into())),
+        _ => Err((1, "the pattern has to be a string literal".into())),
     }
 }
 

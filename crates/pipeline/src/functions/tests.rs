@@ -192,3 +192,8 @@ fn networks() {
 fn severities() {
     check(include_str!("cases/severity.tsv"));
 }
+
+#[test]
+fn grok() {
+    check(include_str!("cases/grok.tsv"));
+}

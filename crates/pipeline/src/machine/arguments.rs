@@ -196,7 +196,7 @@ fn go_int(number: f64) -> i64 {
 }
 
 /// `strconv.ParseFloat` for decimal numbers; hexadecimal ones and underscores are refused.
-fn go_double(text: &str) -> Option<f64> {
+pub(crate) fn go_double(text: &str) -> Option<f64> {
     let number: f64 = text.parse().ok()?;
     let spelled = text.trim_start_matches(['+', '-']);
     // What overflows is an error in Go.

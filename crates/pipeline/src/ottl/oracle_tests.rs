@@ -104,6 +104,8 @@ fn is_meant(diagnostic: &Diagnostic) -> bool {
         "needs `.` or `,` before it",
         // Some encodings, and names of months in other languages, are left out.
         "unknown encoding",
+        "unknown type",
+        "contains itself",
         "in English only",
         // The Collector does not look at the arguments of `Now()` and its like.
         "takes at most 0 arguments",
