@@ -60,6 +60,7 @@ impl<'a> Memory<'a> {
     }
 
     /// The bytes of `slice`.
+    #[inline]
     pub(crate) fn get(&self, slice: Slice) -> &[u8] {
         let space: &[u8] = match slice.space {
             Space::Body => self.body,

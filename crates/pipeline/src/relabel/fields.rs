@@ -16,7 +16,7 @@ pub(super) struct Field {
 }
 
 /// The field at byte `at` of `body`, which ends at `end` at the latest. `None` at the end, or before something malformed.
-#[inline]
+#[inline(always)]
 pub(super) fn field(body: &[u8], at: usize, end: usize) -> Option<Field> {
     let bytes = body.get(at..end)?;
     if let &[tag @ 8..0x80, len @ 0..0x80, ..] = bytes

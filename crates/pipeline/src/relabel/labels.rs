@@ -41,6 +41,8 @@ pub(super) struct Labels {
     /// Labels that came with the series and have a value.
     came: usize,
     changed: bool,
+    /// Whether a label without a name was set.
+    nameless: bool,
     /// The numbers of the labels that are left, sorted by name.
     order: Vec<u16>,
 }
@@ -65,7 +67,13 @@ impl Labels {
 
     /// An empty table of its final size.
     pub(super) fn new() -> Labels {
-        Labels { labels: Vec::with_capacity(MOST), came: 0, changed: false, order: Vec::with_capacity(MOST) }
+        Labels {
+            labels: Vec::with_capacity(MOST),
+            came: 0,
+            changed: false,
+            nameless: false,
+            order: Vec::with_capacity(MOST),
+        }
     }
 
     /// Begins another series.
@@ -74,6 +82,7 @@ impl Labels {
         self.labels.clear();
         self.came = 0;
         self.changed = false;
+        self.nameless = false;
     }
 
     /// Adds a label of the series. One without a value is none.
@@ -108,6 +117,7 @@ impl Labels {
             self.remove(memory, name.slice);
             return Ok(());
         }
+        self.nameless |= name.is_empty();
         if name.slice.len as usize > NAME_BYTES || value.slice.len as usize > VALUE_BYTES {
             return Err(Failure::TooLarge);
         }
@@ -161,6 +171,11 @@ impl Labels {
         }
     }
 
+    /// Whether a label without a name was set.
+    pub(super) fn has_nameless(&self) -> bool {
+        self.nameless
+    }
+
     /// A label by its place; those that are gone have one too.
     pub(super) fn nth(&self, at: usize) -> Option<&Label> {
         self.labels.get(at)
@@ -188,16 +203,22 @@ impl Labels {
         left != self.came
     }
 
-    /// Sorts the labels that are left by name.
+    /// Sorts the labels that are left by name. Those that came are in order already, as in every checked body.
     pub(super) fn sort(&mut self, memory: &Memory<'_>) {
         let labels = &self.labels;
         let name =
             |at: u16| labels.get(usize::from(at)).map_or(&[][..], |label| memory.get(label.name.slice));
         self.order.clear();
         // At most `MOST` of them.
-        let left = labels.iter().enumerate().filter(|(_, label)| !label.gone).map(|(at, _)| at as u16);
-        self.order.extend(left);
-        self.order.sort_unstable_by(|&one, &other| name(one).cmp(name(other)));
+        for (at, label) in labels.iter().enumerate().filter(|(_, label)| !label.gone) {
+            let place = if label.came {
+                self.order.len()
+            } else {
+                let own = memory.get(label.name.slice);
+                self.order.partition_point(|&other| name(other) < own)
+            };
+            self.order.insert(place, at as u16);
+        }
     }
 
     /// A label by its place among those that were [sorted](Self::sort).

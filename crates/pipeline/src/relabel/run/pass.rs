@@ -50,19 +50,21 @@ impl Pass<'_, '_, '_> {
             // More labels than any receiver accepts: rules could not see all of them.
             Err(_) => self.pass_over(series.items),
         };
-        if self.on.state.labels.is_changed() {
+        if self.on.state.labels.has_nameless() {
             self.on.finish();
         }
         let labels = &self.on.state.labels;
-        let drops = verdict == Verdict::Drop || (labels.is_changed() && labels.iter().next().is_none());
+        let changed = labels.is_changed();
+        let drops = verdict == Verdict::Drop || (changed && labels.iter().next().is_none());
+        if !drops && !(changed && loaded.is_ok()) {
+            self.walk.edits.keep(field.end - field.start);
+            self.items += series.items;
+            return;
+        }
         let before = self.walk.edits.state();
         let edited = match drops {
             true => self.walk.edits.leave(field.end - field.start),
-            false if loaded.is_ok() && labels.is_changed() => self.write(series),
-            false => {
-                self.walk.edits.keep(field.end - field.start);
-                Ok(())
-            }
+            false => self.write(series),
         };
         let counts = self.counts.get_mut(step);
         match (edited, counts) {

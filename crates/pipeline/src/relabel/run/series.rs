@@ -177,6 +177,25 @@ impl Pass<'_, '_, '_> {
     }
 }
 
+/// The name and the value of a label that is encoded as all senders do it: both shorter than 128 bytes, and nothing else.
+#[inline(always)]
+fn plain_label(body: &[u8], whole: &Field) -> Option<(Slice, Slice)> {
+    let (&[0x0a, name_len @ 0..0x80], rest) = body.get(whole.payload..whole.end)?.split_first_chunk()? else {
+        return None;
+    };
+    let (&[0x12, value_len @ 0..0x80], rest) = rest.get(usize::from(name_len)..)?.split_first_chunk()? else {
+        return None;
+    };
+    if rest.len() != usize::from(value_len) {
+        return None;
+    }
+    // Bodies are smaller than 4 GiB.
+    let start = whole.payload as u32 + 2;
+    let (name_len, value_len) = (u32::from(name_len), u32::from(value_len));
+    let name = Slice { start, len: name_len, space: Space::Body };
+    Some((name, Slice { start: start + name_len + 2, len: value_len, space: Space::Body }))
+}
+
 /// The bytes of a text with its tag and length.
 fn text_bytes(text: Text) -> usize {
     let len = text.slice.len as usize;
@@ -188,6 +207,10 @@ impl Evaluation<'_, '_> {
     #[inline]
     pub(in crate::relabel) fn load_label(&mut self, whole: Field) -> Result<(), Failure> {
         let body = self.memory.body;
+        let raw = (whole.start as u32, whole.end as u32);
+        if let Some((name, value)) = plain_label(body, &whole) {
+            return self.state.labels.load(Text::of(name), Text::of(value), Some(raw));
+        }
         let (mut name, mut value) = (Slice::EMPTY, Slice::EMPTY);
         let mut at = whole.payload;
         while let Some(field) = field(body, at, whole.end) {
@@ -201,7 +224,6 @@ impl Evaluation<'_, '_> {
             }
             at = field.end;
         }
-        let raw = (whole.start as u32, whole.end as u32);
         self.state.labels.load(Text::of(name), Text::of(value), Some(raw))
     }
 
