@@ -97,7 +97,10 @@ impl<'a> Edits<'a> {
 
     /// Puts in a number in base 128.
     pub(super) fn put_number(&mut self, number: u64) -> Result<(), Failure> {
-        self.put(Varint::new(number).as_bytes())
+        match u8::try_from(number) {
+            Ok(number @ 0..0x80) => self.put(&[number]),
+            _ => self.put(Varint::new(number).as_bytes()),
+        }
     }
 
     /// Adds a symbol. Returns its place in the space.
