@@ -125,7 +125,7 @@ pub(crate) enum PipelineCommand {
     /// Run a pipeline over standard input, and print what comes out
     ///
     /// Reads OTLP as protobuf, or lines of JSON: OTLP/JSON requests, as the Collector's file exporter writes them, or
-    /// items as the sink `http` and `tidegate tap` write them; or lines of series, such as `up{job="a"} 1`. Writes the same
+    /// items as the sink `http` writes them; or lines of series, such as `up{job="a"} 1`. Writes the same
     /// form. Reports on standard error how many items each step dropped, and which statements failed.
     Eval(EvalArgs),
 }
@@ -280,6 +280,9 @@ pub(crate) struct TapArgs {
     /// Show items that this sink reads from the journal; `*` for all sinks
     #[arg(long, value_name = "NAME")]
     pub(crate) sink: Option<String>,
+    /// Show items before and after this pipeline: as all sources receive them, and as the sinks take them that it is for
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["source", "sink"])]
+    pub(crate) pipeline: Option<String>,
     /// Only metrics, logs, traces or profiles
     #[arg(long, value_name = "SIGNAL")]
     pub(crate) signal: Option<String>,

@@ -14,4 +14,4 @@ pub use apply::{Applied, StepTotals, apply};
 pub use compare::{Difference, differences};
 pub use explain::{Change, Explained, explain};
 pub use items::{ItemError, decode, encode};
-pub use series::{decode as decode_series, encode as encode_series};
+pub use series::{decode as decode_series, decode_with_values as decode_samples, encode as encode_series};

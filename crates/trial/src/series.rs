@@ -31,9 +31,15 @@ pub fn encode<'a>(series: impl IntoIterator<Item = &'a str>) -> Result<Vec<u8>, 
     Ok(body)
 }
 
-/// The series of a 1.0 request.
+/// The series of a 1.0 request, without their values.
 #[must_use]
 pub fn decode(body: &[u8]) -> Vec<String> {
+    decode_with_values(body).into_iter().map(|(series, _)| series).collect()
+}
+
+/// The series of a 1.0 request, each with its samples.
+#[must_use]
+pub fn decode_with_values(body: &[u8]) -> Vec<(String, Vec<f64>)> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let series = v1::Request::new(body).series().map(|series| {
         let (mut name, mut labels) = (String::new(), Vec::new());
@@ -47,7 +53,12 @@ pub fn decode(body: &[u8]) -> Vec<String> {
             labels.insert(0, format!("{name:?}"));
             name.clear();
         }
-        if labels.is_empty() && !name.is_empty() { name } else { format!("{name}{{{}}}", labels.join(",")) }
+        let text = if labels.is_empty() && !name.is_empty() {
+            name
+        } else {
+            format!("{name}{{{}}}", labels.join(","))
+        };
+        (text, series.samples().map(|sample| sample.value()).collect())
     });
     series.collect()
 }

@@ -44,8 +44,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
             });
         }
     }
-    let is_used = |name: &Name| config.sinks.values().any(|sink| sink.route().pipeline == Some(name));
-    for name in config.pipelines.keys().filter(|name| !is_used(name)) {
+    for name in config.pipelines.keys().filter(|name| config.sinks_of(name).next().is_none()) {
         findings.push(Finding {
             path: path(["pipelines", name.as_str()]),
             range: None,

@@ -199,6 +199,11 @@ impl Config {
         (!steps.labels.is_empty()).then_some(steps)
     }
 
+    /// The sinks that name the pipeline `name`.
+    pub fn sinks_of(&self, name: &Name) -> impl Iterator<Item = &Name> {
+        self.sinks.iter().filter(move |(_, sink)| sink.route().pipeline == Some(name)).map(|(sink, _)| sink)
+    }
+
     /// The pipeline `name` on its own; `None` if there is none.
     pub fn pipeline(&self, name: &Name) -> Option<SinkPipeline> {
         let mut steps =

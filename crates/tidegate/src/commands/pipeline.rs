@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_config::{Config, Name, StepLabel};
 use tidegate_pipeline::{Definition, Format, Pipeline, StepKind};
 use tidegate_trial::{
-    Applied, Change, StepTotals, apply, decode, decode_series, encode, encode_series, explain,
+    Applied, Change, StepTotals, apply, decode, decode_samples, decode_series, encode, encode_series, explain,
 };
 use tidegate_wire::otlp::json::{Encoder, Layout, Next, max_len, translate};
 use tidegate_wire::otlp::{self, Signal};
@@ -259,6 +259,12 @@ fn written(form: &Form, body: &[u8]) -> Vec<u8> {
         (Written::Protobuf, _) => body.to_vec(),
         (Written::Request, Format::Otlp(_)) if body.is_empty() => Vec::new(),
         (Written::Request, Format::Otlp(signal)) => request(signal, body),
+        (Written::Series, _) => {
+            decode_samples(body).into_iter().fold(Vec::new(), |mut text, (series, values)| {
+                values.iter().for_each(|value| text.extend(format!("{series} {value}\n").into_bytes()));
+                text
+            })
+        }
         _ => form.input.items(body).into_iter().fold(Vec::new(), |mut text, item| {
             text.extend(item.as_str().map_or_else(|| item.to_string(), str::to_owned).into_bytes());
             text.push(b'\n');

@@ -1,12 +1,14 @@
 //! `tidegate tap`: asks a running gateway for what passes, and prints it.
 
 use super::admin::{Admin, invalid};
+use super::check;
 use crate::cli::TapArgs;
 use crate::{Failure, Outcome, output};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
+use tidegate_config::Name;
 use tidegate_tap::TapFilter;
 
 /// How long the gateway waits for something to show before it answers that there was nothing.
@@ -16,7 +18,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// `tidegate tap`
 pub(crate) fn tap(args: &TapArgs) -> Outcome {
-    let mut look = look(args)?;
+    let sinks = args.pipeline.as_ref().map(|name| sinks_of(name, args)).transpose()?;
+    let mut look = look(args, sinks.as_deref())?;
     let mut admin = Admin::named(&args.admin, &args.config)?;
     let deadline = deadline(args)?;
     end_on_signal(&admin, &look)?;
@@ -30,12 +33,14 @@ pub(crate) fn tap(args: &TapArgs) -> Outcome {
         }
         look.wait = time.min(WAIT);
         match ask(&mut admin, &look) {
-            Ok(Answer::Lines(lines)) => match print(&mut out, &lines, &mut left, &mut missed) {
-                Ok(()) => {}
-                // The reader of a pipe has seen enough.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break Ok(()),
-                Err(error) => break Err(Failure(format!("printing items: {error}"))),
-            },
+            Ok(Answer::Lines(lines)) => {
+                match print(&mut out, &lines, sinks.as_deref(), &mut left, &mut missed) {
+                    Ok(()) => {}
+                    // The reader of a pipe has seen enough.
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break Ok(()),
+                    Err(error) => break Err(Failure(format!("printing items: {error}"))),
+                }
+            }
             Ok(Answer::Later(words)) => {
                 output::error(&words);
                 std::thread::sleep(PAUSE.min(time));
@@ -116,6 +121,7 @@ enum Answer {
 fn print(
     out: &mut impl Write,
     lines: &str,
+    sinks: Option<&[String]>,
     left: &mut Option<u64>,
     missed: &mut SkippedItems,
 ) -> io::Result<()> {
@@ -126,7 +132,7 @@ fn print(
             let count = |name: &str| last.get(name).and_then(serde_json::Value::as_u64).unwrap_or(0);
             missed.records += count("missed_records");
             missed.lines += count("lines_without_room");
-        } else if *left != Some(0) {
+        } else if *left != Some(0) && sinks.is_none_or(|sinks| is_of(line, sinks)) {
             // A pipe gets the very bytes.
             let line = if is_terminal { tidegate_plain::json(line) } else { line.into() };
             writeln!(out, "{line}")?;
@@ -138,13 +144,39 @@ fn print(
     Ok(())
 }
 
-fn look(args: &TapArgs) -> Result<TapFilter, Failure> {
+/// The sinks with the pipeline `name`.
+fn sinks_of(name: &str, args: &TapArgs) -> Result<Vec<String>, Failure> {
+    let config = check::config(&args.config)?;
+    let sinks: Vec<String> = match name.parse::<Name>() {
+        Ok(name) => config.sinks_of(&name).map(Name::to_string).collect(),
+        Err(_) => Vec::new(),
+    };
+    if sinks.is_empty() {
+        let file = "name the gateway's configuration with --config";
+        return Err(Failure(format!("--pipeline {name}: no sink in the configuration has it; {file}")));
+    }
+    Ok(sinks)
+}
+
+/// Whether an item comes from a source, or from one of these sinks.
+fn is_of(line: &str, sinks: &[String]) -> bool {
+    let item: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+    let place = item.get("at").and_then(serde_json::Value::as_str).unwrap_or_default();
+    place.strip_prefix("sink:").is_none_or(|sink| sinks.iter().any(|wanted| wanted == sink))
+}
+
+fn look(args: &TapArgs, sinks: Option<&[String]>) -> Result<TapFilter, Failure> {
+    let (source, sink) = match sinks {
+        None => (args.source.clone(), args.sink.clone()),
+        Some([only]) => (Some("*".to_owned()), Some(only.clone())),
+        Some(_) => (Some("*".to_owned()), Some("*".to_owned())),
+    };
     // Through the same words as in a request, so that mistakes are told before anything is asked.
     let id = format!("{}-{}", std::process::id(), jiff::Timestamp::now().as_millisecond());
     let look = TapFilter {
         id,
-        source: args.source.clone(),
-        sink: args.sink.clone(),
+        source,
+        sink,
         service: args.service.clone(),
         name: args.name.clone(),
         contains: args.contains.clone(),
