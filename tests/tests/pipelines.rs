@@ -218,6 +218,87 @@ fn each_item_is_counted_once_when_the_gateway_is_killed() {
     assert_eq!(gateway.lake_rows("logs").len() as u64, lake.0, "and no row twice");
 }
 
+/// A field of protobuf with this content.
+fn field(number: u8, content: &[u8]) -> Vec<u8> {
+    [&[number << 3 | 2, u8::try_from(content.len()).unwrap()], content].concat()
+}
+
+/// A request of remote write 1.0 with a series of one sample for each name.
+fn samples(names: &[&str]) -> Vec<u8> {
+    let series = |name: &&str| {
+        let label = |name: &str, value: &str| {
+            field(1, &[field(1, name.as_bytes()), field(2, value.as_bytes())].concat())
+        };
+        let value = [&[1 << 3 | 1][..], &1.5_f64.to_bits().to_le_bytes(), &[2 << 3, 1]].concat();
+        field(1, &[label("__name__", name), label("replica", "a"), field(2, &value)].concat())
+    };
+    let raw: Vec<u8> = names.iter().flat_map(series).collect();
+    let mut body = vec![0; tidegate_wire::snappy::max_compressed_len(raw.len()).unwrap()];
+    let len = tidegate_wire::snappy::Encoder::new().compress(&raw, &mut body).unwrap();
+    body.truncate(len);
+    body
+}
+
+/// Relabeling applies to remote write, and to what OTLP metrics are translated to; and the books close.
+#[test]
+fn series_are_relabeled() {
+    let (lines, server) = (Recorder::start(), Recorder::start());
+    let rules = json!([
+        {"source_labels": ["__name__"], "regex": "go_.*", "action": "drop"},
+        {"regex": "replica", "action": "labeldrop"},
+        {"target_label": "cluster", "replacement": "c1"},
+    ]);
+    let gateway = Gateway::started(json!({
+        "memory": "96MiB",
+        "pipelines": {"names": {"steps": [{"relabel": rules}]}},
+        "sinks": {
+            "lines": lines_to(&lines, json!({"pipeline": "names", "signals": ["metrics"]})),
+            "prometheus": {"type": "prometheus_remote_write", "url": server.url(), "protocol": "1.0", "write_relabel_configs": rules},
+        },
+    }));
+    let head = [
+        "POST /api/v1/write HTTP/1.1",
+        "content-type: application/x-protobuf",
+        "content-encoding: snappy",
+        "x-prometheus-remote-write-version: 0.1.0",
+    ];
+    let answer = http::request(gateway.http(), &head, &samples(&["up", "go_threads"])).unwrap();
+    assert!(answer.status < 300, "{}", answer.text());
+    gateway.at_rest(SOON);
+    let gauge = |name: &str| {
+        let point = json!({"timeUnixNano": "1700000000000000000", "asDouble": 1.0});
+        json!({"name": name, "gauge": {"dataPoints": [point]}})
+    };
+    let metrics =
+        json!({"resourceMetrics": [{"scopeMetrics": [{"metrics": [gauge("load"), gauge("go_gc")]}]}]});
+    post(&gateway, "metrics", &metrics.to_string());
+    gateway.at_rest(SOON);
+    gateway.books_close();
+    let sent: Vec<String> = server
+        .seen()
+        .iter()
+        .map(|seen| {
+            let mut raw = vec![0; 1 << 16];
+            let len = tidegate_wire::snappy::decode(&seen.body, &mut raw).unwrap();
+            String::from_utf8_lossy(raw.get(..len).unwrap()).into_owned()
+        })
+        .collect();
+    let book = books(&gateway, "prometheus");
+    assert_eq!((&book["delivered"], &book["dropped"]), (&json!(2), &json!({"filtered": 2})), "{book}");
+    // OTLP that is not translated has no labels.
+    let book = books(&gateway, "lines");
+    assert_eq!((&book["delivered"], &book["dropped"]), (&json!(3), &json!({"filtered": 1})), "{book}");
+    let up = items(&lines).into_iter().find(|item| item["name"] == "up").unwrap();
+    assert_eq!(up["attributes"], json!({"cluster": "c1"}), "{up}");
+    assert_eq!(sent.len(), 2, "{sent:?}");
+    assert!(
+        sent.iter().all(|body| body.contains("cluster")
+            && !body.contains("go_threads")
+            && !body.contains("replica")),
+        "{sent:?}"
+    );
+}
+
 /// In 64 MiB, pipelines that make every item longer, before every kind of sink at once, while more comes than they take.
 #[test]
 fn memory_stays_within_its_bound() {

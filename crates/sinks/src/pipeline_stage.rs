@@ -228,7 +228,8 @@ impl PipelineStage {
         };
         let from = (format, meta.received_at_ns);
         let PipelineStage { pipeline, workspace, .. } = &mut *self;
-        let passed = run_passes(pipeline, workspace, from, (decoded, meta.items.into()), room).await?;
+        let passed =
+            Box::pin(run_passes(pipeline, workspace, from, (decoded, meta.items.into()), room)).await?;
         let PassedBody { body: current, items, is_changed } = passed;
         self.count(sequence, low);
         if items == 0 && meta.items > 0 {

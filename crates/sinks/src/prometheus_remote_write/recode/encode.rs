@@ -183,7 +183,7 @@ impl Encoder {
                     None => Some(made),
                     Some(relabeling) => {
                         let Made(body, untranslatable) = made;
-                        let (body, left) = relabeling.apply(body, to, entries, &self.room).await?;
+                        let (body, left) = Box::pin(relabeling.apply(body, to, entries, &self.room)).await?;
                         let said = items.saturating_sub(untranslatable);
                         filtered = said.saturating_sub(share_of(said, left.into(), entries.into()));
                         entries = left;

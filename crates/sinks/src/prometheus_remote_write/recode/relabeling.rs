@@ -38,8 +38,11 @@ impl Relabeling {
         let Relabeling { pipeline, workspace, pending } = self;
         let from = (Format::RemoteWrite(version), 0);
         let PassedBody { mut body, items, is_changed } =
-            run_passes(pipeline, workspace, from, (body, entries), room).await?;
+            Box::pin(run_passes(pipeline, workspace, from, (body, entries), room)).await?;
+        // Metadata is an item of a body of remote write, but none of the entries.
+        let mut filtered = 0_u64;
         workspace.take_counts(|step, counts| {
+            filtered = filtered.saturating_add(counts.filtered);
             if let Some(pending) = pending.get_mut(step) {
                 pending.clone_from(counts);
             }
@@ -47,7 +50,7 @@ impl Relabeling {
         if items == 0 && is_changed {
             body.clear();
         }
-        Ok((body, items))
+        Ok((body, entries.saturating_sub(filtered)))
     }
 
     /// Enters what the steps did to the last piece in the meters.
