@@ -89,6 +89,7 @@ pub enum Progress {
 pub struct Run<'a>(Passing<'a>);
 
 /// A pass by the format of its body.
+#[expect(clippy::large_enum_variant, reason = "one for each run, on its stack: a box would allocate")]
 enum Passing<'a> {
     Nothing,
     Otlp(Walk<'a>),

@@ -3,6 +3,7 @@
 mod open;
 mod own;
 pub(crate) mod rope;
+mod scan;
 #[cfg(test)]
 mod tests;
 mod walk;

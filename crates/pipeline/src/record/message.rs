@@ -1,14 +1,14 @@
 //! One message: where its fields are, which of them statements set, and how it is written again.
 
+mod write;
+
 use super::attributes::{self, Attribute};
 use super::shape::Shape;
-use crate::any_value::{Entry, Sink};
+use crate::any_value::Entry;
 use crate::memory::{Memory, Slice, Space};
-use crate::run::rope::{Full, Rope};
 use crate::table::MapTable;
 use crate::value::Failure;
 use std::ops::Range;
-use tidegate_wire::proto::write::Varint;
 use tidegate_wire::proto::{Reader, WireType};
 
 /// The largest field number of a message that statements know, and one.
@@ -218,23 +218,13 @@ impl Message {
         }
         self.is_read = true;
         for range in self.fields.ranges() {
-            let mut reader = Reader::new(memory.body.get(range.clone()).unwrap_or_default());
-            while let Ok(Some(key)) = reader.key() {
-                let number = key.field;
-                let (bits, len) = match key.wire {
-                    WireType::Varint => (reader.varint(key), 0),
-                    WireType::Fixed64 => (reader.fixed64(key), 0),
-                    WireType::Fixed32 => (reader.fixed32(key).map(u64::from), 0),
-                    WireType::Length => match reader.bytes(key) {
-                        Ok(bytes) => (Ok(0), bytes.len()),
-                        Err(error) => (Err(error), 0),
-                    },
-                };
-                let Ok(bits) = bits else { break };
-                let Some(slot) = self.slots.get_mut(number as usize) else { continue };
-                let end = range.start + reader.offset();
-                *slot = Slot { bits, bytes: body(&(end - len..end)), wire: key.wire };
-                self.seen = self.seen & !self.alternative(number) | 1 << number;
+            let mut at = range.start;
+            while let Some(field) = read_field(memory.body, at..range.end) {
+                at = field.end;
+                if let Some(slot) = self.slots.get_mut(field.number as usize) {
+                    *slot = field.slot;
+                    self.seen = self.seen & !self.alternative(field.number) | 1 << field.number;
+                }
             }
         }
     }
@@ -247,145 +237,42 @@ impl Message {
             _ => 0,
         }
     }
-
-    /// Writes the fields with their changes.
-    ///
-    /// # Errors
-    /// [`Full`] when the output has no room for the changes. It holds a part then.
-    pub(crate) fn write(&self, memory: &Memory<'_>, rope: &mut Rope<'_>) -> Result<(), Full> {
-        let mut cut = self.set | self.fields.members;
-        for number in [4, 6] {
-            if self.set & 1 << number != 0 {
-                cut |= self.alternative(number);
-            }
-        }
-        let attributes = if self.is_table_changed() { self.shape.attributes() } else { 0 };
-        let mut is_table_written = attributes == 0;
-        for range in self.fields.ranges() {
-            self.write_range(range, cut, attributes, &mut is_table_written, memory, rope)?;
-        }
-        if !is_table_written {
-            self.write_table(memory, rope)?;
-        }
-        self.write_set(memory, rope)
-    }
-
-    /// Writes the fields without their changes.
-    ///
-    /// # Errors
-    /// [`Full`] when the output has no room.
-    pub(crate) fn write_as_it_was(&self, memory: &Memory<'_>, rope: &mut Rope<'_>) -> Result<(), Full> {
-        let mut ranges = self.fields.ranges();
-        ranges.try_for_each(|range| self.write_range(range, self.fields.members, 0, &mut true, memory, rope))
-    }
-
-    /// Writes a range without the fields whose bits `cut` has, and the table in place of the first of the `attributes`.
-    fn write_range(
-        &self,
-        range: Range<usize>,
-        cut: u32,
-        attributes: u32,
-        is_table_written: &mut bool,
-        memory: &Memory<'_>,
-        rope: &mut Rope<'_>,
-    ) -> Result<(), Full> {
-        if cut == 0 && attributes == 0 {
-            return rope.body(range);
-        }
-        if let Some(stretch) = &self.stretch
-            && cut == 0
-            && range.start <= stretch.start
-            && stretch.end <= range.end
-        {
-            rope.body(range.start..stretch.start)?;
-            *is_table_written = true;
-            self.write_table(memory, rope)?;
-            return rope.body(stretch.end..range.end);
-        }
-        let mut reader = Reader::new(memory.body.get(range.clone()).unwrap_or_default());
-        let mut start = 0;
-        loop {
-            let before = reader.offset();
-            let Ok(Some(key)) = reader.key() else { break };
-            if reader.skip(key).is_err() {
-                break;
-            }
-            let is_attribute = key.field == attributes;
-            if is_attribute || key.field < 32 && cut & 1 << key.field != 0 {
-                rope.body(range.start + start..range.start + before)?;
-                start = reader.offset();
-                if is_attribute && !std::mem::replace(is_table_written, true) {
-                    self.write_table(memory, rope)?;
-                }
-            }
-        }
-        rope.body(range.start + start..range.end)
-    }
-
-    fn write_table(&self, memory: &Memory<'_>, rope: &mut Rope<'_>) -> Result<(), Full> {
-        self.table.write(self.shape.attributes(), &mut RopeSink { memory, rope }).map_err(|_| Full)
-    }
-
-    fn write_set(&self, memory: &Memory<'_>, rope: &mut Rope<'_>) -> Result<(), Full> {
-        let mut rest = self.set;
-        while rest != 0 {
-            let number = rest.trailing_zeros();
-            rest &= rest - 1;
-            if let Some(slot) = self.slots.get(number as usize) {
-                write_slot(number, slot, memory, rope)?;
-            }
-        }
-        Ok(())
-    }
 }
 
-fn write_slot(number: u32, slot: &Slot, memory: &Memory<'_>, rope: &mut Rope<'_>) -> Result<(), Full> {
-    let tag = |wire: u32| Varint::new(u64::from(number << 3 | wire));
-    let mut field = [0; 24];
-    let mut len = 0;
-    let mut put = |bytes: &[u8]| {
-        if let Some(to) = field.get_mut(len..len + bytes.len()) {
-            to.copy_from_slice(bytes);
-            len += bytes.len();
-        }
+/// A field as it was read.
+struct ReadField {
+    number: u32,
+    slot: Slot,
+    end: usize,
+}
+
+/// The field at the start of a range of the body; `None` at its end.
+#[inline]
+fn read_field(raw: &[u8], range: Range<usize>) -> Option<ReadField> {
+    let rest = raw.get(range.clone())?;
+    // Texts and messages with a tag and a length of one byte each: most fields of most records.
+    if let [tag @ 8..0x80, len @ 0..0x80, behind @ ..] = rest
+        && tag & 7 == 2
+        && behind.len() >= usize::from(*len)
+    {
+        let payload = range.start + 2..range.start + 2 + usize::from(*len);
+        let slot = Slot { bits: 0, bytes: body(&payload), wire: WireType::Length };
+        return Some(ReadField { number: u32::from(*tag >> 3), slot, end: payload.end });
+    }
+    let mut reader = Reader::new(rest);
+    let key = reader.key().ok()??;
+    let (bits, len) = match key.wire {
+        WireType::Varint => (reader.varint(key).ok()?, 0),
+        WireType::Fixed64 => (reader.fixed64(key).ok()?, 0),
+        WireType::Fixed32 => (reader.fixed32(key).ok().map(u64::from)?, 0),
+        WireType::Length => (0, reader.bytes(key).ok()?.len()),
     };
-    match slot.wire {
-        WireType::Varint => {
-            put(tag(0).as_bytes());
-            put(Varint::new(slot.bits).as_bytes());
-        }
-        WireType::Fixed64 => {
-            put(tag(1).as_bytes());
-            put(&slot.bits.to_le_bytes());
-        }
-        WireType::Fixed32 => {
-            put(tag(5).as_bytes());
-            put(&(slot.bits as u32).to_le_bytes());
-        }
-        WireType::Length if slot.bytes.len == 0 => return Ok(()),
-        WireType::Length => {
-            put(tag(2).as_bytes());
-            put(Varint::new(u64::from(slot.bytes.len)).as_bytes());
-        }
-    }
-    rope.bytes(field.get(..len).unwrap_or_default())?;
-    if slot.wire == WireType::Length { rope.slice(memory, slot.bytes) } else { Ok(()) }
-}
-
-/// Writes a table to the output.
-struct RopeSink<'r, 'm, 'b, 'o> {
-    memory: &'m Memory<'b>,
-    rope: &'r mut Rope<'o>,
-}
-
-impl Sink for RopeSink<'_, '_, '_, '_> {
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.rope.bytes(bytes).map_err(|Full| Failure::TooLarge)
-    }
-
-    fn put_slice(&mut self, slice: Slice) -> Result<(), Failure> {
-        self.rope.slice(self.memory, slice).map_err(|Full| Failure::TooLarge)
-    }
+    let end = range.start + reader.offset();
+    Some(ReadField {
+        number: key.field,
+        slot: Slot { bits, bytes: body(&(end - len..end)), wire: key.wire },
+        end,
+    })
 }
 
 /// A range of the body as a slice.

@@ -1,0 +1,107 @@
+//! Finds what a message says about all of its members, wherever that is in it, before the walk goes through them.
+
+use super::Walk;
+use super::open::{Container, Phase};
+use super::rope::Full;
+use super::walk::FIELD;
+use crate::record::message::{Fields, body};
+use crate::record::shape::Shape;
+use tidegate_wire::proto::Reader;
+
+impl Walk<'_> {
+    /// Looks for own fields: some of them.
+    pub(super) fn scan(&mut self) -> Result<usize, Full> {
+        const FIELDS: usize = 64;
+        let access = self.pass.access;
+        let Some(top) = self.stack.get_mut(self.depth) else { return Ok(FIELD) };
+        let kind = top.kind;
+        let is_data = top.phase == Phase::ScanData;
+        // The reader of a metric's data begins there.
+        let (content, base) = match (is_data, top.own.message) {
+            (true, Some((_, start, end))) => (start..end, start),
+            _ => (top.content(), 0),
+        };
+        let raw = self.body;
+        let needs_all = kind.level().is_some_and(|level| access.writes_level(level)) || access.schema_url;
+        for _ in 0..FIELDS {
+            let before = base + top.reader.offset();
+            let Ok(Some(key)) = top.reader.key() else { return self.scanned().map(|()| FIELD * FIELDS) };
+            let members = if is_data { 1 << 1 } else { kind.members() };
+            if top.reader.skip(key).is_err() {
+                return self.scanned().map(|()| FIELD * FIELDS);
+            }
+            let field = before..base + top.reader.offset();
+            let payload = || {
+                let mut reader = Reader::new(raw.get(field.clone()).unwrap_or_default());
+                let len =
+                    reader.key().ok().flatten().and_then(|key| reader.bytes(key).ok()).map_or(0, <[u8]>::len);
+                field.end - len..field.end
+            };
+            if is_data {
+                if key.field == 1 {
+                    continue;
+                }
+                top.own.bytes += field.len();
+                let fields = &mut self.tools.record.data.message.fields;
+                if !fields.add(field) {
+                    *fields = Fields::all(content, members);
+                    return self.scanned().map(|()| FIELD * FIELDS);
+                }
+                continue;
+            }
+            let is_owner = matches!(kind, Container::Resource | Container::Scope);
+            match key.field {
+                1 if is_owner => {
+                    let payload = payload();
+                    top.own.message = Some((1, payload.start, payload.end));
+                    top.own.add(field, content.clone(), members);
+                    if !needs_all {
+                        return self.scanned().map(|()| FIELD * FIELDS);
+                    }
+                }
+                3 if is_owner => {
+                    top.own.schema_url = body(&payload());
+                    top.own.add(field, content.clone(), members);
+                }
+                number if number < 32 && members & 1 << number != 0 => {
+                    if kind == Container::Metric {
+                        let payload = payload();
+                        top.own.message = Some((number, payload.start, payload.end));
+                    }
+                }
+                _ => top.own.add(field, content.clone(), members),
+            }
+        }
+        Ok(FIELD * FIELDS)
+    }
+
+    /// Own fields are known: they become the current resource, scope, span or metric.
+    fn scanned(&mut self) -> Result<(), Full> {
+        let access = self.pass.access;
+        let record = &mut *self.tools.record;
+        let Some(top) = self.stack.get_mut(self.depth) else { return Ok(()) };
+        let own = top.own;
+        let owner = own.message.map_or(Fields::NONE, |(_, start, end)| Fields::all(start..end, 0));
+        match top.kind {
+            Container::Resource => record.resource.begin(Shape::Resource, owner, own.schema_url),
+            Container::Scope => record.scope.begin(Shape::Scope, owner, own.schema_url),
+            Container::Span => record.item.begin(Shape::Span, own.fields),
+            Container::Metric if top.phase == Phase::Scan => {
+                record.item.begin(Shape::Metric, own.fields);
+                record.data.kind = own.message.map_or(0, |(kind, _, _)| kind);
+                record.data.message.begin(Shape::Data, Fields::NONE);
+                if let Some((_, start, end)) = own.message
+                    && (access.reads_data || access.writes_data)
+                {
+                    top.phase = Phase::ScanData;
+                    top.reader = Reader::new(self.body.get(start..end).unwrap_or_default());
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        top.reader = top.start;
+        top.phase = Phase::Walk;
+        self.entered()
+    }
+}
