@@ -4,6 +4,7 @@ use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value};
+use opentelemetry_proto::tonic::metrics::v1::Metric;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message as _;
@@ -92,6 +93,29 @@ impl Body {
             }
         }
         self
+    }
+
+    /// The same without metrics that have no points: a body of those alone has no items, and is not delivered.
+    pub(crate) fn with_items(mut self) -> Body {
+        if let Body::Metrics(request) = &mut self {
+            for resource in &mut request.resource_metrics {
+                resource.scope_metrics.iter_mut().for_each(|scope| scope.metrics.retain(has_points));
+                resource.scope_metrics.retain(|scope| !scope.metrics.is_empty());
+            }
+            request.resource_metrics.retain(|resource| !resource.scope_metrics.is_empty());
+        }
+        self
+    }
+}
+
+fn has_points(metric: &Metric) -> bool {
+    match &metric.data {
+        None => false,
+        Some(Data::Gauge(data)) => !data.data_points.is_empty(),
+        Some(Data::Sum(data)) => !data.data_points.is_empty(),
+        Some(Data::Histogram(data)) => !data.data_points.is_empty(),
+        Some(Data::ExponentialHistogram(data)) => !data.data_points.is_empty(),
+        Some(Data::Summary(data)) => !data.data_points.is_empty(),
     }
 }
 

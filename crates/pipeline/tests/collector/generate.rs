@@ -77,6 +77,12 @@ impl Generator {
         (0..1 + self.below(4)).map(|_| self.statement()).collect()
     }
 
+    /// One or two conditions of a context.
+    pub(crate) fn conditions(&mut self, context: &'static Context) -> Vec<String> {
+        self.context = context;
+        (0..1 + self.below(2)).map(|_| self.condition(2)).collect()
+    }
+
     fn statement(&mut self) -> String {
         let editor = loop {
             let editor = self.editor();
@@ -228,7 +234,11 @@ impl Generator {
             21 => format!("Keys({{\"x\": {}}})", self.scalar()),
             22 => format!("Coalesce([{}, {}])", self.attribute(), self.scalar()),
             23 => format!("Bool({})", self.expression(inner)),
-            24 => format!("Format(\"%v/%s\", [{}, {}])", self.number(0), self.text(inner)),
+            // Go prints maps and lists as addresses.
+            24 => {
+                let first = self.pick(&["0", "-3", "0.5", "true"]);
+                format!("Format(\"%v/%s\", [{first}, String({})])", self.text(inner))
+            }
             25 => {
                 self.pick(&["log.time", "log.trace_id", "log.trace_id.string", "log.span_id.string"]).into()
             }

@@ -236,6 +236,18 @@ fn refused(name: &str) -> Option<&'static str> {
         | "aggregate_on_attribute_value" => {
             "it makes metrics of others, which needs all data points of a metric at once"
         }
+        "convert_sum_to_gauge"
+        | "convert_gauge_to_sum"
+        | "convert_summary_count_val_to_sum"
+        | "convert_summary_quantile_val_to_gauge"
+        | "convert_summary_sum_val_to_sum"
+        | "convert_exponential_histogram_to_histogram"
+        | "merge_histogram_buckets"
+        | "scale_metric" => "it gives a metric another kind of data, and kinds stay as they came",
+        "set_semconv_span_name" => "it follows conventions that change; use `set` with the name",
+        "ParseCEF" | "ParseCLF" | "ParseELF" | "ParseLEEF" => {
+            "formats of logs are left to `ExtractGrokPatterns`, `ParseKeyValue` and `ParseCSV`"
+        }
         _ => return None,
     })
 }
