@@ -56,7 +56,8 @@ impl Pass<'_, '_, '_> {
         let labels = &self.on.state.labels;
         let changed = labels.is_changed();
         let drops = verdict == Verdict::Drop || (changed && labels.iter().next().is_none());
-        if !drops && !(changed && loaded.is_ok()) {
+        let writes = changed && loaded.is_ok();
+        if !(drops || writes) {
             self.walk.edits.keep(field.end - field.start);
             self.items += series.items;
             return;

@@ -205,7 +205,7 @@ fn usual() -> (Rules, Vec<Series>) {
     let series = |at: usize| Series {
         labels: labels(&format!(
             "__name__={},code=200,instance=node-{}:9100,path=/a,replica=r{}",
-            ["http_requests_total", "go_gc"][usize::from(at % 5 == 0)],
+            ["http_requests_total", "go_gc"][usize::from(at.is_multiple_of(5))],
             at % 3,
             at % 2
         )),
