@@ -181,7 +181,7 @@ impl<'a> Checker<'a> {
             None => None,
         };
         let statement = Statement { call: call?, condition };
-        self.warn_of_empty_values(&statement, &tree.editor, edited);
+        self.warn_of_empty_values(&statement, edited);
         Some(statement)
     }
 

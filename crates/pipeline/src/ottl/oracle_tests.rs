@@ -74,7 +74,6 @@ fn is_meant(diagnostic: &Diagnostic) -> bool {
     let message = &diagnostic.fault.message;
     let help = diagnostic.fault.help.as_deref().unwrap_or_default();
     [
-        "there is no function",
         // Patterns are compiled when the configuration is read.
         "has to be a string literal",
         // XML, lambdas, profiles.

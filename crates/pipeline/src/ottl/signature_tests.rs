@@ -2,6 +2,8 @@
 //!
 //! `testdata/ottl_signatures.txt` is the list of stable signatures of `pkg/ottl` v1.3.1 (`ottlfuncs/testdata`).
 
+use super::check::{self, Scope};
+use super::literals::Literals;
 use super::signature::Type;
 use crate::functions;
 
@@ -10,6 +12,19 @@ const SIGNATURES: &str = include_str!("../../testdata/ottl_signatures.txt");
 /// Whether `name` is a function of `pkg/ottl`, not of a component.
 pub(super) fn is_standard(name: &str) -> bool {
     SIGNATURES.lines().any(|line| line.split('(').next() == Some(name))
+}
+
+#[test]
+fn functions_of_the_collector_are_here_or_refused_with_a_reason() {
+    for name in SIGNATURES.lines().filter_map(|line| line.split('(').next()) {
+        if functions::find(name).is_some() {
+            continue;
+        }
+        let text = format!("set(span.name, {name}())");
+        let found = check::statements(&[text], Scope::ALL, &mut Literals::default()).unwrap_err();
+        let refused = found.iter().any(|one| one.fault.message.contains("is not supported: "));
+        assert!(refused, "{name}: {found:?}");
+    }
 }
 
 #[test]

@@ -222,6 +222,8 @@ fn refused(name: &str) -> Option<&'static str> {
         | "ParseSimplifiedXML"
         | "ConvertAttributesToElementsXML"
         | "ConvertTextToElementsXML" => "XML needs a tree of objects for each record",
+        "UserAgent" => "it needs a database of regular expressions that changes",
+        "URL" => "use `ExtractPatterns` for the parts of a URL",
         "All" | "Any" | "Filter" | "Find" | "MapEach" | "MapKeys" | "Reduce" | "When" => {
             "it takes a lambda expression, which the Collector has behind a feature gate of an early stage"
         }

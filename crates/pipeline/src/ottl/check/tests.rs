@@ -187,6 +187,7 @@ fn warns_of_what_never_does_what_is_meant() {
     for text in [
         "set(log.attributes[\"a\"], log.attributes[\"b\"]) where log.attributes[\"b\"] != nil",
         "set(log.attributes[\"a\"], log.body)",
+        "set(log.attributes[log.attributes[\"k\"]], log.attributes[\"b\"]) where log.attributes[\"b\"] != nil",
         "set(log.body, 1) where log.severity_number >= SEVERITY_NUMBER_WARN",
         "set(log.body, 1) where log.attributes[\"a\"] == nil and log.severity_number == 1.5",
         "set(log.body, 1) where IsString(log.body) and IsInt(log.severity_text)",

@@ -3,9 +3,9 @@
 use super::super::diagnostic::Fault;
 use super::super::field::Context;
 use super::super::paths;
-use super::super::program::{Argument, Comparison, Expression, Path, Statement};
+use super::super::program::{Argument, Comparison, Expression, Key, Path, Statement};
 use super::super::signature::{Parameter, Signature, Type};
-use super::super::syntax::{CallTree, ValueTree};
+use super::super::syntax::ValueTree;
 use super::{Checker, literal};
 use crate::value::Kind;
 use std::ops::Range;
@@ -13,25 +13,25 @@ use std::ops::Range;
 impl Checker<'_> {
     /// `set` of a path that may be missing stores an empty value. The `where` guards it when it looks at the path: the uses
     /// from `edited` on are its.
-    pub(super) fn warn_of_empty_values(&mut self, statement: &Statement, tree: &CallTree, edited: usize) {
+    pub(super) fn warn_of_empty_values(&mut self, statement: &Statement, edited: usize) {
         let (editor, condition) = self.uses.split_at(edited);
         let source = match (statement.call.function.name, &*statement.call.arguments) {
             ("set", [_, Argument::Value(Expression::Path(path)), ..]) if !path.keys.is_empty() => path,
             _ => return,
         };
-        let Some(read) = editor.iter().find(|one| !one.target && one.field == source.field) else { return };
-        let looks =
-            |one: &&super::Use| (one.context, one.field, one.key) == (read.context, read.field, read.key);
-        if condition.iter().any(|one| looks(&one)) {
+        let key = match source.keys.first() {
+            Some(Key::Name(name)) => Some(*name),
+            _ => None,
+        };
+        let same =
+            |one: &&super::Use| (one.context, one.field, one.key) == (source.context, source.field, key);
+        if condition.iter().any(|one| same(&one)) {
             return;
         }
-        let range =
-            tree.arguments.iter().map(|argument| &argument.value.range).find(|range| **range == read.range);
-        let fault = Fault::new(
-            range.unwrap_or(&tree.range).clone(),
-            "`set` stores an empty value when this is missing",
-        )
-        .help("add `where … != nil` for it, if it can be missing");
+        // The source is the last path that the arguments read, its keys before it.
+        let Some(read) = editor.iter().rev().find(|one| !one.target && same(one)) else { return };
+        let fault = Fault::new(read.range.clone(), "`set` stores an empty value when this is missing")
+            .help("add `where … != nil` for it, if it can be missing");
         self.warn(fault);
     }
 
