@@ -20,8 +20,11 @@ pub(super) static CONVERTERS: &[&Signature] = &[&EXTRACT_GROK_PATTERNS];
 pub(crate) struct Grok {
     regex: Regex,
     /// The key and type of each group; `None` for groups without a name.
-    groups: Box<[Option<(Box<str>, Hint)>]>,
+    groups: Box<[Option<Group>]>,
 }
+
+/// The key and type of a group.
+type Group = (Box<str>, Hint);
 
 /// The texts, numbers and booleans of the named groups of the first match that are not empty; an empty map where there is no
 /// match. Output: the target for each group, the names, and 24 bytes for each.

@@ -120,5 +120,5 @@ fn luhn(text: &[u8]) -> Option<bool> {
         };
         digits += 1;
     }
-    Some(digits > 0 && sum % 10 == 0)
+    Some(digits > 0 && sum.is_multiple_of(10))
 }
