@@ -40,11 +40,13 @@ impl Sink for Memory<'_> {
 }
 
 /// A buffer outside of the memory whose slices are written to it.
+#[cfg(test)]
 pub(crate) struct Outside<'m, 'b, O> {
     pub(crate) memory: &'m Memory<'b>,
     pub(crate) out: &'m mut O,
 }
 
+#[cfg(test)]
 impl<O: tidegate_wire::output::Output> Sink for Outside<'_, '_, O> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.out.put(bytes).map_err(|_| Failure::TooLarge)
@@ -258,11 +260,6 @@ pub(crate) fn write(value: Value, out: &mut impl Sink) -> Result<(), Failure> {
         Value::Bytes(slice) => write_bytes(7, slice, out),
         Value::Id(_) | Value::Time(_) | Value::Duration(_) => Err(NOT_STORABLE),
     }
-}
-
-/// The length of a `KeyValue` message as the field `number`.
-pub(crate) fn pair_len(number: u32, key: Slice, value: Value) -> Result<usize, Failure> {
-    Ok(field_len(number, pair_message_len(key, value)?))
 }
 
 fn pair_message_len(key: Slice, value: Value) -> Result<usize, Failure> {

@@ -139,12 +139,6 @@ impl MapTable {
         self.note(self.entries.len() != before);
     }
 
-    /// Removes all entries.
-    pub(crate) fn clear(&mut self) {
-        self.note(!self.entries.is_empty());
-        self.entries.clear();
-    }
-
     /// Replaces the entries by the pairs of a map.
     ///
     /// # Errors
@@ -200,17 +194,6 @@ impl MapTable {
         }
         self.entries.push(entry);
         Ok(())
-    }
-
-    /// The bytes that [`write`](Self::write) gives.
-    pub(crate) fn encoded_len(&self, number: u32) -> Result<usize, Failure> {
-        self.entries.iter().try_fold(0, |len, entry| {
-            Ok(len
-                + match self.kept(entry, number) {
-                    Some(raw) => raw.len as usize,
-                    None => any_value::pair_len(number, entry.key, entry.value)?,
-                })
-        })
     }
 
     /// Writes the entries as fields `number`; 1 gives the content of a map. Unchanged neighbours are one copy.

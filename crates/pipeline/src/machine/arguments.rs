@@ -94,14 +94,6 @@ impl Machine<'_> {
         }))
     }
 
-    /// `FloatGetter`.
-    pub(crate) fn double(&mut self, argument: &Argument) -> Result<f64, Failure> {
-        match self.any(argument)? {
-            Value::Double(number) => Ok(number),
-            other => Err(Failure::Type { wanted: Kind::Double, found: other.kind() }),
-        }
-    }
-
     /// `FloatLikeGetter`: decimal texts, integers, booleans as 0 and 1.
     pub(crate) fn double_like(&mut self, argument: &Argument) -> Result<Option<f64>, Failure> {
         Ok(Some(match self.any(argument)? {

@@ -207,7 +207,7 @@ fn replaced_by_function(
             let input = memory.build(|memory| {
                 let (contents, mut room) = memory.split();
                 let haystack = contents.get(text);
-                Ok(match replacement {
+                match replacement {
                     Replacement::Template(template) => {
                         template.expand(haystack, &captures, |bytes| room.put(bytes))?;
                     }
@@ -215,7 +215,8 @@ fn replaced_by_function(
                         let template = contents.get(template);
                         expand(template, regex, haystack, &captures, |bytes| room.put(bytes))?;
                     }
-                })
+                }
+                Ok(())
             })?;
             let output = wrapping.apply(machine, input)?;
             // A range is two positions in a slice, whose length is 32 bits.
