@@ -8,6 +8,7 @@
 //! [`RelabelRun`] walks a body once. It loads the labels of a series into a table, applies the rules, and notes the edits that
 //! the body needs: in 1.0 single labels, in 2.0 the references of a series, with new symbols behind those of the body. The
 //! labels that it writes are sorted by name, and none is empty. What rules leave as it came is not written at all.
+//! A series that is like one before it takes a shorter way: `recipes`.
 //!
 //! Differences from vmagent: `hashmod` is Prometheus' MD5; `{{label}}` inserts values as they are, without looking for `$1` in
 //! them; `graphite` is refused. From both: labels without a name, which receivers refuse, are not made, nor are labels and
@@ -21,6 +22,7 @@ mod fields;
 mod labels;
 mod literals;
 mod pattern;
+mod recipes;
 mod rule;
 mod run;
 mod selector;
@@ -62,6 +64,7 @@ pub struct Rules {
     constants: Box<[u8]>,
     regexes: crate::regex::Regexes,
     memos: usize,
+    traits: recipes::Traits,
 }
 
 #[derive(Debug)]
@@ -93,6 +96,7 @@ pub struct RelabelWorkspace {
     state: apply::State,
     temporary: Box<[u8]>,
     added: symbols::Added,
+    recipes: recipes::Recipes,
 }
 
 impl Rules {
@@ -115,7 +119,9 @@ impl Rules {
             return Err(compiler.problems);
         }
         let compile::Compiler { constants, regexes, memos, problems, .. } = compiler;
-        Ok((Rules { steps: compiled.into(), constants: constants.into(), regexes, memos }, problems))
+        let (steps, constants) = (compiled.into_boxed_slice(), constants.into());
+        let traits = recipes::Traits::new(&steps);
+        Ok((Rules { steps, constants, regexes, memos, traits }, problems))
     }
 
     /// The bytes that a workspace takes at most.
@@ -126,6 +132,7 @@ impl Rules {
             + Self::TEMPORARY
             + apply::State::BYTES
             + symbols::Added::BYTES
+            + recipes::Recipes::bytes(self.traits.filters)
             + self.regexes.cache_bytes()
             + self.memos * size_of::<pattern::Memo>()
             + self.steps.len() * (size_of::<StepCounts>() + size_of::<usize>())
@@ -144,6 +151,7 @@ impl Rules {
             state: apply::State::new(self.regexes.caches(), self.memos),
             temporary: vec![0; Self::TEMPORARY].into(),
             added: symbols::Added::new(),
+            recipes: recipes::Recipes::new(self.traits.filters),
         }
     }
 

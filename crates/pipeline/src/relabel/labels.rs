@@ -240,6 +240,11 @@ impl Labels {
 }
 
 impl Label {
+    /// Whether it came with the series and was not set.
+    pub(super) fn came(&self) -> bool {
+        self.came
+    }
+
     pub(super) fn is_gone(&self) -> bool {
         self.gone
     }

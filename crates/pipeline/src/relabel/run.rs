@@ -1,5 +1,6 @@
 //! A run of rules over a remote-write body.
 
+mod alike;
 mod pass;
 mod series;
 
@@ -50,6 +51,7 @@ impl<'a> RelabelRun<'a> {
         body: &'a [u8],
         scratch: &'a mut [u8],
     ) -> RelabelRun<'a> {
+        workspace.recipes.clear();
         let phase = match version {
             Version::V1 => Phase::Series(Walk { edits: Edits::new(scratch), index: None, at: 0 }),
             Version::V2 => {
@@ -73,13 +75,14 @@ impl<'a> RelabelRun<'a> {
                 Progress::More
             }
             Phase::Series(walk) => {
-                let RelabelWorkspace { counts, state, temporary, added, .. } = &mut *self.workspace;
+                let RelabelWorkspace { counts, state, temporary, added, recipes, .. } = &mut *self.workspace;
                 let memory = Memory::new(self.body, &self.rules.constants, temporary);
                 let mut pass = Pass {
                     rules: self.rules,
                     walk,
                     counts,
                     added,
+                    recipes,
                     items: 0,
                     on: Evaluation { memory, state },
                 };

@@ -66,6 +66,11 @@ impl Selector {
         Ok(Selector(alternatives.into_iter().map(Vec::into).collect()))
     }
 
+    /// The labels that it looks at.
+    pub(super) fn labels(&self) -> impl Iterator<Item = Slice> {
+        self.0.iter().flatten().map(|filter| filter.label)
+    }
+
     /// Whether it selects a series with these labels.
     pub(super) fn selects(
         &self,

@@ -21,6 +21,8 @@ pub(super) struct Index<'a> {
     pub(super) count: usize,
     /// The end of the last symbol.
     pub(super) end: usize,
+    /// Whether a symbol besides number 0 is empty.
+    pub(super) has_more_empty: bool,
 }
 
 /// An index that is being built, in two walks over the fields of the body.
@@ -30,13 +32,14 @@ pub(super) struct Indexing<'a> {
     at: usize,
     count: usize,
     end: usize,
+    has_more_empty: bool,
     /// Known in the second walk.
     stride: Option<usize>,
 }
 
 impl<'a> Indexing<'a> {
     pub(super) fn new(scratch: &'a mut [u8]) -> Indexing<'a> {
-        Indexing { scratch, at: 0, count: 0, end: 0, stride: None }
+        Indexing { scratch, at: 0, count: 0, end: 0, has_more_empty: false, stride: None }
     }
 
     /// Goes on for a bounded number of fields. Returns the index and the rest of the scratch when it is built.
@@ -55,6 +58,7 @@ impl<'a> Indexing<'a> {
                 // Bodies are smaller than 4 GiB.
                 place.copy_from_slice(&(field.start as u32).to_le_bytes());
             }
+            self.has_more_empty |= self.count > 0 && field.payload == field.end;
             self.count += 1;
             self.end = field.end;
         }
@@ -70,7 +74,8 @@ impl<'a> Indexing<'a> {
         };
         let bytes = (self.count.div_ceil(stride) * 4).min(self.scratch.len());
         let (places, rest) = std::mem::take(&mut self.scratch).split_at_mut(bytes);
-        Some((Index { places, stride, count: self.count, end: self.end }, rest))
+        let Indexing { count, end, has_more_empty, .. } = *self;
+        Some((Index { places, stride, count, end, has_more_empty }, rest))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rules do to bodies what they do to labels, and to labels what Prometheus and vmagent document.
 
 mod actions;
+mod alike;
 mod bodies;
 mod errors;
 mod oracle;

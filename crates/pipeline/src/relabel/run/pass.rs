@@ -4,7 +4,9 @@ use super::Walk;
 use crate::ErrorMode;
 use crate::relabel::apply::{Evaluation, Verdict};
 use crate::relabel::fields::{Field, field};
-use crate::relabel::{Rules, symbols};
+use crate::relabel::recipes::{End, Recipes};
+use crate::relabel::{Rules, edits, symbols};
+use crate::value::Failure;
 use tidegate_wire::remote_write::{v1, v2};
 
 /// The bytes of a body between two looks at the clock of others.
@@ -16,9 +18,33 @@ pub(super) struct Pass<'p, 'a, 'w> {
     pub(super) walk: &'p mut Walk<'a>,
     pub(super) counts: &'p mut [crate::StepCounts],
     pub(super) added: &'p mut symbols::Added,
+    pub(super) recipes: &'p mut Recipes,
     /// The items that are left.
     pub(super) items: u64,
     pub(super) on: Evaluation<'p, 'w>,
+}
+
+/// How the rules went through a series.
+struct Applied {
+    verdict: Verdict,
+    /// The last step that it reached.
+    step: usize,
+    /// Whether a filter at the begin dropped it.
+    filtered: bool,
+    /// Whether a rule failed.
+    failed: bool,
+}
+
+/// What was made of a series.
+pub(super) struct Made {
+    pub(super) field: Field,
+    pub(super) items: u64,
+    /// The last step that it reached.
+    pub(super) step: usize,
+    pub(super) drops: bool,
+    pub(super) edited: Result<(), Failure>,
+    /// The edits without its own.
+    pub(super) before: edits::State,
 }
 
 impl Pass<'_, '_, '_> {
@@ -42,10 +68,14 @@ impl Pass<'_, '_, '_> {
     }
 
     fn series(&mut self, field: Field) {
+        let usual = if self.rules.traits.reads.is_some() { self.scan(field) } else { None };
+        if usual.is_some_and(|usual| self.again(usual)) {
+            return;
+        }
         self.on.memory.clear();
         self.on.state.labels.clear();
         let (series, loaded) = self.load(field);
-        let (verdict, step) = match loaded {
+        let Applied { verdict, step, filtered, failed } = match loaded {
             Ok(()) => self.apply(series.items),
             // More labels than any receiver accepts: rules could not see all of them.
             Err(_) => self.pass_over(series.items),
@@ -57,9 +87,19 @@ impl Pass<'_, '_, '_> {
         let changed = labels.is_changed();
         let drops = verdict == Verdict::Drop || (changed && labels.iter().next().is_none());
         let writes = changed && loaded.is_ok();
+        let learns = usual.is_some() && !failed;
+        let end = match () {
+            () if filtered => End::Unknown,
+            () if drops => End::Dropped,
+            () if writes => End::Changed,
+            () => End::Unchanged,
+        };
         if !(drops || writes) {
             self.walk.edits.keep(field.end - field.start);
             self.items += series.items;
+            if learns {
+                self.learn(end, step);
+            }
             return;
         }
         let before = self.walk.edits.state();
@@ -67,15 +107,24 @@ impl Pass<'_, '_, '_> {
             true => self.walk.edits.leave(field.end - field.start),
             false => self.write(series),
         };
+        if learns && edited.is_ok() {
+            self.learn(end, step);
+        }
+        self.settle(Made { field, items: series.items, step, drops, edited, before });
+    }
+
+    /// Counts a series that was edited, or keeps it as it came when its edits found no room.
+    pub(super) fn settle(&mut self, made: Made) {
+        let Made { field, items, step, drops, edited, before } = made;
         let counts = self.counts.get_mut(step);
         match (edited, counts) {
-            (Ok(()), Some(counts)) if drops => counts.filtered += series.items,
-            (Ok(()), _) => self.items += series.items,
+            (Ok(()), Some(counts)) if drops => counts.filtered += items,
+            (Ok(()), _) => self.items += items,
             (Err(_), counts) => {
                 self.walk.edits.restore(before);
                 self.walk.edits.keep(field.end - field.start);
                 self.added.clear();
-                self.items += series.items;
+                self.items += items;
                 if let Some(failures) = counts.and_then(|counts| counts.failures.last_mut()) {
                     *failures += 1;
                 }
@@ -83,36 +132,41 @@ impl Pass<'_, '_, '_> {
         }
     }
 
-    /// Applies all rules to the labels. Returns the last step that the series reached, too.
-    fn apply(&mut self, items: u64) -> (Verdict, usize) {
-        let mut reached = 0;
+    /// Applies all rules to the labels.
+    fn apply(&mut self, items: u64) -> Applied {
+        let mut applied = Applied { verdict: Verdict::Keep, step: 0, filtered: false, failed: false };
+        let mut filters = self.rules.traits.filters;
         for (number, (step, counts)) in self.rules.steps.iter().zip(&mut *self.counts).enumerate() {
-            reached = number;
+            applied.step = number;
             counts.items += items;
             for (rule, failures) in step.rules.iter().zip(&mut counts.failures) {
-                let verdict = self.on.apply(rule).unwrap_or_else(|_| {
+                applied.verdict = self.on.apply(rule).unwrap_or_else(|_| {
                     *failures += 1;
+                    applied.failed = true;
                     if step.on_error == ErrorMode::Drop { Verdict::Drop } else { Verdict::Keep }
                 });
-                if verdict == Verdict::Drop {
-                    return (Verdict::Drop, reached);
+                if applied.verdict == Verdict::Drop {
+                    applied.filtered = filters > 0;
+                    return applied;
                 }
+                filters = filters.saturating_sub(1);
             }
         }
-        (Verdict::Keep, reached)
+        applied
     }
 
     /// Counts a series that no rule was applied to.
-    fn pass_over(&mut self, items: u64) -> (Verdict, usize) {
+    fn pass_over(&mut self, items: u64) -> Applied {
+        let kept = Applied { verdict: Verdict::Keep, step: 0, filtered: false, failed: true };
         for (step, counts) in self.rules.steps.iter().zip(&mut *self.counts) {
             counts.items += items;
             if let Some(failures) = counts.failures.first_mut() {
                 *failures += 1;
             }
             if step.on_error == ErrorMode::Drop {
-                return (Verdict::Drop, 0);
+                return Applied { verdict: Verdict::Drop, ..kept };
             }
         }
-        (Verdict::Keep, 0)
+        kept
     }
 }

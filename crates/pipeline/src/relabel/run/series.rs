@@ -179,7 +179,7 @@ impl Pass<'_, '_, '_> {
 
 /// The name and the value of a label that is encoded as all senders do it: both shorter than 128 bytes, and nothing else.
 #[inline(always)]
-fn plain_label(body: &[u8], whole: &Field) -> Option<(Slice, Slice)> {
+pub(super) fn plain_label(body: &[u8], whole: &Field) -> Option<(Slice, Slice)> {
     let (&[0x0a, name_len @ 0..0x80], rest) = body.get(whole.payload..whole.end)?.split_first_chunk()? else {
         return None;
     };

@@ -7,12 +7,12 @@ use tidegate_wire::proto::write::Varint;
 use tidegate_wire::remote_write::{self, Limits, Symbols, Version};
 
 /// A series: its labels, and how many samples and exemplars it has.
-struct Series {
-    labels: Vec<(String, String)>,
-    samples: usize,
-    exemplars: usize,
+pub(super) struct Series {
+    pub(super) labels: Vec<(String, String)>,
+    pub(super) samples: usize,
+    pub(super) exemplars: usize,
     /// Whether something stands before its labels.
-    scattered: bool,
+    pub(super) scattered: bool,
 }
 
 fn number(out: &mut Vec<u8>, number: usize) {
@@ -128,7 +128,8 @@ fn items(version: Version, body: &[u8]) -> u64 {
     remote_write::inspect(version, body, &limits, &mut Symbols::new()).unwrap().counts.items()
 }
 
-fn check(version: Version, rules: &Rules, all: &[Series]) {
+/// What a run leaves of `all` is what the rules leave of each, looked at alone.
+pub(super) fn check(version: Version, rules: &Rules, all: &[Series]) {
     let body = if version == Version::V1 { one(all) } else { two(all) };
     let mut workspace = rules.workspace();
     let mut scratch = vec![0; crate::Pipeline::scratch_bytes(body.len())];

@@ -140,6 +140,15 @@ pub(super) fn rule(random: &mut Random) -> RuleDefinition {
     rule
 }
 
+/// Another value, for some of the labels.
+pub(super) fn change(random: &mut Random, labels: &mut [(String, String)]) {
+    for (_, value) in labels {
+        if random.chance(25) {
+            *value = random.of(&VALUES).into();
+        }
+    }
+}
+
 /// Labels, sorted by name.
 pub(super) fn labels(random: &mut Random) -> Vec<(String, String)> {
     let mut labels: Vec<(String, String)> = Vec::new();
