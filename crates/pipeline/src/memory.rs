@@ -51,9 +51,6 @@ pub(crate) struct Memory<'a> {
 pub(crate) struct Mark(usize);
 
 impl<'a> Memory<'a> {
-    /// The largest space, in bytes: positions are 32 bits.
-    pub(crate) const LONGEST: usize = u32::MAX as usize;
-
     /// A memory whose temporary space, empty at first, is `temporary`.
     pub(crate) fn new(body: &'a [u8], constants: &'a [u8], temporary: &'a mut [u8]) -> Memory<'a> {
         Memory { body, constants, temporary, used: 0 }

@@ -204,11 +204,6 @@ impl Regex {
     pub(crate) fn literals(&self) -> &[Box<[u8]>] {
         &self.shape.literals
     }
-
-    /// The text that it was compiled from.
-    pub(crate) fn pattern(&self) -> &str {
-        &self.shape.pattern
-    }
 }
 
 impl Captures {

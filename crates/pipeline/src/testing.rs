@@ -209,5 +209,5 @@ pub(crate) fn literal(memory: &mut Memory<'_>, value: impl Into<Plain>) -> Argum
 
 /// A call.
 pub(crate) fn call(function: &'static Signature, arguments: Vec<Argument>) -> Call {
-    Call { function, arguments: arguments.into(), range: 0..0 }
+    Call { function, arguments: arguments.into() }
 }

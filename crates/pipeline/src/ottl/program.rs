@@ -4,7 +4,6 @@ use super::field::{Context, Field};
 use super::signature::Signature;
 use crate::memory::Slice;
 use crate::value::Value;
-use std::ops::Range;
 
 /// `editor(…) [where condition]`.
 #[derive(Debug)]
@@ -83,8 +82,6 @@ pub(crate) enum Key {
 pub(crate) struct Call {
     pub(crate) function: &'static Signature,
     pub(crate) arguments: Box<[Argument]>,
-    /// Its bytes in the statement's text.
-    pub(crate) range: Range<usize>,
 }
 
 /// An argument.

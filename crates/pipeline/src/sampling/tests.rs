@@ -60,7 +60,7 @@ fn spans_are_decided_as_the_collector_does() {
                     Ok(())
                 };
                 state.write(put).unwrap();
-                assert!(written.len() <= TraceState::LONGEST_WRITTEN);
+                assert!(written.len() <= 1024 + 64, "it grows by the member that sampling writes");
                 true
             }
         };

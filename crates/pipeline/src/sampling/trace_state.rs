@@ -30,9 +30,6 @@ struct OtelMember<'a> {
 }
 
 impl<'a> TraceState<'a> {
-    /// The most bytes that [`write`](Self::write) writes.
-    pub(crate) const LONGEST_WRITTEN: usize = LONGEST + 64;
-
     /// Reads a trace state; `None` if it is not valid.
     pub(crate) fn parse(text: &'a [u8]) -> Option<TraceState<'a>> {
         if text.len() > LONGEST {
@@ -99,13 +96,17 @@ impl<'a> TraceState<'a> {
         for (key, text) in &known {
             if let Some(text) = text {
                 put(if is_first { b"ot=" } else { b";" })?;
-                (put(*key)?, put(b":")?, put(text.as_bytes())?);
+                put(*key)?;
+                put(b":")?;
+                put(text.as_bytes())?;
                 is_first = false;
             }
         }
         for (key, value) in others() {
             put(if is_first { b"ot=" } else { b";" })?;
-            (put(key)?, put(b":")?, put(value)?);
+            put(key)?;
+            put(b":")?;
+            put(value)?;
             is_first = false;
         }
         for piece in pieces_of(self.text, b',') {

@@ -30,7 +30,9 @@ pub(crate) fn test(args: &TestArgs) -> Outcome {
         failed += usize::from(!report.is_empty());
         let verdict = if report.is_empty() { "ok    " } else { "FAILED" };
         let _ = writeln!(text, "{verdict} {}", test.name.as_str());
-        report.iter().for_each(|line| drop(writeln!(text, "       {line}")));
+        for line in &report {
+            let _ = writeln!(text, "       {line}");
+        }
         if args.explain {
             for (_, input) in inputs(test)? {
                 text.push_str(&explanation(&config, &test.pipeline, &input)?);

@@ -167,7 +167,7 @@ impl<'t> Reader<'t> {
             return Err("missing argument".into());
         }
         (function.complete)(&mut arguments, &self.constants, self.regexes).map_err(|(_, message)| message)?;
-        Ok(Call { function, arguments: arguments.into(), range: 0..0 })
+        Ok(Call { function, arguments: arguments.into() })
     }
 
     fn argument(

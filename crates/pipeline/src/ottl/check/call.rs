@@ -66,7 +66,7 @@ impl Checker<'_> {
             return None;
         }
         self.prepare(function, &fitted, &mut arguments)?;
-        Some(Call { function, arguments: arguments.into(), range: tree.range.clone() })
+        Some(Call { function, arguments: arguments.into() })
     }
 
     /// The argument of each parameter.

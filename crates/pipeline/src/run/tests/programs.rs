@@ -283,7 +283,7 @@ impl Built {
 }
 
 fn statement(function: &'static Signature, arguments: [Argument; 2]) -> Statement {
-    Statement { call: Call { function, arguments: Box::new(arguments), range: 0..0 }, condition: None }
+    Statement { call: Call { function, arguments: Box::new(arguments) }, condition: None }
 }
 
 impl Action {
