@@ -1,6 +1,8 @@
 //! From a definition to a pipeline.
 
-use crate::definition::{Anchor, Definition, Problem, Redaction, Severity, StepDefinition, StepKind};
+use crate::definition::{
+    Anchor, Definition, Problem, Redaction, Sampling, Severity, StepDefinition, StepKind,
+};
 use crate::ottl::check::{self, Checked, Scope, Use};
 use crate::ottl::diagnostic::{Diagnostic, Fault};
 use crate::ottl::field::Context;
@@ -95,12 +97,12 @@ impl Compiler {
             StepKind::Keep(texts) => self.filter(texts, "keep", when.as_ref(), true),
             StepKind::Edit(texts) => self.edit(texts, when.as_ref()),
             StepKind::Redact(redaction) => self.redact(redaction, when.as_ref()),
-            StepKind::Sample(sampling) => {
-                Some(Work::Sample(Box::new(SampleStep::new(sampling, &mut self.literals))))
-            }
+            StepKind::Sample(sampling) => self.sample(sampling, when.as_ref()),
             StepKind::Relabel(rules) => Some(Work::Relabel { rules: rules.len() }),
         };
-        Some(Step { work: work?, when: when?.map(|(_, condition)| condition), on_error: definition.on_error })
+        let is_one = matches!(definition.kind, StepKind::Redact(_));
+        let when = when?.map(|(_, condition)| condition);
+        Some(Step { work: work?, when, on_error: definition.on_error, is_one })
     }
 
     /// Conditions of which each has its own context.
@@ -124,7 +126,53 @@ impl Compiler {
             });
             conditions.extend(compiled);
         }
+        if keeps {
+            self.refuse_levels(&conditions, setting);
+        }
         (conditions.len() == texts.len()).then_some(Work::Filter { conditions, keeps })
+    }
+
+    /// Conditions of `keep` on a thing and on what encloses it would both have to hold, where one of them should suffice.
+    fn refuse_levels(&mut self, conditions: &[(Context, Condition)], setting: &'static str) {
+        let encloses = |outer: Context, inner: Context| outer != inner && outer.encloses(inner);
+        for (item, (context, _)) in conditions.iter().enumerate() {
+            if let Some((outer, _)) = conditions.iter().find(|(outer, _)| encloses(*outer, *context)) {
+                let (outer, inner) = (outer.name(), context.name());
+                self.problems.push(Problem {
+                    at: Anchor { step: self.step, setting, item: Some(item), field: "", range: 0..0 },
+                    severity: Severity::Error,
+                    message: format!("one condition looks at a {outer}, and this one at a {inner} in it"),
+                    help: Some(format!(
+                        "join the two with `or`: conditions on the {outer} can be asked of each {inner}"
+                    )),
+                });
+                return;
+            }
+        }
+    }
+
+    /// Spans and log records, as far as the step's condition is about them.
+    fn sample(&mut self, sampling: &Sampling, when: Option<&When>) -> Option<Work> {
+        let reaches = |item: Context| match when {
+            Some(Some((condition, _))) => condition.encloses(item),
+            _ => true,
+        };
+        let contexts: Vec<Context> =
+            [Context::Span, Context::Log].into_iter().filter(|it| reaches(*it)).collect();
+        if let (true, Some(Some((condition, _)))) = (contexts.is_empty(), when) {
+            let at = Anchor { step: self.step, setting: "when", item: None, field: "", range: 0..0 };
+            self.problems.push(Problem {
+                at,
+                severity: Severity::Error,
+                message: format!(
+                    "`when` looks at a {}, but spans and log records are sampled",
+                    condition.name()
+                ),
+                help: Some("look at `span`, `log`, `scope` or `resource`".to_owned()),
+            });
+            return None;
+        }
+        Some(Work::Sample(Box::new(SampleStep::new(sampling, &mut self.literals)), contexts))
     }
 
     /// Statements that share one context.
@@ -178,6 +226,12 @@ impl Compiler {
         }
         let mut statements = Vec::new();
         for (context, text) in redaction::statements(redaction) {
+            if let Some(Some((condition, _))) = when
+                && !(condition.encloses(context) || context.encloses(*condition))
+            {
+                // The condition is about another kind of item, which this place is not in.
+                continue;
+            }
             let given = self.lower(context, when).ok()?.unwrap_or(context);
             let scope = Scope { given: Some(given), ..Scope::ALL };
             match check::statements(&[text], scope, &mut self.literals) {

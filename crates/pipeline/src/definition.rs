@@ -20,6 +20,28 @@ pub struct StepDefinition {
     pub kind: StepKind,
 }
 
+impl StepDefinition {
+    /// The parts of the step whose failures are counted, in the order of
+    /// [`StepCounts::failures`](crate::StepCounts::failures), each in a few words: its statements, conditions or rules, and `when` behind them.
+    #[must_use]
+    pub fn parts(&self) -> Vec<String> {
+        let own: Vec<String> = match &self.kind {
+            StepKind::Drop(texts) | StepKind::Keep(texts) | StepKind::Edit(texts) => texts.clone(),
+            StepKind::Relabel(rules) => {
+                let action = |rule: &crate::RuleDefinition| rule.action.clone().unwrap_or("replace".into());
+                rules
+                    .iter()
+                    .enumerate()
+                    .map(|(at, rule)| format!("rule {}: {}", at + 1, action(rule)))
+                    .collect()
+            }
+            StepKind::Sample(_) => vec!["sample".to_owned()],
+            StepKind::Redact(_) => vec!["redact".to_owned()],
+        };
+        own.into_iter().chain(self.when.clone()).collect()
+    }
+}
+
 /// The operation of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepKind {

@@ -18,6 +18,8 @@ pub(crate) struct Step {
     pub(crate) work: Work,
     pub(crate) when: Option<Condition>,
     pub(crate) on_error: ErrorMode,
+    /// Whether failures of all its statements are counted as one thing's.
+    pub(crate) is_one: bool,
 }
 
 /// What a step does with items.
@@ -27,8 +29,8 @@ pub(crate) enum Work {
     Filter { conditions: Vec<(Context, Condition)>, keeps: bool },
     /// Runs statements, each on the things of its context.
     Edit(Vec<(Context, Statement)>),
-    /// Keeps a part of the spans and log records.
-    Sample(Box<SampleStep>),
+    /// Keeps a part of the things of these contexts: spans, log records.
+    Sample(Box<SampleStep>, Vec<Context>),
     /// So many rules over the series of remote write, and nothing that OTLP bodies need.
     Relabel { rules: usize },
 }
@@ -98,9 +100,10 @@ impl Step {
 
     fn texts(&self) -> usize {
         match &self.work {
+            _ if self.is_one => 1,
             Work::Filter { conditions, .. } => conditions.len(),
             Work::Edit(statements) => statements.len(),
-            Work::Sample(_) => 1,
+            Work::Sample(..) => 1,
             Work::Relabel { rules } => *rules,
         }
     }
@@ -108,16 +111,14 @@ impl Step {
     /// The contexts that it works on.
     pub(crate) fn contexts(&self, signal: Signal) -> impl Iterator<Item = Context> {
         let (conditions, statements, sampled) = match &self.work {
-            Work::Filter { conditions, .. } => (conditions.as_slice(), [].as_slice(), None),
-            Work::Edit(statements) => ([].as_slice(), statements.as_slice(), None),
-            Work::Sample(_) if signal == Signal::Traces => {
-                ([].as_slice(), [].as_slice(), Some(Context::Span))
-            }
-            Work::Sample(_) => ([].as_slice(), [].as_slice(), Some(Context::Log)),
-            Work::Relabel { .. } => ([].as_slice(), [].as_slice(), None),
+            Work::Filter { conditions, .. } => (conditions.as_slice(), [].as_slice(), [].as_slice()),
+            Work::Edit(statements) => ([].as_slice(), statements.as_slice(), [].as_slice()),
+            Work::Sample(_, contexts) => ([].as_slice(), [].as_slice(), contexts.as_slice()),
+            Work::Relabel { .. } => ([].as_slice(), [].as_slice(), [].as_slice()),
         };
+        let conditions = conditions.iter().map(|(context, _)| *context);
         let statements = statements.iter().map(|(context, _)| *context);
-        let all = conditions.iter().map(|(context, _)| *context).chain(statements).chain(sampled);
+        let all = conditions.chain(statements).chain(sampled.iter().copied());
         all.filter(move |context| context.is_in(signal))
     }
 
@@ -133,7 +134,7 @@ impl Step {
                 let statements = statements.iter().filter(|(context, _)| context.is_in(signal));
                 statements.for_each(|(_, statement)| access.statement(statement));
             }
-            Work::Sample(_) => access.changes_item(),
+            Work::Sample(..) => access.changes_item(),
             Work::Relabel { .. } => {}
         }
         if let Some(when) = &self.when {
@@ -184,6 +185,7 @@ impl Step {
                 let here = here.filter(|(_, (context, _))| context.level() == level && context.is_in(signal));
                 for (number, (_, statement)) in here {
                     if machine.run(statement).is_err() {
+                        let number = if self.is_one { 0 } else { number };
                         let verdict = self.failed(failures, number);
                         if verdict != Verdict::Keep {
                             return verdict;
@@ -192,7 +194,7 @@ impl Step {
                 }
                 Verdict::Keep
             }
-            Work::Sample(sample) => {
+            Work::Sample(sample, _) => {
                 let context = if signal == Signal::Traces { Context::Span } else { Context::Log };
                 sample.run(machine, context).unwrap_or_else(|_| self.failed(failures, 0))
             }

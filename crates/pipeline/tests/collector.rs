@@ -1,6 +1,12 @@
 //! Edited records are those that the Collector's OTTL leaves: generated statements over generated requests, run here and by
 //! `pkg/ottl` itself (`tests/oracles/pipeline`). The differences that are meant are in `docs/pipelines.md`, and in [`is_meant`].
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and says what it skips"
+)]
+
 mod collector {
     pub(crate) mod body;
     pub(crate) mod context;
@@ -13,14 +19,12 @@ use base64::engine::general_purpose::STANDARD;
 use collector::body::Body;
 use collector::context::{self, Context};
 use collector::generate::Generator;
-use prost::Message as _;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use tidegate_pipeline::{
     Definition, ErrorMode, Format, Outcome, Pipeline, Progress, Run, StepDefinition, StepKind,
 };
-use tidegate_wire::otlp::Signal;
 
 /// How many cases one run compares; `TIDEGATE_ORACLE_CASES` sets another number.
 const CASES: u64 = 3_000;
@@ -184,7 +188,6 @@ fn run(case: &Case) -> Option<Left> {
                 Some(out)
             }
         };
-        drop(run);
         workspace.take_counts(|_, counts| {
             failures.iter_mut().zip(&counts.failures).for_each(|(sum, more)| *sum += more);
         });

@@ -106,8 +106,8 @@ fn run_logs(
     if outcome == Outcome::Empty {
         return (Vec::new(), counts);
     }
-    check(Signal::Logs, &body).unwrap();
-    let request = ExportLogsServiceRequest::decode(&*body).unwrap();
+    check(Signal::Logs, &body).expect("the output is valid");
+    let request = ExportLogsServiceRequest::decode(&*body).expect("the output can be decoded");
     let scopes = request.resource_logs.into_iter().flat_map(|group| group.scope_logs);
     (scopes.flat_map(|scope| scope.log_records).collect(), counts)
 }
@@ -332,4 +332,66 @@ fn literals_tell_which_bodies_are_of_no_interest() {
         let shown = format!("{step:?}");
         assert_eq!(compiled(vec![step]).may_change(0, LOGS, &body), may_change, "{shown}");
     }
+}
+
+/// A condition on spans says nothing about log records: they are not sampled.
+#[test]
+fn a_condition_on_spans_samples_no_logs() {
+    let sample = |when: &str| StepDefinition {
+        when: Some(when.to_owned()),
+        ..step(StepKind::Sample(Sampling {
+            ratio: 0.0,
+            by: SampleBy::TraceId,
+            mode: SampleMode::HashSeed(0),
+            precision: 4,
+            drops_unknown: false,
+            priority: None,
+        }))
+    };
+    let left = |when: &str| run_logs(vec![sample(when)], &logs(100)).0.len();
+    assert_eq!(left("span.status.code != STATUS_CODE_ERROR"), 100);
+    assert_eq!(left("log.severity_number < SEVERITY_NUMBER_WARN"), 50);
+    assert_eq!(left("resource.attributes[\"service.name\"] == \"shop\""), 0);
+    for when in ["spanevent.name == \"a\"", "metric.name == \"a\"", "datapoint.flags == 0"] {
+        let problems = Pipeline::compile(&Definition { steps: vec![sample(when)] }).unwrap_err();
+        assert_eq!((problems[0].at.setting, problems[0].severity), ("when", Severity::Error), "{when}");
+    }
+}
+
+/// One of several conditions of `keep` suffices, so they cannot be asked at different places.
+#[test]
+fn keep_refuses_conditions_within_each_other() {
+    let keep = |conditions: &[&str]| {
+        Pipeline::compile(&Definition { steps: vec![step(StepKind::Keep(texts(conditions)))] })
+    };
+    let (resource, log, span) =
+        ("resource.attributes[\"a\"] == \"b\"", "log.severity_number >= 17", "span.name == \"c\"");
+    let problems = keep(&[resource, log]).unwrap_err();
+    assert_eq!((problems[0].at.setting, problems[0].at.item), ("keep", Some(1)));
+    assert!(keep(&[resource, resource]).is_ok() && keep(&[span, log]).is_ok());
+    let joined = format!("{resource} or {log}");
+    let (left, _) = run_logs(vec![step(StepKind::Keep(vec![joined]))], &logs(100));
+    assert_eq!(left.len(), 25);
+}
+
+/// What redacts, with a condition on one kind of item, redacts that and what is around it; its failures are one number.
+#[test]
+fn redaction_follows_its_condition() {
+    let redact = |when: Option<&str>| StepDefinition {
+        when: when.map(str::to_owned),
+        ..step(StepKind::Redact(tidegate_pipeline::Redaction {
+            mask: "***".into(),
+            presets: vec![tidegate_pipeline::Preset::Email],
+            ..tidegate_pipeline::Redaction::default()
+        }))
+    };
+    let masked = |when| {
+        let (records, counts) = run_logs(vec![redact(when)], &logs(100));
+        assert_eq!(counts[0].failures.len(), redact(when).parts().len());
+        let is_masked = |record: &&LogRecord| record.attributes.contains(&text("user.email", "***"));
+        records.iter().filter(is_masked).count()
+    };
+    assert_eq!(masked(None), 100);
+    assert_eq!(masked(Some("log.severity_number >= SEVERITY_NUMBER_ERROR")), 25);
+    assert_eq!(masked(Some("span.name == \"a\"")), 0);
 }

@@ -119,7 +119,7 @@ mod tests {
         let changed = changes(&[a.clone(), b.clone()], &[a.clone(), json!({"name": "B"})]);
         let found = Difference { path: "name".into(), expected: Some("b".into()), got: Some("B".into()) };
         assert_eq!(changed, [Change { item: 1, differences: Some(vec![found]) }]);
-        assert_eq!(changes(&[a.clone()], &[]), [Change { item: 0, differences: None }]);
-        assert!(changes(&[a.clone()], &[a]).is_empty());
+        assert_eq!(changes(std::slice::from_ref(&a), &[]), [Change { item: 0, differences: None }]);
+        assert!(changes(std::slice::from_ref(&a), std::slice::from_ref(&a)).is_empty());
     }
 }

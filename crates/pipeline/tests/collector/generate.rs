@@ -29,21 +29,6 @@ pub(super) const TEXTS: [&str; 14] = [
 const PATTERNS: [&str; 10] =
     ["a", "^a", "b*", "[a-c]+", "(\\\\w+)@(\\\\w+)", "(?i)GET", "\\\\d+", "x?", "^$", "(?P<first>.)(.)?"];
 const REPLACEMENTS: [&str; 7] = ["", "X", "<$1>", "${2}-$1", "$first$$", "$0$9", "$$1"];
-/// Values that fields take.
-const TYPED: [&str; 12] = [
-    "SEVERITY_NUMBER_WARN",
-    "3",
-    "\"text\"",
-    "TraceID(0x0102030405060708090a0b0c0d0e0f10)",
-    "SpanID(0x0102030405060708)",
-    "\"0102030405060708090a0b0c0d0e0f10\"",
-    "\"0102030405060708\"",
-    "[1, 2, 3]",
-    "[0.5, 1.0]",
-    "Unix(5, 7)",
-    "true",
-    "1.5",
-];
 const GLOBS: [&str; 6] = ["*", "a*", "?bc", "[a-c]*", "{abc,x}", "*@*"];
 
 impl Generator {

@@ -273,7 +273,7 @@ impl Built {
                 edit(DataPoint, vec![set])
             }
         };
-        Step { work, when: None, on_error: ErrorMode::Ignore }
+        Step { work, when: None, on_error: ErrorMode::Ignore, is_one: false }
     }
 
     fn is_type(&mut self, number: i64) -> Condition {

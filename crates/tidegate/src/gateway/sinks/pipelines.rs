@@ -116,16 +116,7 @@ impl SinkPipelines {
 /// Meters of all steps of a pipeline.
 fn meters(settings: &config::SinkPipeline) -> PipelineMeters {
     let steps = settings.definition.steps.iter().zip(&settings.labels);
-    let meters = steps
-        .map(|(step, label)| StepMeters::new(label.pipeline.clone(), label.step.clone(), statements(step)));
+    let meters =
+        steps.map(|(step, label)| StepMeters::new(label.pipeline.clone(), label.step.clone(), step.parts()));
     PipelineMeters::new(meters.collect())
-}
-
-/// The texts of a step that can fail, in the order in which the engine counts failures.
-fn statements(step: &StepDefinition) -> Vec<String> {
-    let texts: &[String] = match &step.kind {
-        StepKind::Drop(texts) | StepKind::Keep(texts) | StepKind::Edit(texts) => texts,
-        StepKind::Relabel(_) | StepKind::Sample(_) | StepKind::Redact(_) => &[],
-    };
-    texts.iter().chain(&step.when).cloned().collect()
 }
