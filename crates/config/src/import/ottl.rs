@@ -229,7 +229,10 @@ fn path_end(
                         break;
                     }
                 }
-                keys.push(index + 1..end.saturating_sub(1).max(index + 1));
+                // One without an end is an error, which is left to who reads the statement.
+                if depth == 0 {
+                    keys.push(index + 1..end - 1);
+                }
                 index = end;
             }
             _ => return (index, keys),
