@@ -10,7 +10,7 @@ use tidegate_wire::proto::write::{Varint, varint_len};
 use tidegate_wire::proto::{Key, Malformed, Reader};
 
 /// The deepest nesting of a value that a statement may store.
-const DEEPEST: usize = 128;
+pub(crate) const DEEPEST: usize = 128;
 
 const NOT_STORABLE: Failure =
     Failure::Invalid("ids, times and durations cannot be attributes: use .string, UnixNano() or String()");

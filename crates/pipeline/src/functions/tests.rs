@@ -3,6 +3,7 @@
 //! A line of `cases/*.tsv` is an expression, a tab, and what `pkg/ottl` v1.3.1 makes of it: a value, `error` when it fails on
 //! the record, `refused` when it does not compile. `!` before it marks a difference that is meant; the comment above says why.
 
+mod deep;
 pub(super) mod expression;
 
 use crate::any_value::{Elements, Pairs};

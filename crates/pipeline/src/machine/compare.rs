@@ -3,7 +3,7 @@
 //! Values of types that do not compare are unequal, and neither is less. `nil` is equal to `nil` alone.
 
 use super::Machine;
-use crate::any_value::{Elements, Pairs, count, find};
+use crate::any_value::{DEEPEST, Elements, Pairs, count, find};
 use crate::memory::{Memory, Slice};
 use crate::ottl::program::Comparison;
 use crate::table::MapTable;
@@ -76,18 +76,26 @@ fn text(memory: &Memory<'_>, comparison: Comparison, left: Slice, right: Slice) 
 
 /// Whether two values within maps or lists, or whole ones, are equal: integers and doubles are not.
 pub(crate) fn equal(memory: &Memory<'_>, left: Value, right: Value) -> bool {
+    equal_within(memory, left, right, DEEPEST)
+}
+
+/// As [`equal`]. What is below `levels` maps and lists is equal only byte for byte, so that the stack stays bounded.
+fn equal_within(memory: &Memory<'_>, left: Value, right: Value, levels: usize) -> bool {
     match (left, right) {
+        (Value::Map(left), Value::Map(right)) | (Value::List(left), Value::List(right)) if levels == 0 => {
+            memory.get(left) == memory.get(right)
+        }
         (Value::Text(left), Value::Text(right))
         | (Value::Bytes(left), Value::Bytes(right))
         | (Value::Id(left), Value::Id(right)) => memory.get(left) == memory.get(right),
-        (Value::Map(left), Value::Map(right)) => maps_equal(memory, left, right),
-        (Value::List(left), Value::List(right)) => lists_equal(memory, left, right),
+        (Value::Map(left), Value::Map(right)) => maps_equal(memory, left, right, levels - 1),
+        (Value::List(left), Value::List(right)) => lists_equal(memory, left, right, levels - 1),
         (left, right) => left == right,
     }
 }
 
 /// Maps with more keys than a table takes are equal only in the same order, so that the search stays bounded.
-fn maps_equal(memory: &Memory<'_>, left: Slice, right: Slice) -> bool {
+fn maps_equal(memory: &Memory<'_>, left: Slice, right: Slice, levels: usize) -> bool {
     let len = count(memory, left);
     if len != count(memory, right) {
         return false;
@@ -98,19 +106,19 @@ fn maps_equal(memory: &Memory<'_>, left: Slice, right: Slice) -> bool {
         // Most equal maps have one order: look at the same place first.
         let beside = others.next(memory).filter(|other| memory.get(other.key) == memory.get(pair.key));
         let Some(other) = beside.or_else(|| searched(pair.key)) else { return false };
-        if !equal(memory, pair.value, other.value) {
+        if !equal_within(memory, pair.value, other.value, levels) {
             return false;
         }
     }
     true
 }
 
-fn lists_equal(memory: &Memory<'_>, left: Slice, right: Slice) -> bool {
+fn lists_equal(memory: &Memory<'_>, left: Slice, right: Slice, levels: usize) -> bool {
     let (mut left, mut right) = (Elements::new(left), Elements::new(right));
     loop {
         match (left.next(memory), right.next(memory)) {
             (None, None) => return true,
-            (Some(left), Some(right)) if equal(memory, left, right) => {}
+            (Some(left), Some(right)) if equal_within(memory, left, right, levels) => {}
             _ => return false,
         }
     }

@@ -1,7 +1,7 @@
 //! Writes values as text, as Go's `encoding/json` does: the keys of maps sorted, bytes in base64.
 
 use super::Machine;
-use crate::any_value::{Elements, Pairs};
+use crate::any_value::{DEEPEST, Elements, Pairs};
 use crate::memory::{Memory, Slice};
 use crate::table::MapTable;
 use crate::value::{Failure, Value};
@@ -14,6 +14,8 @@ pub(crate) enum Html {
     Escaped,
     Plain,
 }
+
+const NESTED: Failure = Failure::Invalid("the value is nested too deeply");
 
 impl Machine<'_> {
     /// `pcommon.Value.AsString`: texts as they are, maps and lists as JSON, bytes in base64.
@@ -39,9 +41,31 @@ impl Machine<'_> {
     /// Appends a value as JSON.
     ///
     /// # Errors
-    /// For doubles that JSON does not have, and for maps of too many keys.
+    /// For doubles that JSON does not have, for maps of too many keys, and for what is nested too deeply.
     pub(crate) fn json(&mut self, value: Value, html: Html) -> Result<(), Failure> {
+        self.json_within(value, html, DEEPEST)
+    }
+
+    /// As [`json`](Self::json), with `levels` that the value may nest. What calls itself has small frames: stacks are small.
+    fn json_within(&mut self, value: Value, html: Html, levels: usize) -> Result<(), Failure> {
         match value {
+            Value::Map(_) | Value::List(_) if levels == 0 => Err(NESTED),
+            Value::List(list) => self.json_list(list, html, levels - 1),
+            Value::Map(map) => {
+                let base = self.spare.sorted.len();
+                let result = self.json_map(map, html, base, levels - 1);
+                self.spare.sorted.truncate(base);
+                result
+            }
+            value => self.json_scalar(value, html),
+        }
+    }
+
+    #[inline(never)]
+    fn json_scalar(&mut self, value: Value, html: Html) -> Result<(), Failure> {
+        match value {
+            // These have their own functions.
+            Value::List(_) | Value::Map(_) => Ok(()),
             Value::Nil => self.memory.push(b"null"),
             Value::Bool(value) => self.memory.push(if value { b"true" } else { b"false" }),
             Value::Int(number) | Value::Duration(number) => {
@@ -71,31 +95,38 @@ impl Machine<'_> {
                 crate::functions::rfc3339(time, &mut room)?;
                 Ok(room.put(b"\"")?)
             }
-            Value::List(list) => self.json_list(list, html),
-            Value::Map(map) => self.json_map(map, html),
         }
     }
 
-    fn json_list(&mut self, list: Slice, html: Html) -> Result<(), Failure> {
+    fn json_list(&mut self, list: Slice, html: Html, levels: usize) -> Result<(), Failure> {
         self.memory.push(b"[")?;
         let mut elements = Elements::new(list);
         let mut comma: &[u8] = b"";
         while let Some(element) = elements.next(&self.memory) {
             self.memory.push(comma)?;
-            self.json(element, html)?;
+            self.json_within(element, html, levels)?;
             comma = b",";
         }
         self.memory.push(b"]")
     }
 
-    fn json_map(&mut self, map: Slice, html: Html) -> Result<(), Failure> {
-        let base = self.spare.sorted.len();
-        let result = self.json_pairs(map, html, base);
-        self.spare.sorted.truncate(base);
-        result
+    /// Appends a map, whose pairs are sorted behind the first `base`.
+    fn json_map(&mut self, map: Slice, html: Html, base: usize, levels: usize) -> Result<(), Failure> {
+        let end = self.sort_pairs(map, base)?;
+        self.memory.push(b"{")?;
+        let mut comma: &[u8] = b"";
+        for at in base..end {
+            if let Some(value) = self.json_name(at, end, comma, html)? {
+                self.json_within(value, html, levels)?;
+                comma = b",";
+            }
+        }
+        self.memory.push(b"}")
     }
 
-    fn json_pairs(&mut self, map: Slice, html: Html, base: usize) -> Result<(), Failure> {
+    /// Sorts the pairs of a map behind the first `base`; returns the end of them.
+    #[inline(never)]
+    fn sort_pairs(&mut self, map: Slice, base: usize) -> Result<usize, Failure> {
         let Machine { memory, spare, .. } = &mut *self;
         let mut pairs = Pairs::new(map);
         while let Some(pair) = pairs.next(memory) {
@@ -108,23 +139,28 @@ impl Machine<'_> {
         sorted.sort_unstable_by(|one, other| {
             memory.get(one.key).cmp(memory.get(other.key)).then(one.raw.start.cmp(&other.raw.start))
         });
-        let end = base + sorted.len();
-        self.memory.push(b"{")?;
-        let mut comma: &[u8] = b"";
-        for at in base..end {
-            let place = |at: usize| self.spare.sorted.get(at).filter(|_| at < end).copied();
-            let Some(pair) = place(at) else { break };
-            // Of several pairs with one key, Go's map keeps the last.
-            if place(at + 1).is_some_and(|next| self.memory.get(next.key) == self.memory.get(pair.key)) {
-                continue;
-            }
-            self.memory.push(comma)?;
-            self.json_text(pair.key, html)?;
-            self.memory.push(b":")?;
-            self.json(pair.value, html)?;
-            comma = b",";
+        Ok(base + sorted.len())
+    }
+
+    /// Appends the name of the sorted pair at `at`, and returns its value; `None` for a pair that is left out.
+    #[inline(never)]
+    fn json_name(
+        &mut self,
+        at: usize,
+        end: usize,
+        comma: &[u8],
+        html: Html,
+    ) -> Result<Option<Value>, Failure> {
+        let place = |at: usize| self.spare.sorted.get(at).filter(|_| at < end).copied();
+        let Some(pair) = place(at) else { return Ok(None) };
+        // Of several pairs with one key, Go's map keeps the last.
+        if place(at + 1).is_some_and(|next| self.memory.get(next.key) == self.memory.get(pair.key)) {
+            return Ok(None);
         }
-        self.memory.push(b"}")
+        self.memory.push(comma)?;
+        self.json_text(pair.key, html)?;
+        self.memory.push(b":")?;
+        Ok(Some(pair.value))
     }
 
     fn json_text(&mut self, text: Slice, html: Html) -> Result<(), Failure> {

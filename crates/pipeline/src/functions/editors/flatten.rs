@@ -1,7 +1,7 @@
 //! `flatten`.
 
 use super::{editor, optional, required, run};
-use crate::any_value::{Elements, Pairs};
+use crate::any_value::{DEEPEST, Elements, Pairs};
 use crate::machine::Machine;
 use crate::machine::arguments::target;
 use crate::memory::Slice;
@@ -72,6 +72,10 @@ impl Flattening<'_, '_> {
     /// Adds a value, or what is in it. `prefix` ends with a dot, but for lists in lists, where Go has none.
     fn value(&mut self, prefix: Slice, key: Slice, value: Value, depth: i64) -> Result<(), Failure> {
         match value {
+            // Each map or list adds to the depth.
+            Value::Map(_) | Value::List(_) if depth < self.depth && depth >= DEEPEST as i64 => {
+                Err(Failure::Invalid("the map is nested too deeply"))
+            }
             Value::Map(map) if depth < self.depth => {
                 let prefix = self.join(prefix, key)?;
                 self.map(prefix, map, depth + 1)
