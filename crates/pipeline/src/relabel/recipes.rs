@@ -84,6 +84,10 @@ pub(super) struct Recipes {
     recipes: Box<[Recipe]>,
     /// The labels of the current series.
     pub(super) current: Vec<Span>,
+    /// How many series in a row had no recipe.
+    misses: u32,
+    /// How many series pass before one is looked at again.
+    idle: u32,
 }
 
 impl Traits {
@@ -209,6 +213,8 @@ impl Recipes {
         Recipes {
             recipes: (0..RECIPES).map(|_| recipe()).collect(),
             current: Vec::with_capacity(MOST_LABELS),
+            misses: 0,
+            idle: 0,
         }
     }
 
@@ -225,6 +231,27 @@ impl Recipes {
     /// Forgets all recipes: they are about one body.
     pub(super) fn clear(&mut self) {
         self.recipes.iter_mut().for_each(Recipe::clear);
+        (self.misses, self.idle) = (0, 0);
+    }
+
+    /// Whether to look for a recipe for the next series: less often where series differ too much for that.
+    #[inline]
+    pub(super) fn are_worth_a_look(&mut self) -> bool {
+        let looks = self.idle == 0;
+        self.idle = self.idle.saturating_sub(1);
+        looks
+    }
+
+    /// Notes whether a series that was looked at had a recipe.
+    #[inline]
+    pub(super) fn note(&mut self, served: bool) {
+        /// As many misses may come from series that take turns.
+        const PATIENCE: u32 = 8;
+        const LONGEST: u32 = 32;
+        self.misses = if served { 0 } else { self.misses.saturating_add(1) };
+        if self.misses > PATIENCE {
+            self.idle = self.misses.min(LONGEST);
+        }
     }
 
     /// The place for the recipe of a series with as many labels as the current one.
@@ -251,7 +278,12 @@ fn same(one: &[u8], other: &[u8]) -> bool {
         (Some(one_first), Some(other_first), Some(one_last), Some(other_last)) if one.len() <= 16 => {
             one_first == other_first && one_last == other_last
         }
-        (None, ..) => one.iter().zip(other).all(|(one, other)| one == other),
+        (None, ..) => match (one.first_chunk::<4>(), other.first_chunk::<4>()) {
+            (Some(one_first), Some(other_first)) => {
+                one_first == other_first && one.last_chunk::<4>() == other.last_chunk::<4>()
+            }
+            _ => one.iter().zip(other).all(|(one, other)| one == other),
+        },
         _ => one == other,
     }
 }

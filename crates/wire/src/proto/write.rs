@@ -13,6 +13,7 @@ pub struct Varint {
 impl Varint {
     /// Encodes `value` in as few bytes as it needs.
     #[must_use]
+    #[inline]
     pub fn new(mut value: u64) -> Self {
         let mut bytes = [0; 10];
         let mut len = 0;
@@ -31,6 +32,7 @@ impl Varint {
 
     /// The encoded bytes.
     #[must_use]
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }
@@ -38,6 +40,7 @@ impl Varint {
 
 /// How many bytes `value` takes as a varint.
 #[must_use]
+#[inline]
 pub fn varint_len(value: u64) -> u64 {
     u64::from((70 - (value | 1).leading_zeros()) / 7)
 }

@@ -1,8 +1,7 @@
 //! Series that are like one before: what the rules made of that one is done again.
 
 use super::pass::{Made, Pass};
-use super::series::plain_label;
-use crate::memory::Slice;
+use super::series::LABELS_TAG;
 use crate::relabel::edits::Edits;
 use crate::relabel::fields::{Field, field, varint};
 use crate::relabel::labels::Text;
@@ -31,17 +30,13 @@ impl Pass<'_, '_, '_> {
         let mut usual = Usual { whole, references: None, labels_end: whole.payload, items: 0 };
         match &self.walk.index {
             None => {
-                while let Some(label) = field(body, usual.labels_end, whole.end)
-                    && label.number == v1::field::LABELS
-                {
-                    let (name, value) = plain_label(body, &label)?;
-                    if value.len == 0 || labels.len() >= MOST_LABELS {
-                        return None;
-                    }
-                    let key = |slice: Slice| Key { at: slice.start, len: slice.len };
-                    let (start, end) = (label.start as u32, label.end as u32);
-                    labels.push(Span { start, end, name: key(name), value: key(value), read: false });
-                    usual.labels_end = label.end;
+                let bytes = body.get(..whole.end)?;
+                while let Some(&LABELS_TAG) = bytes.get(usual.labels_end) {
+                    let end = match short_label(bytes, usual.labels_end, labels) {
+                        Some(end) => end,
+                        None => long_label(bytes, usual.labels_end, labels)?,
+                    };
+                    usual.labels_end = end as usize;
                 }
             }
             Some(index) => {
@@ -181,6 +176,49 @@ impl Pass<'_, '_, '_> {
     }
 }
 
+/// Adds the label at byte `at` of a 1.0 body, if it is shorter than 128 bytes. Returns its end.
+#[inline(always)]
+fn short_label(body: &[u8], at: usize, labels: &mut Vec<Span>) -> Option<u32> {
+    let (&[_, len @ 0..0x80, 0x0a, name @ 0..0x80], rest) = body.get(at..)?.split_first_chunk()? else {
+        return None;
+    };
+    let (&[0x12, value @ 1..0x80], rest) = rest.get(usize::from(name)..)?.split_first_chunk()? else {
+        return None;
+    };
+    let fits = usize::from(len) == 4 + usize::from(name) + usize::from(value)
+        && usize::from(value) <= rest.len()
+        && labels.len() < MOST_LABELS;
+    if !fits {
+        return None;
+    }
+    // Bodies are smaller than 4 GiB.
+    let (start, name, value) = (at as u32, u32::from(name), u32::from(value));
+    let name = Key { at: start + 4, len: name };
+    let value = Key { at: name.at + name.len + 2, len: value };
+    let end = value.at + value.len;
+    labels.push(Span { start, end, name, value, read: false });
+    Some(end)
+}
+
+/// Adds the label at byte `at` of a 1.0 body. Returns its end; `None` when a recipe cannot have it.
+fn long_label(body: &[u8], at: usize, labels: &mut Vec<Span>) -> Option<u32> {
+    let label = field(body, at, body.len())?;
+    let name = field(body, label.payload, label.end)?;
+    let value = field(body, name.end, label.end)?;
+    let is = |field: &Field, number: u32| field.number == number && field.has_length;
+    if !is(&label, v1::field::LABELS) || !is(&name, 1) || !is(&value, 2) || value.end != label.end {
+        return None;
+    }
+    if value.payload == value.end || labels.len() >= MOST_LABELS {
+        return None;
+    }
+    // Bodies are smaller than 4 GiB.
+    let key = |field: &Field| Key { at: field.payload as u32, len: (field.end - field.payload) as u32 };
+    let (start, end) = (label.start as u32, label.end as u32);
+    labels.push(Span { start, end, name: key(&name), value: key(&value), read: false });
+    Some(end)
+}
+
 /// Finds the labels that packed references are about. `None` when one has no value.
 fn scan_references(body: &[u8], index: &Index<'_>, field: &Field, labels: &mut Vec<Span>) -> Option<()> {
     if index.has_more_empty {
@@ -250,8 +288,7 @@ fn write(edits: &mut Edits<'_>, usual: &Usual, recipe: &Recipe, labels: &[Span])
             edits.keep(field.payload - field.length);
             return Ok(());
         }
-        edits.leave(field.payload - field.length)?;
-        edits.put_number(len as u64)
+        edits.replace(field.payload - field.length, Varint::new(len as u64).as_bytes())
     };
     length(edits, whole, new_field + rest)?;
     if let Some(references) = &usual.references {
@@ -263,18 +300,18 @@ fn write(edits: &mut Edits<'_>, usual: &Usual, recipe: &Recipe, labels: &[Span])
             Part::Keep { from, to } => {
                 let labels = range(from, to);
                 if labels.start > at {
-                    edits.leave(labels.start - at)?;
+                    edits.replace(labels.start - at, &[])?;
                 }
                 edits.keep(labels.len());
                 at = labels.end;
             }
             Part::Put { from, to } => {
-                edits.put(recipe.bytes.get(usize::from(from)..usize::from(to)).unwrap_or_default())?;
+                edits.replace(0, recipe.bytes.get(usize::from(from)..usize::from(to)).unwrap_or_default())?;
             }
         }
     }
     if usual.labels_end > at {
-        edits.leave(usual.labels_end - at)?;
+        edits.replace(usual.labels_end - at, &[])?;
     }
     edits.keep(rest);
     Ok(())

@@ -68,9 +68,14 @@ impl Pass<'_, '_, '_> {
     }
 
     fn series(&mut self, field: Field) {
-        let usual = if self.rules.traits.reads.is_some() { self.scan(field) } else { None };
-        if usual.is_some_and(|usual| self.again(usual)) {
-            return;
+        let looks = self.rules.traits.reads.is_some() && self.recipes.are_worth_a_look();
+        let usual = if looks { self.scan(field) } else { None };
+        if looks {
+            let served = usual.is_some_and(|usual| self.again(usual));
+            self.recipes.note(served);
+            if served {
+                return;
+            }
         }
         self.on.memory.clear();
         self.on.state.labels.clear();

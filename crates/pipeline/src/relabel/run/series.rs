@@ -11,7 +11,7 @@ use tidegate_wire::proto::write::{Varint, varint_len};
 use tidegate_wire::remote_write::{v1, v2};
 
 /// The tag of labels in 1.0, and of packed references in 2.0.
-const LABELS_TAG: u8 = 0x0a;
+pub(super) const LABELS_TAG: u8 = 0x0a;
 
 /// The parts of a series.
 #[derive(Debug, Clone, Copy)]
@@ -179,7 +179,7 @@ impl Pass<'_, '_, '_> {
 
 /// The name and the value of a label that is encoded as all senders do it: both shorter than 128 bytes, and nothing else.
 #[inline(always)]
-pub(super) fn plain_label(body: &[u8], whole: &Field) -> Option<(Slice, Slice)> {
+fn plain_label(body: &[u8], whole: &Field) -> Option<(Slice, Slice)> {
     let (&[0x0a, name_len @ 0..0x80], rest) = body.get(whole.payload..whole.end)?.split_first_chunk()? else {
         return None;
     };
