@@ -1,5 +1,6 @@
 //! Maps and lists: their size, elements, order.
 
+use super::members::keep_last;
 use super::{all, converter, optional, required};
 use crate::any_value::{self, Elements, Pairs};
 use crate::machine::Machine;
@@ -120,7 +121,7 @@ fn position(machine: &Machine<'_>, list: Slice, wanted: Value) -> Option<usize> 
 }
 
 /// The elements of a list as the values of a map: their keys are their places, or the texts that `key_path` leads to in
-/// them; the values are whole, or what `value_path` leads to. Output: the list, and 24 bytes for each element.
+/// them; the values are whole, or what `value_path` leads to. Output: the list, and 28 bytes for each element.
 static SLICE_TO_MAP: Signature = Signature {
     complete: |arguments, _, _| {
         let empty = |(_, argument): &(usize, &mut Argument)| texts(argument).is_some_and(<[_]>::is_empty);
@@ -144,22 +145,25 @@ static SLICE_TO_MAP: Signature = Signature {
             let mut elements = Elements::new(list);
             let mut place = 0;
             while let Some(element) = elements.next(&machine.memory) {
-                slice_to_map(&mut machine.memory, element, place, texts(key_path), texts(value_path), mark)?;
+                slice_to_map(&mut machine.memory, element, place, texts(key_path), texts(value_path))?;
                 place += 1;
+            }
+            // The last element with a key is the one.
+            if texts(key_path).is_some() && place > 1 {
+                keep_last(&mut machine.memory.split_from(mark).1, 0)?;
             }
             Ok(Value::Map(machine.memory.since(mark)))
         },
     )
 };
 
-/// Appends the entry of an element to the map that begins at `mark`.
+/// Appends the entry of an element.
 fn slice_to_map(
     memory: &mut Memory<'_>,
     element: Value,
     place: u64,
     key_path: Option<&[Expression]>,
     value_path: Option<&[Expression]>,
-    mark: crate::memory::Mark,
 ) -> Result<(), Failure> {
     let value = value_path.map_or(Ok(element), |path| follow(memory, element, path))?;
     let Some(path) = key_path else {
@@ -171,17 +175,6 @@ fn slice_to_map(
     let Value::Text(key) = follow(memory, element, path)? else {
         return Err(Failure::Invalid("the key of an element is not a string"));
     };
-    // The last element with a key is the one, in the place of the first.
-    let map = memory.since(mark);
-    let mut pairs = Pairs::new(map);
-    while let Some(pair) = pairs.next(memory) {
-        if memory.get(pair.key) == memory.get(key) {
-            let (from, to) =
-                ((pair.raw.start - map.start) as usize, (pair.raw.start - map.start + pair.raw.len) as usize);
-            memory.remove(mark, from..to);
-            break;
-        }
-    }
     any_value::write_pair(1, key, value, memory)
 }
 

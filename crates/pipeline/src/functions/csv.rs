@@ -1,6 +1,6 @@
 //! `ParseCSV`: a row of values separated by commas (RFC 4180, as Go's `encoding/csv` reads it).
 
-use super::members::{Names, finish, remove_from};
+use super::members::{Known, Names, finish, remove_from};
 use super::{all, converter, optional, required};
 use crate::machine::arguments::literal;
 use crate::memory::Room;
@@ -15,7 +15,7 @@ const NOT_CSV: Failure = Failure::Invalid("the string is not CSV");
 const WRONG_NUMBER: Failure = Failure::Invalid("the row and the header have different numbers of fields");
 
 /// A map from the header's names to the row's values. Lines behind the first continue its last value. Output: the target, the
-/// header, and 24 bytes for each value.
+/// header, and 28 bytes for each value.
 static PARSE_CSV: Signature = Signature {
     complete: |arguments, constants, _| check(arguments, constants),
     ..converter(
@@ -67,6 +67,7 @@ static PARSE_CSV: Signature = Signature {
             if row.header.is_some() {
                 return Err(WRONG_NUMBER);
             }
+            row.names.settle(row.room, 0)?;
             Ok(Value::Map(machine.memory.since(mark)))
         },
     )
@@ -121,7 +122,7 @@ impl Row<'_, '_, '_> {
                 header
             }
         };
-        if self.names.add(name) {
+        if self.names.add(name) == Known::Maybe {
             self.start -= remove_from(self.room, 0..self.start, name);
         }
         finish(self.room, self.start, name)?;

@@ -2,7 +2,7 @@
 
 mod expand;
 
-use super::members::{Names, remove_from};
+use super::members::{Known, Names, remove_from};
 use super::{Prepared, all, converter, optional, required};
 use crate::any_value;
 use crate::machine::arguments::literal;
@@ -65,7 +65,8 @@ static EXTRACT_GROK_PATTERNS: Signature = Signature {
                 let number = Failure::Invalid("a part of the string is not of the type in the pattern");
                 let value = hint.convert(machine.memory.get(part), part).ok_or(number)?;
                 // The last group of a name is the one.
-                if names.add(name.as_bytes()) {
+                // A pattern has fewer groups than maps that are settled at the end.
+                if names.add(name.as_bytes()) == Known::Maybe {
                     let (_, mut room) = machine.memory.split_from(mark);
                     let len = room.len();
                     remove_from(&mut room, 0..len, name.as_bytes());

@@ -3,7 +3,7 @@
 use super::encoded::{
     ARRAY, ELEMENT, KEY, MAP, Opening, STRING, VALUE, close, open, put_text_entry, put_text_item,
 };
-use super::members::{Names, remove, remove_same};
+use super::members::{Known, Names, remove, remove_same};
 use super::{all, converter, required};
 use crate::memory::Room;
 use crate::ottl::signature::{Signature, Type};
@@ -66,13 +66,14 @@ fn object(cursor: &mut Cursor<'_>, room: &mut Room<'_>, depth: usize) -> Result<
         if name.is_escaped {
             escaped_member(name, start, &mut names, cursor, room, depth)?;
         } else {
-            if names.add(name.raw) {
+            if names.add(name.raw) == Known::Maybe {
                 remove(room, start, name.raw);
             }
             member(name.raw, cursor, room, depth)?;
         }
         if !cursor.take(b',') {
-            return Ok(cursor.expect(b'}')?);
+            cursor.expect(b'}')?;
+            return names.settle(room, start);
         }
     }
 }
@@ -129,8 +130,10 @@ fn escaped_member(
     let end = room.len();
     unescape(name, room)?;
     let len = room.len() - end;
-    let is_known = names.add(room.written().get(end..).unwrap_or_default());
-    let removed = if is_known { remove_same(room, start..end, end..end + len) } else { 0 };
+    let removed = match names.add(room.written().get(end..).unwrap_or_default()) {
+        Known::New => 0,
+        Known::Maybe => remove_same(room, start..end, end..end + len),
+    };
     finish_escaped(end - removed, len, cursor, room, depth)
 }
 

@@ -1,7 +1,7 @@
 //! Texts of pairs, like `a=1 b=2`, and maps.
 
 use super::encoded::{ELEMENT, KEY, STRING, VALUE};
-use super::members::{Names, remove_same};
+use super::members::{Known, Names, remove_same};
 use super::{all, converter, optional, order, required};
 use crate::any_value::{Pairs, read_pair};
 use crate::machine::Machine;
@@ -48,7 +48,7 @@ fn delimiters<'m>(contents: Contents<'m>, arguments: &[Argument]) -> (&'m [u8], 
 }
 
 /// A map of the pairs in a text. Quotes keep delimiters together, a backslash keeps the quote behind it. Output: the target,
-/// and 24 bytes for each pair.
+/// and 28 bytes for each pair.
 static PARSE_KEY_VALUE: Signature = Signature {
     complete: |arguments, constants, _| check_delimiters(arguments, constants),
     ..converter(
@@ -113,7 +113,7 @@ fn pairs(source: &[u8], delimiter: &[u8], pair_delimiter: &[u8], room: &mut Room
         return Err(Failure::Invalid("a quote does not end"));
     }
     pair(start, delimiter, &mut names, room)?;
-    Ok(())
+    names.settle(room, 0)
 }
 
 /// Makes an entry of the pair that was written at `start`, unless it is empty; returns the end of the map.
@@ -133,8 +133,10 @@ fn pair(start: usize, delimiter: &[u8], names: &mut Names, room: &mut Room<'_>) 
     let key = trim(written.get(..at).unwrap_or_default());
     let value = trim(written.get(at + delimiter.len()..).unwrap_or_default());
     let value = value.start + at + delimiter.len()..value.end + at + delimiter.len();
-    let is_known = names.add(written.get(key.clone()).unwrap_or_default());
-    let removed = if is_known { remove_same(room, 0..start, start + key.start..start + key.end) } else { 0 };
+    let removed = match names.add(written.get(key.clone()).unwrap_or_default()) {
+        Known::New => 0,
+        Known::Maybe => remove_same(room, 0..start, start + key.start..start + key.end),
+    };
     place(start - removed, key, value, room)?;
     Ok(room.len())
 }

@@ -4,16 +4,34 @@ use super::encoded::{ELEMENT, KEY, STRING, VALUE};
 use crate::memory::Room;
 use crate::value::Failure;
 use std::ops::Range;
+use tidegate_wire::output::Output;
 use tidegate_wire::proto::{Reader, write};
 
 /// Keys that a map has, so that most maps are never searched for a second entry of a key.
 #[derive(Default)]
-pub(super) struct Names([u64; 4]);
+pub(super) struct Names {
+    filter: [u64; 4],
+    len: usize,
+    is_unsettled: bool,
+}
+
+/// What a key is in a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    /// It is not there.
+    New,
+    /// An entry may have it: search for that now.
+    Maybe,
+}
 
 impl Names {
+    /// The entries that are searched for each key that may be known. In larger maps [`settle`](Self::settle) does it at the
+    /// end, for all of them: a search for each would be quadratic.
+    const SEARCHED: usize = 64;
+
     /// Adds a key. Whether it may have been there.
     #[inline]
-    pub(super) fn add(&mut self, key: &[u8]) -> bool {
+    pub(super) fn add(&mut self, key: &[u8]) -> Known {
         let end = |bytes: Option<&[u8; 4]>| u64::from(u32::from_le_bytes(bytes.copied().unwrap_or_default()));
         let bits = if key.len() < 4 {
             key.iter().fold(1, |bits, byte| bits << 8 | u64::from(*byte))
@@ -21,12 +39,85 @@ impl Names {
             end(key.first_chunk()) | end(key.last_chunk()) << 32
         };
         let hash = (bits ^ (key.len() as u64) << 57).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
-        let Some(word) = self.0.get_mut((hash >> 6) as usize) else { return true };
         let bit = 1 << (hash & 63);
-        let was = *word & bit != 0;
+        self.len += 1;
+        let Some(word) = self.filter.get_mut((hash >> 6) as usize).filter(|word| **word & bit == 0) else {
+            self.is_unsettled |= self.len > Self::SEARCHED;
+            return if self.is_unsettled { Known::New } else { Known::Maybe };
+        };
         *word |= bit;
-        was
+        Known::New
     }
+
+    /// Removes all but the last of entries with the same key from the map that is written from `start` to the end.
+    ///
+    /// # Errors
+    /// When there is no room for 4 bytes for each entry.
+    #[inline]
+    pub(super) fn settle(&self, room: &mut Room<'_>, start: usize) -> Result<(), Failure> {
+        if self.is_unsettled { keep_last(room, start) } else { Ok(()) }
+    }
+}
+
+/// Removes all but the last of entries with the same key from the map that is written from `start` to the end.
+///
+/// # Errors
+/// When there is no room for 4 bytes for each entry.
+#[cold]
+pub(super) fn keep_last(room: &mut Room<'_>, start: usize) -> Result<(), Failure> {
+    let end = room.len();
+    // The places of the entries, behind the map.
+    let mut at = 0;
+    while let Some((_, next)) = entry(room.written().get(start..end).unwrap_or_default(), at) {
+        // Places in the memory are 32 bits.
+        room.put(&(at as u32).to_le_bytes())?;
+        at = next;
+    }
+    let (map, index) = room.written().get_mut(start..).unwrap_or_default().split_at_mut(end - start);
+    let index = index.as_chunks_mut::<4>().0;
+    let place = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes) as usize;
+    let key = |map: &'_ [u8], bytes: &[u8; 4]| entry(map, place(bytes)).map_or(0..0, |(key, _)| key);
+    {
+        let map = &*map;
+        let name = |bytes: &[u8; 4]| map.get(key(map, bytes)).unwrap_or_default();
+        index.sort_unstable_by(|one, other| {
+            name(one).cmp(name(other)).then_with(|| place(one).cmp(&place(other)))
+        });
+    }
+    for pair in index.windows(2) {
+        let [one, other] = pair else { continue };
+        if map.get(key(map, one)) == map.get(key(map, other))
+            && let Some(tag) = map.get_mut(place(one))
+        {
+            *tag = GONE;
+        }
+    }
+    let (mut from, mut to) = (0, 0);
+    while let Some((_, next)) = entry(map, from) {
+        if map.get(from) != Some(&GONE) {
+            map.copy_within(from..next, to);
+            to += next - from;
+        }
+        from = next;
+    }
+    room.truncate(start + to);
+    Ok(())
+}
+
+/// The tag of an entry that goes: no field has it.
+const GONE: u8 = 0;
+
+/// The place of the key of the entry at `at`, and the end of the entry. Its tag is one byte, whatever that is.
+fn entry(map: &[u8], at: usize) -> Option<(Range<usize>, usize)> {
+    let mut reader = Reader::new(map.get(at + 1..)?);
+    let len = reader.raw_varint(ELEMENT).ok()?;
+    let begin = at + 1 + reader.offset();
+    let end = begin.checked_add(usize::try_from(len).ok()?)?;
+    let mut entry = Reader::new(map.get(begin..end)?);
+    let Ok(Some(tag)) = entry.key() else { return Some((begin..begin, end)) };
+    let key = entry.bytes(tag).unwrap_or_default();
+    let behind = begin + entry.offset();
+    Some((behind - key.len()..behind, end))
 }
 
 /// Removes the entry with this key from the map that is written from `start` to the end.

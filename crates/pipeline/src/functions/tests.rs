@@ -5,6 +5,7 @@
 
 mod deep;
 pub(super) mod expression;
+mod large;
 
 use crate::any_value::{Elements, Pairs};
 use crate::machine::{Machine, Spare};

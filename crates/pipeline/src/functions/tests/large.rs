@@ -1,0 +1,112 @@
+//! Values so large that a function that is quadratic in them would take minutes.
+
+use super::super::members::{Known, Names};
+use super::expression;
+use crate::any_value::{Pairs, write_element, write_named};
+use crate::machine::{Machine, Spare};
+use crate::memory::Memory;
+use crate::regex::Regexes;
+use crate::testing::empty_record;
+use crate::value::{Failure, Value};
+
+const MANY: u32 = 160_000;
+
+/// What `text` makes of the body that `write` writes: `check` sees it.
+fn evaluated<R>(
+    text: &str,
+    write: impl FnOnce(&mut Memory<'_>) -> Value,
+    check: impl FnOnce(&Memory<'_>, Result<Value, Failure>) -> R,
+) -> R {
+    let mut regexes = Regexes::default();
+    let (compiled, constants) = expression::compile(text, &mut regexes).unwrap();
+    let mut temporary = vec![0; 64 << 20];
+    let mut memory = Memory::new(b"", &constants, &mut temporary);
+    let mut record = empty_record();
+    record.body = write(&mut memory);
+    let mut machine = Machine {
+        memory,
+        record: &mut record,
+        regexes: &mut regexes.caches(),
+        spare: &mut Spare::new(),
+        now_ns: 0,
+    };
+    let value = machine.value(&compiled);
+    check(&machine.memory, value)
+}
+
+/// The pairs of a map whose values are texts, in their order.
+fn texts(memory: &Memory<'_>, map: Result<Value, Failure>) -> Vec<(String, String)> {
+    let Ok(Value::Map(map)) = map else { panic!("{map:?}") };
+    let text = |slice| String::from_utf8(memory.get(slice).to_vec()).unwrap();
+    let mut pairs = Pairs::new(map);
+    std::iter::from_fn(|| pairs.next(memory))
+        .map(|pair| {
+            let Value::Text(value) = pair.value else { panic!("{:?}", pair.value) };
+            (text(pair.key), text(value))
+        })
+        .collect()
+}
+
+fn body(text: &str) -> impl FnOnce(&mut Memory<'_>) -> Value {
+    |memory| Value::Text(memory.store(text.as_bytes()).unwrap())
+}
+
+#[test]
+fn a_text_of_many_pairs_becomes_a_map() {
+    let text: String = (0..MANY).map(|number| format!("{:x}={number} ", number % (MANY - 1_000))).collect();
+    evaluated("ParseKeyValue(body)", body(&text), |memory, map| {
+        let expected: Vec<_> = (1_000..MANY)
+            .map(|number| (format!("{:x}", number % (MANY - 1_000)), number.to_string()))
+            .collect();
+        assert!(texts(memory, map) == expected);
+    });
+}
+
+#[test]
+fn of_members_and_columns_with_one_name_the_last_is_kept_in_large_maps_too() {
+    let members: String = (0..3_000).map(|number| format!("\"{}\":\"{number}\",", number % 2_000)).collect();
+    let columns: String = (0..3_000).map(|number| format!("{},", number % 2_000)).collect();
+    let values: String = (0..3_000).map(|number| format!("{number},")).collect();
+    let expected: Vec<_> =
+        (1_000..3_000).map(|number| ((number % 2_000).to_string(), number.to_string())).collect();
+    // A name with an escape is the same name.
+    let json = format!("{{{members}\"\\u0078\":\"1\",\"x\":\"2\"}}");
+    evaluated("ParseJSON(body)", body(&json), |memory, map| {
+        let (last, rest) = (("x".to_owned(), "2".to_owned()), texts(memory, map));
+        assert_eq!(rest.split_last().unwrap(), (&last, &expected[..]));
+    });
+    let csv = format!("ParseCSV(body, \"{columns}x\")");
+    evaluated(&csv, body(&format!("{values}2")), |memory, map| {
+        let (last, rest) = (("x".to_owned(), "2".to_owned()), texts(memory, map));
+        assert_eq!(rest.split_last().unwrap(), (&last, &expected[..]));
+    });
+}
+
+#[test]
+fn a_list_of_many_maps_becomes_a_map() {
+    let write = |memory: &mut Memory<'_>| {
+        let mut list = Vec::new();
+        for number in 0..MANY {
+            let mark = memory.mark();
+            let key = memory.store(format!("{:x}", number % (MANY - 1)).as_bytes()).unwrap();
+            let content = memory.build(|memory| write_named(b"k", Value::Text(key), memory)).unwrap();
+            let element = memory.build(|memory| write_element(Value::Map(content), memory)).unwrap();
+            list.extend_from_slice(memory.get(element));
+            memory.release(mark);
+        }
+        Value::List(memory.store(&list).unwrap())
+    };
+    evaluated("SliceToMap(body, [\"k\"], [\"k\"])", write, |memory, map| {
+        let map = texts(memory, map);
+        assert_eq!(map.len(), MANY as usize - 1);
+        assert_eq!(map.last().unwrap(), &("0".to_owned(), "0".to_owned()));
+    });
+}
+
+/// Each search goes through all entries, so that the number of them is bounded.
+#[test]
+fn only_small_maps_are_searched_for_a_key() {
+    let mut names = Names::default();
+    let searches = (0..10_000_u32).filter(|key| names.add(&key.to_le_bytes()) == Known::Maybe);
+    assert!(searches.count() <= 64);
+}
