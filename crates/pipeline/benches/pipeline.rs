@@ -1,6 +1,7 @@
 //! Nanoseconds of thread time for each record of 460 bytes with eight attributes, in decoded bodies of a thousand.
 //!
-//! `cargo bench -p tidegate-pipeline` prints one line for each pipeline, the best of several rounds.
+//! `cargo bench -p tidegate-pipeline` prints one line for each pipeline, the best of several rounds; with `--bench pipeline --
+//! NAME` for those alone whose names have that text.
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and may end")]
 
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
@@ -71,6 +72,10 @@ fn body(json: bool) -> Vec<u8> {
 }
 
 fn measure(name: &str, bar: u32, kind: StepKind, body: &[u8]) {
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
+    if wanted.is_some_and(|wanted| !name.contains(&wanted)) {
+        return;
+    }
     let step = StepDefinition { when: None, on_error: ErrorMode::Ignore, kind };
     let pipeline = match Pipeline::compile(&Definition { steps: vec![step] }) {
         Ok((pipeline, _)) => pipeline,

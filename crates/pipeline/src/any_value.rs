@@ -6,11 +6,14 @@
 
 use crate::memory::{Memory, Slice};
 use crate::value::{Failure, Value};
-use tidegate_wire::proto::write::{Varint, varint_len};
+use tidegate_wire::proto::write::varint_len;
 use tidegate_wire::proto::{Key, Malformed, Reader};
 
 /// The deepest nesting of a value that a statement may store.
 pub(crate) const DEEPEST: usize = 128;
+
+/// The fewest bytes that a level of nesting takes: tags and lengths of an element and of the list in it.
+const LEVEL: usize = 4;
 
 const NOT_STORABLE: Failure =
     Failure::Invalid("ids, times and durations cannot be attributes: use .string, UnixNano() or String()");
@@ -59,7 +62,47 @@ impl<O: tidegate_wire::output::Output> Sink for Outside<'_, '_, O> {
 
 /// The value in an `AnyValue` message.
 pub(crate) fn read(memory: &Memory<'_>, message: Slice) -> Value {
-    let mut reader = Reader::new(memory.get(message));
+    read_bytes(memory.get(message), message)
+}
+
+/// The value in an `AnyValue` message, which has these bytes.
+#[inline]
+fn read_bytes(bytes: &[u8], message: Slice) -> Value {
+    match bytes {
+        [] => Value::Nil,
+        [0x10, flag @ 0..0x80] => Value::Bool(*flag != 0),
+        [0x18, number @ 0..0x80] => Value::Int(i64::from(*number)),
+        [0x21, a, b, c, d, e, f, g, h] => Value::Double(f64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h])),
+        // Alone in the message, as encoders write it.
+        [tag @ (0x0a | 0x2a | 0x32 | 0x3a), behind @ ..] => match short_length(behind) {
+            Some((len, size)) if 1 + size + len == bytes.len() => {
+                let content = message.part(1 + size, bytes.len());
+                match tag {
+                    0x0a => Value::Text(content),
+                    0x2a => Value::List(content),
+                    0x32 => Value::Map(content),
+                    _ => Value::Bytes(content),
+                }
+            }
+            _ => read_any(bytes, message),
+        },
+        _ => read_any(bytes, message),
+    }
+}
+
+/// A length of one or two bytes, and their number.
+#[inline]
+fn short_length(bytes: &[u8]) -> Option<(usize, usize)> {
+    match bytes {
+        [len @ 0..0x80, ..] => Some((usize::from(*len), 1)),
+        [low, high @ 0..0x80, ..] => Some((usize::from(low & 0x7f) | usize::from(*high) << 7, 2)),
+        _ => None,
+    }
+}
+
+/// As [`read_bytes`], however the message is written.
+fn read_any(bytes: &[u8], message: Slice) -> Value {
+    let mut reader = Reader::new(bytes);
     let mut value = Value::Nil;
     while let Ok(Some(key)) = reader.key() {
         let read = match key.field {
@@ -82,12 +125,37 @@ pub(crate) fn read(memory: &Memory<'_>, message: Slice) -> Value {
 
 /// Key and value of a `KeyValue` message.
 pub(crate) fn read_pair(memory: &Memory<'_>, message: Slice) -> (Slice, Value) {
-    let mut reader = Reader::new(memory.get(message));
+    read_pair_bytes(memory.get(message), message)
+}
+
+/// Key and value of a `KeyValue` message, which has these bytes.
+#[inline]
+fn read_pair_bytes(bytes: &[u8], message: Slice) -> (Slice, Value) {
+    // A key of less than 128 bytes, and the value behind it, as encoders write them.
+    if let [0x0a, key_len @ 0..0x80, behind @ ..] = bytes
+        && let Some((_, [0x12, value @ ..])) = behind.split_at_checked(usize::from(*key_len))
+        && let Some((len, size)) = short_length(value)
+        && size + len == value.len()
+    {
+        let start = 2 + usize::from(*key_len);
+        let content = message.part(start + 1 + size, bytes.len());
+        return (message.part(2, start), read_bytes(value.get(size..).unwrap_or_default(), content));
+    }
+    read_any_pair(bytes, message)
+}
+
+/// As [`read_pair_bytes`], however the message is written.
+fn read_any_pair(bytes: &[u8], message: Slice) -> (Slice, Value) {
+    let part = |slice: Slice| {
+        let from = (slice.start - message.start) as usize;
+        bytes.get(from..from + slice.len as usize).unwrap_or_default()
+    };
+    let mut reader = Reader::new(bytes);
     let (mut name, mut value) = (Slice::EMPTY, Value::Nil);
     while let Ok(Some(key)) = reader.key() {
         let read = match key.field {
             1 => payload(&mut reader, key, message).map(|slice| name = slice),
-            2 => payload(&mut reader, key, message).map(|slice| value = read(memory, slice)),
+            2 => payload(&mut reader, key, message).map(|slice| value = read_bytes(part(slice), slice)),
             _ => reader.skip(key),
         };
         if read.is_err() {
@@ -117,9 +185,36 @@ impl Fields {
     }
 
     /// The next one: the whole field, and its payload.
+    #[inline]
     pub(crate) fn next(&mut self, memory: &Memory<'_>) -> Option<(Slice, Slice)> {
+        self.next_bytes(memory).map(|(raw, payload, _)| (raw, payload))
+    }
+
+    /// The next one, with the bytes of its payload.
+    #[inline]
+    fn next_bytes<'m>(&mut self, memory: &'m Memory<'_>) -> Option<(Slice, Slice, &'m [u8])> {
         let message = self.rest;
-        let mut reader = Reader::new(memory.get(message));
+        if message.len == 0 {
+            return None;
+        }
+        let bytes = memory.get(message);
+        if let [tag @ ..0x80, behind @ ..] = bytes
+            && u32::from(*tag) == self.number << 3 | 2
+            && let Some((len, size)) = short_length(behind)
+            && let Some(payload) = behind.get(size..size + len)
+        {
+            let end = 1 + size + len;
+            self.rest = message.part(end, bytes.len());
+            return Some((message.part(0, end), message.part(1 + size, end), payload));
+        }
+        let (raw, payload) = self.next_any(bytes)?;
+        Some((raw, payload, memory.get(payload)))
+    }
+
+    /// As [`next`](Self::next), however the fields are written. `bytes` are those that are left.
+    fn next_any(&mut self, bytes: &[u8]) -> Option<(Slice, Slice)> {
+        let message = self.rest;
+        let mut reader = Reader::new(bytes);
         loop {
             let start = reader.offset();
             let key = reader.key().ok()??;
@@ -144,9 +239,10 @@ impl Pairs {
         Pairs(Fields::new(map, 1))
     }
 
+    #[inline]
     pub(crate) fn next(&mut self, memory: &Memory<'_>) -> Option<Entry> {
-        let (raw, message) = self.0.next(memory)?;
-        let (key, value) = read_pair(memory, message);
+        let (raw, message, bytes) = self.0.next_bytes(memory)?;
+        let (key, value) = read_pair_bytes(bytes, message);
         Some(Entry { key, value, raw })
     }
 }
@@ -167,8 +263,8 @@ impl Elements {
 
     /// With the whole encoded field.
     pub(crate) fn next_raw(&mut self, memory: &Memory<'_>) -> Option<(Value, Slice)> {
-        let (raw, message) = self.0.next(memory)?;
-        Some((read(memory, message), raw))
+        let (raw, message, bytes) = self.0.next_bytes(memory)?;
+        Some((read_bytes(bytes, message), raw))
     }
 }
 
@@ -190,6 +286,7 @@ pub(crate) fn count(memory: &Memory<'_>, content: Slice) -> usize {
 }
 
 /// Whether an `AnyValue` can hold `value`, and its nesting is not too deep.
+#[inline]
 pub(crate) fn storable(memory: &Memory<'_>, value: Value) -> Result<(), Failure> {
     match value {
         Value::Id(_) | Value::Time(_) | Value::Duration(_) => Err(NOT_STORABLE),
@@ -203,6 +300,11 @@ pub(crate) fn storable(memory: &Memory<'_>, value: Value) -> Result<(), Failure>
 fn is_shallow(memory: &Memory<'_>, value: Value, levels: usize) -> bool {
     if levels == 0 {
         return false;
+    }
+    if let Value::Map(content) | Value::List(content) = value
+        && (content.len as usize) < LEVEL * (levels - 1)
+    {
+        return true;
     }
     match value {
         Value::Map(content) => {
@@ -228,6 +330,7 @@ fn is_shallow(memory: &Memory<'_>, value: Value, levels: usize) -> bool {
 }
 
 /// The length of the `AnyValue` message of `value`.
+#[inline]
 pub(crate) fn encoded_len(value: Value) -> Result<usize, Failure> {
     match value {
         Value::Nil => Ok(0),
@@ -243,35 +346,26 @@ pub(crate) fn encoded_len(value: Value) -> Result<usize, Failure> {
 
 /// Writes the `AnyValue` message of `value`.
 pub(crate) fn write(value: Value, out: &mut impl Sink) -> Result<(), Failure> {
-    match value {
-        Value::Nil => Ok(()),
-        Value::Bool(value) => out.put(&[2 << 3, u8::from(value)]),
-        Value::Int(number) => {
-            out.put(&[3 << 3])?;
-            out.put(Varint::new(number.cast_unsigned()).as_bytes())
-        }
-        Value::Double(number) => {
-            out.put(&[4 << 3 | 1])?;
-            out.put(&number.to_le_bytes())
-        }
-        Value::Text(slice) => write_bytes(1, slice, out),
-        Value::List(slice) => write_bytes(5, slice, out),
-        Value::Map(slice) => write_bytes(6, slice, out),
-        Value::Bytes(slice) => write_bytes(7, slice, out),
-        Value::Id(_) | Value::Time(_) | Value::Duration(_) => Err(NOT_STORABLE),
-    }
-}
-
-fn pair_message_len(key: Slice, value: Value) -> Result<usize, Failure> {
-    Ok(field_len(1, key.len as usize) + field_len(2, encoded_len(value)?))
+    let mut head = Head::new();
+    let content = head.value(value)?;
+    head.write(out)?;
+    out.put_slice(content)
 }
 
 /// Writes a `KeyValue` message as the field `number`.
+#[inline]
 pub(crate) fn write_pair(number: u32, key: Slice, value: Value, out: &mut impl Sink) -> Result<(), Failure> {
-    write_head(number, pair_message_len(key, value)?, out)?;
-    write_bytes(1, key, out)?;
-    write_head(2, encoded_len(value)?, out)?;
-    write(value, out)
+    let value_len = encoded_len(value)?;
+    let mut head = Head::new();
+    head.field(number, field_len(1, key.len as usize) + field_len(2, value_len));
+    head.field(1, key.len as usize);
+    head.write(out)?;
+    out.put_slice(key)?;
+    let mut head = Head::new();
+    head.field(2, value_len);
+    let content = head.value(value)?;
+    head.write(out)?;
+    out.put_slice(content)
 }
 
 /// As [`write_pair`] with the number 1, for a key that is in none of the spaces.
@@ -292,20 +386,90 @@ pub(crate) fn write_element(value: Value, out: &mut impl Sink) -> Result<(), Fai
 
 /// Writes tag and length of a length-delimited field.
 pub(crate) fn write_head(number: u32, len: usize, out: &mut impl Sink) -> Result<(), Failure> {
-    out.put(Varint::new(u64::from(number) << 3 | 2).as_bytes())?;
-    out.put(Varint::new(len as u64).as_bytes())
+    let mut head = Head::new();
+    head.field(number, len);
+    head.write(out)
 }
 
-fn write_bytes(number: u32, slice: Slice, out: &mut impl Sink) -> Result<(), Failure> {
-    write_head(number, slice.len as usize, out)?;
-    out.put_slice(slice)
+/// Tags, lengths and numbers that are written in one piece: at most two of each.
+struct Head {
+    bytes: [u8; 32],
+    len: usize,
+}
+
+impl Head {
+    #[inline]
+    fn new() -> Head {
+        Head { bytes: [0; 32], len: 0 }
+    }
+
+    #[inline]
+    fn byte(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.len) {
+            *place = byte;
+            self.len += 1;
+        }
+    }
+
+    #[inline]
+    fn varint(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.byte(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.byte(number as u8);
+    }
+
+    /// Adds tag and length of a length-delimited field.
+    #[inline]
+    fn field(&mut self, number: u32, len: usize) {
+        self.varint(u64::from(number) << 3 | 2);
+        self.varint(len as u64);
+    }
+
+    /// Adds the beginning of the `AnyValue` message of `value`. Returns the bytes that complete it.
+    #[inline]
+    fn value(&mut self, value: Value) -> Result<Slice, Failure> {
+        let (number, content) = match value {
+            Value::Text(slice) => (1, slice),
+            Value::List(slice) => (5, slice),
+            Value::Map(slice) => (6, slice),
+            Value::Bytes(slice) => (7, slice),
+            Value::Nil => return Ok(Slice::EMPTY),
+            Value::Bool(value) => {
+                self.byte(2 << 3);
+                self.byte(u8::from(value));
+                return Ok(Slice::EMPTY);
+            }
+            Value::Int(number) => {
+                self.byte(3 << 3);
+                self.varint(number.cast_unsigned());
+                return Ok(Slice::EMPTY);
+            }
+            Value::Double(number) => {
+                self.byte(4 << 3 | 1);
+                number.to_le_bytes().into_iter().for_each(|byte| self.byte(byte));
+                return Ok(Slice::EMPTY);
+            }
+            Value::Id(_) | Value::Time(_) | Value::Duration(_) => return Err(NOT_STORABLE),
+        };
+        self.field(number, content.len as usize);
+        Ok(content)
+    }
+
+    #[inline]
+    fn write(&self, out: &mut impl Sink) -> Result<(), Failure> {
+        out.put(self.bytes.get(..self.len).unwrap_or_default())
+    }
 }
 
 /// The length of a length-delimited field whose payload has `len` bytes.
+#[inline]
 pub(crate) fn field_len(number: u32, len: usize) -> usize {
     width(u64::from(number) << 3) + width(len as u64) + len
 }
 
+#[inline]
 fn width(number: u64) -> usize {
     // At most ten.
     varint_len(number) as usize

@@ -30,6 +30,7 @@ impl Slice {
     pub(crate) const EMPTY: Slice = Slice { start: 0, len: 0, space: Space::Constants };
 
     /// The bytes from `from` to `to` of this slice; shorter where it ends before.
+    #[inline]
     pub(crate) fn part(self, from: usize, to: usize) -> Slice {
         let to = to.min(self.len as usize);
         let from = from.min(to);
@@ -69,6 +70,7 @@ impl<'a> Memory<'a> {
     }
 
     /// The same memory, for a while; [`resume`](Self::resume) takes over what was appended.
+    #[inline]
     pub(crate) fn lend(&mut self) -> Memory<'_> {
         Memory {
             body: self.body,
@@ -79,16 +81,19 @@ impl<'a> Memory<'a> {
     }
 
     /// Continues at the end that a lent memory had.
+    #[inline]
     pub(crate) fn resume(&mut self, Mark(end): Mark) {
         self.used = end.min(self.temporary.len());
     }
 
     /// The end of the temporary space.
+    #[inline]
     pub(crate) fn mark(&self) -> Mark {
         Mark(self.used)
     }
 
     /// What was appended since `mark`, as one slice.
+    #[inline]
     pub(crate) fn since(&self, mark: Mark) -> Slice {
         let Mark(start) = mark;
         // Within the space, whose positions are 32 bits.
@@ -101,6 +106,7 @@ impl<'a> Memory<'a> {
     }
 
     /// Forgets what was appended since `mark`.
+    #[inline]
     pub(crate) fn release(&mut self, Mark(start): Mark) {
         self.used = start.min(self.used);
     }
@@ -114,6 +120,7 @@ impl<'a> Memory<'a> {
     ///
     /// # Errors
     /// [`Failure::TooLarge`] when the space is full; nothing is appended then.
+    #[inline]
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let end = self.used.checked_add(bytes.len()).ok_or(Failure::TooLarge)?;
         self.temporary.get_mut(self.used..end).ok_or(Failure::TooLarge)?.copy_from_slice(bytes);
@@ -125,6 +132,7 @@ impl<'a> Memory<'a> {
     ///
     /// # Errors
     /// [`Failure::TooLarge`] when the space is full; nothing is appended then.
+    #[inline]
     pub(crate) fn push_slice(&mut self, slice: Slice) -> Result<(), Failure> {
         let (start, len) = (slice.start as usize, slice.len as usize);
         match slice.space {
@@ -144,6 +152,7 @@ impl<'a> Memory<'a> {
     }
 
     /// What is there, to be read while more is appended.
+    #[inline]
     pub(crate) fn split(&mut self) -> (Contents<'_>, Room<'_>) {
         let used = self.used.min(self.temporary.len());
         let (temporary, free) = self.temporary.split_at_mut(used);
@@ -204,6 +213,7 @@ impl<'a> Memory<'a> {
     ///
     /// # Errors
     /// [`Failure::TooLarge`] when the space is full.
+    #[inline]
     pub(crate) fn store(&mut self, bytes: &[u8]) -> Result<Slice, Failure> {
         let mark = self.mark();
         self.push(bytes)?;

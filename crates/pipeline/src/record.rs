@@ -122,6 +122,7 @@ impl Record {
     }
 
     /// The message of a context's own fields.
+    #[inline]
     fn message(&mut self, context: Context) -> &mut Message {
         match context {
             Context::Resource => &mut self.resource.message,

@@ -30,6 +30,7 @@ impl MapTable {
     }
 
     /// Empties the table, to be filled by [`add`](Self::add) with fields of this number.
+    #[inline]
     pub(crate) fn begin(&mut self, number: u32) {
         self.entries.clear();
         self.number = number;
@@ -58,6 +59,7 @@ impl MapTable {
         Ok(())
     }
 
+    #[inline]
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -67,26 +69,31 @@ impl MapTable {
     }
 
     /// Whether a statement changed it since it was loaded.
+    #[inline]
     pub(crate) fn is_changed(&self) -> bool {
         self.changes != 0
     }
 
     /// How often a statement changed it since it was loaded.
+    #[inline]
     pub(crate) fn changes(&self) -> u32 {
         self.changes
     }
 
+    #[inline]
     fn note(&mut self, is_change: bool) {
         self.changes = self.changes.saturating_add(u32::from(is_change));
     }
 
     /// The place of the first entry with this key.
+    #[inline]
     pub(crate) fn find(&self, memory: &Memory<'_>, key: Slice) -> Option<usize> {
         let name = memory.get(key);
         self.entries.iter().position(|entry| entry.key.len == key.len && memory.get(entry.key) == name)
     }
 
     /// The value of a key; `None` when it is missing.
+    #[inline]
     pub(crate) fn get(&self, memory: &Memory<'_>, key: Slice) -> Option<Value> {
         self.find(memory, key).and_then(|at| self.entries.get(at)).map(|entry| entry.value)
     }
@@ -107,6 +114,7 @@ impl MapTable {
     ///
     /// # Errors
     /// [`Failure::TooLarge`] when the table is full.
+    #[inline]
     pub(crate) fn add_new(&mut self, key: Slice, value: Value) -> Result<(), Failure> {
         self.push(Entry { key, value, raw: Slice::EMPTY })?;
         self.note(true);
@@ -114,6 +122,7 @@ impl MapTable {
     }
 
     /// Sets the value of the entry at `at`. An equal value is no change.
+    #[inline]
     pub(crate) fn set_at(&mut self, memory: &Memory<'_>, at: usize, value: Value) {
         if let Some(entry) = self.entries.get_mut(at)
             && !is_identical(memory, entry.value, value)
@@ -218,6 +227,7 @@ impl MapTable {
     }
 
     /// The encoded field of an entry that is unchanged.
+    #[inline]
     fn kept(&self, entry: &Entry, number: u32) -> Option<Slice> {
         (entry.raw.len != 0 && self.number == number).then_some(entry.raw)
     }
@@ -231,12 +241,14 @@ impl MapTable {
     }
 }
 
+#[inline]
 fn write_run(run: &mut Slice, next: Slice, out: &mut impl Sink) -> Result<(), Failure> {
     let whole = std::mem::replace(run, next);
     if whole.len == 0 { Ok(()) } else { out.put_slice(whole) }
 }
 
 /// Whether two values are written alike: what `==` says of doubles does not count here.
+#[inline]
 fn is_identical(memory: &Memory<'_>, one: Value, other: Value) -> bool {
     match (one, other) {
         (Value::Text(one), Value::Text(other))

@@ -53,11 +53,13 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads `message` from its first byte, which is offset 0 in errors.
     #[must_use]
+    #[inline]
     pub fn new(message: &'a [u8]) -> Self {
         Self { rest: message, end: message.len() }
     }
 
     /// Reads the message that is this part of an outermost one.
+    #[inline]
     pub(crate) fn within(outermost: &'a [u8], part: std::ops::Range<usize>) -> Self {
         let start = part.start;
         let rest = outermost.get(part).unwrap_or_default();
@@ -71,12 +73,14 @@ impl<'a> Reader<'a> {
 
     /// Where the cursor stands in the outermost message.
     #[must_use]
+    #[inline]
     pub fn offset(&self) -> usize {
         self.end.saturating_sub(self.rest.len())
     }
 
     /// The unread bytes.
     #[must_use]
+    #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -9,6 +9,7 @@ use crate::table::MapTable;
 use crate::value::{Failure, Kind, Value};
 
 /// Whether a field is a map that lives in a table.
+#[inline]
 fn is_table(field: Field) -> bool {
     matches!(field, Field::Attributes | Field::Cache | Field::Metadata)
 }
@@ -95,13 +96,16 @@ impl<'a> Machine<'a> {
         let name = self.name(key)?;
         let (value, outcome) = self.storable_or_nil(value);
         let table = self.record.table(&mut self.memory, path.context, path.field)?;
-        let current = table.get(&self.memory, name);
+        let at = table.find(&self.memory, name);
         if keys.is_empty() {
-            if outcome.is_ok() || current.is_none() {
-                table.set(&self.memory, name, value)?;
+            match at {
+                Some(at) if outcome.is_ok() => table.set_at(&self.memory, at, value),
+                Some(_) => {}
+                None => table.add_new(name, value)?,
             }
             return outcome;
         }
+        let current = at.and_then(|at| table.entries().get(at)).map(|entry| entry.value);
         if outcome.is_err() && current.is_some_and(|current| !self.leaves_empty(current, keys)) {
             return outcome;
         }

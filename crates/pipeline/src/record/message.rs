@@ -60,6 +60,7 @@ impl Fields {
     pub(crate) const NONE: Fields = Fields { ranges: [(0, 0); STRETCHES], count: 0, members: 0 };
 
     /// All fields in this range of the body, without those whose bits `members` has.
+    #[inline]
     pub(crate) fn all(range: Range<usize>, members: u32) -> Fields {
         let mut fields = Fields { members, ..Fields::NONE };
         fields.add(range);
@@ -82,6 +83,7 @@ impl Fields {
     }
 
     /// The ranges.
+    #[inline]
     pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         self.ranges.into_iter().take(self.count).map(|(start, end)| start as usize..end as usize)
     }
@@ -107,6 +109,7 @@ impl Message {
     }
 
     /// Begins another message, with these fields.
+    #[inline]
     pub(crate) fn begin(&mut self, shape: Shape, fields: Fields) {
         self.shape = shape;
         self.fields = fields;
@@ -119,21 +122,25 @@ impl Message {
     }
 
     /// Whether a statement changed it.
+    #[inline]
     pub(crate) fn is_changed(&self) -> bool {
         self.set != 0 || self.is_table_changed()
     }
 
     /// How often statements changed it.
+    #[inline]
     pub(crate) fn changes(&self) -> u64 {
         let table = if self.is_loaded { self.table.changes() } else { 0 };
         u64::from(self.sets) + u64::from(table)
     }
 
+    #[inline]
     fn is_table_changed(&self) -> bool {
         self.is_loaded && self.table.is_changed()
     }
 
     /// What the field holds; `None` when it is not there.
+    #[inline]
     pub(super) fn slot(&mut self, memory: &Memory<'_>, number: u32) -> Option<Slot> {
         self.read(memory);
         if self.seen & 1 << number == 0 {
@@ -174,6 +181,7 @@ impl Message {
     }
 
     /// The table of attributes.
+    #[inline]
     pub(super) fn attributes(&mut self, memory: &Memory<'_>) -> Result<&mut MapTable, Failure> {
         if !self.is_loaded {
             let number = self.shape.attributes();
@@ -276,6 +284,7 @@ fn read_field(raw: &[u8], range: Range<usize>) -> Option<ReadField> {
 }
 
 /// A range of the body as a slice.
+#[inline]
 pub(crate) fn body(range: &Range<usize>) -> Slice {
     Slice { start: range.start as u32, len: range.len() as u32, space: Space::Body }
 }

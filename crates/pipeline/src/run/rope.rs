@@ -93,14 +93,17 @@ impl Piece {
     const NONE: Piece = Piece { start: 0, len: 0 };
 
     // Bodies and scratch space are shorter than 2 GiB: `Run::new` sees to it.
+    #[inline]
     fn body(range: &Range<usize>) -> Piece {
         Piece { start: range.start as u32, len: range.len() as u32 }
     }
 
+    #[inline]
     fn made(start: usize, len: usize) -> Piece {
         Piece { start: start as u32, len: len as u32 | MADE }
     }
 
+    #[inline]
     fn is_made(self) -> bool {
         self.len & MADE != 0
     }
@@ -109,6 +112,7 @@ impl Piece {
         (self.len & !MADE) as usize
     }
 
+    #[inline]
     fn range(self) -> Range<usize> {
         let start = self.start as usize;
         start..start + self.len()
@@ -127,6 +131,7 @@ impl<'a> Rope<'a> {
     }
 
     /// Tells that the body up to `offset` needs nothing more.
+    #[inline]
     pub(crate) fn pass(&mut self, offset: usize) {
         self.passed = offset;
     }
@@ -142,11 +147,13 @@ impl<'a> Rope<'a> {
     }
 
     /// The state, for [`restore`](Self::restore).
+    #[inline]
     pub(crate) fn mark(&self) -> Mark {
         Mark { made: self.made, stored: self.stored, last: self.last, len: self.len }
     }
 
     /// Takes out what came after `mark`.
+    #[inline]
     pub(crate) fn restore(&mut self, mark: Mark) {
         Mark { made: self.made, stored: self.stored, last: self.last, len: self.len } = mark;
     }
@@ -175,6 +182,7 @@ impl<'a> Rope<'a> {
     ///
     /// # Errors
     /// [`Full`] when less than the reserve would remain.
+    #[inline]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Full> {
         self.make_room(bytes.len())?;
         self.append(bytes.len(), |space| space.copy_from_slice(bytes))
@@ -184,6 +192,7 @@ impl<'a> Rope<'a> {
     ///
     /// # Errors
     /// [`Full`] when less than the reserve would remain.
+    #[inline]
     pub(crate) fn slice(&mut self, memory: &Memory<'_>, slice: Slice) -> Result<(), Full> {
         match slice.space {
             Space::Body => {
@@ -198,6 +207,7 @@ impl<'a> Rope<'a> {
     ///
     /// # Errors
     /// As [`body`](Self::body).
+    #[inline]
     pub(crate) fn open(&mut self) -> Result<Gap, Full> {
         let before = self.mark();
         self.store_last()?;
@@ -299,6 +309,7 @@ impl<'a> Rope<'a> {
         true
     }
 
+    #[inline]
     fn copy(&mut self, range: Range<usize>) -> Result<(), Full> {
         let body = self.body;
         let bytes = body.get(range).unwrap_or_default();
@@ -306,6 +317,7 @@ impl<'a> Rope<'a> {
     }
 
     /// Appends `len` bytes that `fill` writes, to the last piece where that ends here.
+    #[inline]
     fn append(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), Full> {
         if len == 0 {
             return Ok(());
@@ -334,15 +346,18 @@ impl<'a> Rope<'a> {
         self.write(&mut at, to, len);
     }
 
+    #[inline]
     fn make_room(&self, len: usize) -> Result<(), Full> {
         let rest = self.body.len().saturating_sub(self.passed) + self.held;
         if self.free() < len + 4 * PIECE + reserve(rest) { Err(Full) } else { Ok(()) }
     }
 
+    #[inline]
     fn free(&self) -> usize {
         self.space.len().saturating_sub(self.made + self.stored * PIECE)
     }
 
+    #[inline]
     fn store_last(&mut self) -> Result<(), Full> {
         if self.last.len() == 0 {
             return Ok(());
@@ -355,15 +370,18 @@ impl<'a> Rope<'a> {
         Ok(())
     }
 
+    #[inline]
     fn store(&mut self, piece: Piece) {
         self.stored += 1;
         self.set(self.stored - 1, piece);
     }
 
+    #[inline]
     fn place(&self, number: usize) -> usize {
         self.space.len().saturating_sub((number + 1) * PIECE)
     }
 
+    #[inline]
     fn set(&mut self, number: usize, piece: Piece) {
         let place = self.place(number);
         let bytes = (u64::from(piece.len) << 32 | u64::from(piece.start)).to_le_bytes();
@@ -372,6 +390,7 @@ impl<'a> Rope<'a> {
         }
     }
 
+    #[inline]
     fn piece(&self, number: usize) -> Piece {
         let bytes = self.space.get(self.place(number)..).and_then(|rest| rest.first_chunk());
         let bits = bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes));
@@ -388,6 +407,7 @@ pub(crate) struct Position {
 }
 
 /// Puts tag and length at the end of `header`; returns where they begin.
+#[inline]
 fn header_of(header: &mut [u8; HEADER], field: u32, len: usize) -> usize {
     let varint = tidegate_wire::proto::write::Varint::new(len as u64);
     let bytes = varint.as_bytes();

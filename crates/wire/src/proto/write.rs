@@ -47,6 +47,7 @@ pub fn varint_len(value: u64) -> u64 {
 
 /// How many bytes a length-delimited field takes whose number is below 16 and whose payload has `len` bytes.
 #[must_use]
+#[inline]
 pub fn bytes_len(len: u64) -> u64 {
     1 + varint_len(len) + len
 }

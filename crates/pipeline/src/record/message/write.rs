@@ -148,6 +148,7 @@ struct RopeSink<'r, 'm, 'b, 'o> {
 const GATHERED: usize = 128;
 
 impl RopeSink<'_, '_, '_, '_> {
+    #[inline]
     fn flush(&mut self) -> Result<(), Failure> {
         let len = std::mem::take(&mut self.len);
         let gathered = self.gathered.get(..len).unwrap_or_default();
@@ -159,6 +160,7 @@ impl RopeSink<'_, '_, '_, '_> {
 }
 
 impl Sink for RopeSink<'_, '_, '_, '_> {
+    #[inline]
     fn put(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if self.len + bytes.len() > GATHERED {
             self.flush()?;
@@ -173,6 +175,7 @@ impl Sink for RopeSink<'_, '_, '_, '_> {
         }
     }
 
+    #[inline]
     fn put_slice(&mut self, slice: Slice) -> Result<(), Failure> {
         if slice.len < 32 {
             return self.put(self.memory.get(slice));
