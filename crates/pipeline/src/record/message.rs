@@ -7,7 +7,7 @@ use super::shape::Shape;
 use crate::any_value::Entry;
 use crate::memory::{Memory, Slice, Space};
 use crate::table::MapTable;
-use crate::value::Failure;
+use crate::value::{Failure, Value};
 use std::ops::Range;
 use tidegate_wire::proto::{Reader, WireType};
 
@@ -198,24 +198,34 @@ impl Message {
 
     fn load(&mut self, memory: &Memory<'_>, number: u32) -> Result<(), Failure> {
         self.stretch = None;
+        let mut stretch: Option<Range<usize>> = None;
         let mut is_one = true;
+        let mut note = |raw: Range<usize>| match &mut stretch {
+            None => stretch = Some(raw),
+            Some(stretch) if stretch.end == raw.start => stretch.end = raw.end,
+            Some(_) => is_one = false,
+        };
         for range in self.fields.ranges() {
             let mut fields = attributes::Attributes::new(memory.body, range, number);
-            while let Some((raw, attribute)) = fields.next() {
+            loop {
+                fields.pass_others();
+                if let Some(text) = fields.next_text() {
+                    let (key, raw) = (text.key(), body(&text.field()));
+                    self.table.push(Entry { key, value: Value::Text(text.text()), raw })?;
+                    note(text.field());
+                    continue;
+                }
+                let Some((raw, attribute)) = fields.next() else { break };
                 match attribute {
                     Attribute::Read(key, value) => {
                         self.table.push(Entry { key, value, raw: body(&raw) })?;
                     }
                     Attribute::Message(message) => self.table.add(memory, body(&raw), message)?,
                 }
-                match &mut self.stretch {
-                    None => self.stretch = Some(raw),
-                    Some(stretch) if stretch.end == raw.start => stretch.end = raw.end,
-                    Some(_) => is_one = false,
-                }
+                note(raw);
             }
         }
-        self.stretch = self.stretch.take().filter(|_| is_one);
+        self.stretch = stretch.filter(|_| is_one);
         Ok(())
     }
 
@@ -255,18 +265,37 @@ struct ReadField {
 }
 
 /// The field at the start of a range of the body; `None` at its end.
-#[inline]
+#[inline(always)]
 fn read_field(raw: &[u8], range: Range<usize>) -> Option<ReadField> {
     let rest = raw.get(range.clone())?;
-    // Texts and messages with a tag and a length of one byte each: most fields of most records.
-    if let [tag @ 8..0x80, len @ 0..0x80, behind @ ..] = rest
-        && tag & 7 == 2
-        && behind.len() >= usize::from(*len)
-    {
-        let payload = range.start + 2..range.start + 2 + usize::from(*len);
-        let slot = Slot { bits: 0, bytes: body(&payload), wire: WireType::Length };
-        return Some(ReadField { number: u32::from(*tag >> 3), slot, end: payload.end });
+    // A tag, and a length or number, of one byte each: most fields of most records.
+    if let [tag @ 8..0x80, next, behind @ ..] = rest {
+        let number = u32::from(*tag >> 3);
+        let end = range.start + 2;
+        match (tag & 7, next) {
+            (0, bits @ 0..0x80) => {
+                let slot = Slot { bits: u64::from(*bits), bytes: body(&(end..end)), wire: WireType::Varint };
+                return Some(ReadField { number, slot, end });
+            }
+            (1, _) if let Some((bits, _)) = rest.get(1..).and_then(<[u8]>::split_first_chunk) => {
+                let bits = u64::from_le_bytes(*bits);
+                let end = range.start + 9;
+                let slot = Slot { bits, bytes: body(&(end..end)), wire: WireType::Fixed64 };
+                return Some(ReadField { number, slot, end });
+            }
+            (2, len @ 0..0x80) if behind.len() >= usize::from(*len) => {
+                let payload = end..end + usize::from(*len);
+                let slot = Slot { bits: 0, bytes: body(&payload), wire: WireType::Length };
+                return Some(ReadField { number, slot, end: payload.end });
+            }
+            _ => {}
+        }
     }
+    read_any_field(rest, range.start)
+}
+
+/// As [`read_field`], of the fields in `rest`, which begin at `start`, however they are written.
+fn read_any_field(rest: &[u8], start: usize) -> Option<ReadField> {
     let mut reader = Reader::new(rest);
     let key = reader.key().ok()??;
     let (bits, len) = match key.wire {
@@ -275,7 +304,7 @@ fn read_field(raw: &[u8], range: Range<usize>) -> Option<ReadField> {
         WireType::Fixed32 => (reader.fixed32(key).ok().map(u64::from)?, 0),
         WireType::Length => (0, reader.bytes(key).ok()?.len()),
     };
-    let end = range.start + reader.offset();
+    let end = start + reader.offset();
     Some(ReadField {
         number: key.field,
         slot: Slot { bits, bytes: body(&(end - len..end)), wire: key.wire },
