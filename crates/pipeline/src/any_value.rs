@@ -66,7 +66,7 @@ pub(crate) fn read(memory: &Memory<'_>, message: Slice) -> Value {
 }
 
 /// The value in an `AnyValue` message, which has these bytes.
-#[inline]
+#[inline(always)]
 fn read_bytes(bytes: &[u8], message: Slice) -> Value {
     match bytes {
         [] => Value::Nil,
@@ -129,7 +129,7 @@ pub(crate) fn read_pair(memory: &Memory<'_>, message: Slice) -> (Slice, Value) {
 }
 
 /// Key and value of a `KeyValue` message, which has these bytes.
-#[inline]
+#[inline(always)]
 fn read_pair_bytes(bytes: &[u8], message: Slice) -> (Slice, Value) {
     // A key of less than 128 bytes, and the value behind it, as encoders write them.
     if let [0x0a, key_len @ 0..0x80, behind @ ..] = bytes
@@ -191,7 +191,7 @@ impl Fields {
     }
 
     /// The next one, with the bytes of its payload.
-    #[inline]
+    #[inline(always)]
     fn next_bytes<'m>(&mut self, memory: &'m Memory<'_>) -> Option<(Slice, Slice, &'m [u8])> {
         let message = self.rest;
         if message.len == 0 {

@@ -134,10 +134,19 @@ impl Machine<'_> {
     ///
     /// # Errors
     /// When it has none for the record.
+    #[inline]
     pub(crate) fn value(&mut self, expression: &Expression) -> Result<Value, Failure> {
         match expression {
             Expression::Literal(value) => Ok(*value),
             Expression::Path(path) => self.get(path),
+            other => self.computed(other),
+        }
+    }
+
+    /// The value of an expression that is neither a literal nor a path.
+    fn computed(&mut self, expression: &Expression) -> Result<Value, Failure> {
+        match expression {
+            Expression::Literal(_) | Expression::Path(_) => self.value(expression),
             Expression::Call(call) => (call.function.run)(self, &call.arguments),
             Expression::Index(expression, keys) => {
                 let value = self.value(expression)?;

@@ -41,12 +41,20 @@ impl Machine<'_> {
     }
 
     /// The value of an argument; `nil` for one that is absent.
+    #[inline]
     pub(crate) fn any(&mut self, argument: &Argument) -> Result<Value, Failure> {
-        Ok(self.argument(argument)?.unwrap_or(Value::Nil))
+        match argument {
+            Argument::Value(expression) => self.value(expression),
+            other => Ok(self.argument(other)?.unwrap_or(Value::Nil)),
+        }
     }
 
     /// `StringGetter`.
+    #[inline]
     pub(crate) fn text(&mut self, argument: &Argument) -> Result<Slice, Failure> {
+        if let Argument::Value(Expression::Literal(Value::Text(text))) = argument {
+            return Ok(*text);
+        }
         match self.any(argument)? {
             Value::Text(text) => Ok(text),
             other => Err(Failure::Type { wanted: Kind::Text, found: other.kind() }),

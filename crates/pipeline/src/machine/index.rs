@@ -75,10 +75,14 @@ impl Machine<'_> {
     }
 
     /// The key of a map.
+    #[inline]
     pub(super) fn name(&mut self, key: &Key) -> Result<Slice, Failure> {
-        match self.key(key)? {
-            Value::Text(name) => Ok(name),
-            other => Err(Failure::Type { wanted: Kind::Text, found: other.kind() }),
+        match key {
+            Key::Name(name) => Ok(*name),
+            key => match self.key(key)? {
+                Value::Text(name) => Ok(name),
+                other => Err(Failure::Type { wanted: Kind::Text, found: other.kind() }),
+            },
         }
     }
 

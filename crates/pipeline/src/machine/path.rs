@@ -94,17 +94,19 @@ impl<'a> Machine<'a> {
             return table.assign(&self.memory, map);
         };
         let name = self.name(key)?;
-        let (value, outcome) = self.storable_or_nil(value);
+        let outcome = any_value::storable(&self.memory, value);
         let table = self.record.table(&mut self.memory, path.context, path.field)?;
         let at = table.find(&self.memory, name);
         if keys.is_empty() {
-            match at {
-                Some(at) if outcome.is_ok() => table.set_at(&self.memory, at, value),
-                Some(_) => {}
-                None => table.add_new(name, value)?,
+            match (at, outcome) {
+                (Some(at), Ok(())) => table.set_at(&self.memory, at, value),
+                (Some(_), Err(_)) => {}
+                (None, Ok(())) => table.add_new(name, value)?,
+                (None, Err(_)) => table.add_new(name, Value::Nil)?,
             }
             return outcome;
         }
+        let value = if outcome.is_ok() { value } else { Value::Nil };
         let current = at.and_then(|at| table.entries().get(at)).map(|entry| entry.value);
         if outcome.is_err() && current.is_some_and(|current| !self.leaves_empty(current, keys)) {
             return outcome;

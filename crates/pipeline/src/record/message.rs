@@ -237,13 +237,26 @@ impl Message {
         self.is_read = true;
         for range in self.fields.ranges() {
             let mut at = range.start;
-            while let Some(field) = read_field(memory.body, at..range.end) {
-                at = field.end;
-                if let Some(slot) = self.slots.get_mut(field.number as usize) {
-                    *slot = field.slot;
-                    self.seen = self.seen & !self.alternative(field.number) | 1 << field.number;
+            while let Some(rest) = memory.body.get(at..range.end) {
+                // Apart, so that the usual field stays in registers.
+                if let Some(field) = read_short_field(rest, at) {
+                    at = field.end;
+                    self.note(&field);
+                    continue;
                 }
+                let Some(field) = read_any_field(rest, at) else { break };
+                at = field.end;
+                self.note(&field);
             }
+        }
+    }
+
+    /// Keeps what a field holds.
+    #[inline(always)]
+    fn note(&mut self, field: &ReadField) {
+        if let Some(slot) = self.slots.get_mut(field.number as usize) {
+            *slot = field.slot;
+            self.seen = self.seen & !self.alternative(field.number) | 1 << field.number;
         }
     }
 
@@ -265,36 +278,40 @@ struct ReadField {
 }
 
 /// The field at the start of a range of the body; `None` at its end.
-#[inline(always)]
+#[inline]
 fn read_field(raw: &[u8], range: Range<usize>) -> Option<ReadField> {
     let rest = raw.get(range.clone())?;
-    // A tag, and a length or number, of one byte each: most fields of most records.
-    if let [tag @ 8..0x80, next, behind @ ..] = rest {
-        let number = u32::from(*tag >> 3);
-        let end = range.start + 2;
-        match (tag & 7, next) {
-            (0, bits @ 0..0x80) => {
-                let slot = Slot { bits: u64::from(*bits), bytes: body(&(end..end)), wire: WireType::Varint };
-                return Some(ReadField { number, slot, end });
-            }
-            (1, _) if let Some((bits, _)) = rest.get(1..).and_then(<[u8]>::split_first_chunk) => {
-                let bits = u64::from_le_bytes(*bits);
-                let end = range.start + 9;
-                let slot = Slot { bits, bytes: body(&(end..end)), wire: WireType::Fixed64 };
-                return Some(ReadField { number, slot, end });
-            }
-            (2, len @ 0..0x80) if behind.len() >= usize::from(*len) => {
-                let payload = end..end + usize::from(*len);
-                let slot = Slot { bits: 0, bytes: body(&payload), wire: WireType::Length };
-                return Some(ReadField { number, slot, end: payload.end });
-            }
-            _ => {}
-        }
-    }
-    read_any_field(rest, range.start)
+    read_short_field(rest, range.start).or_else(|| read_any_field(rest, range.start))
 }
 
-/// As [`read_field`], of the fields in `rest`, which begin at `start`, however they are written.
+/// The first field of `rest`, which begins at `start`, if its tag, and its length or number, have one byte each: most
+/// fields of most records.
+#[inline(always)]
+fn read_short_field(rest: &[u8], start: usize) -> Option<ReadField> {
+    let [tag @ 8..0x80, next, behind @ ..] = rest else { return None };
+    let number = u32::from(*tag >> 3);
+    let end = start + 2;
+    match (tag & 7, next) {
+        (0, bits @ 0..0x80) => {
+            let slot = Slot { bits: u64::from(*bits), bytes: body(&(end..end)), wire: WireType::Varint };
+            Some(ReadField { number, slot, end })
+        }
+        (1, _) => {
+            let bits = u64::from_le_bytes(*rest.get(1..)?.first_chunk()?);
+            let end = start + 9;
+            let slot = Slot { bits, bytes: body(&(end..end)), wire: WireType::Fixed64 };
+            Some(ReadField { number, slot, end })
+        }
+        (2, len @ 0..0x80) if behind.len() >= usize::from(*len) => {
+            let payload = end..end + usize::from(*len);
+            let slot = Slot { bits: 0, bytes: body(&payload), wire: WireType::Length };
+            Some(ReadField { number, slot, end: payload.end })
+        }
+        _ => None,
+    }
+}
+
+/// As [`read_short_field`], however the field is written; `None` at the end.
 fn read_any_field(rest: &[u8], start: usize) -> Option<ReadField> {
     let mut reader = Reader::new(rest);
     let key = reader.key().ok()??;

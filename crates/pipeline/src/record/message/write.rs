@@ -1,13 +1,13 @@
 //! Writes a message with its changes: what did not change is ranges of the body.
 
-use super::{Message, Slot};
+use super::{Message, Slot, read_field};
 use crate::any_value::Sink;
 use crate::memory::{Memory, Slice};
 use crate::run::rope::{Full, Rope};
 use crate::value::Failure;
 use std::ops::Range;
+use tidegate_wire::proto::WireType;
 use tidegate_wire::proto::write::Varint;
-use tidegate_wire::proto::{Reader, WireType};
 
 impl Message {
     /// Writes the fields with their changes.
@@ -64,24 +64,19 @@ impl Message {
             self.write_table(memory, rope)?;
             return rope.body(stretch.end..range.end);
         }
-        let mut reader = Reader::new(memory.body.get(range.clone()).unwrap_or_default());
-        let mut start = 0;
-        loop {
-            let before = reader.offset();
-            let Ok(Some(key)) = reader.key() else { break };
-            if reader.skip(key).is_err() {
-                break;
-            }
-            let is_attribute = key.field == attributes;
-            if is_attribute || key.field < 32 && cut & 1 << key.field != 0 {
-                rope.body(range.start + start..range.start + before)?;
-                start = reader.offset();
+        let (mut start, mut at) = (range.start, range.start);
+        while let Some(field) = read_field(memory.body, at..range.end) {
+            let before = std::mem::replace(&mut at, field.end);
+            let is_attribute = field.number == attributes;
+            if is_attribute || field.number < 32 && cut & 1 << field.number != 0 {
+                rope.body(start..before)?;
+                start = at;
                 if is_attribute && !std::mem::replace(is_table_written, true) {
                     self.write_table(memory, rope)?;
                 }
             }
         }
-        rope.body(range.start + start..range.end)
+        rope.body(start..range.end)
     }
 
     fn write_table(&self, memory: &Memory<'_>, rope: &mut Rope<'_>) -> Result<(), Full> {
