@@ -19,6 +19,9 @@ pub(super) struct Field {
 #[inline(always)]
 pub(super) fn field(body: &[u8], at: usize, end: usize) -> Option<Field> {
     let bytes = body.get(at..end)?;
+    if bytes.is_empty() {
+        return None;
+    }
     if let &[tag @ 8..0x80, len @ 0..0x80, ..] = bytes
         && tag & 7 == 2
     {

@@ -151,13 +151,17 @@ impl Recipe {
     /// Whether it is the recipe of a series with these `labels` of `body`; with their `symbols` in 2.0.
     #[inline]
     pub(super) fn serves(&self, body: &[u8], labels: &[Span], symbols: bool) -> bool {
-        let equal = |own: Key, other: Key| {
-            own == other || (!symbols && own.len == other.len && same(own.bytes(body), other.bytes(body)))
-        };
-        self.labels.len() == labels.len()
-            && self.labels.iter().zip(labels).all(|(own, other)| {
-                equal(own.name, other.name) && (!own.read || equal(own.value, other.value))
-            })
+        if self.labels.len() != labels.len() {
+            return false;
+        }
+        for (own, other) in self.labels.iter().zip(labels) {
+            if !own.name.equals(other.name, body, symbols)
+                || (own.read && !own.value.equals(other.value, body, symbols))
+            {
+                return false;
+            }
+        }
+        true
     }
 
     /// Forgets all.
@@ -263,6 +267,12 @@ impl Recipes {
 }
 
 impl Key {
+    /// Whether it is the same text.
+    #[inline(always)]
+    fn equals(self, other: Key, body: &[u8], symbols: bool) -> bool {
+        self == other || (!symbols && self.len == other.len && same(self.bytes(body), other.bytes(body)))
+    }
+
     /// The text, in 1.0.
     #[inline]
     pub(super) fn bytes(self, body: &[u8]) -> &[u8] {
@@ -272,7 +282,7 @@ impl Key {
 }
 
 /// Whether two texts of one length are equal: names are short, and a call for each would cost more than it does.
-#[inline]
+#[inline(always)]
 fn same(one: &[u8], other: &[u8]) -> bool {
     match (one.first_chunk::<8>(), other.first_chunk::<8>(), one.last_chunk::<8>(), other.last_chunk::<8>()) {
         (Some(one_first), Some(other_first), Some(one_last), Some(other_last)) if one.len() <= 16 => {
