@@ -213,17 +213,6 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// What `write` appends of the values on the stack from place `base`.
-    pub(crate) fn build_of_values(
-        &mut self,
-        base: usize,
-        write: impl FnOnce(&mut Memory<'_>, &[Value]) -> Result<(), Failure>,
-    ) -> Result<Slice, Failure> {
-        let Machine { memory, spare, .. } = self;
-        let values = spare.stack.get(base..).unwrap_or_default();
-        memory.build(|memory| write(memory, values))
-    }
-
     /// Pushes a value onto the stack.
     pub(crate) fn push_value(&mut self, value: Value) -> Result<(), Failure> {
         if self.spare.stack.len() >= Spare::STACK {

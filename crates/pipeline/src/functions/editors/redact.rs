@@ -4,9 +4,10 @@ use super::keys::{is_among, with_texts};
 use super::{editor, optional, required, run};
 use crate::any_value::{self, Elements, Pairs};
 use crate::functions::Prepared;
+use crate::functions::encoded::{ARRAY, ELEMENT, KEY, MAP, Opening, STRING, VALUE, close, open};
 use crate::machine::Machine;
 use crate::machine::arguments::target;
-use crate::memory::{Memory, Slice};
+use crate::memory::{Mark, Slice};
 use crate::ottl::field::Field;
 use crate::ottl::program::Argument;
 use crate::ottl::signature::{Signature, Type};
@@ -70,8 +71,9 @@ fn redact(
     let rules = Rules { mask: machine.text(mask)?, values: pattern(values), keys: pattern(keys) };
     let is_table = matches!(path.field, Field::Attributes | Field::Cache | Field::Metadata);
     if !(is_table && path.keys.is_empty()) {
+        let is_by_key = !matches!((allowed, ignored), (Argument::Absent, Argument::Absent));
         match machine.get(path)? {
-            Value::Map(_) => {}
+            Value::Map(_) if is_by_key => {}
             value => {
                 return match redacted(machine, value, rules, DEEPEST)? {
                     Some(value) => machine.set(path, value),
@@ -129,8 +131,7 @@ fn redacted_pair(
     rules: Rules<'_>,
     levels: usize,
 ) -> Result<Option<Value>, Failure> {
-    let Machine { memory, regexes, .. } = &mut *machine;
-    if rules.keys.is_some_and(|keys| keys.is_match(regexes, memory.get(key))) {
+    if is_masked(machine, key, rules) {
         return Ok(Some(Value::Text(rules.mask)));
     }
     redacted(machine, value, rules, levels)
@@ -143,91 +144,181 @@ fn redacted(
     rules: Rules<'_>,
     levels: usize,
 ) -> Result<Option<Value>, Failure> {
+    let mark = machine.memory.mark();
+    if !has_match(machine, value, rules, levels)? {
+        return Ok(None);
+    }
+    let mut writing = Writing { machine, rules, mark };
+    let written = match value {
+        Value::Map(map) => writing.map(map, levels),
+        Value::List(list) => writing.list(list, levels),
+        value => writing.masked_text(value),
+    };
+    if let Err(failure) = written {
+        machine.memory.release(mark);
+        return Err(failure);
+    }
+    let content = machine.memory.since(mark);
+    Ok(Some(match value {
+        Value::Map(_) => Value::Map(content),
+        Value::List(_) => Value::List(content),
+        _ => Value::Text(content),
+    }))
+}
+
+/// Whether anything in the value becomes the mask. The functions that call themselves have small frames: stacks are small.
+fn has_match(
+    machine: &mut Machine<'_>,
+    value: Value,
+    rules: Rules<'_>,
+    levels: usize,
+) -> Result<bool, Failure> {
     match value {
-        Value::Text(text) => Ok(masked(machine, text, rules)?.map(Value::Text)),
-        Value::Int(number) => {
-            let mark = machine.memory.mark();
-            let digits = digits(&mut machine.memory, number)?;
-            let masked = masked(machine, digits, rules)?;
-            if masked.is_none() {
-                machine.memory.release(mark);
-            }
-            Ok(masked.map(Value::Text))
-        }
         Value::Map(_) | Value::List(_) if levels == 0 => {
             Err(Failure::Invalid("the value is nested too deeply"))
         }
         Value::Map(map) => {
             let mut pairs = Pairs::new(map);
-            let next = |machine: &mut Machine<'_>| {
-                let Some(pair) = pairs.next(&machine.memory) else { return Ok(None) };
-                let new = redacted_pair(machine, pair.key, pair.value, rules, levels - 1)?;
-                Ok(Some((pair.value, new)))
-            };
-            rebuilt(machine, next, |memory, values| {
-                let mut pairs = Pairs::new(map);
-                let mut values = values.iter();
-                while let (Some(pair), Some(value)) = (pairs.next(memory), values.next()) {
-                    any_value::write_pair(1, pair.key, *value, memory)?;
+            while let Some(pair) = pairs.next(&machine.memory) {
+                if is_masked(machine, pair.key, rules) || has_match(machine, pair.value, rules, levels - 1)? {
+                    return Ok(true);
                 }
-                Ok(())
-            })
-            .map(|content| content.map(Value::Map))
+            }
+            Ok(false)
         }
         Value::List(list) => {
             let mut elements = Elements::new(list);
-            let next = |machine: &mut Machine<'_>| {
-                let Some(element) = elements.next(&machine.memory) else { return Ok(None) };
-                Ok(Some((element, redacted(machine, element, rules, levels - 1)?)))
-            };
-            let write = |memory: &mut Memory<'_>, values: &[Value]| {
-                values.iter().try_for_each(|value| any_value::write_element(*value, memory))
-            };
-            rebuilt(machine, next, write).map(|content| content.map(Value::List))
+            while let Some(element) = elements.next(&machine.memory) {
+                if has_match(machine, element, rules, levels - 1)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
         }
-        _ => Ok(None),
+        value => Ok(matches_scalar(machine, value, rules)),
     }
 }
 
-/// The content of a collection whose values come from `next`, with what each becomes; `None` if all stay.
-fn rebuilt(
-    machine: &mut Machine<'_>,
-    mut next: impl FnMut(&mut Machine<'_>) -> Result<Option<(Value, Option<Value>)>, Failure>,
-    write: impl FnOnce(&mut Memory<'_>, &[Value]) -> Result<(), Failure>,
-) -> Result<Option<Slice>, Failure> {
-    let (mut content, mut is_changed) = (None, false);
-    machine.with_values([].iter(), |machine, base| {
-        while let Some((old, new)) = next(machine)? {
-            is_changed |= new.is_some();
-            machine.push_value(new.unwrap_or(old))?;
-        }
-        if is_changed {
-            content = Some(machine.build_of_values(base, write)?);
-        }
-        Ok(Value::Nil)
-    })?;
-    Ok(content)
+/// Whether the value of a key becomes the mask.
+fn is_masked(machine: &mut Machine<'_>, key: Slice, rules: Rules<'_>) -> bool {
+    let Machine { memory, regexes, .. } = machine;
+    rules.keys.is_some_and(|keys| keys.is_match(regexes, memory.get(key)))
 }
 
-/// `text` with every match of the pattern for values masked; `None` if there is none. A match of no bytes is none.
-fn masked(machine: &mut Machine<'_>, text: Slice, rules: Rules<'_>) -> Result<Option<Slice>, Failure> {
-    let Some(regex) = rules.values else { return Ok(None) };
+#[inline(never)]
+fn matches_scalar(machine: &mut Machine<'_>, value: Value, rules: Rules<'_>) -> bool {
+    let Some(regex) = rules.values else { return false };
     let Machine { memory, regexes, .. } = machine;
-    let Some(first) = next_match(regex, regexes, memory.get(text), 0) else { return Ok(None) };
-    memory
-        .build(|memory| {
-            let (contents, mut room) = memory.split();
-            let (haystack, mask) = (contents.get(text), contents.get(rules.mask));
-            let (mut from, mut found) = (0, Some(first));
-            while let Some(range) = found {
-                room.put(haystack.get(from..range.start).unwrap_or_default())?;
-                room.put(mask)?;
-                from = range.end;
-                found = next_match(regex, regexes, haystack, from);
+    match value {
+        Value::Text(text) => next_match(regex, regexes, memory.get(text), 0).is_some(),
+        Value::Int(number) => next_match(regex, regexes, digits(number, &mut [0; DIGITS]), 0).is_some(),
+        _ => false,
+    }
+}
+
+/// A value that is being written, with its matches masked, behind `mark` of the memory.
+struct Writing<'w, 'a, 'p> {
+    machine: &'w mut Machine<'a>,
+    rules: Rules<'p>,
+    mark: Mark,
+}
+
+impl Writing<'_, '_, '_> {
+    /// Appends the content of a map.
+    fn map(&mut self, map: Slice, levels: usize) -> Result<(), Failure> {
+        let mut pairs = Pairs::new(map);
+        while let Some(pair) = pairs.next(&self.machine.memory) {
+            let (entry, value) = self.begin_entry(pair.key)?;
+            if is_masked(self.machine, pair.key, self.rules) {
+                any_value::write(Value::Text(self.rules.mask), &mut self.machine.memory)?;
+            } else {
+                self.value(pair.value, levels - 1)?;
             }
-            Ok(room.put(haystack.get(from..).unwrap_or_default())?)
-        })
-        .map(Some)
+            self.close(value)?;
+            self.close(entry)?;
+        }
+        Ok(())
+    }
+
+    /// Appends the content of a list.
+    fn list(&mut self, list: Slice, levels: usize) -> Result<(), Failure> {
+        let mut elements = Elements::new(list);
+        while let Some(element) = elements.next(&self.machine.memory) {
+            let message = self.open(ELEMENT)?;
+            self.value(element, levels - 1)?;
+            self.close(message)?;
+        }
+        Ok(())
+    }
+
+    /// Appends the content of a value's message.
+    fn value(&mut self, value: Value, levels: usize) -> Result<(), Failure> {
+        match value {
+            // Where a match was found, what is behind it was not looked through.
+            Value::Map(_) | Value::List(_) if levels == 0 => {
+                Err(Failure::Invalid("the value is nested too deeply"))
+            }
+            Value::Map(map) => {
+                let message = self.open(MAP)?;
+                self.map(map, levels)?;
+                self.close(message)
+            }
+            Value::List(list) => {
+                let message = self.open(ARRAY)?;
+                self.list(list, levels)?;
+                self.close(message)
+            }
+            value => self.scalar(value),
+        }
+    }
+
+    #[inline(never)]
+    fn scalar(&mut self, value: Value) -> Result<(), Failure> {
+        if !matches_scalar(self.machine, value, self.rules) {
+            return any_value::write(value, &mut self.machine.memory);
+        }
+        let message = self.open(STRING)?;
+        self.masked_text(value)?;
+        self.close(message)
+    }
+
+    /// Appends a text, or the digits of a number, with every match masked. A match of no bytes is none.
+    fn masked_text(&mut self, value: Value) -> Result<(), Failure> {
+        let Some(regex) = self.rules.values else { return Ok(()) };
+        let Machine { memory, regexes, .. } = &mut *self.machine;
+        let (contents, mut room) = memory.split();
+        let mut buffer = [0; DIGITS];
+        let haystack = match value {
+            Value::Text(text) => contents.get(text),
+            Value::Int(number) => digits(number, &mut buffer),
+            _ => b"",
+        };
+        let mask = contents.get(self.rules.mask);
+        let mut from = 0;
+        while let Some(range) = next_match(regex, regexes, haystack, from) {
+            room.put(haystack.get(from..range.start).unwrap_or_default())?;
+            room.put(mask)?;
+            from = range.end;
+        }
+        Ok(room.put(haystack.get(from..).unwrap_or_default())?)
+    }
+
+    /// Begins an entry of a map with this key, and its value.
+    #[inline(never)]
+    fn begin_entry(&mut self, key: Slice) -> Result<(Opening, Opening), Failure> {
+        let entry = self.open(ELEMENT)?;
+        any_value::write_head(KEY, key.len as usize, &mut self.machine.memory)?;
+        self.machine.memory.push_slice(key)?;
+        Ok((entry, self.open(VALUE)?))
+    }
+
+    fn open(&mut self, field: u32) -> Result<Opening, Failure> {
+        open(&mut self.machine.memory.split_from(self.mark).1, field)
+    }
+
+    fn close(&mut self, message: Opening) -> Result<(), Failure> {
+        close(&mut self.machine.memory.split_from(self.mark).1, message)
+    }
 }
 
 fn next_match(
@@ -245,21 +336,23 @@ fn next_match(
     }
 }
 
-fn digits(memory: &mut Memory<'_>, number: i64) -> Result<Slice, Failure> {
-    let (mut digits, mut rest) = ([0; DIGITS], number.unsigned_abs());
-    let mut at = DIGITS;
-    loop {
+/// The digits of a number, with its sign.
+fn digits(number: i64, digits: &mut [u8; DIGITS]) -> &[u8] {
+    let (mut at, mut rest) = (DIGITS, number.unsigned_abs());
+    let mut put = |byte| {
         at -= 1;
+        digits.get_mut(at).into_iter().for_each(|digit| *digit = byte);
+    };
+    loop {
         // A decimal digit.
-        digits.get_mut(at).into_iter().for_each(|digit| *digit = b'0' + (rest % 10) as u8);
+        put(b'0' + (rest % 10) as u8);
         rest /= 10;
         if rest == 0 {
             break;
         }
     }
-    let sign: &[u8] = if number < 0 { b"-" } else { b"" };
-    memory.build(|memory| {
-        memory.push(sign)?;
-        memory.push(digits.get(at..).unwrap_or_default())
-    })
+    if number < 0 {
+        put(b'-');
+    }
+    digits.get(at..).unwrap_or_default()
 }

@@ -68,7 +68,7 @@ fn on_a_small_stack(check: impl FnOnce() + Send + 'static) {
 fn what_goes_into_a_value_fails_where_that_nests_too_deeply() {
     on_a_small_stack(|| {
         for is_map in [true, false] {
-            for text in ["String(body)", "flatten(attributes)"] {
+            for text in ["String(body)", "flatten(attributes)", "redact(body, \"*\", \"x\")"] {
                 let at = |levels| run(text, &nested(levels, is_map, 1), is_map);
                 assert!(at(40).is_ok(), "{text}");
                 assert!(matches!(at(ACCEPTED), Err(Failure::Invalid(_))), "{text}");
@@ -81,7 +81,12 @@ fn what_goes_into_a_value_fails_where_that_nests_too_deeply() {
 fn what_statements_store_they_can_write() {
     on_a_small_stack(|| {
         for is_map in [true, false] {
-            for text in ["String(body)", "set(attributes[\"a\"], body)"] {
+            for text in [
+                "String(body)",
+                "redact(body, \"*\", \"1\")",
+                "redact(body, \"*\", \"2\")",
+                "set(attributes[\"a\"], body)",
+            ] {
                 assert_eq!(run(text, &nested(STORED - 1, is_map, 1), is_map), Ok(()), "{text}");
             }
         }

@@ -2,9 +2,10 @@
 
 use super::super::members::{Known, Names};
 use super::expression;
-use crate::any_value::{Pairs, write_element, write_named};
+use crate::any_value::{Elements, Pairs, count, write_element, write_named};
 use crate::machine::{Machine, Spare};
 use crate::memory::Memory;
+use crate::ottl::field::{Context, Field};
 use crate::regex::Regexes;
 use crate::testing::empty_record;
 use crate::value::{Failure, Value};
@@ -30,7 +31,11 @@ fn evaluated<R>(
         spare: &mut Spare::new(),
         now_ns: 0,
     };
-    let value = machine.value(&compiled);
+    // Editors have no value: what they leave is that of the body.
+    let value = machine.value(&compiled).and_then(|value| match value {
+        Value::Nil => machine.record.get(&mut machine.memory, Context::Log, Field::Body),
+        value => Ok(value),
+    });
     check(&machine.memory, value)
 }
 
@@ -109,4 +114,42 @@ fn only_small_maps_are_searched_for_a_key() {
     let mut names = Names::default();
     let searches = (0..10_000_u32).filter(|key| names.add(&key.to_le_bytes()) == Known::Maybe);
     assert!(searches.count() <= 64);
+}
+
+#[test]
+fn large_lists_and_maps_are_redacted() {
+    for secret in [b"plain".as_slice(), b"my secret"] {
+        let write = |memory: &mut Memory<'_>| {
+            let texts = [b"plain".as_slice(), secret].map(|text| memory.store(text).unwrap());
+            let mark = memory.mark();
+            for number in 0..10_000 {
+                let text = Value::Text(texts[usize::from(number == 9_000)]);
+                write_element(text, memory).unwrap();
+            }
+            let list = Value::List(memory.since(mark));
+            let mark = memory.mark();
+            for number in 0..10_000 {
+                let value = if number == 9_000 { list } else { Value::Int(number) };
+                write_named(number.to_string().as_bytes(), value, memory).unwrap();
+            }
+            let map = Value::Map(memory.since(mark));
+            Value::Map(memory.build(|memory| write_named(b"m", map, memory)).unwrap())
+        };
+        evaluated("redact(body[\"m\"], \"***\", \"secret\")", write, |memory, body| {
+            let Ok(Value::Map(body)) = body else { panic!("{body:?}") };
+            let Some(Value::Map(map)) = Pairs::new(body).next(memory).map(|pair| pair.value) else {
+                panic!()
+            };
+            assert_eq!(count(memory, map), 10_000);
+            let mut pairs = Pairs::new(map);
+            let pair = std::iter::from_fn(|| pairs.next(memory)).nth(9_000).unwrap();
+            let Value::List(list) = pair.value else { panic!("{pair:?}") };
+            assert_eq!(count(memory, list), 10_000);
+            let mut elements = Elements::new(list);
+            let element = std::iter::from_fn(|| elements.next(memory)).nth(9_000);
+            let Some(Value::Text(text)) = element else { panic!("{element:?}") };
+            let expected: &[u8] = if secret == b"plain" { b"plain" } else { b"my ***" };
+            assert_eq!(memory.get(text), expected);
+        });
+    }
 }
