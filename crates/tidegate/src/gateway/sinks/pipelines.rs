@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, Config, Name};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_pipeline::{ErrorMode, Pipeline, StepDefinition, StepKind};
+use tidegate_pipeline::{ErrorMode, Pipeline, StepKind};
 use tidegate_sinks::{PipelineMeters, Signals, SinkPipeline, StepMeters};
 
 /// The pipelines by the names of their sinks. Those of sinks without one are missing.
