@@ -6,7 +6,7 @@ use crate::record::{Record, Uses};
 use crate::regex::{Caches, Regexes};
 use crate::relabel::{RelabelRun, RelabelWorkspace, Rules};
 use crate::required::Required;
-use crate::run::{self, Tools, Walk};
+use crate::run::{self, Drops, Tools, Walk};
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::remote_write::Version;
 
@@ -37,7 +37,7 @@ pub struct Pipeline {
 #[derive(Debug)]
 pub struct Workspace {
     counts: Vec<StepCounts>,
-    drops: Vec<u64>,
+    drops: Vec<Drops>,
     record: Record,
     regexes: Caches,
     spare: Spare,
@@ -164,7 +164,7 @@ impl Pipeline {
     #[must_use]
     pub fn workspace_bytes(&self) -> usize {
         let failures: usize = self.steps.iter().map(Step::failures).sum();
-        let step = size_of::<StepCounts>() + size_of::<u64>();
+        let step = size_of::<StepCounts>() + size_of::<Drops>();
         size_of::<Workspace>()
             + self.steps.len() * step
             + failures * size_of::<u64>()
@@ -180,7 +180,7 @@ impl Pipeline {
         let counts = |step: &Step| StepCounts { failures: vec![0; step.failures()], ..StepCounts::default() };
         Workspace {
             counts: self.steps.iter().map(counts).collect(),
-            drops: vec![0; self.steps.len()],
+            drops: vec![Drops::default(); self.steps.len()],
             record: Record::new(&self.uses),
             regexes: self.regexes.caches(),
             spare: Spare::new(),

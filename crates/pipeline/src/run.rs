@@ -39,14 +39,23 @@ pub(crate) struct Walk<'a> {
     written: Position,
 }
 
+/// What a step dropped in a run, in items.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Drops {
+    /// Because of a condition or a failure.
+    pub(crate) filtered: u64,
+    /// By sampling.
+    pub(crate) sampled_out: u64,
+}
+
 /// The working memory of a run.
 pub(crate) struct Tools<'a> {
     pub(crate) record: &'a mut Record,
     pub(crate) regexes: &'a mut Caches,
     pub(crate) spare: &'a mut Spare,
     pub(crate) counts: &'a mut [StepCounts],
-    /// Items that each step dropped in this run.
-    pub(crate) drops: &'a mut [u64],
+    /// What each step dropped in this run.
+    pub(crate) drops: &'a mut [Drops],
     pub(crate) now_ns: i64,
 }
 
@@ -76,7 +85,7 @@ impl<'a> Walk<'a> {
         let (temporary, space) = scratch.split_at_mut(temporary_bytes(body.len()).min(scratch.len()));
         let memory = Memory::new(body, constants, temporary);
         let request = Open::request(body, memory.mark());
-        tools.drops.fill(0);
+        tools.drops.fill(Drops::default());
         Walk {
             steps,
             pass,
@@ -100,7 +109,7 @@ impl<'a> Walk<'a> {
             match self.step() {
                 Ok(Some(done)) => work += done,
                 Ok(None) => return Some(self.finish()),
-                // The rope keeps room for what stays as it is, so this does not happen.
+                // The rope keeps room for what stays as it is, so this does not happen. Drops are not counted then.
                 Err(rope::Full) => {
                     debug_assert!(false, "the rope has no room for what stays");
                     return Some(Outcome::Unchanged);
@@ -115,14 +124,17 @@ impl<'a> Walk<'a> {
         self.rope.write(&mut self.written, out, most)
     }
 
-    /// Enters the counts of the steps.
+    /// Enters the counts of the steps: only now, when nothing can undo what they dropped.
     fn finish(&mut self) -> Outcome {
         let mut items = self.items;
         for &step in &self.pass.steps {
             if let Some(counts) = self.tools.counts.get_mut(step) {
+                let drops = self.tools.drops.get(step).copied().unwrap_or_default();
                 counts.items += items;
+                counts.filtered += drops.filtered;
+                counts.sampled_out += drops.sampled_out;
+                items = items.saturating_sub(drops.filtered + drops.sampled_out);
             }
-            items = items.saturating_sub(self.tools.drops.get(step).copied().unwrap_or(0));
         }
         let [request, ..] = &self.stack;
         if !request.is_dirty {

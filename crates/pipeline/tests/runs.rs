@@ -395,3 +395,45 @@ fn redaction_follows_its_condition() {
     assert_eq!(masked(Some("log.severity_number >= SEVERITY_NUMBER_ERROR")), 25);
     assert_eq!(masked(Some("span.name == \"a\"")), 0);
 }
+
+fn record(attributes: Vec<KeyValue>) -> LogRecord {
+    LogRecord { attributes, ..LogRecord::default() }
+}
+
+/// A group of log records, each resource with these attributes.
+fn group(attributes: Vec<KeyValue>, log_records: Vec<LogRecord>) -> ResourceLogs {
+    let scope_logs = vec![ScopeLogs { log_records, ..ScopeLogs::default() }];
+    let resource = Some(Resource { attributes, ..Resource::default() });
+    ResourceLogs { resource, scope_logs, ..ResourceLogs::default() }
+}
+
+proptest! {
+    /// The output is bounded even if each record gets a copy of a long value of its resource, and every item is accounted
+    /// for.
+    #[test]
+    fn copies_of_values_of_the_body_are_bounded(
+        shared in 0usize..60_000,
+        records in 0usize..600,
+        own in 0usize..100,
+        drops in any::<bool>(),
+    ) {
+        let records = vec![record(vec![text("own", &"o".repeat(own))]); records];
+        let body = ExportLogsServiceRequest {
+            resource_logs: vec![group(vec![text("x", &"v".repeat(shared))], records.clone())],
+        }
+        .encode_to_vec();
+        let mut copy = edit(&[r#"set(log.attributes["x"], resource.attributes["x"])"#]);
+        copy.on_error = if drops { ErrorMode::Drop } else { ErrorMode::Ignore };
+        let pipeline = compiled(vec![copy]);
+        let mut workspace = pipeline.workspace();
+        let most = body.len() + Pipeline::scratch_bytes(body.len());
+        let (outcome, out) = run(&pipeline, &mut workspace, LOGS, &body);
+        let mut dropped = 0;
+        workspace.take_counts(|_, counts| dropped += counts.filtered);
+        if let Outcome::Changed { len, items } = outcome {
+            prop_assert!(len <= most, "{len} of {most}");
+            prop_assert_eq!(items + dropped, records.len() as u64);
+            prop_assert_eq!(check(Signal::Logs, &out).unwrap().items, items);
+        }
+    }
+}

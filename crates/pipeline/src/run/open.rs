@@ -56,6 +56,10 @@ pub(crate) struct Open<'a> {
     pub(crate) phase: Phase,
     pub(crate) gap: Option<Gap>,
     pub(crate) own: Own,
+    /// The own fields are written apart from its members, because statements may change them.
+    pub(crate) defers: bool,
+    /// Bytes of own fields that are written, but not passed.
+    pub(crate) ahead: usize,
     /// The own fields, where they were written before the members.
     pub(crate) front: Option<Part>,
     /// The own fields differ from the body's in what was written before the members.
@@ -85,14 +89,22 @@ pub(crate) struct Own {
     /// There are too many stretches to remember: `fields` is the whole content.
     pub(crate) is_scattered: bool,
     pub(crate) bytes: usize,
+    /// Those of a metric's data.
+    pub(crate) data_bytes: usize,
     pub(crate) schema_url: Slice,
     /// The resource or scope; the data of a metric.
     pub(crate) message: Option<(u32, usize, usize)>,
 }
 
 impl Own {
-    pub(crate) const NONE: Own =
-        Own { fields: Fields::NONE, is_scattered: false, bytes: 0, schema_url: Slice::EMPTY, message: None };
+    pub(crate) const NONE: Own = Own {
+        fields: Fields::NONE,
+        is_scattered: false,
+        bytes: 0,
+        data_bytes: 0,
+        schema_url: Slice::EMPTY,
+        message: None,
+    };
 
     /// Remembers an own field. `content` is that of the message, `members` the bits of its members.
     pub(crate) fn add(&mut self, field: Range<usize>, content: Range<usize>, members: u32) {

@@ -13,20 +13,26 @@ use tidegate_wire::proto::Reader;
 use tidegate_wire::proto::write::Varint;
 
 impl Walk<'_> {
-    /// Whether the own fields of a message are written apart from its members, because statements may change them.
-    pub(super) fn defers(&self, kind: Container) -> bool {
+    /// Whether the own fields of a message, whose content begins at `start`, are written apart from its members, because
+    /// statements may change them.
+    pub(super) fn defers(&self, kind: Container, start: usize) -> bool {
         match kind {
             Container::Request => false,
-            Container::Data => self.pass.access.writes_data,
+            // Of several, as no encoder writes them, the last counts.
+            Container::Data => {
+                let metric = self.stack.get(self.depth).and_then(|around| around.own.message);
+                self.pass.access.writes_data && metric.is_some_and(|(_, first, _)| first == start)
+            }
             _ => kind.level().is_some_and(|level| self.pass.access.writes_level(level)),
         }
     }
 
-    /// Whether a statement changed the own fields of a message.
-    pub(super) fn is_own_changed(&self, kind: Container) -> bool {
+    /// Whether a statement changed the own fields of the current message.
+    pub(super) fn is_own_changed(&self) -> bool {
         let record = &*self.tools.record;
-        self.defers(kind)
-            && match kind {
+        let Some(top) = self.stack.get(self.depth) else { return false };
+        top.defers
+            && match top.kind {
                 Container::Request => false,
                 Container::Resource => record.resource.is_changed(),
                 Container::Scope => record.scope.is_changed(),
@@ -39,54 +45,51 @@ impl Walk<'_> {
     pub(super) fn write_front(&mut self) -> Result<(), Full> {
         let Some(top) = self.stack.get(self.depth) else { return Ok(()) };
         let (kind, own) = (top.kind, top.own);
-        if !self.defers(kind) {
+        if !top.defers {
             return Ok(());
         }
-        self.rope.hold(own.bytes);
-        let is_changed = self.is_own_changed(kind);
-        if is_changed && self.is_late(kind) {
-            return Ok(());
-        }
+        let around = self.depth.checked_sub(1).and_then(|depth| self.stack.get(depth));
+        let bytes = match kind {
+            Container::Data => around.map_or(0, |metric| metric.own.data_bytes),
+            _ => own.bytes,
+        };
+        let is_changed = self.is_own_changed() && !self.is_late(kind);
         let before = self.rope.mark();
+        self.rope.wrote_ahead(bytes);
         let mut part = self.rope.begin_part()?;
-        if self.write_own(kind, &own, is_changed).is_err() {
+        let written = self.write_own(kind, &own, is_changed).and_then(|()| self.rope.end_part(&mut part));
+        if is_changed && written.and_then(|()| self.rope.check_room()).is_err() {
             self.rope.restore(before);
-            if let Some(step) = self.too_large(level_of(kind), true) {
+            if let Some(step) = self.too_large(kind) {
+                self.rope.passed_ahead(bytes);
                 return self.give_up(step);
             }
             part = self.rope.begin_part()?;
             self.write_own(kind, &own, false)?;
+            self.rope.end_part(&mut part)?;
+        } else {
+            written?;
         }
-        self.rope.end_part(&mut part)?;
         if let Some(top) = self.stack.get_mut(self.depth) {
+            top.ahead = bytes;
             top.front = Some(part);
             top.is_front_changed = is_changed;
         }
         Ok(())
     }
 
-    /// Writes the own fields behind the members, if they are to be there. Returns a step that drops the message instead.
+    /// Writes the own fields behind the members where members changed them: then they do not stand before them. Returns a
+    /// step that drops the message instead.
     pub(super) fn write_back(&mut self) -> Result<Option<usize>, Full> {
         let Some(top) = self.stack.get(self.depth) else { return Ok(None) };
         let (kind, own, front, was_changed) = (top.kind, top.own, top.front, top.is_front_changed);
-        let is_changed = self.is_own_changed(kind);
-        if !self.defers(kind) || front.is_some() && is_changed == was_changed {
-            return Ok(None);
-        }
+        let Some(front) = front.filter(|_| was_changed != self.is_own_changed()) else { return Ok(None) };
         let before = self.rope.mark();
-        if self.write_own(kind, &own, is_changed).is_err() {
+        if self.write_own(kind, &own, true).and_then(|()| self.rope.check_room()).is_err() {
             self.rope.restore(before);
-            if let Some(step) = self.too_large(level_of(kind), true) {
-                return Ok(Some(step));
-            }
-            if front.is_none() {
-                self.write_own(kind, &own, false)?;
-            }
-            return Ok(None);
+            return Ok(self.too_large(kind));
         }
-        if let Some(front) = front {
-            self.rope.take_out(&front);
-        }
+        self.rope.take_out(&front);
         Ok(None)
     }
 
@@ -123,11 +126,6 @@ impl Walk<'_> {
             Container::Data => record.data.message.write_as_it_was(memory, rope),
         }
     }
-}
-
-/// The level whose statements may change it.
-fn level_of(kind: Container) -> usize {
-    kind.level().unwrap_or(2)
 }
 
 /// Writes a resource or scope, its schema, and what else is beside its members.

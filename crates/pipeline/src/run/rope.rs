@@ -7,6 +7,11 @@
 //! - Bytes that the run made cost their length, and a piece or two.
 //!
 //! New bytes are refused ([`Full`]) unless that reserve remains for the rest of the body, so the rest can always pass as it is.
+//! A changed message may take from the reserve while it is written, since stretches of it that stay are not new; whoever
+//! wrote it asks [`Rope::check_room`] then, and puts it back as it was where the reserve is not whole.
+//!
+//! A value copied from the body costs one piece however long it is. So the output's length is bounded on its own: by the lengths of
+//! the body and of the space, and room for the rest of the body is kept there, too.
 
 use crate::memory::{Memory, Slice, Space};
 use std::ops::Range;
@@ -17,6 +22,8 @@ const SHORTEST: usize = 32;
 const COMPACT: usize = 256;
 /// The longest header of a message: a tag below 16 and a length of 32 bits.
 const HEADER: usize = 6;
+/// More than the headers of the messages that are open.
+const HEADERS: usize = 64;
 /// The bytes of a piece in the list.
 const PIECE: usize = 8;
 /// The bit of a piece's length that says where it is.
@@ -51,8 +58,8 @@ pub(crate) struct Rope<'a> {
     len: usize,
     /// The first byte of the body that has not been passed.
     passed: usize,
-    /// Bytes before it that will be written later.
-    held: usize,
+    /// Bytes behind it that were written already.
+    ahead: usize,
 }
 
 /// A state to return to.
@@ -122,7 +129,7 @@ impl Piece {
 impl<'a> Rope<'a> {
     /// An empty output of changes to `body`.
     pub(crate) fn new(body: &'a [u8], space: &'a mut [u8]) -> Rope<'a> {
-        Rope { body, space, made: 0, stored: 0, last: Piece::NONE, len: 0, passed: 0, held: 0 }
+        Rope { body, space, made: 0, stored: 0, last: Piece::NONE, len: 0, passed: 0, ahead: 0 }
     }
 
     /// The bytes of output so far.
@@ -136,14 +143,22 @@ impl<'a> Rope<'a> {
         self.passed = offset;
     }
 
-    /// Tells that so many bytes of what was passed may be written later.
-    pub(crate) fn hold(&mut self, bytes: usize) {
-        self.held += bytes;
+    /// Tells that so many bytes of what was not passed are written.
+    pub(crate) fn wrote_ahead(&mut self, bytes: usize) {
+        self.ahead += bytes;
     }
 
-    /// Takes that back.
-    pub(crate) fn unhold(&mut self, bytes: usize) {
-        self.held = self.held.saturating_sub(bytes);
+    /// Tells that so many of them are passed now.
+    pub(crate) fn passed_ahead(&mut self, bytes: usize) {
+        self.ahead = self.ahead.saturating_sub(bytes);
+    }
+
+    /// Whether the rest of the body can still pass as it is: a message that was just written may have taken its room.
+    ///
+    /// # Errors
+    /// [`Full`] when it cannot.
+    pub(crate) fn check_room(&self) -> Result<(), Full> {
+        self.make_room(0, 0)
     }
 
     /// The state, for [`restore`](Self::restore).
@@ -184,7 +199,7 @@ impl<'a> Rope<'a> {
     /// [`Full`] when less than the reserve would remain.
     #[inline]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Full> {
-        self.make_room(bytes.len())?;
+        self.make_room(bytes.len(), bytes.len())?;
         self.append(bytes.len(), |space| space.copy_from_slice(bytes))
     }
 
@@ -196,7 +211,7 @@ impl<'a> Rope<'a> {
     pub(crate) fn slice(&mut self, memory: &Memory<'_>, slice: Slice) -> Result<(), Full> {
         match slice.space {
             Space::Body => {
-                self.make_room(SHORTEST)?;
+                self.make_room(SHORTEST, slice.len as usize)?;
                 self.body(slice.start as usize..slice.start as usize + slice.len as usize)
             }
             _ => self.bytes(memory.get(slice)),
@@ -228,9 +243,9 @@ impl<'a> Rope<'a> {
     pub(crate) fn close(&mut self, gap: &Gap, field: u32) -> Result<(), Full> {
         let len = self.len - gap.len;
         let mut header = [0; HEADER];
-        let start = header_of(&mut header, field, len);
+        let start = header_of(&mut header, field, len)?;
         let header = header.get(start..).unwrap_or_default();
-        if len <= COMPACT {
+        if len <= COMPACT && self.can_compact(gap, header.len() + len) {
             let mut content = [0; COMPACT];
             let content = content.get_mut(..len).ok_or(Full)?;
             self.gather(gap.piece + 1, content);
@@ -346,10 +361,33 @@ impl<'a> Rope<'a> {
         self.write(&mut at, to, len);
     }
 
+    /// Whether `len` bytes of new space and `written` bytes of output leave room for the rest of the body.
     #[inline]
-    fn make_room(&self, len: usize) -> Result<(), Full> {
-        let rest = self.body.len().saturating_sub(self.passed) + self.held;
-        if self.free() < len + 4 * PIECE + reserve(rest) { Err(Full) } else { Ok(()) }
+    fn make_room(&self, len: usize, written: usize) -> Result<(), Full> {
+        let rest = self.rest();
+        let most = self.body.len() + self.space.len();
+        let is_full = self.free() < len + 4 * PIECE + reserve(rest);
+        let is_long = self.len.saturating_add(written).saturating_add(rest + HEADERS) > most;
+        if is_full || is_long { Err(Full) } else { Ok(()) }
+    }
+
+    /// Whether a message whose copy has `len` bytes may be copied whole: when that takes less than its pieces do, or leaves the
+    /// reserve.
+    fn can_compact(&self, gap: &Gap, len: usize) -> bool {
+        let before = gap.before;
+        let joins = before.last.is_made() && before.last.range().end == before.made;
+        let pieces = if joins || before.last.len() == 0 { 0 } else { PIECE };
+        let used = before.made + before.stored * PIECE + len + pieces;
+        let Some(free) = self.space.len().checked_sub(used).filter(|free| *free >= PIECE) else {
+            return false;
+        };
+        free >= self.free() || free >= 4 * PIECE + reserve(self.rest())
+    }
+
+    /// The bytes of the body that are still to be written, at most.
+    #[inline]
+    fn rest(&self) -> usize {
+        self.body.len().saturating_sub(self.passed).saturating_sub(self.ahead)
     }
 
     #[inline]
@@ -408,14 +446,14 @@ pub(crate) struct Position {
 
 /// Puts tag and length at the end of `header`; returns where they begin.
 #[inline]
-fn header_of(header: &mut [u8; HEADER], field: u32, len: usize) -> usize {
+fn header_of(header: &mut [u8; HEADER], field: u32, len: usize) -> Result<usize, Full> {
     let varint = tidegate_wire::proto::write::Varint::new(len as u64);
     let bytes = varint.as_bytes();
-    let start = HEADER.saturating_sub(1 + bytes.len());
+    let start = HEADER.checked_sub(1 + bytes.len()).ok_or(Full)?;
     if let Some([tag, rest @ ..]) = header.get_mut(start..) {
         // The fields of messages that are opened have numbers below 16.
         *tag = (field << 3 | 2) as u8;
         rest.copy_from_slice(bytes);
     }
-    start
+    Ok(start)
 }

@@ -41,7 +41,7 @@ impl Walk<'_> {
                 if key.field == 1 {
                     continue;
                 }
-                top.own.bytes += field.len();
+                top.own.data_bytes += field.len();
                 let fields = &mut self.tools.record.data.message.fields;
                 if !fields.add(field) {
                     *fields = Fields::all(content, members);

@@ -8,10 +8,17 @@ mod programs;
 #[path = "../../../wire/src/otlp/tests/strategies.rs"]
 mod strategies;
 
+use super::rope;
+use crate::ErrorMode;
+use crate::ottl::field::{Context, Field};
 use crate::pass::Step;
 use crate::pipeline::{Format, Outcome, Pipeline, Progress, Run, Workspace};
 use crate::regex::Regexes;
 use model::Counted;
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs};
+use opentelemetry_proto::tonic::resource::v1::Resource;
 use programs::{Action, Built};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -191,4 +198,75 @@ fn tiny_records_fit_the_scratch() {
             }
         }
     }
+}
+
+/// Records of which short stretches stay, behind a new value that takes all room, do not take the room of those behind them.
+#[test]
+fn what_stays_finds_room_behind_what_is_new() {
+    // An attribute, then unknown fields of 30 bytes, each between two texts of the severity, which is set: it is cut out.
+    let mut first = vec![0x32, 0x03, 0x0a, 0x01, b'a'];
+    for _ in 0..800 {
+        first.extend([0x1a, 0x01, b'y', 0xa2, 0x06, 27]);
+        first.extend([7; 27]);
+    }
+    let mut records = vec![];
+    for number in 0..600u16 {
+        let record = if number == 0 {
+            first.clone()
+        } else {
+            [&[0x10, (number % 2 * 9) as u8, 0xa2, 0x06, 26][..], &[7; 26]].concat()
+        };
+        prost::encoding::bytes::encode(2, &record, &mut records);
+    }
+    let mut scope = vec![];
+    prost::encoding::bytes::encode(2, &records, &mut scope);
+    let mut body = vec![];
+    prost::encoding::bytes::encode(1, &scope, &mut body);
+    let before = check(Signal::Logs, &body).unwrap().items;
+    let scratch = Pipeline::scratch_bytes(body.len());
+    for len in (scratch / 8..scratch).step_by(128) {
+        let actions = [
+            Action::SetLogText(String::new()),
+            Action::SetLog("a".into(), "v".repeat(len)),
+            Action::DropLogsBelow(5),
+        ];
+        let pipeline = pipeline(&actions);
+        let mut workspace = pipeline.workspace();
+        let (outcome, _) = run_pass(&pipeline, 0, &mut workspace, Format::Otlp(Signal::Logs), &body);
+        let mut dropped = 0;
+        workspace.take_counts(|_, counts| dropped += counts.filtered);
+        let Outcome::Changed { items, .. } = outcome else { panic!("{len}: {outcome:?}") };
+        assert_eq!(items + dropped, before);
+    }
+}
+
+/// Resources that are given up, since what they became is too large, take no room from those behind them.
+#[test]
+fn a_resource_that_is_given_up_gives_its_room_back() {
+    let group = |key: &str, len: usize| {
+        let value = AnyValue { value: Some(any_value::Value::StringValue("v".repeat(len))) };
+        let attribute = KeyValue { key: key.into(), value: Some(value), key_strindex: 0 };
+        let scope = ScopeLogs { log_records: vec![LogRecord::default()], ..ScopeLogs::default() };
+        let resource = Resource { attributes: vec![attribute], ..Resource::default() };
+        ResourceLogs { resource: Some(resource), scope_logs: vec![scope], ..ResourceLogs::default() }
+    };
+    let mut groups = vec![group("a", 10_000); 100];
+    groups.extend(vec![group("b", 1); 10]);
+    let body = ExportLogsServiceRequest { resource_logs: groups }.encode_to_vec();
+    let space = rope::space_bytes(body.len());
+    let mut built = Built::default();
+    let mut grow = |key: &str, len: usize, on_error: ErrorMode| {
+        let when = Some(built.is(Context::Resource, Field::Attributes, Some(key), &"v".repeat(len)).1);
+        move |built: &mut Built, to: usize| {
+            let step = built.step(&Action::SetResource("c".into(), "w".repeat(to)));
+            Step { when, on_error, ..step }
+        }
+    };
+    let (large, small) = (grow("a", 10_000, ErrorMode::Drop), grow("b", 1, ErrorMode::Ignore));
+    let steps = vec![large(&mut built, space), small(&mut built, space / 12)];
+    let ran =
+        run(&Pipeline::new(steps, built.constants.into(), Regexes::default(), None), Signal::Logs, &body);
+    assert_eq!((ran.items, ran.filtered), (10, vec![100, 0]));
+    assert_eq!(ran.failures, 100);
+    assert!(ran.body.len() > space / 12 * 10);
 }

@@ -28,6 +28,8 @@ impl<'a> Open<'a> {
             phase: Phase::Walk,
             gap: None,
             own: Own::NONE,
+            defers: false,
+            ahead: 0,
             front: None,
             is_front_changed: false,
             is_dirty: false,
@@ -63,9 +65,12 @@ impl<'a> Walk<'a> {
                 return self.close();
             }
             let field = before..top.reader.offset();
-            let is_dropped = top.dropped.is_some();
+            let is_written = top.defers || top.dropped.is_some();
+            let ahead = field.len().min(top.ahead);
+            top.ahead -= ahead;
+            self.rope.passed_ahead(ahead);
             self.rope.pass(field.end);
-            if !is_dropped && !self.defers(kind) {
+            if !is_written {
                 self.rope.body(field)?;
             }
             return Ok(Some(FIELD));
@@ -118,6 +123,7 @@ impl<'a> Walk<'a> {
         open.reader = message;
         open.phase = if scans { Phase::Scan } else { Phase::Walk };
         open.dropped = dropped;
+        open.defers = self.defers(kind, message.offset());
         open.changes_above = self.tools.record.changes_above(kind.level().unwrap_or(3));
         self.depth += 1;
         if let Some(place) = self.stack.get_mut(self.depth) {
@@ -158,8 +164,9 @@ impl<'a> Walk<'a> {
             return Ok(Some(FIELD));
         }
         let level = if matches!(kind, Container::Span | Container::Data) { 3 } else { 2 };
+        let cost = whole.len();
         let has_steps = self.pass.levels.get(level).is_some_and(|steps| !steps.is_empty());
-        let (fields, cost) = (Fields::all(start..whole.end, 0), FIELD + whole.len());
+        let fields = Fields::all(start..whole.end, 0);
         self.rope.pass(whole.end);
         if !has_steps {
             self.keep(whole, is_item)?;
@@ -194,7 +201,7 @@ impl<'a> Walk<'a> {
         if self.tools.record.changes_above(level) == above {
             self.memory.release(mark);
         }
-        Ok(Some(cost))
+        Ok(Some(FIELD + cost))
     }
 
     /// Puts a record on the rope that steps were run on.
@@ -213,34 +220,33 @@ impl<'a> Walk<'a> {
         let before = self.rope.mark();
         let written = self.rope.open().and_then(|gap| {
             message.write(&self.memory, &mut self.rope)?;
-            self.rope.close(&gap, field)
+            self.rope.close(&gap, field)?;
+            self.rope.check_room()
         });
-        match (written, self.too_large(level, written.is_err())) {
-            (Ok(()), _) => {
-                if let Some(around) = self.stack.get_mut(self.depth) {
-                    around.is_dirty = true;
-                }
-                self.kept(is_item);
-                Ok(())
+        if written.is_ok() {
+            if let Some(around) = self.stack.get_mut(self.depth) {
+                around.is_dirty = true;
             }
-            (Err(Full), Some(step)) => {
-                self.rope.restore(before);
+            self.kept(is_item);
+            return Ok(());
+        }
+        self.rope.restore(before);
+        match self.too_large_at(level) {
+            Some(step) => {
                 self.drop_member(step, Verdict::Drop, u64::from(is_item));
                 Ok(())
             }
-            (Err(Full), None) => {
-                self.rope.restore(before);
-                self.keep(whole, is_item)
-            }
+            None => self.keep(whole, is_item),
         }
+    }
+
+    pub(super) fn too_large(&mut self, kind: Container) -> Option<usize> {
+        self.too_large_at(kind.level().unwrap_or(2))
     }
 
     /// Counts that the changes of a level were too large to be written, with its last statement. Returns the step whose
     /// failures drop.
-    pub(super) fn too_large(&mut self, level: usize, is_so: bool) -> Option<usize> {
-        if !is_so {
-            return None;
-        }
+    fn too_large_at(&mut self, level: usize) -> Option<usize> {
         let steps = self.pass.levels.get(level)?;
         let editing =
             |step: &&usize| self.steps.get(**step).is_some_and(|step| matches!(step.work, Work::Edit(_)));
@@ -283,12 +289,9 @@ impl<'a> Walk<'a> {
 
     pub(super) fn count_drop(&mut self, step: usize, verdict: Verdict, items: u64) {
         if let Some(drops) = self.tools.drops.get_mut(step) {
-            *drops += items;
-        }
-        if let Some(counts) = self.tools.counts.get_mut(step) {
             match verdict {
-                Verdict::LeaveOut => counts.sampled_out += items,
-                _ => counts.filtered += items,
+                Verdict::LeaveOut => drops.sampled_out += items,
+                _ => drops.filtered += items,
             }
         }
     }
@@ -328,11 +331,10 @@ impl<'a> Walk<'a> {
             (top.whole.clone(), top.kind, top.has_lost, top.members, top.items);
         let (gap, mark, field, dropped) = (top.gap, top.mark, top.field, top.dropped);
         let changes_above = top.changes_above;
-        let held = if gap.is_some() && self.defers(kind) { top.own.bytes } else { 0 };
-        self.rope.unhold(held);
+        self.rope.passed_ahead(top.ahead);
         self.rope.pass(whole.end);
         let is_gone = dropped.is_some() || has_lost && members == 0 && kind != Container::Span;
-        let is_same = !is_gone && !top.is_dirty && !self.is_own_changed(kind);
+        let is_same = !is_gone && !top.is_dirty && !self.is_own_changed();
         let mut is_gone = is_gone;
         let mut left_items = items;
         match gap {

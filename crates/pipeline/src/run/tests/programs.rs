@@ -119,7 +119,13 @@ impl Built {
         (context, Condition::Compare(comparison, path, value))
     }
 
-    fn is(&mut self, context: Context, field: Field, key: Option<&str>, text: &str) -> (Context, Condition) {
+    pub(super) fn is(
+        &mut self,
+        context: Context,
+        field: Field,
+        key: Option<&str>,
+        text: &str,
+    ) -> (Context, Condition) {
         let value = self.text(text);
         self.compare(context, field, key, Comparison::Equal, value)
     }
