@@ -8,6 +8,7 @@
 //! without writing anything; one whose automaton would exceed [`DFA_BYTES`] builds its states while it searches, in a cache
 //! of [`LAZY_BYTES`], and that is the only search that allocates (within the cache, until it is warm).
 
+mod beyond;
 mod classes;
 mod literals;
 mod syntax;
@@ -22,6 +23,7 @@ use std::ops::Range;
 use std::sync::Arc;
 pub(crate) use syntax::Mode;
 pub(crate) use template::{Part, Template};
+use tidegate_wire::output::Full;
 
 /// The most bytes of a complete automaton.
 const DFA_BYTES: usize = 96 << 10;
@@ -53,6 +55,8 @@ struct Shape {
     /// All groups of the pattern, the whole match included.
     groups: usize,
     literals: Box<[Box<[u8]>]>,
+    /// The most bytes that a search reads behind its match.
+    beyond: usize,
 }
 
 /// The regular expressions of a program, counted while it is compiled.
@@ -111,6 +115,7 @@ impl Regexes {
             pattern: pattern.into(),
             mode,
             literals: literals::required(&parsed.hir),
+            beyond: beyond::read_beyond(&parsed.hir),
             names: parsed.names.into(),
             groups: parsed.groups,
         };
@@ -203,6 +208,34 @@ impl Regex {
     /// Texts of which at least one is in every haystack that matches. None: nothing is known.
     pub(crate) fn literals(&self) -> &[Box<[u8]>] {
         &self.shape.literals
+    }
+}
+
+/// What the searches for all matches in one haystack may still read. A search is linear, but one for each match is not: with
+/// `a(.*z)?`, each reads to the end.
+#[derive(Debug)]
+pub(crate) struct Budget(usize);
+
+impl Budget {
+    /// What is read of any haystack, however short.
+    const LEAST: usize = 64 << 20;
+    /// How often a long haystack is read.
+    const TIMES: usize = 16;
+
+    /// That for a haystack of `len` bytes.
+    pub(crate) fn new(len: usize) -> Budget {
+        Budget(Self::LEAST.saturating_add(len.saturating_mul(Self::TIMES)))
+    }
+
+    /// Takes what the search from `at` read that found a match up to `end` of `len` bytes.
+    ///
+    /// # Errors
+    /// When nothing is left.
+    pub(crate) fn take(&mut self, regex: &Regex, at: usize, end: usize, len: usize) -> Result<(), Full> {
+        let beyond = regex.shape.beyond.min(len.saturating_sub(end));
+        let read = end.saturating_sub(at).saturating_add(beyond);
+        self.0 = self.0.checked_sub(read).ok_or(Full)?;
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use super::pattern::Pattern;
 use super::rule::{Action, Expansion, ExpansionPart, Rule};
 use super::text;
 use crate::memory::{Memory, Slice};
-use crate::regex::{Caches, Captures};
+use crate::regex::{Budget, Caches, Captures};
 use crate::value::Failure;
 use tidegate_wire::output::Output as _;
 
@@ -254,10 +254,15 @@ impl Evaluation<'_, '_> {
         let (mut end, mut at) = (0usize, 0usize);
         let mut found = false;
         let len = value.len as usize;
+        let mut budget = Budget::new(len);
         while at <= len && self.captures(pattern, value, at) {
             let Some(range) = self.state.captures.range(0) else { break };
             found = true;
-            let written = self.replace_match(replacement, value, end, &range);
+            let may_read =
+                pattern.regex.as_ref().map_or(Ok(()), |regex| budget.take(regex, at, range.end, len));
+            let written = may_read
+                .map_err(Failure::from)
+                .and_then(|()| self.replace_match(replacement, value, end, &range));
             if let Err(failure) = written {
                 self.memory.release(mark);
                 return Err(failure);

@@ -11,10 +11,10 @@ use crate::memory::{Mark, Slice};
 use crate::ottl::field::Field;
 use crate::ottl::program::Argument;
 use crate::ottl::signature::{Signature, Type};
-use crate::regex::{Caches, Regex};
+use crate::regex::{Budget, Caches, Regex};
 use crate::table::MapTable;
 use crate::value::{Failure, Value};
-use tidegate_wire::output::Output;
+use tidegate_wire::output::{Full, Output};
 
 /// `redact(target, mask, values, keys, allowed_keys, ignored_keys)`.
 ///
@@ -195,7 +195,7 @@ fn has_match(
             }
             Ok(false)
         }
-        value => Ok(matches_scalar(machine, value, rules)),
+        value => matches_scalar(machine, value, rules),
     }
 }
 
@@ -206,14 +206,16 @@ fn is_masked(machine: &mut Machine<'_>, key: Slice, rules: Rules<'_>) -> bool {
 }
 
 #[inline(never)]
-fn matches_scalar(machine: &mut Machine<'_>, value: Value, rules: Rules<'_>) -> bool {
-    let Some(regex) = rules.values else { return false };
+fn matches_scalar(machine: &mut Machine<'_>, value: Value, rules: Rules<'_>) -> Result<bool, Failure> {
+    let Some(regex) = rules.values else { return Ok(false) };
     let Machine { memory, regexes, .. } = machine;
-    match value {
-        Value::Text(text) => next_match(regex, regexes, memory.get(text), 0).is_some(),
-        Value::Int(number) => next_match(regex, regexes, digits(number, &mut [0; DIGITS]), 0).is_some(),
-        _ => false,
-    }
+    let mut buffer = [0; DIGITS];
+    let haystack = match value {
+        Value::Text(text) => memory.get(text),
+        Value::Int(number) => digits(number, &mut buffer),
+        _ => return Ok(false),
+    };
+    Ok(next_match(regex, regexes, haystack, 0, &mut Budget::new(haystack.len()))?.is_some())
 }
 
 /// A value that is being written, with its matches masked, behind `mark` of the memory.
@@ -274,7 +276,7 @@ impl Writing<'_, '_, '_> {
 
     #[inline(never)]
     fn scalar(&mut self, value: Value) -> Result<(), Failure> {
-        if !matches_scalar(self.machine, value, self.rules) {
+        if !matches_scalar(self.machine, value, self.rules)? {
             return any_value::write(value, &mut self.machine.memory);
         }
         let message = self.open(STRING)?;
@@ -294,8 +296,8 @@ impl Writing<'_, '_, '_> {
             _ => b"",
         };
         let mask = contents.get(self.rules.mask);
-        let mut from = 0;
-        while let Some(range) = next_match(regex, regexes, haystack, from) {
+        let (mut from, mut budget) = (0, Budget::new(haystack.len()));
+        while let Some(range) = next_match(regex, regexes, haystack, from, &mut budget)? {
             room.put(haystack.get(from..range.start).unwrap_or_default())?;
             room.put(mask)?;
             from = range.end;
@@ -326,11 +328,13 @@ fn next_match(
     caches: &mut Caches,
     haystack: &[u8],
     mut at: usize,
-) -> Option<std::ops::Range<usize>> {
+    budget: &mut Budget,
+) -> Result<Option<std::ops::Range<usize>>, Full> {
     loop {
-        let found = regex.find_at(caches, haystack, at)?;
+        let Some(found) = regex.find_at(caches, haystack, at) else { return Ok(None) };
+        budget.take(regex, at, found.end, haystack.len())?;
         if !found.is_empty() {
-            return Some(found);
+            return Ok(Some(found));
         }
         at = found.end + 1;
     }

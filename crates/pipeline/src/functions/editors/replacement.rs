@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::memory::{Memory, Slice};
 use crate::ottl::program::{Argument, Expression};
 use crate::ottl::signature::{Parameter, Signature, Type};
-use crate::regex::{Captures, Regex, Template};
+use crate::regex::{Budget, Captures, Regex, Template};
 use crate::value::{Failure, Kind, Value};
 use tidegate_wire::output::{Full, Output};
 
@@ -145,7 +145,7 @@ fn replaced_by_template(
         Replacement::Template(template) => template.constant(),
         Replacement::Dynamic(_) => None,
     };
-    let (mut matches, mut captures) = (Matches::new(), Captures::new());
+    let (mut matches, mut captures) = (Matches::new(text.len as usize), Captures::new());
     let mut any = false;
     let mark = memory.mark();
     let (contents, mut room) = memory.split();
@@ -154,14 +154,14 @@ fn replaced_by_template(
         let mut from = 0;
         loop {
             let found = match constant {
-                Some(_) => matches.next(haystack, |at| {
+                Some(_) => matches.next(regex, haystack, |at| {
                     regex.find_at(regexes, haystack, at).map(|range| (range.start, range.end))
                 }),
-                None => matches.next(haystack, |at| {
+                None => matches.next(regex, haystack, |at| {
                     let found = regex.captures_at(regexes, haystack, at, &mut captures);
                     found.then(|| captures.range(0)).flatten().map(|range| (range.start, range.end))
                 }),
-            };
+            }?;
             let Some((start, end)) = found else { break };
             any = true;
             room.put(haystack.get(from..start).unwrap_or_default())?;
@@ -193,16 +193,16 @@ fn replaced_by_function(
     replacement: Replacement<'_>,
     wrapping: &Wrapping<'_>,
 ) -> Result<Option<Slice>, Failure> {
-    let (mut matches, mut captures) = (Matches::new(), Captures::new());
+    let (mut matches, mut captures) = (Matches::new(text.len as usize), Captures::new());
     let mut result = None;
     machine.with_values([].iter(), |machine, base| {
         loop {
             let Machine { memory, regexes, .. } = &mut *machine;
             let haystack = memory.get(text);
-            let found = matches.next(haystack, |at| {
+            let found = matches.next(regex, haystack, |at| {
                 let found = regex.captures_at(regexes, haystack, at, &mut captures);
                 found.then(|| captures.range(0)).flatten().map(|range| (range.start, range.end))
-            });
+            })?;
             let Some((start, end)) = found else { break };
             let input = memory.build(|memory| {
                 let (contents, mut room) = memory.split();
@@ -256,21 +256,25 @@ fn assembled(machine: &mut Machine<'_>, text: Slice, base: usize, pairs: usize) 
 struct Matches {
     search: usize,
     last_end: usize,
+    budget: Budget,
 }
 
 impl Matches {
-    fn new() -> Matches {
-        Matches { search: 0, last_end: 0 }
+    /// Those in a text of `len` bytes.
+    fn new(len: usize) -> Matches {
+        Matches { search: 0, last_end: 0, budget: Budget::new(len) }
     }
 
-    /// The next one that `find` finds from a place on.
+    /// The next one that `find` finds from a place on, with `regex`.
     fn next(
         &mut self,
+        regex: &Regex,
         text: &[u8],
         mut find: impl FnMut(usize) -> Option<(usize, usize)>,
-    ) -> Option<(usize, usize)> {
+    ) -> Result<Option<(usize, usize)>, Full> {
         while self.search <= text.len() {
-            let (start, end) = find(self.search)?;
+            let Some((start, end)) = find(self.search) else { return Ok(None) };
+            self.budget.take(regex, self.search, end, text.len())?;
             let is_replaced = end > self.last_end || start == 0;
             self.last_end = end;
             let width = character_len(text.get(self.search..).unwrap_or_default());
@@ -282,10 +286,10 @@ impl Matches {
                 self.search = end;
             }
             if is_replaced {
-                return Some((start, end));
+                return Ok(Some((start, end)));
             }
         }
-        None
+        Ok(None)
     }
 }
 

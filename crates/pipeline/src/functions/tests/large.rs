@@ -153,3 +153,16 @@ fn large_lists_and_maps_are_redacted() {
         });
     }
 }
+
+/// Each match of the first pattern reads the rest of the text; those of the second do not.
+#[test]
+fn replacing_is_not_quadratic() {
+    let text = "a".repeat(1 << 20);
+    for editor in ["replace_pattern(body, PATTERN, \"\")", "redact(body, \"*\", PATTERN)"] {
+        let replaced = |pattern: &str| {
+            evaluated(&editor.replace("PATTERN", pattern), body(&text), |_, value| value.map(drop))
+        };
+        assert_eq!(replaced("\"a(.*z)?\""), Err(Failure::TooLarge), "{editor}");
+        assert_eq!(replaced("\"a(bcd)?\""), Ok(()), "{editor}");
+    }
+}
