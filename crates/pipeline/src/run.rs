@@ -10,7 +10,7 @@ mod walk;
 
 use crate::machine::Spare;
 use crate::memory::Memory;
-use crate::pass::{Pass, Step};
+use crate::pass::{LEVELS, Pass, Step};
 use crate::pipeline::{Outcome, StepCounts};
 use crate::record::Record;
 use crate::regex::Caches;
@@ -27,6 +27,8 @@ const DEPTH: usize = 5;
 pub(crate) struct Walk<'a> {
     steps: &'a [Step],
     pass: &'a Pass,
+    /// Statements and conditions on each level.
+    texts: [usize; LEVELS],
     signal: Signal,
     body: &'a [u8],
     memory: Memory<'a>,
@@ -71,6 +73,19 @@ pub(crate) const fn scratch_bytes(body_len: usize) -> usize {
     temporary_bytes(body_len).saturating_add(rope::space_bytes(body_len))
 }
 
+/// How many statements and conditions of the steps of a pass run on each level.
+fn texts(steps: &[Step], pass: &Pass, signal: Signal) -> [usize; LEVELS] {
+    let mut texts = [0; LEVELS];
+    for context in
+        pass.steps.iter().filter_map(|step| steps.get(*step)).flat_map(|step| step.contexts(signal))
+    {
+        if let Some(texts) = texts.get_mut(context.level()) {
+            *texts += 1;
+        }
+    }
+    texts
+}
+
 impl<'a> Walk<'a> {
     /// Begins a pass over `body`.
     pub(crate) fn new(
@@ -89,6 +104,7 @@ impl<'a> Walk<'a> {
         Walk {
             steps,
             pass,
+            texts: texts(steps, pass, signal),
             signal,
             body,
             rope: Rope::new(body, space),

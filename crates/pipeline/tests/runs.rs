@@ -437,3 +437,47 @@ proptest! {
         }
     }
 }
+
+/// Many small items may all become twice as long.
+#[test]
+fn small_items_may_become_twice_as_long() {
+    let records = vec![record(vec![text("k", &"o".repeat(46))]); 50_000];
+    let body = ExportLogsServiceRequest { resource_logs: vec![group(Vec::new(), records)] }.encode_to_vec();
+    let pipeline = compiled(vec![edit(&[&format!(r#"set(log.attributes["x"], "{}")"#, "v".repeat(45))])]);
+    let mut workspace = pipeline.workspace();
+    let (_, out) = run(&pipeline, &mut workspace, LOGS, &body);
+    workspace.take_counts(|_, counts| assert_eq!(counts.failures, [0]));
+    assert!(out.len() > body.len() / 10 * 18, "{} from {}", out.len(), body.len());
+}
+
+/// A resource that a record makes too large goes, with the failure of that record's statement.
+#[test]
+fn a_late_change_that_is_too_large_is_counted_and_drops() {
+    let long = |key: &str| vec![record(vec![text(key, &"a".repeat(100_000))])];
+    let groups = vec![group(vec![text("r", "1")], long("a")), group(vec![text("r", "2")], long("b"))];
+    let body = ExportLogsServiceRequest { resource_logs: groups }.encode_to_vec();
+    let a = r#"log.attributes["a"]"#;
+    let mut grow = edit(&[&format!(
+        r#"set(resource.attributes["x"], Concat([{a}, {a}, {a}, {a}], "")) where {a} != nil"#
+    )]);
+    grow.on_error = ErrorMode::Drop;
+    let pipeline = compiled(vec![grow]);
+    let mut workspace = pipeline.workspace();
+    let (outcome, _) = run(&pipeline, &mut workspace, LOGS, &body);
+    assert!(matches!(outcome, Outcome::Changed { items: 1, .. }), "{outcome:?}");
+    workspace.take_counts(|_, counts| assert_eq!((counts.filtered, &*counts.failures), (1, &[1][..])));
+}
+
+/// Steps of a run are shorter where more statements run on each item.
+#[test]
+fn many_statements_make_a_run_yield_more_often() {
+    let body = logs(400).encode_to_vec();
+    let turns = |statements: usize| {
+        let pipeline = compiled(vec![edit(&vec![r#"set(log.severity_text, "x")"#; statements])]);
+        let (mut workspace, mut scratch) =
+            (pipeline.workspace(), vec![0; Pipeline::scratch_bytes(body.len())]);
+        let mut run = Run::new(&pipeline, 0, &mut workspace, LOGS, &body, &mut scratch, 0);
+        std::iter::from_fn(|| (run.advance() == Progress::More).then_some(())).count()
+    };
+    assert!(turns(20) > 10 * turns(1), "{} and {}", turns(20), turns(1));
+}

@@ -57,7 +57,7 @@ impl SinkPipeline {
     pub const GROWTH: usize = 64 << 10;
 
     /// How many times its decoded length a record of this protocol and signal takes while it passes through, as long as it
-    /// does not become more than twice as long: its body, the scratch buffer, which has about 1.6 times that length, and
+    /// does not become more than twice as long: its body, the scratch buffer, which has about twice that length, and
     /// what comes out. A second pass begins with twice the length. `None` where the pipeline does not apply.
     #[must_use]
     pub fn copies(&self, protocol: Protocol, signal: Signal) -> Option<usize> {

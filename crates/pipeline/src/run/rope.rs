@@ -39,10 +39,10 @@ const fn reserve(rest: usize) -> usize {
     rest + rest / 8 * 3 + (2 << 10)
 }
 
-/// The bytes of scratch space for a body of `body_len` bytes: what staying as it is needs at most, a quarter more, and
-/// 62 KiB.
+/// The bytes of scratch space for a body of `body_len` bytes: as long as it is when all of its items become twice as long and are
+/// copied whole, and 64 KiB.
 pub(crate) const fn space_bytes(body_len: usize) -> usize {
-    reserve(body_len).saturating_add(body_len / 4).saturating_add(62 << 10)
+    body_len.saturating_mul(2).saturating_add(64 << 10)
 }
 
 /// The output so far.

@@ -3,9 +3,12 @@
 use super::Walk;
 use super::open::{Container, Member, Open, Own, Phase};
 use super::rope::{Full, Rope};
+use crate::access::Access;
 use crate::machine::Machine;
 use crate::memory::Mark;
-use crate::pass::{Verdict, Work};
+use crate::ottl::field::Context;
+use crate::ottl::program::Statement;
+use crate::pass::{Step, Verdict, Work};
 use crate::record::message::Fields;
 use crate::record::shape::Shape;
 use std::ops::Range;
@@ -164,7 +167,8 @@ impl<'a> Walk<'a> {
             return Ok(Some(FIELD));
         }
         let level = if matches!(kind, Container::Span | Container::Data) { 3 } else { 2 };
-        let cost = whole.len();
+        let texts = self.texts.get(level).copied().unwrap_or(1);
+        let cost = whole.len().saturating_mul(texts.max(1));
         let has_steps = self.pass.levels.get(level).is_some_and(|steps| !steps.is_empty());
         let fields = Fields::all(start..whole.end, 0);
         self.rope.pass(whole.end);
@@ -231,7 +235,7 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         self.rope.restore(before);
-        match self.too_large_at(level) {
+        match self.too_large_of(|access| access.writes_level(level)) {
             Some(step) => {
                 self.drop_member(step, Verdict::Drop, u64::from(is_item));
                 Ok(())
@@ -241,27 +245,38 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn too_large(&mut self, kind: Container) -> Option<usize> {
-        self.too_large_at(kind.level().unwrap_or(2))
+        self.too_large_of(|access| match kind.level() {
+            Some(level) => access.writes_level(level),
+            None => access.writes_data,
+        })
     }
 
-    /// Counts that the changes of a level were too large to be written, with its last statement. Returns the step whose
-    /// failures drop.
-    fn too_large_at(&mut self, level: usize) -> Option<usize> {
-        let steps = self.pass.levels.get(level)?;
-        let editing =
-            |step: &&usize| self.steps.get(**step).is_some_and(|step| matches!(step.work, Work::Edit(_)));
-        let edits = steps.iter().rev().filter(editing);
-        if let Some(last) = edits.clone().next()
-            && let Some(counts) = self.tools.counts.get_mut(*last)
-            && let Some(Work::Edit(statements)) = self.steps.get(*last).map(|step| &step.work)
-            && let Some(count) = counts.failures.get_mut(statements.len().saturating_sub(1))
+    /// Counts that changes were too large to be written, with the last statement that makes such, on whatever level it runs.
+    /// Returns the step whose failures drop.
+    fn too_large_of(&mut self, writes: impl Fn(&Access) -> bool) -> Option<usize> {
+        let (steps, signal) = (self.steps, self.signal);
+        let mut writers = self.pass.steps.iter().rev().filter_map(|number| {
+            let step = steps.get(*number).filter(|step| writes(&step.access(signal)))?;
+            let Work::Edit(statements) = &step.work else { return None };
+            Some((*number, step, statements))
+        });
+        let (number, step, statements) = writers.next()?;
+        let is_writing = |(context, statement): &(Context, Statement)| {
+            let mut access = Access::default();
+            access.statement(statement);
+            context.is_in(signal) && writes(&access)
+        };
+        if let Some(counts) = self.tools.counts.get_mut(number)
+            && let Some(last) = statements.iter().rposition(is_writing)
+            && let Some(count) = counts.failures.get_mut(last)
         {
             *count += 1;
         }
-        let dropping = |step: &&usize| {
-            self.steps.get(**step).is_some_and(|step| step.on_error == crate::ErrorMode::Drop)
-        };
-        edits.clone().find(dropping).copied()
+        let drops = |step: &Step| step.on_error == crate::ErrorMode::Drop;
+        if drops(step) {
+            return Some(number);
+        }
+        writers.find(|(_, step, _)| drops(step)).map(|(number, ..)| number)
     }
 
     /// Puts a range of the body on the rope.
