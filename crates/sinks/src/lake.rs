@@ -343,15 +343,11 @@ impl Lake {
 
     /// The decoded body.
     fn opened(&mut self, record: &Record) -> Result<Charged<Window>, WriteFailure> {
-        if let Some(body) = self.consumer.take_body(record) {
-            return Ok(body);
-        }
-        let mut body = self.wait(self.room.window(record.body_len as usize))??;
-        match self.consumer.follower().read_into(&mut body) {
-            Ok(()) => {}
-            Err(ReadError::Damaged | ReadError::NoRecord) => return Err(WriteFailure::Damaged),
-            Err(ReadError::Memory(_)) => return Err(WriteFailure::Room(BudgetError::Never)),
-        }
+        // One that did not decode comes from the pipeline as it is in the journal.
+        let body = match self.consumer.take_body(record) {
+            Some(body) => body,
+            None => self.kept(record)?,
+        };
         match record.meta.encoding {
             Encoding::Identity => Ok(body),
             encoding => {
@@ -362,6 +358,16 @@ impl Lake {
                     .map_err(|_| WriteFailure::Lost(Dropped::Damaged))?;
                 Ok(raw)
             }
+        }
+    }
+
+    /// The body as it is in the journal.
+    fn kept(&mut self, record: &Record) -> Result<Charged<Window>, WriteFailure> {
+        let mut body = self.wait(self.room.window(record.body_len as usize))??;
+        match self.consumer.follower().read_into(&mut body) {
+            Ok(()) => Ok(body),
+            Err(ReadError::Damaged | ReadError::NoRecord) => Err(WriteFailure::Damaged),
+            Err(ReadError::Memory(_)) => Err(WriteFailure::Room(BudgetError::Never)),
         }
     }
 

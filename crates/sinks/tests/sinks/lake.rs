@@ -11,7 +11,8 @@ use tidegate_lake::{Format, Output, Query, Table, Writer, WriterSettings};
 use tidegate_ledger::Dropped;
 use tidegate_load::otlp::ContentCoding;
 use tidegate_load::remote_write::Version;
-use tidegate_sinks::{EgressBudget, Lake, StopSender};
+use tidegate_pipeline::{Definition, ErrorMode, Pipeline, StepDefinition, StepKind};
+use tidegate_sinks::{EgressBudget, Lake, PipelineMeters, SinkContext, SinkPipeline, StopSender};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -25,6 +26,15 @@ struct Running {
 
 impl Running {
     fn start(rig: &Rig, change: impl FnOnce(WriterSettings) -> WriterSettings) -> Running {
+        Running::start_behind(rig, None, change)
+    }
+
+    /// Behind a pipeline.
+    fn start_behind(
+        rig: &Rig,
+        pipeline: Option<&SinkPipeline>,
+        change: impl FnOnce(WriterSettings) -> WriterSettings,
+    ) -> Running {
         let slice = Writer::smallest_slice();
         let charge = rig.arena.try_charge(Share::Lake, slice).unwrap();
         let node = format!("{:016x}", rig.journal.id());
@@ -32,7 +42,8 @@ impl Running {
             change(WriterSettings { file_age: HOUR, ..WriterSettings::new(folder(rig), slice, node) });
         let room = EgressBudget::new(&rig.arena, Share::Lake, rig.part, &rig.turn);
         let (stopper, stop) = StopSender::new();
-        let lake = Lake::start(rig.context(NAME), settings, charge, room, Handle::current(), stop).unwrap();
+        let context = SinkContext { pipeline, ..rig.context(NAME) };
+        let lake = Lake::start(context, settings, charge, room, Handle::current(), stop).unwrap();
         Running { stopper, thread: tokio::task::spawn_blocking(move || lake.run()) }
     }
 
@@ -397,4 +408,25 @@ async fn only_accepted_signals_of_a_lost_record_are_lost() {
     lake.stop_when_read(&rig).await;
     let page = rig.assert_closed(0);
     assert_eq!((page.delivered, page.passed, page.dropped), (0, events, vec![(Dropped::TooLarge, events)]));
+}
+
+/// A body that is not encoded as its record says comes from a pipeline as it is, and is not taken as decoded.
+#[tokio::test]
+async fn a_body_that_does_not_decode_behind_a_pipeline_is_damaged() {
+    let rig = Rig::new(1, 1 << 20);
+    // One log record, which is not compressed.
+    let raw = [0x0a, 9, 0x12, 7, 0x12, 5, 0x2a, 3, 0x0a, 1, b'a'];
+    rig.append_in(Encoding::Gzip, Signal::Logs, Protocol::Otlp, &raw, raw.len(), 1).await;
+    let kind = StepKind::Drop(vec![r#"log.body == "b""#.to_owned()]);
+    let steps = vec![StepDefinition { when: None, on_error: ErrorMode::Ignore, kind }];
+    let (pipeline, _) = Pipeline::compile(&Definition { steps }).unwrap();
+    let pipeline = SinkPipeline {
+        pipeline: pipeline.into(),
+        routing: 0,
+        silent: vec![],
+        meters: PipelineMeters::new(vec![]),
+    };
+    let lake = Running::start_behind(&rig, Some(&pipeline), |settings| settings);
+    lake.stop_when_read(&rig).await;
+    assert_eq!(rig.dropped(), [(Dropped::Damaged, 1)]);
 }
