@@ -41,7 +41,8 @@ impl Pipeline {
             return Err(problems);
         }
         let constants = literals.bytes().into();
-        Ok((Pipeline::new(steps, constants, literals.regexes, rules), problems))
+        let fingerprint = definition.fingerprint();
+        Ok((Pipeline::new(steps, constants, literals.regexes, rules, fingerprint), problems))
     }
 }
 

@@ -1,5 +1,6 @@
 //! A pipeline as the configuration writes it, and the problems that compiling it finds.
 
+use std::fmt::{self, Write};
 use std::ops::Range;
 
 /// The steps of a pipeline, in order.
@@ -7,6 +8,41 @@ use std::ops::Range;
 pub struct Definition {
     /// The steps, in the order in which items pass through them.
     pub steps: Vec<StepDefinition>,
+}
+
+impl Definition {
+    /// A hash of all settings: the same for the same definition in any process of this version.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        let mut hash = Fingerprint::default();
+        // It takes any text.
+        let _ = write!(hash, "{self:?}");
+        hash
+    }
+}
+
+/// A hash that is the same in any process: FNV-1a of 64 bits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fingerprint(u64);
+
+impl Default for Fingerprint {
+    fn default() -> Self {
+        Fingerprint(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fingerprint {
+    /// The hash of what was hashed so far, and `bytes`.
+    pub(crate) fn with(self, bytes: &[u8]) -> u64 {
+        let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        bytes.iter().fold(self.0, step)
+    }
+}
+
+impl Write for Fingerprint {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 = self.with(text.as_bytes());
+        Ok(())
+    }
 }
 
 /// One step.

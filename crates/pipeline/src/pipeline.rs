@@ -1,5 +1,6 @@
 //! A compiled pipeline, and its run over one body.
 
+use crate::definition::Fingerprint;
 use crate::machine::Spare;
 use crate::pass::{self, Pass, Step};
 use crate::record::{Record, Uses};
@@ -31,6 +32,7 @@ pub struct Pipeline {
     uses: Uses,
     /// The steps that relabel series, in one pass over bodies of remote write.
     relabel: Option<Rules>,
+    fingerprint: Fingerprint,
 }
 
 /// The working memory of runs, besides body, scratch and output: one for each concurrent run. It never grows.
@@ -103,6 +105,7 @@ impl Pipeline {
         constants: Box<[u8]>,
         regexes: Regexes,
         relabel: Option<Rules>,
+        fingerprint: Fingerprint,
     ) -> Pipeline {
         let passes = SIGNALS.map(|signal| {
             let mut passes = pass::passes(&steps, signal);
@@ -119,7 +122,13 @@ impl Pipeline {
                 *all |= one;
             }
         }
-        Pipeline { steps, passes, constants, regexes, uses, relabel }
+        Pipeline { steps, passes, constants, regexes, uses, relabel, fingerprint }
+    }
+
+    /// A hash of the definition and of `owner`. It survives restarts; another version of the program may have another.
+    #[must_use]
+    pub fn fingerprint(&self, owner: &[u8]) -> u64 {
+        self.fingerprint.with(owner)
     }
 
     /// How many steps it has.

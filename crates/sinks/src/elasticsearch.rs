@@ -119,7 +119,7 @@ impl Elasticsearch {
         let step = settings.max_request_bytes.min(BulkProtocol::longest_batch(room.part()));
         let law = AdaptationRule::Bytes { steps: settings.max_in_flight, step };
         let endpoints = Endpoints::new(peers, law, settings.backoff);
-        let origin = IdPrefix::new(context.journal.id());
+        let origin = IdPrefix::new(context.journal.id(), context.name, context.pipeline);
         let tools =
             PreparationTools { compressor: Compressor::new(compression(&settings))?, origin: origin.clone() };
         let limits = PipelineLimits {

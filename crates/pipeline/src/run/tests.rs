@@ -10,6 +10,7 @@ mod strategies;
 
 use super::rope;
 use crate::ErrorMode;
+use crate::definition::Fingerprint;
 use crate::ottl::field::{Context, Field};
 use crate::pass::Step;
 use crate::pipeline::{Format, Outcome, Pipeline, Progress, Run, Workspace};
@@ -90,7 +91,7 @@ fn run_pass(
 fn pipeline(actions: &[Action]) -> Pipeline {
     let mut built = Built::default();
     let steps: Vec<Step> = actions.iter().map(|action| built.step(action)).collect();
-    Pipeline::new(steps, built.constants.into(), Regexes::default(), None)
+    Pipeline::new(steps, built.constants.into(), Regexes::default(), None, Fingerprint::default())
 }
 
 /// Runs the actions, and compares with the model.
@@ -264,8 +265,11 @@ fn a_resource_that_is_given_up_gives_its_room_back() {
     };
     let (large, small) = (grow("a", 10_000, ErrorMode::Drop), grow("b", 1, ErrorMode::Ignore));
     let steps = vec![large(&mut built, space), small(&mut built, space / 12)];
-    let ran =
-        run(&Pipeline::new(steps, built.constants.into(), Regexes::default(), None), Signal::Logs, &body);
+    let ran = run(
+        &Pipeline::new(steps, built.constants.into(), Regexes::default(), None, Fingerprint::default()),
+        Signal::Logs,
+        &body,
+    );
     assert_eq!((ran.items, ran.filtered), (10, vec![100, 0]));
     assert_eq!(ran.failures, 100);
     assert!(ran.body.len() > space / 12 * 10);

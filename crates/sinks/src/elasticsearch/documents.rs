@@ -10,6 +10,7 @@ use crate::decoding::END_SLACK;
 use crate::delivery::compressor::Compressor;
 use crate::egress_budget::{Charged, EgressBudget};
 use crate::need::Need;
+use crate::pipeline_stage::SinkPipeline;
 use bytes::Bytes;
 use tidegate_arena::Window;
 use tidegate_journal::{Encoding, Meta, Protocol, Signal};
@@ -34,13 +35,19 @@ pub(super) struct MadeDocuments {
     pub(super) runs: OutcomeRuns,
 }
 
-/// The prefix of the `_id`s of one journal's documents.
+/// The prefix of the `_id`s of one journal's documents, behind one pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct IdPrefix(String);
 
 impl IdPrefix {
-    pub(super) fn new(journal: u64) -> IdPrefix {
-        IdPrefix(format!("{journal:016x}-"))
+    /// Of the sink `name`. Behind a pipeline an item's number is its position in what the pipeline lets through. So the same
+    /// number is another item behind another pipeline, and must not get the same `_id`: Elasticsearch would take the second
+    /// for a resend of the first. There a hash of the sink and of its pipeline takes the place of the journal's identity.
+    pub(super) fn new(journal: u64, name: &str, pipeline: Option<&SinkPipeline>) -> IdPrefix {
+        let identity = pipeline.map_or(journal, |of| {
+            of.pipeline.fingerprint(&[&journal.to_le_bytes(), name.as_bytes()].concat())
+        });
+        IdPrefix(format!("{identity:016x}-"))
     }
 
     /// Of one record.
