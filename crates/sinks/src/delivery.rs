@@ -64,6 +64,12 @@ pub(crate) trait SinkProtocol: Send + Sized + 'static {
         usual
     }
 
+    /// Whether the protocol knows of this record, which was read now, and it goes nowhere. Asked of every record, before any
+    /// memory is taken for it.
+    fn knows(&mut self, _record: &Record) -> bool {
+        false
+    }
+
     /// Which records a record goes together with.
     fn route(&mut self, pipeline: &Pipeline<Self>, record: &Record) -> RecordRoute<Self::Key>;
 
@@ -175,8 +181,6 @@ pub(crate) enum RecordRoute<K> {
     Oversize,
     /// Nowhere: the peer's protocol has no form for it.
     Untranslatable,
-    /// Nowhere: the protocol knows of it already.
-    Known,
 }
 
 /// The work to prepare.

@@ -166,11 +166,12 @@ impl SinkProtocol for BulkProtocol {
         part / 6
     }
 
-    fn route(&mut self, _: &Pipeline<Self>, record: &Record) -> RecordRoute<Tenant> {
+    fn knows(&mut self, record: &Record) -> bool {
         self.reached = self.reached.max(record.sequence + 1);
-        if self.unavailable.has(record.sequence) {
-            return RecordRoute::Known;
-        }
+        self.unavailable.has(record.sequence)
+    }
+
+    fn route(&mut self, _: &Pipeline<Self>, record: &Record) -> RecordRoute<Tenant> {
         if !is_spoken(&record.meta) {
             return RecordRoute::Untranslatable;
         }

@@ -12,6 +12,9 @@ use tokio::time::Instant;
 impl<P: SinkProtocol> Delivery<P> {
     /// Takes in the record that was read last: what the sink's pipeline makes of it.
     pub(super) async fn take(&mut self, mut record: Record) {
+        if self.protocol.knows(&record) {
+            return;
+        }
         let Pipeline { consumer, room, .. } = &mut self.pipeline;
         if consumer.staging_bytes(&record) > room.part() {
             self.pipeline.send_alone(record.into());
@@ -41,7 +44,6 @@ impl<P: SinkProtocol> Delivery<P> {
                 let items = u64::from(record.meta.items);
                 return pipeline.lose(record.sequence, Dropped::Untranslatable, items);
             }
-            RecordRoute::Known => return,
         };
         let treatment = pipeline.suspects.treatment(record.sequence);
         if treatment == Treatment::Alone || needed > pipeline.room.part() {
