@@ -66,7 +66,7 @@ pub(crate) struct Pipeline<P: SinkProtocol> {
 
 impl<P: SinkProtocol> Pipeline<P> {
     /// Whether nothing is being filled, prepared or sent.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.open.is_empty() && self.work.is_empty() && self.is_quiet()
     }
 

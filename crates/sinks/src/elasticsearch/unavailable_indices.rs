@@ -10,11 +10,12 @@ use super::oversize::OversizeRecord;
 use super::record_shares::{IndexWait, RecordShare};
 use super::{Batch, BulkProtocol};
 use crate::backoff::Backoff;
-use crate::batch::DropReason;
+use crate::batch::{BatchLimits, DropReason};
 use crate::delivery::Pipeline;
 use crate::health::BlockedDestination;
 use crate::journal_consumer::Record;
 use crate::losses::Losses;
+use crate::pipeline_stage::Staged;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -34,6 +35,20 @@ const LONGEST: usize = 255;
 const LONGEST_REASON: usize = 128;
 /// The shortest wait before another attempt for want of memory.
 const CROWDED: Duration = Duration::from_millis(50);
+
+/// What became of a record that waits and was read again.
+enum Joining {
+    /// It is in the batch.
+    Joined,
+    /// The batch takes no more.
+    Full,
+    /// It needs more memory than the sink's own part.
+    Oversize,
+    /// There is no memory for it now.
+    Crowded,
+    /// It is settled.
+    Gone,
+}
 
 /// Which documents wait for which index.
 pub(super) struct UnavailableIndices {
@@ -244,43 +259,28 @@ impl BulkProtocol {
             .collect();
         let (mut batch, mut waits) = (None::<Batch>, Vec::new());
         for sequence in sequences {
-            let Some(record) = self.recalled(pipeline, sequence) else { continue };
+            let Some(mut record) = self.recalled(pipeline, sequence) else { continue };
             let Some(wait) = self.unavailable.wait_of(sequence, &name) else { continue };
-            let out_len = super::documents::outgoing_len(&record.meta, &self.settings);
-            if self.needed(&record) > pipeline.room.part() {
-                if batch.is_none() {
+            if batch.as_ref().is_some_and(|batch| batch.key != record.meta.tenant) {
+                continue;
+            }
+            let joining = Box::pin(self.join(pipeline, &mut batch, &mut record, limits)).await;
+            // The record may not have been read.
+            pipeline.consumer.release();
+            match joining {
+                Joining::Joined => waits.push(wait),
+                Joining::Gone => {}
+                Joining::Full | Joining::Oversize | Joining::Crowded if batch.is_some() => break,
+                Joining::Crowded if !pipeline.is_idle() => {
+                    // There will be some when what is under way is done.
+                    self.postpone(&name, CROWDED);
+                    return;
+                }
+                Joining::Full | Joining::Oversize | Joining::Crowded => {
                     let oversize = OversizeRecord { record, follows: Some(name) };
                     self.unavailable.is_tried = pipeline.send_alone(oversize);
                     return;
                 }
-                break;
-            }
-            match &mut batch {
-                None => {
-                    let Pipeline { room, consumer, .. } = &mut *pipeline;
-                    let tenant = record.meta.tenant;
-                    let made = Batch::of(&record, tenant, 0, out_len, 0, room, consumer).await;
-                    match made {
-                        Ok(made) => batch = Some(made),
-                        Err(DropReason::Damaged) => {
-                            self.lose(pipeline, sequence, Dropped::Damaged);
-                            continue;
-                        }
-                        // There will be some when what is under way is done.
-                        Err(DropReason::Room(_) | DropReason::TooLong) => {
-                            self.postpone(&name, CROWDED);
-                            return;
-                        }
-                    }
-                    waits.push(wait);
-                }
-                Some(batch) if batch.key == record.meta.tenant => {
-                    if !batch.add(&record, out_len, limits, &mut pipeline.consumer) {
-                        break;
-                    }
-                    waits.push(wait);
-                }
-                Some(_) => {}
             }
         }
         match batch {
@@ -290,6 +290,56 @@ impl BulkProtocol {
             }
             // Waiting records are not handed out again yet, or are gone.
             None => self.postpone(&name, CROWDED),
+        }
+    }
+
+    /// Passes a record that was recalled now through the sink's pipeline, and puts what comes out into the batch.
+    async fn join(
+        &mut self,
+        pipeline: &mut Pipeline<BulkProtocol>,
+        batch: &mut Option<Batch>,
+        record: &mut Record,
+        limits: BatchLimits,
+    ) -> Joining {
+        let Pipeline { consumer, room, .. } = &mut *pipeline;
+        if consumer.staging_bytes(record) > room.part() {
+            return Joining::Oversize;
+        }
+        match consumer.stage(record, room).await {
+            Ok(Staged::Ready) => {}
+            Ok(Staged::Empty) => {
+                pipeline.settle([record.sequence], Losses::NONE);
+                self.unavailable.forget(record.sequence);
+                return Joining::Gone;
+            }
+            Err(DropReason::Damaged) => {
+                // What the pipeline dropped of it is not known any more.
+                if let Some(share) = self.unavailable.waiting.get_mut(&record.sequence) {
+                    share.items = record.meta.items.into();
+                }
+                self.lose(pipeline, record.sequence, Dropped::Damaged);
+                return Joining::Gone;
+            }
+            Err(DropReason::Room(_) | DropReason::TooLong) => return Joining::Crowded,
+        }
+        if self.needed(record) > room.part() {
+            return Joining::Oversize;
+        }
+        let out_len = super::documents::outgoing_len(&record.meta, &self.settings);
+        if let Some(batch) = batch {
+            let is_in = batch.add(record, out_len, limits, consumer);
+            return if is_in { Joining::Joined } else { Joining::Full };
+        }
+        match Batch::of(record, record.meta.tenant, 0, out_len, 0, room, consumer).await {
+            Ok(made) => {
+                *batch = Some(made);
+                Joining::Joined
+            }
+            Err(DropReason::Damaged) => {
+                self.lose(pipeline, record.sequence, Dropped::Damaged);
+                Joining::Gone
+            }
+            Err(DropReason::Room(_) | DropReason::TooLong) => Joining::Crowded,
         }
     }
 

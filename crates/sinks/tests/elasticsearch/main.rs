@@ -8,6 +8,7 @@ mod intake;
 mod need;
 mod node;
 mod oversize;
+mod pipelines;
 mod remote_write;
 mod rig;
 mod tenants;

@@ -10,7 +10,7 @@ use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_sinks::{
     BorrowQueue, EgressBudget, Elasticsearch, ElasticsearchSettings, Health, Mapping, Product, Signals,
-    SinkContext, StopSender, Tls,
+    SinkContext, SinkPipeline, StopSender, Tls,
 };
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -33,6 +33,8 @@ pub(crate) struct Rig {
     pub(crate) signals: Signals,
     /// The tenant of the input.
     pub(crate) tenant: Tenant,
+    /// The pipeline of sinks that are attached.
+    pub(crate) pipeline: Option<SinkPipeline>,
     /// The number of the next document.
     next: u64,
 }
@@ -66,15 +68,29 @@ impl Rig {
         let (turn, health) = (Arc::default(), Health::default());
         let tenant = Tenant::NONE;
         let signals = Signals::ALL;
-        Rig { dir, arena, journal, ledger, letters, turn, health, part, memory, signals, tenant, next }
+        Rig {
+            dir,
+            arena,
+            journal,
+            ledger,
+            letters,
+            turn,
+            health,
+            part,
+            memory,
+            signals,
+            tenant,
+            pipeline: None,
+            next,
+        }
     }
 
     /// The same after a restart of the process.
     pub(crate) fn restarted(self) -> Rig {
-        let Rig { dir, arena, journal, ledger, letters, part, memory, signals, next, .. } = self;
+        let Rig { dir, arena, journal, ledger, letters, part, memory, signals, pipeline, next, .. } = self;
         assert!(journal.close(60 * SECOND));
         drop((arena, journal, ledger, letters));
-        Rig { signals, ..Rig::of(part, memory, dir, next) }
+        Rig { signals, pipeline, ..Rig::of(part, memory, dir, next) }
     }
 
     /// Puts the next `count` documents into the journal, each with `padding` bytes; `action` is what they begin with.
@@ -138,7 +154,7 @@ impl Rig {
             signals,
             dead_letters: &self.letters,
             tap: None,
-            pipeline: None,
+            pipeline: self.pipeline.as_ref(),
         };
         (Elasticsearch::start(context, room, settings, stop).unwrap(), stopper)
     }
