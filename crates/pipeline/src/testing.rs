@@ -4,8 +4,7 @@ use crate::any_value;
 use crate::machine::{Fields, Machine, Spare};
 use crate::memory::{Memory, Slice};
 use crate::ottl::field::{Context, Field};
-use crate::ottl::program::{Argument, Call, Expression, Key, Path};
-use crate::ottl::signature::Signature;
+use crate::ottl::program::{Expression, Key, Path};
 use crate::table::MapTable;
 use crate::value::{Failure, Value};
 
@@ -155,12 +154,6 @@ pub(crate) fn plain(memory: &Memory<'_>, value: Value) -> Plain {
     }
 }
 
-/// The attributes of the record.
-pub(crate) fn attributes(record: &mut TestRecord, memory: &mut Memory<'_>) -> Plain {
-    let map = record.attributes.to_map(memory).unwrap();
-    plain(memory, Value::Map(map))
-}
-
 /// Runs `work` on a machine whose record has these attributes. Returns its result and the attributes behind it.
 pub(crate) fn with_record<R>(attributes: &Plain, work: impl FnOnce(&mut Machine<'_>) -> R) -> (R, Plain) {
     let mut temporary = vec![0; 1 << 20];
@@ -200,14 +193,4 @@ pub(crate) fn path(memory: &mut Memory<'_>, field: Field, keys: &[Plain]) -> Pat
         })
         .collect();
     Path { context: Context::Log, field, keys }
-}
-
-/// A literal as an argument.
-pub(crate) fn literal(memory: &mut Memory<'_>, value: impl Into<Plain>) -> Argument {
-    Argument::Value(Expression::Literal(store(memory, &value.into())))
-}
-
-/// A call.
-pub(crate) fn call(function: &'static Signature, arguments: Vec<Argument>) -> Call {
-    Call { function, arguments: arguments.into() }
 }

@@ -57,12 +57,12 @@ impl SinkPipeline {
     pub const GROWTH: usize = 64 << 10;
 
     /// How many times its decoded length a record of this protocol and signal takes while it passes through, as long as it
-    /// does not become more than twice as long: its body, the scratch buffer, which has about twice that length, and
+    /// does not become more than twice as long: as it came and decoded, the scratch buffer of about twice that length, and
     /// what comes out. A second pass begins with twice the length. `None` where the pipeline does not apply.
     #[must_use]
     pub fn copies(&self, protocol: Protocol, signal: Signal) -> Option<usize> {
         let format = self.format(protocol, signal)?;
-        Some(if self.pipeline.passes(format) > 1 { 8 } else { 5 })
+        Some(if self.pipeline.passes(format) > 1 { 9 } else { 6 })
     }
 
     /// The memory of a sink for it, besides what is charged for each record, in bytes.
