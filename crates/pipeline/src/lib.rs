@@ -44,3 +44,5 @@ pub use definition::{
 };
 pub use pipeline::{Format, Outcome, Pipeline, Progress, Run, StepCounts, Workspace};
 pub use relabel::{AppliedRule, RelabelRun, RelabelWorkspace, RuleDefinition, Rules, StepRules, explain};
+/// The signals of [`Format::Otlp`].
+pub use tidegate_wire::otlp::Signal;

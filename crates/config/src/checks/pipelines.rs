@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use tidegate_pipeline::{Anchor, Definition, Pipeline, Severity, StepKind};
+use tidegate_pipeline::{self as engine, Anchor, Definition, Format, Pipeline, Severity, StepKind};
 
 use super::path;
-use crate::model::{Config, RelabelRule, Route, selecting, texts};
+use crate::model::{Config, RelabelRule, Route, Signal, selecting, texts};
 use crate::suggest::nearest;
 use crate::values::Name;
 
@@ -28,6 +28,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     }
     for name in config.sinks.keys() {
         sink(config, name, &mut findings);
+        left_to_nobody(config, name, &mut findings);
     }
     for (position, test) in config.tests.iter().enumerate() {
         if !config.pipelines.contains_key(&test.pipeline) {
@@ -139,6 +140,65 @@ fn sink(config: &Config, name: &Name, findings: &mut Vec<Finding>) {
         let definition = Definition { steps: vec![selecting(StepKind::Relabel(rules))] };
         let at = below(&at, ["write_relabel_configs".to_owned()]);
         compile(&definition, findings, |anchor| within(at.clone(), anchor));
+    }
+}
+
+/// What a sink leaves to no sink: what its `when` selects is not for the sinks with `otherwise`, also where the sink does not
+/// take it because of its signal.
+fn left_to_nobody(config: &Config, name: &Name, findings: &mut Vec<Finding>) {
+    let Some(sink) = config.sinks.get(name) else { return };
+    let conditions = sink.route().when;
+    for (item, condition) in conditions.iter().enumerate() {
+        // What has errors is reported where it is compiled.
+        let definition = Definition { steps: vec![selecting(StepKind::Keep(texts(&[condition.clone()])))] };
+        let Ok((pipeline, _)) = Pipeline::compile(&definition) else { continue };
+        let selects = |signal: Signal| pipeline.passes(Format::Otlp(named(signal).1)) > 0;
+        // Several sinks may share the signals of one condition.
+        let takers = || config.sinks.values().filter(|sink| sink.route().when.contains(condition));
+        let is_taken = |signal: &Signal| takers().any(|taker| taker.signals().contains(signal));
+        for (other, rest) in config.sinks.iter().filter(|(_, rest)| rest.route().otherwise) {
+            let lost = rest.signals().iter().filter(|signal| selects(**signal) && !is_taken(signal));
+            let lost: Vec<String> = lost.map(|signal| format!("`{}`", named(*signal).0)).collect();
+            if lost.is_empty() {
+                continue;
+            }
+            let signals = lost.join(", ");
+            let at = path(["sinks", name.as_str(), "when"]);
+            findings.push(Finding {
+                path: below(&at, [item.to_string()]),
+                range: None,
+                severity: Severity::Error,
+                message: format!(
+                    "this condition also selects {signals}, which `sinks.{name}` does not take, and which `sinks.{other}` leaves out \
+                     because of it: no sink would take them"
+                ),
+                help: format!(
+                    "add {signals} to the `signals` of `sinks.{name}` or of another sink with the same condition, or have the \
+                     condition look at an item, for example `… and {}`",
+                    item_condition(sink.signals())
+                ),
+            });
+            break;
+        }
+    }
+}
+
+/// A signal's name in settings, and in the engine.
+const fn named(signal: Signal) -> (&'static str, engine::Signal) {
+    match signal {
+        Signal::Traces => ("traces", engine::Signal::Traces),
+        Signal::Metrics => ("metrics", engine::Signal::Metrics),
+        Signal::Logs => ("logs", engine::Signal::Logs),
+        Signal::Profiles => ("profiles", engine::Signal::Profiles),
+    }
+}
+
+/// A condition that all items of a signal of `signals` meet, and that says nothing of others.
+fn item_condition(signals: &[Signal]) -> &'static str {
+    match signals.first() {
+        Some(Signal::Traces) => "span.name != nil",
+        Some(Signal::Metrics) => "metric.name != nil",
+        _ => "log.severity_number >= 0",
     }
 }
 
