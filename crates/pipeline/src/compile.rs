@@ -1,7 +1,7 @@
 //! From a definition to a pipeline.
 
 use crate::definition::{
-    Anchor, Definition, Problem, Redaction, Sampling, Severity, StepDefinition, StepKind,
+    Anchor, Definition, Problem, Redaction, SampleBy, Sampling, Severity, StepDefinition, StepKind,
 };
 use crate::ottl::check::{self, Checked, Scope, Use};
 use crate::ottl::diagnostic::{Diagnostic, Fault};
@@ -10,7 +10,7 @@ use crate::ottl::literals::Literals;
 use crate::ottl::near_keys::NearKeys;
 use crate::ottl::program::Condition;
 use crate::pass::{Step, Work};
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, TextSize};
 use crate::redaction;
 use crate::regex::Regexes;
 use crate::relabel::{Rules, StepRules};
@@ -41,9 +41,46 @@ impl Pipeline {
             return Err(problems);
         }
         let constants = literals.bytes().into();
-        let fingerprint = definition.fingerprint();
-        Ok((Pipeline::new(steps, constants, literals.regexes, rules, fingerprint), problems))
+        let (size, fingerprint) = (text_size(definition), definition.fingerprint());
+        Ok((Pipeline::new(steps, constants, literals.regexes, rules, size, fingerprint), problems))
     }
+}
+
+/// How much text `definition` has.
+fn text_size(definition: &Definition) -> TextSize {
+    let mut size = TextSize::default();
+    let mut add = |text: &str| {
+        size.texts += 1;
+        size.bytes += text.len();
+    };
+    for step in &definition.steps {
+        step.when.as_deref().into_iter().for_each(&mut add);
+        match &step.kind {
+            StepKind::Drop(texts) | StepKind::Keep(texts) | StepKind::Edit(texts) => {
+                texts.iter().for_each(|text| add(text))
+            }
+            StepKind::Redact(redaction) => {
+                redaction::statements(redaction).iter().for_each(|(_, text)| add(text))
+            }
+            StepKind::Sample(sampling) => {
+                if let SampleBy::Attribute(name) | SampleBy::TraceIdOrAttribute(name) = &sampling.by {
+                    add(name);
+                }
+                sampling.priority.as_deref().into_iter().for_each(&mut add);
+            }
+            StepKind::Relabel(rules) => {
+                for rule in rules {
+                    let lists = [&rule.source_labels, &rule.regex, &rule.condition];
+                    lists.into_iter().flatten().for_each(|text| add(text));
+                    let texts = [&rule.separator, &rule.target_label, &rule.replacement, &rule.action];
+                    texts.into_iter().flatten().for_each(|text| add(text));
+                    // A rule has defaults for what it does not say.
+                    add("");
+                }
+            }
+        }
+    }
+    size
 }
 
 /// Compiles the rules of all steps that relabel; `None` when there are none, or they have errors.

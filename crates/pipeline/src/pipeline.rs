@@ -33,6 +33,16 @@ pub struct Pipeline {
     /// The steps that relabel series, in one pass over bodies of remote write.
     relabel: Option<Rules>,
     fingerprint: Fingerprint,
+    size: TextSize,
+}
+
+/// How much text a pipeline was compiled from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct TextSize {
+    /// Statements, conditions and rules.
+    pub(crate) texts: usize,
+    /// Their length, in bytes.
+    pub(crate) bytes: usize,
 }
 
 /// The working memory of runs, besides body, scratch and output: one for each concurrent run. It never grows.
@@ -105,6 +115,7 @@ impl Pipeline {
         constants: Box<[u8]>,
         regexes: Regexes,
         relabel: Option<Rules>,
+        size: TextSize,
         fingerprint: Fingerprint,
     ) -> Pipeline {
         let passes = SIGNALS.map(|signal| {
@@ -122,7 +133,7 @@ impl Pipeline {
                 *all |= one;
             }
         }
-        Pipeline { steps, passes, constants, regexes, uses, relabel, fingerprint }
+        Pipeline { steps, passes, constants, regexes, uses, relabel, size, fingerprint }
     }
 
     /// A hash of the definition and of `owner`. It survives restarts; another version of the program may have another.
@@ -167,6 +178,22 @@ impl Pipeline {
     #[must_use]
     pub const fn scratch_bytes(body_len: usize) -> usize {
         run::scratch_bytes(body_len)
+    }
+
+    /// The most bytes that the pipeline takes, with its texts in the settings and meters of its owner. What it takes follows from
+    /// its texts and its automata: a tree has no more nodes than its text has bytes.
+    #[must_use]
+    pub fn program_bytes(&self) -> usize {
+        const OF_STEP: usize = 4 << 10;
+        const OF_TEXT: usize = 1 << 10;
+        const OF_BYTE: usize = 64;
+        size_of::<Pipeline>()
+            + self.steps.len() * OF_STEP
+            + self.size.texts * OF_TEXT
+            + self.size.bytes * OF_BYTE
+            + self.constants.len()
+            + self.regexes.program_bytes()
+            + self.relabel.as_ref().map_or(0, Rules::program_bytes)
     }
 
     /// The bytes that a workspace takes.

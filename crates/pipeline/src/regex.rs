@@ -33,6 +33,8 @@ const LAZY_BYTES: usize = 96 << 10;
 const LAZY_CACHES: usize = 3;
 /// The most bytes of a compiled pattern.
 const NFA_BYTES: usize = 512 << 10;
+/// The most bytes that an automaton takes beyond what it says: its engines, and its entry in [`Regexes`].
+const AUTOMATON_BYTES: usize = 8 << 10;
 /// The groups that are captured, the whole match included. Those of a pattern beyond them only group.
 pub(crate) const MAX_GROUPS: usize = 32;
 
@@ -63,7 +65,10 @@ struct Shape {
 #[derive(Debug, Default)]
 pub(crate) struct Regexes {
     compiled: Vec<Regex>,
+    /// Of the search state of all.
     bytes: usize,
+    /// Of the automata and what is known of the patterns.
+    program: usize,
 }
 
 /// The search state of all regular expressions of a program.
@@ -111,6 +116,10 @@ impl Regexes {
         let usual = automaton.create_cache().memory_usage();
         let lazy = build(&parsed.hir, false).is_ok_and(|other| other.create_cache().memory_usage() < usual);
         self.bytes += usual + if lazy { LAZY_CACHES * LAZY_BYTES } else { 0 } + size_of::<Cache>();
+        // It says what it uses, and its lists have room for a little more. What is known of a pattern has its length, several
+        // times over.
+        let used = automaton.memory_usage();
+        self.program += used + used / 8 + AUTOMATON_BYTES + 8 * pattern.len();
         let shape = Shape {
             pattern: pattern.into(),
             mode,
@@ -128,6 +137,11 @@ impl Regexes {
     /// Search state for all of them.
     pub(crate) fn caches(&self) -> Caches {
         Caches(self.compiled.iter().map(|regex| regex.automaton.create_cache()).collect())
+    }
+
+    /// The most bytes that the compiled expressions take, without their search state.
+    pub(crate) fn program_bytes(&self) -> usize {
+        self.program
     }
 
     /// The most bytes that [`caches`](Self::caches) ever take.

@@ -124,6 +124,11 @@ impl Rules {
         Ok((Rules { steps, constants, regexes, memos, traits }, problems))
     }
 
+    /// The most bytes that the literals and regular expressions take. The rules are not among them.
+    pub(crate) fn program_bytes(&self) -> usize {
+        self.constants.len() + self.regexes.program_bytes()
+    }
+
     /// The bytes that a workspace takes at most.
     #[must_use]
     pub fn workspace_bytes(&self) -> usize {

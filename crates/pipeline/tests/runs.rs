@@ -10,8 +10,8 @@ use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use proptest::prelude::*;
 use prost::Message;
 use tidegate_pipeline::{
-    Definition, ErrorMode, Format, Outcome, Pipeline, Progress, Run, SampleBy, SampleMode, Sampling,
-    Severity, StepCounts, StepDefinition, StepKind, Workspace,
+    Definition, ErrorMode, Format, Outcome, Pipeline, Progress, RuleDefinition, Run, SampleBy, SampleMode,
+    Sampling, Severity, StepCounts, StepDefinition, StepKind, Workspace,
 };
 use tidegate_wire::otlp::{Signal, check};
 
@@ -331,6 +331,42 @@ fn literals_tell_which_bodies_are_of_no_interest() {
     ] {
         let shown = format!("{step:?}");
         assert_eq!(compiled(vec![step]).may_change(0, LOGS, &body), may_change, "{shown}");
+    }
+}
+
+/// The memory of a compiled pipeline is what was declared for it, however large the automata of its patterns are.
+#[test]
+fn declares_the_memory_of_its_program() {
+    let texts = |text: &dyn Fn(usize) -> String| (0..50).map(text).collect::<Vec<String>>();
+    let edit = |texts: Vec<String>| step(StepKind::Edit(texts));
+    let rule = |number: usize| RuleDefinition {
+        source_labels: vec!["a".to_owned(), "b".to_owned()],
+        regex: vec![format!("x{number}\\pL{{12}}")],
+        target_label: Some(format!("t{number}")),
+        ..RuleDefinition::default()
+    };
+    let cases = [
+        edit(texts(&|n| format!(r#"replace_pattern(log.body, "a{n}\\pL+[\\p{{Greek}}\\d]{{1,4}}", "x")"#))),
+        edit(texts(&|n| format!(r#"replace_pattern(log.body, "x{n}\\pL{{12}}", "x")"#))),
+        edit(texts(&|n| format!(r#"replace_pattern(log.body, "(?i)secret{n}|token{n}=(a|b|c)+", "x")"#))),
+        edit(texts(&|n| {
+            format!(
+                r#"set(log.attributes["a{n}"], "b") where log.body == "c{n}" and log.severity_number > {n}"#
+            )
+        })),
+        edit(texts(&|_| format!(r#"set(log.attributes["a"], [{}1])"#, "1,".repeat(500)))),
+        edit(texts(&|_| format!(r#"set(log.attributes["a"], [{}1])"#, "1+-1,".repeat(500)))),
+        step(StepKind::Relabel((0..50).map(rule).collect())),
+    ];
+    for case in cases {
+        let definition = Definition { steps: vec![case] };
+        let mut compiled = None;
+        let taken = allocation_counter::measure(|| {
+            compiled = Some(Pipeline::compile(&definition).unwrap_or_else(|problems| panic!("{problems:?}")));
+        });
+        let (pipeline, _) = compiled.unwrap();
+        let (held, declared) = (taken.bytes_current, pipeline.program_bytes());
+        assert!(held <= declared as i64, "{held} {declared} {definition:?}");
     }
 }
 

@@ -30,9 +30,6 @@ use tokio::time::Instant;
 /// How often failures of statements are logged; all of them are counted.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
-/// The memory of a compiled pipeline: its statements and regular expressions, in bytes.
-const PROGRAM_BYTES: usize = 256 << 10;
-
 /// The pipeline of a sink. Clones share it.
 #[derive(Debug, Clone)]
 pub struct SinkPipeline {
@@ -65,13 +62,13 @@ impl SinkPipeline {
         Some(if self.pipeline.passes(format) > 1 { 9 } else { 6 })
     }
 
-    /// The memory of a sink for it, besides what is charged for each record, in bytes.
+    /// The working memory of a sink for it, besides the pipeline itself and what is charged for each record, in bytes.
     #[must_use]
-    pub fn bytes(pipeline: &Pipeline) -> usize {
+    pub fn working_bytes(pipeline: &Pipeline) -> usize {
         // A sink for remote write has one workspace for records, and one for what OTLP is translated to.
         let relabels = pipeline.passes(Format::RemoteWrite(Version::V1)) > 0;
         let workspaces = if relabels { 2 } else { 1 };
-        PROGRAM_BYTES + workspaces * pipeline.workspace_bytes() + MAX_IN_FLIGHT * size_of::<OpenRecord>()
+        workspaces * pipeline.workspace_bytes() + MAX_IN_FLIGHT * size_of::<OpenRecord>()
     }
 
     /// Whether it reads records of this protocol and signal.

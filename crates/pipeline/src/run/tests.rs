@@ -13,7 +13,7 @@ use crate::ErrorMode;
 use crate::definition::Fingerprint;
 use crate::ottl::field::{Context, Field};
 use crate::pass::Step;
-use crate::pipeline::{Format, Outcome, Pipeline, Progress, Run, Workspace};
+use crate::pipeline::{Format, Outcome, Pipeline, Progress, Run, TextSize, Workspace};
 use crate::regex::Regexes;
 use model::Counted;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
@@ -91,7 +91,8 @@ fn run_pass(
 fn pipeline(actions: &[Action]) -> Pipeline {
     let mut built = Built::default();
     let steps: Vec<Step> = actions.iter().map(|action| built.step(action)).collect();
-    Pipeline::new(steps, built.constants.into(), Regexes::default(), None, Fingerprint::default())
+    let (size, fingerprint) = (TextSize::default(), Fingerprint::default());
+    Pipeline::new(steps, built.constants.into(), Regexes::default(), None, size, fingerprint)
 }
 
 /// Runs the actions, and compares with the model.
@@ -266,7 +267,14 @@ fn a_resource_that_is_given_up_gives_its_room_back() {
     let (large, small) = (grow("a", 10_000, ErrorMode::Drop), grow("b", 1, ErrorMode::Ignore));
     let steps = vec![large(&mut built, space), small(&mut built, space / 12)];
     let ran = run(
-        &Pipeline::new(steps, built.constants.into(), Regexes::default(), None, Fingerprint::default()),
+        &Pipeline::new(
+            steps,
+            built.constants.into(),
+            Regexes::default(),
+            None,
+            TextSize::default(),
+            Fingerprint::default(),
+        ),
         Signal::Logs,
         &body,
     );

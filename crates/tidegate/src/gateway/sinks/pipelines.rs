@@ -70,12 +70,19 @@ impl SinkPipelines {
 
     /// The lines of the plan for what they take beside payload.
     pub(crate) fn declared(&self) -> impl Iterator<Item = Reservation> {
-        self.0.values().map(|compiled| Reservation {
-            owner: "sink",
-            what: "a pipeline, and its working memory",
-            count: 1,
-            each: SinkPipeline::bytes(&compiled.sink.pipeline) as u64,
-            setting: None,
+        self.0.values().flat_map(|CompiledPipeline { sink, .. }| {
+            let line = |what, count, each: usize| Reservation {
+                owner: "sink",
+                what,
+                count,
+                each: each as u64,
+                setting: None,
+            };
+            [
+                // While a configuration is read again there is the old one, and the new one.
+                line("a pipeline, and the one that takes its place", 2, sink.pipeline.program_bytes()),
+                line("working memory of a pipeline", 1, SinkPipeline::working_bytes(&sink.pipeline)),
+            ]
         })
     }
 
