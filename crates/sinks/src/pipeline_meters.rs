@@ -49,7 +49,30 @@ pub struct StepTotals {
     pub failures: u64,
 }
 
+/// Statements and conditions that failed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct FailedStatements {
+    /// The first of them.
+    pub(crate) first: Vec<FailedStatement>,
+    /// How many others there are.
+    pub(crate) more: usize,
+}
+
+/// A statement or condition that failed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FailedStatement {
+    /// Its step.
+    pub(crate) step: usize,
+    /// Its position in the step, as metrics have it.
+    pub(crate) statement: usize,
+    /// The items that it failed on.
+    pub(crate) failures: u64,
+}
+
 impl PipelineMeters {
+    /// How many failed statements are told of one by one.
+    const FIRST: usize = 5;
+
     /// Meters of these steps.
     pub fn new(steps: Vec<StepMeters>) -> PipelineMeters {
         PipelineMeters(Arc::new(State { steps, nanoseconds: AtomicU64::new(0) }))
@@ -63,6 +86,33 @@ impl PipelineMeters {
     /// How long the steps took.
     pub fn time(&self) -> Duration {
         Duration::from_nanos(self.0.nanoseconds.load(Relaxed))
+    }
+
+    /// The failures of each statement of all steps.
+    pub(crate) fn failures(&self) -> Vec<u64> {
+        self.steps().iter().flat_map(StepMeters::failures).map(|(_, failures)| failures).collect()
+    }
+
+    /// The statements that failed since the failures were those of `before`, which becomes those of now. Steps of `silent` are
+    /// left out.
+    pub(crate) fn failed_since(&self, before: &mut [u64], silent: &[usize]) -> FailedStatements {
+        let mut failed = FailedStatements::default();
+        let mut before = before.iter_mut();
+        for (position, step) in self.steps().iter().enumerate() {
+            for ((statement, (_, now)), before) in step.failures().enumerate().zip(&mut before) {
+                let failures = now.saturating_sub(std::mem::replace(before, now));
+                if failures == 0 || silent.contains(&position) {
+                    continue;
+                }
+                if failed.first.len() < Self::FIRST {
+                    let statement = statement + 1;
+                    failed.first.push(FailedStatement { step: position, statement, failures });
+                } else {
+                    failed.more += 1;
+                }
+            }
+        }
+        failed
     }
 
     pub(crate) fn took(&self, time: Duration) {
@@ -110,5 +160,32 @@ impl StepMeters {
     /// The text of each statement and condition, and how many items it failed on.
     pub fn failures(&self) -> impl Iterator<Item = (&str, u64)> {
         self.statements.iter().map(|statement| (&*statement.text, statement.failures.load(Relaxed)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each failure is told of once, and at most five statements one by one.
+    #[test]
+    fn tells_of_new_failures_only() {
+        let step = |name: &str, statements: usize| {
+            StepMeters::new(String::new(), name.to_owned(), vec!["\"secret\"".to_owned(); statements])
+        };
+        let meters = PipelineMeters::new(vec![step("1", 2), step("silent", 1), step("3", 7)]);
+        let mut before = meters.failures();
+        assert_eq!(meters.failed_since(&mut before, &[1]), FailedStatements::default());
+        let failures = |failures: Vec<u64>| StepCounts { failures, ..StepCounts::default() };
+        meters.add(0, &failures(vec![0, 3]));
+        meters.add(1, &failures(vec![9]));
+        let one = FailedStatement { step: 0, statement: 2, failures: 3 };
+        assert_eq!(meters.failed_since(&mut before, &[1]), FailedStatements { first: vec![one], more: 0 });
+        assert_eq!(meters.failed_since(&mut before, &[1]), FailedStatements::default());
+        meters.add(2, &failures(vec![1; 7]));
+        let failed = meters.failed_since(&mut before, &[1]);
+        let statements: Vec<_> = failed.first.iter().map(|it| (it.step, it.statement, it.failures)).collect();
+        assert_eq!(statements, [(2, 1, 1), (2, 2, 1), (2, 3, 1), (2, 4, 1), (2, 5, 1)]);
+        assert_eq!(failed.more, 2);
     }
 }

@@ -15,7 +15,7 @@ use crate::decoding::{self, END_SLACK, YIELD_BYTES};
 use crate::egress_budget::{Charged, EgressBudget};
 use crate::losses::Losses;
 use crate::otlp::wire_signal;
-use crate::pipeline_meters::PipelineMeters;
+use crate::pipeline_meters::{FailedStatement, FailedStatements, PipelineMeters};
 pub(crate) use passes::{PassedBody, run_passes};
 use std::sync::Arc;
 use std::time::Duration;
@@ -111,6 +111,8 @@ pub(crate) struct PipelineStage {
     /// The last record that the meters have counted.
     counted: Option<u64>,
     logged: Option<Instant>,
+    /// The failures of each statement when they were logged last.
+    logged_failures: Vec<u64>,
 }
 
 /// What goes on instead of a record's body in the journal.
@@ -148,6 +150,7 @@ impl PipelineStage {
             open: Vec::with_capacity(MAX_IN_FLIGHT),
             counted: None,
             logged: None,
+            logged_failures: pipeline.meters.failures(),
         }
     }
 
@@ -283,24 +286,27 @@ impl PipelineStage {
         }
     }
 
-    /// Logs the statements that fail, with their counts so far.
+    /// Logs some of the statements that failed since the last time, by their numbers: their texts may hold secrets.
     fn log_failures(&mut self) {
         if self.logged.is_some_and(|logged| logged.elapsed() < LOG_EVERY) {
             return;
         }
         self.logged = Some(Instant::now());
-        let steps = self.pipeline.meters.steps().iter().enumerate();
-        for (_, step) in steps.filter(|(position, _)| !self.pipeline.silent.contains(position)) {
-            for (statement, failures) in step.failures().filter(|(_, failures)| *failures > 0) {
-                tracing::warn!(
-                    sink = self.sink,
-                    pipeline = step.pipeline,
-                    step = step.step,
-                    statement,
-                    failures,
-                    "a statement of the pipeline failed on items"
-                );
-            }
+        let SinkPipeline { meters, silent, .. } = &self.pipeline;
+        let FailedStatements { first, more } = meters.failed_since(&mut self.logged_failures, silent);
+        for FailedStatement { step, statement, failures } in first {
+            let Some(step) = meters.steps().get(step) else { continue };
+            tracing::warn!(
+                sink = self.sink,
+                pipeline = step.pipeline,
+                step = step.step,
+                statement,
+                failures,
+                "a statement of the pipeline failed on items"
+            );
+        }
+        if more > 0 {
+            tracing::warn!(sink = self.sink, "{more} more statements of the pipeline failed on items");
         }
     }
 }
