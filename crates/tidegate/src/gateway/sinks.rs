@@ -178,6 +178,11 @@ impl SinkServices {
             self.replan(before)?;
             self.start_missing(running, old)?;
         }
+        if changed.is_ok() && !pipelines.routes_as(&pipelines_before) {
+            tracing::warn!(
+                "`when` or `otherwise` of sinks changed: queued items that only some sinks have reached may go to several sinks, or to none"
+            );
+        }
         self.tell_of_cursors(new);
         changed
     }

@@ -50,6 +50,16 @@ impl SinkPipelines {
         settings(self) == settings(other)
     }
 
+    /// Whether the sinks take what they take in `other`, by `when` and `otherwise`.
+    pub(crate) fn routes_as(&self, other: &SinkPipelines) -> bool {
+        let routes = |of: &SinkPipelines| -> Vec<_> {
+            let routed = of.0.iter().filter(|(_, compiled)| compiled.settings.routing > 0);
+            let steps = |it: &config::SinkPipeline| it.definition.steps.get(..it.routing).map(<[_]>::to_vec);
+            routed.map(|(name, compiled)| (name.clone(), steps(&compiled.settings))).collect()
+        };
+        routes(self) == routes(other)
+    }
+
     /// These, with the meters of `old` for pipelines that are the same.
     pub(crate) fn with_meters_of(&self, old: &SinkPipelines) -> SinkPipelines {
         let compiled = self.0.iter().map(|(name, compiled)| {
