@@ -13,7 +13,7 @@ pub(crate) fn config(args: &ConfigArgs) -> Result<Config, Failure> {
     loaded(args).map(|loaded| loaded.config)
 }
 
-/// As [`config`], with its warnings on the log.
+/// As [`config`], with its warnings on the log, and without what only `tidegate test` needs.
 pub(crate) fn config_with_warnings(args: &ConfigArgs) -> Result<Config, Failure> {
     loaded(args).map(warned)
 }
@@ -30,7 +30,7 @@ fn warned(Loaded { config, warnings }: Loaded) -> Config {
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    config
+    Config { tests: Config::default().tests, ..config }
 }
 
 fn loaded(args: &ConfigArgs) -> Result<Loaded, Failure> {
