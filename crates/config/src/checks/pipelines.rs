@@ -150,7 +150,8 @@ fn left_to_nobody(config: &Config, name: &Name, findings: &mut Vec<Finding>) {
     let conditions = sink.route().when;
     for (item, condition) in conditions.iter().enumerate() {
         // What has errors is reported where it is compiled.
-        let definition = Definition { steps: vec![selecting(StepKind::Keep(texts(&[condition.clone()])))] };
+        let definition =
+            Definition { steps: vec![selecting(StepKind::Keep(texts(std::slice::from_ref(condition))))] };
         let Ok((pipeline, _)) = Pipeline::compile(&definition) else { continue };
         let selects = |signal: Signal| pipeline.passes(Format::Otlp(named(signal).1)) > 0;
         // Several sinks may share the signals of one condition.
