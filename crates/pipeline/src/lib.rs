@@ -43,6 +43,9 @@ pub use definition::{
     StepDefinition, StepKind,
 };
 pub use pipeline::{Format, Outcome, Pipeline, Progress, Run, StepCounts, Workspace};
-pub use relabel::{AppliedRule, RelabelRun, RelabelWorkspace, RuleDefinition, Rules, StepRules, explain};
+pub use relabel::{
+    AppliedRule, PROMETHEUS_ACTIONS, RelabelRun, RelabelWorkspace, RuleDefinition, Rules, StepRules,
+    VMAGENT_ACTIONS, explain,
+};
 /// The signals of [`Format::Otlp`].
 pub use tidegate_wire::otlp::Signal;

@@ -35,6 +35,33 @@ use crate::{ErrorMode, Problem, StepCounts};
 pub use explain::{AppliedRule, explain};
 pub use run::RelabelRun;
 
+/// The actions of Prometheus.
+pub const PROMETHEUS_ACTIONS: [&str; 11] = [
+    "replace",
+    "keep",
+    "drop",
+    "keepequal",
+    "dropequal",
+    "hashmod",
+    "labelmap",
+    "labeldrop",
+    "labelkeep",
+    "lowercase",
+    "uppercase",
+];
+
+/// The actions that vmagent has besides; all but `graphite`, which is refused.
+pub const VMAGENT_ACTIONS: [&str; 8] = [
+    "replace_all",
+    "labelmap_all",
+    "keep_if_equal",
+    "drop_if_equal",
+    "keep_if_contains",
+    "drop_if_contains",
+    "keep_metrics",
+    "drop_metrics",
+];
+
 /// One relabeling rule, as the configuration writes it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RuleDefinition {

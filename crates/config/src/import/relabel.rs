@@ -5,6 +5,7 @@ use super::group::{FileReader, Text};
 use crate::error::quote;
 use crate::suggest::nearest;
 use crate::yaml::Node;
+use tidegate_pipeline::{PROMETHEUS_ACTIONS, VMAGENT_ACTIONS};
 
 /// The program whose rules are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,31 +13,6 @@ pub(super) enum Dialect {
     Prometheus,
     Vmagent,
 }
-
-const ACTIONS: [&str; 11] = [
-    "replace",
-    "keep",
-    "drop",
-    "keepequal",
-    "dropequal",
-    "hashmod",
-    "labelmap",
-    "labeldrop",
-    "labelkeep",
-    "lowercase",
-    "uppercase",
-];
-
-const VMAGENT_ACTIONS: [&str; 8] = [
-    "replace_all",
-    "labelmap_all",
-    "keep_if_equal",
-    "drop_if_equal",
-    "keep_if_contains",
-    "drop_if_contains",
-    "keep_metrics",
-    "drop_metrics",
-];
 
 /// The rules in a list.
 pub(super) fn rules(node: &Node, path: &str, dialect: Dialect, reader: &mut FileReader<'_, '_>) -> Vec<Map> {
@@ -119,15 +95,15 @@ fn known_action(
     dialect: Dialect,
     reader: &mut FileReader<'_, '_>,
 ) -> Option<()> {
-    let all = ACTIONS.into_iter().chain(VMAGENT_ACTIONS);
-    let mut known = all.take(if dialect == Dialect::Vmagent { usize::MAX } else { ACTIONS.len() });
+    let all = PROMETHEUS_ACTIONS.into_iter().chain(VMAGENT_ACTIONS);
+    let mut known = all.take(if dialect == Dialect::Vmagent { usize::MAX } else { PROMETHEUS_ACTIONS.len() });
     if known.clone().any(|known| known == name) {
         return Some(());
     }
     let text = action?;
     let help = match nearest(name, known.by_ref()) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("write one of {}", ACTIONS.join(", ")),
+        None => format!("write one of {}", PROMETHEUS_ACTIONS.join(", ")),
     };
     reader.error(&text.at, format!("there is no action {}", quote(name)), help);
     None

@@ -1,9 +1,9 @@
 //! Rules from their definitions, with all errors at once.
 
-use super::RuleDefinition;
 use super::pattern::Pattern;
 use super::rule::{Action, Expansion, ExpansionPart, Rule};
 use super::selector::Selector;
+use super::{PROMETHEUS_ACTIONS, RuleDefinition, VMAGENT_ACTIONS};
 use crate::memory::{Slice, Space};
 use crate::regex::{Mode, Part, PatternError, Regex, Regexes, Template};
 use crate::{Anchor, Problem, Severity};
@@ -19,30 +19,6 @@ pub(super) struct Compiler {
     step: usize,
     item: usize,
 }
-
-/// The actions, for messages.
-const ACTIONS: [&str; 20] = [
-    "replace",
-    "keep",
-    "drop",
-    "keepequal",
-    "dropequal",
-    "hashmod",
-    "labelmap",
-    "labeldrop",
-    "labelkeep",
-    "lowercase",
-    "uppercase",
-    "replace_all",
-    "labelmap_all",
-    "keep_if_equal",
-    "drop_if_equal",
-    "keep_if_contains",
-    "drop_if_contains",
-    "keep_metrics",
-    "drop_metrics",
-    "graphite",
-];
 
 impl Compiler {
     /// Compiles rule `item` of step `step`; `None` when it has errors, which are among the problems then.
@@ -139,9 +115,11 @@ impl Compiler {
 
     /// What an action needs and what it has no use for, as Prometheus and vmagent see it.
     fn check(&mut self, action: &str, definition: &RuleDefinition) {
-        if !ACTIONS.contains(&action) {
+        let actions = PROMETHEUS_ACTIONS.iter().chain(&VMAGENT_ACTIONS).copied();
+        if action != "graphite" && !actions.clone().any(|known| known == action) {
             let text = definition.action.as_deref().unwrap_or_default();
-            let help = Some(format!("the actions are {}", ACTIONS[..ACTIONS.len() - 1].join(", ")));
+            let known: Vec<&str> = actions.collect();
+            let help = Some(format!("the actions are {}", known.join(", ")));
             self.problem(Severity::Error, "action", 0..text.len(), format!("unknown action `{text}`"), help);
             return;
         }
