@@ -118,20 +118,29 @@ impl Pass<'_, '_, '_> {
         self.settle(Made { field, items: series.items, step, drops, edited, before });
     }
 
-    /// Counts a series that was edited, or keeps it as it came when its edits found no room.
+    /// Counts a series that was edited. One whose edits found no room stays as it came, or is dropped where the step drops
+    /// what it fails on.
     pub(super) fn settle(&mut self, made: Made) {
         let Made { field, items, step, drops, edited, before } = made;
         let counts = self.counts.get_mut(step);
         match (edited, counts) {
             (Ok(()), Some(counts)) if drops => counts.filtered += items,
             (Ok(()), _) => self.items += items,
-            (Err(_), counts) => {
+            (Err(_), mut counts) => {
                 self.walk.edits.restore(before);
-                self.walk.edits.keep(field.end - field.start);
                 self.added.clear();
-                self.items += items;
-                if let Some(failures) = counts.and_then(|counts| counts.failures.last_mut()) {
+                if let Some(failures) = counts.as_mut().and_then(|counts| counts.failures.last_mut()) {
                     *failures += 1;
+                }
+                let drops = self.rules.steps.get(step).is_some_and(|step| step.on_error == ErrorMode::Drop);
+                // To leave a series out takes less room than to write it anew.
+                let left_out = drops && self.walk.edits.leave(field.end - field.start).is_ok();
+                match counts.filter(|_| left_out) {
+                    Some(counts) => counts.filtered += items,
+                    None => {
+                        self.walk.edits.keep(field.end - field.start);
+                        self.items += items;
+                    }
                 }
             }
         }
@@ -162,16 +171,18 @@ impl Pass<'_, '_, '_> {
 
     /// Counts a series that no rule was applied to.
     fn pass_over(&mut self, items: u64) -> Applied {
-        let kept = Applied { verdict: Verdict::Keep, step: 0, filtered: false, failed: true };
-        for (step, counts) in self.rules.steps.iter().zip(&mut *self.counts) {
+        let mut applied = Applied { verdict: Verdict::Keep, step: 0, filtered: false, failed: true };
+        for (number, (step, counts)) in self.rules.steps.iter().zip(&mut *self.counts).enumerate() {
+            applied.step = number;
             counts.items += items;
             if let Some(failures) = counts.failures.first_mut() {
                 *failures += 1;
             }
             if step.on_error == ErrorMode::Drop {
-                return Applied { verdict: Verdict::Drop, ..kept };
+                applied.verdict = Verdict::Drop;
+                return applied;
             }
         }
-        kept
+        applied
     }
 }

@@ -314,6 +314,56 @@ fn failures_drop_series_where_that_is_asked_for() {
     }
 }
 
+/// A series whose edits find no room is dropped by a step that drops what it fails on.
+#[test]
+fn a_full_scratch_drops_series_where_that_is_asked_for() {
+    let copies =
+        [rule(&[("source_labels", "a"), ("target_label", "b"), ("replacement", "$1"), ("regex", "(.*)")])];
+    let long = Series {
+        labels: labels(&format!("__name__=up,a={}", "x".repeat(20_000))),
+        samples: 2,
+        exemplars: 1,
+        scattered: false,
+    };
+    let body = one(std::slice::from_ref(&long));
+    for (on_error, filtered, outcome) in
+        [(ErrorMode::Ignore, 0, Outcome::Unchanged), (ErrorMode::Drop, 3, Outcome::Empty)]
+    {
+        let (rules, _) = Rules::compile(&[StepRules { step: 0, on_error, rules: &copies }]).unwrap();
+        let mut workspace = rules.workspace();
+        // From no room for the value to room for all.
+        let mut failed = 0;
+        for room in (0..80_000).step_by(512) {
+            let mut scratch = vec![0; room + 1_024];
+            workspace.take_counts(|_, _| {});
+            let found = run(&rules, &mut workspace, Version::V1, &body, &mut scratch).0;
+            if workspace.counts[0].failures == [1] {
+                failed += 1;
+                assert_eq!((found, workspace.counts[0].filtered), (outcome, filtered), "{room}");
+            }
+        }
+        assert!((1..150).contains(&failed), "{failed}");
+    }
+}
+
+/// A series with more labels than a table has is counted by the steps that it reaches.
+#[test]
+fn a_series_of_too_many_labels_is_counted_once() {
+    let rules = [rule(&[("regex", "none"), ("action", "labeldrop")])];
+    let many: Vec<String> = (0..3_000).map(|at| format!("l{at:04}=x")).collect();
+    let long = Series { labels: labels(&many.join(",")), samples: 2, exemplars: 0, scattered: false };
+    let step = |step, on_error| StepRules { step, on_error, rules: &rules };
+    let (rules, _) =
+        Rules::compile(&[step(0, ErrorMode::Ignore), step(1, ErrorMode::Drop), step(2, ErrorMode::Ignore)])
+            .unwrap();
+    let mut workspace = rules.workspace();
+    let body = one(std::slice::from_ref(&long));
+    let mut scratch = vec![0; crate::Pipeline::scratch_bytes(body.len())];
+    assert_eq!(run(&rules, &mut workspace, Version::V1, &body, &mut scratch).0, Outcome::Empty);
+    let counts: Vec<_> = workspace.counts.iter().map(|counts| (counts.items, counts.filtered)).collect();
+    assert_eq!(counts, [(2, 0), (2, 2), (0, 0)]);
+}
+
 /// Steps that follow each other count by themselves.
 #[test]
 fn each_step_counts_what_reaches_it() {
