@@ -98,6 +98,11 @@ impl Step {
         self.texts() + usize::from(self.when.is_some())
     }
 
+    /// The number under which failures of the statement `number` are counted.
+    pub(crate) const fn part(&self, number: usize) -> usize {
+        if self.is_one { 0 } else { number }
+    }
+
     fn texts(&self) -> usize {
         match &self.work {
             _ if self.is_one => 1,
@@ -185,8 +190,7 @@ impl Step {
                 let here = here.filter(|(_, (context, _))| context.level() == level && context.is_in(signal));
                 for (number, (_, statement)) in here {
                     if machine.run(statement).is_err() {
-                        let number = if self.is_one { 0 } else { number };
-                        let verdict = self.failed(failures, number);
+                        let verdict = self.failed(failures, self.part(number));
                         if verdict != Verdict::Keep {
                             return verdict;
                         }

@@ -517,3 +517,22 @@ fn many_statements_make_a_run_yield_more_often() {
     };
     assert!(turns(20) > 10 * turns(1), "{} and {}", turns(20), turns(1));
 }
+
+/// A redaction whose result is too large is counted as the redaction's failure, not as that of its condition.
+#[test]
+fn a_redaction_that_does_not_fit_is_counted() {
+    let redact = StepDefinition {
+        when: Some("log.severity_number > 0".to_owned()),
+        ..step(StepKind::Redact(tidegate_pipeline::Redaction {
+            mask: "x".repeat(50_000),
+            presets: vec![tidegate_pipeline::Preset::Email],
+            ..tidegate_pipeline::Redaction::default()
+        }))
+    };
+    let (records, counts) = run_logs(vec![redact], &logs(1_000));
+    let is_masked =
+        |record: &&LogRecord| !record.attributes.contains(&text("user.email", "somebody@example.com"));
+    let masked = records.iter().filter(is_masked).count() as u64;
+    assert!((1..1_000).contains(&masked), "{masked}");
+    assert_eq!(counts[0].failures, [1_000 - masked, 0]);
+}

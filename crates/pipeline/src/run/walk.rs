@@ -268,7 +268,7 @@ impl<'a> Walk<'a> {
         };
         if let Some(counts) = self.tools.counts.get_mut(number)
             && let Some(last) = statements.iter().rposition(is_writing)
-            && let Some(count) = counts.failures.get_mut(last)
+            && let Some(count) = counts.failures.get_mut(step.part(last))
         {
             *count += 1;
         }
