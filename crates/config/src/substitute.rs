@@ -116,13 +116,6 @@ fn resolve(
         Some((name, default)) => (name, Some(default)),
         None => (reference, None),
     };
-    if !reference.is_empty() && reference.bytes().all(|byte| byte.is_ascii_digit()) {
-        // A group of a regular expression, in a replacement.
-        out.push_str("${");
-        out.push_str(reference);
-        out.push('}');
-        return Ok(());
-    }
     if !is_name(name) {
         let message = "this is not a valid reference to an environment variable".to_owned();
         let help = "write `${NAME}` or `${NAME:-default}`, with letters, digits and `_` in the name, \
