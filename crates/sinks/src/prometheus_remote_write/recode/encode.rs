@@ -142,6 +142,7 @@ impl Encoder {
         To { version: to, histograms }: To,
         most: Most,
     ) -> Result<Encoded, EncodeError> {
+        self.relabeling.as_mut().into_iter().for_each(Relabeling::forget);
         let items = source.items(piece);
         let (mut entries, mut filtered) = (items, 0);
         let bytes = most.bytes;

@@ -27,6 +27,11 @@ impl Relabeling {
         })
     }
 
+    /// Forgets what the steps did to a piece that could not be made after that.
+    pub(super) fn forget(&mut self) {
+        self.pending.iter_mut().for_each(clear);
+    }
+
     /// Relabels `body`, which has `entries` samples, histograms and exemplars. Returns how many are left.
     pub(super) async fn apply(
         &mut self,
@@ -57,9 +62,14 @@ impl Relabeling {
     pub(super) fn keep(&mut self) {
         for (step, counts) in self.pending.iter_mut().enumerate() {
             self.pipeline.meters.add(step, counts);
-            counts.items = 0;
-            (counts.filtered, counts.sampled_out) = (0, 0);
-            counts.failures.fill(0);
+            clear(counts);
         }
     }
+}
+
+/// As [`StepCounts::default`], with the memory of before.
+fn clear(counts: &mut StepCounts) {
+    counts.items = 0;
+    (counts.filtered, counts.sampled_out) = (0, 0);
+    counts.failures.fill(0);
 }
