@@ -1,10 +1,10 @@
-//! What programs read and change.
+//! The fields that programs read and change.
 
 use crate::ottl::field::Field;
 use crate::ottl::program::{Argument, Call, Condition, Expression, Key, Path, Statement};
 use crate::pass::LEVELS;
 
-/// What programs read and change, by level.
+/// The fields that programs read and change, by level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Access {
     reads: [bool; LEVELS],

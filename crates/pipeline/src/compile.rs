@@ -1,4 +1,4 @@
-//! From a definition to a pipeline.
+//! Compiles a definition to a pipeline.
 
 use crate::definition::{
     Anchor, Definition, Problem, Redaction, SampleBy, Sampling, Severity, StepDefinition, StepKind,

@@ -110,7 +110,7 @@ pub enum ErrorMode {
 /// The secrets to mask or remove. Texts are looked through in nested maps and lists, too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Redaction {
-    /// What stands in for a secret.
+    /// The text that replaces a secret.
     pub mask: String,
     /// Patterns that come with the gateway, for parts of values.
     pub presets: Vec<Preset>,
@@ -229,7 +229,7 @@ pub struct Problem {
     pub at: Anchor,
     /// How bad.
     pub severity: Severity,
-    /// What is wrong, as a sentence without a full stop.
+    /// The error, as a sentence without a full stop.
     pub message: String,
     /// What to do, where that is known.
     pub help: Option<String>,

@@ -143,8 +143,8 @@ fn sink(config: &Config, name: &Name, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What a sink leaves to no sink: what its `when` selects is not for the sinks with `otherwise`, also where the sink does not
-/// take it because of its signal.
+/// Reports items that no sink takes: a `when` selects them, so sinks with `otherwise` leave them out, and the sink with that `when`
+/// does not take their signal.
 fn left_to_nobody(config: &Config, name: &Name, findings: &mut Vec<Finding>) {
     let Some(sink) = config.sinks.get(name) else { return };
     let conditions = sink.route().when;

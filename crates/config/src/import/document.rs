@@ -292,7 +292,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is printed reads back as the same text, whatever it is.
+        /// Any text reads back as it was printed.
         #[test]
         fn every_text_reads_back(text in "[ -~\n\té'\"\\\\:#\\[\\]{},&*!|>%@`~$-]{0,24}|\\PC{0,12}") {
             prop_assert_eq!(read_back(&text), text);

@@ -1,4 +1,4 @@
-//! What an import prints, and what it has to say about it.
+//! The output of an import, and its notes.
 
 use std::fmt;
 use std::ops::Range;
@@ -23,7 +23,7 @@ pub struct Note {
     pub line: Option<usize>,
     /// The setting, as a path.
     pub setting: String,
-    /// What became of it, as a sentence without a full stop.
+    /// The outcome, as a sentence without a full stop.
     pub message: String,
 }
 

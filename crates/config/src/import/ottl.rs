@@ -1,4 +1,4 @@
-//! What an import has to know of OTTL: where the paths in a text are.
+//! Finds the paths in OTTL texts, for imports.
 
 use std::ops::Range;
 

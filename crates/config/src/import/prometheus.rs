@@ -10,7 +10,7 @@ use super::sinks::name_of;
 use crate::error::Errors;
 use crate::yaml::{Node, Value};
 
-/// What Prometheus has to be configured with.
+/// The `remote_write` that Prometheus then needs.
 const REPLACEMENT: &str = "remote_write: [{ url: http://127.0.0.1:4318/api/v1/write }]";
 
 /// Converts the `remote_write` section of a Prometheus server, and its external labels. `source` is what to call `text` in

@@ -3,7 +3,7 @@
 /// A text of a Collector's configuration in our syntax: `${env:X}` and `${X}` become `${X}`, `$$` stays.
 ///
 /// # Errors
-/// What cannot be said in our syntax, as a sentence; the text then has it as plain text.
+/// A sentence about a reference that our syntax lacks; it stays in the text as plain text.
 pub(super) fn collector(text: &str) -> (String, Option<String>) {
     let mut out = String::new();
     let mut problem = None;

@@ -71,7 +71,7 @@ impl Step {
 }
 
 impl Step {
-    /// What the engine does not accept: each text with the reason.
+    /// Texts that the engine refuses, each with the reason.
     pub(super) fn refused(&self) -> Vec<(String, String)> {
         let texts = match &self.kind {
             StepKind::Drop(texts) | StepKind::Keep(texts) | StepKind::Edit(texts) => texts.clone(),

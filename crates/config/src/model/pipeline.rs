@@ -47,7 +47,7 @@ settings! {
     pub struct Sample {
         /// Share of the items to keep.
         ratio: Ratio,
-        /// What decides: `trace_id`, so all spans of a trace share one decision, or the name of an attribute.
+        /// The value that decides: `trace_id`, so all spans of a trace share one decision, or the name of an attribute.
         by: String = "trace_id".to_owned(),
         /// How the deciding value is mapped to a decision.
         mode: SampleMode = SampleMode::HashSeed,
@@ -78,7 +78,7 @@ settings! {
         allow_keys: Option<Sequence<Text>> = None,
         /// Attributes that stay as they are.
         ignore_keys: Sequence<Text> = Sequence::from(Vec::new()),
-        /// What stands in for a secret.
+        /// The text that replaces a secret.
         mask: Text = Text::from("****"),
     }
 }

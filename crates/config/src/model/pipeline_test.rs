@@ -9,13 +9,13 @@ use crate::yaml::{Node, Value};
 settings! {
     /// A test of a pipeline: items that go in, and what must come out. `tidegate test` runs it; the gateway does not.
     pub struct PipelineTest {
-        /// What the test shows, for the report.
+        /// The name of the test, for the report.
         name: Text,
         /// The pipeline that it tests.
         pipeline: Name,
         /// Items that go in.
         given: OrSeries<Given>,
-        /// What must come out.
+        /// The items that must come out.
         expect: OrSeries<Expectation>,
     }
 }

@@ -64,7 +64,7 @@ pub(crate) trait SinkSettings {
         journal.when_full
     }
 
-    /// What it takes, and in which form.
+    /// The items that it takes, and the pipeline that they pass.
     fn route(&self) -> Route<'_>;
 
     /// Its network destination, if it has one.

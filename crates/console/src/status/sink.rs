@@ -93,7 +93,7 @@ pub struct BlockedIndex {
 /// The most [`PipelineStep`]s that a status has, over all sinks: what is beyond is left to the metrics.
 pub const MOST_STEPS: usize = 32;
 
-/// What a step of a pipeline did since the sink was configured with it. A record that is read again for another attempt is
+/// The counts of a pipeline's step since the sink was configured with it. A record that is read again for another attempt is
 /// not counted again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PipelineStep {

@@ -178,7 +178,7 @@ fn slice_to_map(
     any_value::write_pair(1, key, value, memory)
 }
 
-/// What a path of keys leads to in nested maps.
+/// The value at a path of keys in nested maps.
 fn follow(memory: &Memory<'_>, mut value: Value, path: &[Expression]) -> Result<Value, Failure> {
     for key in path {
         let (Value::Map(map), Expression::Literal(Value::Text(key))) = (value, key) else {

@@ -29,7 +29,7 @@ pub(super) struct Graph {
     flows: Vec<(Text, Flow, Vec<String>)>,
 }
 
-/// What is known while ways are followed.
+/// The state of a walk through the pipelines.
 struct Walk<'g> {
     pipelines: &'g [ServicePipeline],
     processed: BTreeMap<String, Processed>,

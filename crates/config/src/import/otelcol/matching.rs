@@ -6,7 +6,7 @@ use crate::import::ottl::literal;
 use crate::model::Signal;
 use crate::yaml::Node;
 
-/// What is matched, with the names that settings have there.
+/// The kind of item that is matched, with the names of its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Legacy {
     /// Spans, in all processors.

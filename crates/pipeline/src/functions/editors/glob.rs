@@ -9,7 +9,7 @@ use std::str::Chars;
 /// The regular expression of a glob pattern, which has to match all of a text.
 ///
 /// # Errors
-/// What is wrong, as a sentence without a full stop.
+/// The error, as a sentence without a full stop.
 pub(super) fn to_regex(glob: &str) -> Result<String, String> {
     let mut regex = String::new();
     let mut rest = glob.chars().peekable();

@@ -1,4 +1,4 @@
-//! What the editors that replace have in common: the template, the function that is applied to it, and the format around that.
+//! The common parts of the editors that replace: the template, the function that is applied to it, and the format around that.
 
 use super::keys::pattern_of;
 use crate::functions::Prepared;

@@ -7,7 +7,7 @@ use crate::import::otelcol::components::Section;
 use crate::import::otelcol::{Collector, settings, type_of};
 
 impl Collector<'_> {
-    /// What an extension for authentication sends.
+    /// The headers of an authentication extension.
     pub(super) fn auth(
         &mut self,
         group: &mut Group<'_>,

@@ -97,7 +97,7 @@ fn lists(
     found
 }
 
-/// What `include` and `exclude` drop.
+/// The conditions by which `include` and `exclude` drop.
 fn legacy(group: &mut Group<'_>, signal: Signal, reader: &mut FileReader<'_, '_>) -> Vec<String> {
     let legacy = match signal {
         Signal::Logs => Legacy::Logs,
