@@ -54,7 +54,7 @@ impl Walk<'_> {
             _ => own.bytes,
         };
         let is_changed = self.is_own_changed() && !self.is_late(kind);
-        let before = self.rope.mark();
+        let before = self.rope.checkpoint();
         self.rope.wrote_ahead(bytes);
         let mut part = self.rope.begin_part()?;
         let written = self.write_own(kind, &own, is_changed).and_then(|()| self.rope.end_part(&mut part));
@@ -84,7 +84,7 @@ impl Walk<'_> {
         let Some(top) = self.stack.get(self.depth) else { return Ok(None) };
         let (kind, own, front, was_changed) = (top.kind, top.own, top.front, top.is_front_changed);
         let Some(front) = front.filter(|_| was_changed != self.is_own_changed()) else { return Ok(None) };
-        let before = self.rope.mark();
+        let before = self.rope.checkpoint();
         if self.write_own(kind, &own, true).and_then(|()| self.rope.check_room()).is_err() {
             self.rope.restore(before);
             return Ok(self.too_large(kind));

@@ -221,7 +221,7 @@ impl<'a> Walk<'a> {
         if !message.is_changed() {
             return self.keep(whole, is_item);
         }
-        let before = self.rope.mark();
+        let before = self.rope.checkpoint();
         let written = self.rope.open().and_then(|gap| {
             message.write(&self.memory, &mut self.rope)?;
             self.rope.close(&gap, field)?;
