@@ -3,15 +3,16 @@
 //! The result is a tree of `regex-syntax`, whose own syntax differs: there `\d` is Unicode's, `[a&&b]` an intersection, `{` never a
 //! literal, `a**` legal. Source: <https://pkg.go.dev/regexp/syntax> and `parse.go` beside it.
 
+mod groups;
+mod repetition;
+
+use super::PatternError;
 use super::classes;
-use super::{MAX_GROUPS, PatternError};
-use regex_syntax::hir::{Capture, Dot, Hir, Look, Repetition};
+use regex_syntax::hir::{Dot, Hir, Look};
+use repetition::counts;
 
 /// The deepest nesting. Go accepts 1,000.
 const MAX_DEPTH: usize = 250;
-/// The most copies that counted repetitions may ask for, together where they are nested.
-const MAX_REPEAT: u32 = 1_000;
-
 /// What a pattern has to match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -215,121 +216,6 @@ impl<'a> Parser<'a> {
         self.stack.push(Pending::Item(Item { hir, copies: 1, depth: 1 }));
     }
 
-    /// Repeats the last item, by the operator at `start`.
-    fn repeat(
-        &mut self,
-        min: u32,
-        max: Option<u32>,
-        start: usize,
-        repeated: Option<usize>,
-    ) -> Result<(), PatternError> {
-        let mut greedy = !self.flags.non_greedy;
-        if self.rest().starts_with('?') {
-            self.at += 1;
-            greedy = !greedy;
-        }
-        if let Some(first) = repeated {
-            return Err(self.error(first, "nested repetition operator; use parentheses"));
-        }
-        let Some(Pending::Item(item)) = self.stack.pop_if(|last| matches!(last, Pending::Item(_))) else {
-            return Err(self.error(start, "nothing to repeat before the repetition operator"));
-        };
-        let factor = max.unwrap_or(min);
-        let copies = match max {
-            Some(0) => 1,
-            _ => item.copies.saturating_mul(factor.max(1)),
-        };
-        if (min >= 2 || max.is_some_and(|max| max >= 2)) && copies > MAX_REPEAT {
-            return Err(self.error(start, "nested counted repetitions ask for more than 1000 copies"));
-        }
-        let depth = self.deeper(item.depth, start)?;
-        let hir = Hir::repetition(Repetition { min, max, greedy, sub: Box::new(item.hir) });
-        self.stack.push(Pending::Item(Item { hir, copies, depth }));
-        Ok(())
-    }
-
-    fn open(&mut self) -> Result<(), PatternError> {
-        let start = self.at;
-        let rest = self.rest();
-        if !rest.starts_with("(?") {
-            self.at += 1;
-            self.capture(None, start);
-            return Ok(());
-        }
-        let named = rest.strip_prefix("(?P<").or_else(|| rest.strip_prefix("(?<"));
-        if let Some(after) = named {
-            let Some((name, _)) = after.split_once('>') else {
-                return Err(self.error(start, "the name of the group does not end: write (?P<name>…)"));
-            };
-            self.at += rest.len() - after.len() + name.len() + 1;
-            if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-                let message =
-                    format!("invalid group name `{name}`: only letters, digits and `_` are allowed");
-                return Err(self.error(start, &message));
-            }
-            self.capture(Some(name.into()), start);
-            return Ok(());
-        }
-        self.flags_or_group(start)
-    }
-
-    fn capture(&mut self, name: Option<Box<str>>, at: usize) {
-        self.groups += 1;
-        let capture = (self.names.len() < MAX_GROUPS).then(|| {
-            self.names.push(name);
-            // Fewer than `MAX_GROUPS`.
-            (self.names.len() - 1) as u32
-        });
-        self.stack.push(Pending::Open { flags: self.flags, capture, at });
-    }
-
-    /// `(?flags)` or `(?flags:`.
-    fn flags_or_group(&mut self, start: usize) -> Result<(), PatternError> {
-        let mut flags = self.flags;
-        let (mut on, mut seen) = (true, false);
-        for (offset, c) in self.rest().char_indices().skip(2) {
-            match c {
-                'i' => flags.fold_case = on,
-                'm' => flags.lines = on,
-                's' => flags.dot_all = on,
-                'U' => flags.non_greedy = on,
-                '-' if on => (on, seen) = (false, false),
-                ':' | ')' if on || seen => {
-                    self.at += offset + 1;
-                    if c == ':' {
-                        self.stack.push(Pending::Open { flags: self.flags, capture: None, at: start });
-                    }
-                    self.flags = flags;
-                    return Ok(());
-                }
-                _ => {
-                    self.at += offset + c.len_utf8();
-                    return Err(self.error(start, "invalid or unsupported group: Go knows (…), (?:…), (?P<name>…) and the flags i, m, s, U"));
-                }
-            }
-            seen |= c != '-';
-        }
-        self.at = self.text.len();
-        Err(self.error(start, "missing closing parenthesis"))
-    }
-
-    fn close(&mut self) -> Result<(), PatternError> {
-        let start = self.at;
-        self.at += 1;
-        let item = self.alternation();
-        let Some(Pending::Open { flags, capture, .. }) = self.stack.pop() else {
-            return Err(self.error(start, "unexpected `)`: no group is open"));
-        };
-        self.flags = flags;
-        let depth = self.deeper(item.depth, start)?;
-        let hir = match capture {
-            Some(index) => Hir::capture(Capture { index, name: None, sub: Box::new(item.hir) }),
-            None => item.hir,
-        };
-        self.stack.push(Pending::Item(Item { hir, depth, ..item }));
-        Ok(())
-    }
-
     /// Makes one item of those since the last bar or parenthesis.
     fn concat(&mut self) {
         let first = self.stack.iter().rposition(|pending| !matches!(pending, Pending::Item(_)));
@@ -380,30 +266,4 @@ fn merged(items: Vec<Pending>, merge: fn(Vec<Hir>) -> Hir) -> Item {
         }
     }
     Item { hir: merge(parts), copies, depth }
-}
-
-/// The fewest and the most copies.
-type Bounds = (u32, Option<u32>);
-
-/// The length of the counted repetition that `text` begins with, and its bounds if those are allowed. `None` when the
-/// brace is a literal.
-fn counts(text: &str) -> Option<(usize, Option<Bounds>)> {
-    let end = text.find('}')?;
-    let inner = text.get(1..end)?;
-    let (min, max) = match inner.split_once(',') {
-        Some((min, "")) => (count(min)?, None),
-        Some((min, max)) => (count(min)?, Some(count(max)?)),
-        None => (count(inner)?, Some(count(inner)?)),
-    };
-    let allowed = min <= MAX_REPEAT && max.is_none_or(|max| max <= MAX_REPEAT && min <= max);
-    Some((end + 1, allowed.then_some((min, max))))
-}
-
-/// A count: digits without a leading zero.
-fn count(text: &str) -> Option<u32> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits || (text.len() > 1 && text.starts_with('0')) {
-        return None;
-    }
-    Some(text.parse().unwrap_or(u32::MAX))
 }
