@@ -1,6 +1,6 @@
 //! The attributes of one record, resource or scope while statements read and change them.
 
-use crate::any_value::{self, Entry, Fields, Sink};
+use crate::any_value::{self, Entry, RepeatedField, Sink};
 use crate::memory::{Memory, Slice};
 use crate::value::{Failure, Value};
 
@@ -52,7 +52,7 @@ impl MapTable {
     /// [`Failure::TooLarge`] when there are too many; the table holds some of them then.
     pub(crate) fn load(&mut self, memory: &Memory<'_>, message: Slice, number: u32) -> Result<(), Failure> {
         self.begin(number);
-        let mut fields = Fields::new(message, number);
+        let mut fields = RepeatedField::new(message, number);
         while let Some((raw, payload)) = fields.next(memory) {
             self.add(memory, raw, payload)?;
         }

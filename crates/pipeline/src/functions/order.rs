@@ -1,7 +1,7 @@
 //! The elements of maps and lists in another order, without moving them: `Sort`, and maps by key.
 
 use super::{Prepared, all, converter, optional, required};
-use crate::any_value::{Elements, Fields, read, read_pair, write_head};
+use crate::any_value::{Elements, RepeatedField, read, read_pair, write_head};
 use crate::memory::{Memory, Slice, Space};
 use crate::ottl::program::Argument;
 use crate::ottl::signature::{Signature, Type};
@@ -51,7 +51,7 @@ fn order(
     compare: impl Fn(&Memory<'_>, Slice, Slice) -> Ordering,
 ) -> Result<Order, Failure> {
     let mark = memory.mark();
-    let mut fields = Fields::new(content, 1);
+    let mut fields = RepeatedField::new(content, 1);
     while let Some((_, element)) = fields.next(memory) {
         memory.push(&element.start.to_le_bytes())?;
         memory.push(&element.len.to_le_bytes())?;
