@@ -1,7 +1,7 @@
 //! A run of rules over a remote-write body.
 
 mod alike;
-mod pass;
+mod chunk;
 mod series;
 
 use super::apply::Evaluation;
@@ -10,7 +10,7 @@ use super::symbols::{self, Index, Indexing};
 use super::{RelabelWorkspace, Rules};
 use crate::memory::Memory;
 use crate::{Outcome, Progress};
-use pass::Pass;
+use chunk::Chunk;
 use tidegate_wire::remote_write::Version;
 
 /// One pass of [`Rules`] over one decoded remote-write body that was checked.
@@ -28,12 +28,12 @@ pub struct RelabelRun<'a> {
 #[derive(Debug)]
 enum Phase<'a> {
     Indexing(Indexing<'a>),
-    Series(Walk<'a>),
+    Series(SeriesCursor<'a>),
 }
 
-/// The way through the series.
+/// The way through the series: the edits so far, and the place in the body.
 #[derive(Debug)]
-struct Walk<'a> {
+struct SeriesCursor<'a> {
     edits: Edits<'a>,
     /// In 2.0.
     index: Option<Index<'a>>,
@@ -53,7 +53,7 @@ impl<'a> RelabelRun<'a> {
     ) -> RelabelRun<'a> {
         workspace.recipes.clear();
         let phase = match version {
-            Version::V1 => Phase::Series(Walk { edits: Edits::new(scratch), index: None, at: 0 }),
+            Version::V1 => Phase::Series(SeriesCursor { edits: Edits::new(scratch), index: None, at: 0 }),
             Version::V2 => {
                 workspace.added.clear();
                 Phase::Indexing(Indexing::new(scratch))
@@ -70,38 +70,39 @@ impl<'a> RelabelRun<'a> {
         match &mut self.phase {
             Phase::Indexing(indexing) => {
                 if let Some((index, rest)) = indexing.advance(self.body) {
-                    self.phase = Phase::Series(Walk { edits: Edits::new(rest), index: Some(index), at: 0 });
+                    self.phase =
+                        Phase::Series(SeriesCursor { edits: Edits::new(rest), index: Some(index), at: 0 });
                 }
                 Progress::More
             }
-            Phase::Series(walk) => {
+            Phase::Series(cursor) => {
                 let RelabelWorkspace { counts, state, temporary, added, recipes, .. } = &mut *self.workspace;
                 let memory = Memory::new(self.body, &self.rules.constants, temporary);
-                let mut pass = Pass {
+                let mut chunk = Chunk {
                     rules: self.rules,
-                    walk,
+                    cursor,
                     counts,
                     added,
                     recipes,
                     items: 0,
                     on: Evaluation { memory, state },
                 };
-                let more = pass.advance();
-                self.items += pass.items;
+                let more = chunk.advance();
+                self.items += chunk.items;
                 if more { Progress::More } else { Progress::Done(self.outcome()) }
             }
         }
     }
 
     fn outcome(&self) -> Outcome {
-        let Phase::Series(walk) = &self.phase else { return Outcome::Unchanged };
-        if walk.edits.is_empty() {
+        let Phase::Series(cursor) = &self.phase else { return Outcome::Unchanged };
+        if cursor.edits.is_empty() {
             return Outcome::Unchanged;
         }
         if self.items == 0 {
             return Outcome::Empty;
         }
-        let (added, left) = walk.edits.balance();
+        let (added, left) = cursor.edits.balance();
         Outcome::Changed { len: (self.body.len() + added).saturating_sub(left), items: self.items }
     }
 
@@ -109,8 +110,8 @@ impl<'a> RelabelRun<'a> {
     /// takes little time. Returns whether that was all.
     pub fn write_part(&mut self, out: &mut [u8]) -> bool {
         const MOST: usize = 256 << 10;
-        let Phase::Series(walk) = &mut self.phase else { return true };
-        let symbols_at = walk.index.as_ref().map_or(0, |index| index.end);
-        walk.edits.write(&mut self.replay, self.body, (symbols::TAG, symbols_at), out, MOST)
+        let Phase::Series(cursor) = &mut self.phase else { return true };
+        let symbols_at = cursor.index.as_ref().map_or(0, |index| index.end);
+        cursor.edits.write(&mut self.replay, self.body, (symbols::TAG, symbols_at), out, MOST)
     }
 }

@@ -1,6 +1,6 @@
 //! Series that are like one before: what the rules made of that one is done again.
 
-use super::pass::{Made, Pass};
+use super::chunk::{Chunk, Made};
 use super::series::LABELS_TAG;
 use crate::relabel::edits::Edits;
 use crate::relabel::fields::{Field, field, varint};
@@ -21,14 +21,14 @@ pub(super) struct Usual {
     pub(super) items: u64,
 }
 
-impl Pass<'_, '_, '_> {
+impl Chunk<'_, '_, '_> {
     /// Finds the labels of a series. `None` when they are encoded in an unusual way, or are more than a recipe may have.
     pub(super) fn scan(&mut self, whole: Field) -> Option<Usual> {
         let body = self.on.memory.body;
         let labels = &mut self.recipes.current;
         labels.clear();
         let mut usual = Usual { whole, references: None, labels_end: whole.payload, items: 0 };
-        match &self.walk.index {
+        match &self.cursor.index {
             None => {
                 let bytes = body.get(..whole.end)?;
                 while let Some(&LABELS_TAG) = bytes.get(usual.labels_end) {
@@ -55,7 +55,7 @@ impl Pass<'_, '_, '_> {
                 // The number is the same in both versions.
                 v1::field::LABELS => return None,
                 2..=4 => usual.items += 1,
-                v2::field::METADATA if self.walk.index.is_some() => usual.items += 1,
+                v2::field::METADATA if self.cursor.index.is_some() => usual.items += 1,
                 _ => {}
             }
             at = field.end;
@@ -67,7 +67,7 @@ impl Pass<'_, '_, '_> {
     pub(super) fn again(&mut self, usual: Usual) -> bool {
         let body = self.on.memory.body;
         let Some((recipe, labels)) = self.recipes.place() else { return false };
-        let index = self.walk.index.as_ref();
+        let index = self.cursor.index.as_ref();
         if !recipe.serves(body, labels, index.is_some()) {
             return false;
         }
@@ -102,14 +102,14 @@ impl Pass<'_, '_, '_> {
         }
         let drops = dropped.is_some() || recipe.end == End::Dropped;
         if !drops && recipe.end == End::Unchanged {
-            self.walk.edits.keep(usual.whole.end - usual.whole.start);
+            self.cursor.edits.keep(usual.whole.end - usual.whole.start);
             self.items += usual.items;
             return true;
         }
-        let before = self.walk.edits.state();
+        let before = self.cursor.edits.state();
         let edited = match drops {
-            true => self.walk.edits.leave(usual.whole.end - usual.whole.start),
-            false => write(&mut self.walk.edits, &usual, recipe, labels),
+            true => self.cursor.edits.leave(usual.whole.end - usual.whole.start),
+            false => write(&mut self.cursor.edits, &usual, recipe, labels),
         };
         self.settle(Made { field: usual.whole, items: usual.items, step: reached, drops, edited, before });
         true
@@ -117,11 +117,11 @@ impl Pass<'_, '_, '_> {
 
     /// Makes the recipe for series like the current one, whose labels are as the rules left them, or which a filter dropped.
     pub(super) fn learn(&mut self, end: End, reached: usize) {
-        let Pass { recipes, rules, on, walk, added, .. } = self;
+        let Chunk { recipes, rules, on, cursor, added, .. } = self;
         let Some((recipe, labels)) = recipes.place() else { return };
         let Some(reads) = &rules.traits.reads else { return };
         let memory = &on.memory;
-        let text = |key: Key| match &walk.index {
+        let text = |key: Key| match &cursor.index {
             None => key.bytes(memory.body),
             Some(index) => index.get(memory.body, key.at).map_or(&[][..], |slice| memory.get(slice)),
         };
@@ -142,7 +142,7 @@ impl Pass<'_, '_, '_> {
         if end != End::Changed {
             return;
         }
-        let count = walk.index.as_ref().map(|index| index.count);
+        let count = cursor.index.as_ref().map(|index| index.count);
         let mut next = 0;
         for label in on.state.labels.sorted(memory) {
             let own = |span: &Span| match count {
@@ -160,7 +160,7 @@ impl Pass<'_, '_, '_> {
                 Some(count) => [label.name, label.value].into_iter().all(|text| {
                     let reference = match text.symbol {
                         Text::NO_SYMBOL => {
-                            added.reference(&mut walk.edits, count, memory.get(text.slice)).ok()
+                            added.reference(&mut cursor.edits, count, memory.get(text.slice)).ok()
                         }
                         symbol => Some(symbol),
                     };

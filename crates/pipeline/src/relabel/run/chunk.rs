@@ -1,6 +1,6 @@
 //! Rules over the series of a body, one after the other.
 
-use super::Walk;
+use super::SeriesCursor;
 use crate::ErrorMode;
 use crate::relabel::apply::{Evaluation, Verdict};
 use crate::relabel::fields::{Field, field};
@@ -12,10 +12,10 @@ use tidegate_wire::remote_write::{v1, v2};
 /// The bytes of a body between two looks at the clock of others.
 const STEP_BYTES: usize = 16 << 10;
 
-/// A stretch of a run.
-pub(super) struct Pass<'p, 'a, 'w> {
+/// A bounded chunk of a run, with what it borrows.
+pub(super) struct Chunk<'p, 'a, 'w> {
     pub(super) rules: &'a Rules,
-    pub(super) walk: &'p mut Walk<'a>,
+    pub(super) cursor: &'p mut SeriesCursor<'a>,
     pub(super) counts: &'p mut [crate::StepCounts],
     pub(super) added: &'p mut symbols::Added,
     pub(super) recipes: &'p mut Recipes,
@@ -47,22 +47,22 @@ pub(super) struct Made {
     pub(super) before: edits::State,
 }
 
-impl Pass<'_, '_, '_> {
+impl Chunk<'_, '_, '_> {
     /// Goes on for a bounded number of bytes. Whether there are more.
     pub(super) fn advance(&mut self) -> bool {
         let body = self.on.memory.body;
-        let stop = self.walk.at + STEP_BYTES;
-        let two = self.walk.index.is_some();
+        let stop = self.cursor.at + STEP_BYTES;
+        let two = self.cursor.index.is_some();
         let series = if two { v2::field::TIMESERIES } else { v1::field::TIMESERIES };
-        while self.walk.at < stop {
-            let Some(field) = field(body, self.walk.at, body.len()) else { return false };
+        while self.cursor.at < stop {
+            let Some(field) = field(body, self.cursor.at, body.len()) else { return false };
             if field.number == series && field.has_length {
                 self.series(field);
             } else {
                 self.items += u64::from(!two && field.number == v1::field::METADATA);
-                self.walk.edits.keep(field.end - field.start);
+                self.cursor.edits.keep(field.end - field.start);
             }
-            self.walk.at = field.end;
+            self.cursor.at = field.end;
         }
         true
     }
@@ -100,16 +100,16 @@ impl Pass<'_, '_, '_> {
             () => End::Unchanged,
         };
         if !(drops || writes) {
-            self.walk.edits.keep(field.end - field.start);
+            self.cursor.edits.keep(field.end - field.start);
             self.items += series.items;
             if learns {
                 self.learn(end, step);
             }
             return;
         }
-        let before = self.walk.edits.state();
+        let before = self.cursor.edits.state();
         let edited = match drops {
-            true => self.walk.edits.leave(field.end - field.start),
+            true => self.cursor.edits.leave(field.end - field.start),
             false => self.write(series),
         };
         if learns && edited.is_ok() {
@@ -127,18 +127,18 @@ impl Pass<'_, '_, '_> {
             (Ok(()), Some(counts)) if drops => counts.filtered += items,
             (Ok(()), _) => self.items += items,
             (Err(_), mut counts) => {
-                self.walk.edits.restore(before);
+                self.cursor.edits.restore(before);
                 self.added.clear();
                 if let Some(failures) = counts.as_mut().and_then(|counts| counts.failures.last_mut()) {
                     *failures += 1;
                 }
                 let drops = self.rules.steps.get(step).is_some_and(|step| step.on_error == ErrorMode::Drop);
                 // To leave a series out takes less room than to write it anew.
-                let left_out = drops && self.walk.edits.leave(field.end - field.start).is_ok();
+                let left_out = drops && self.cursor.edits.leave(field.end - field.start).is_ok();
                 match counts.filter(|_| left_out) {
                     Some(counts) => counts.filtered += items,
                     None => {
-                        self.walk.edits.keep(field.end - field.start);
+                        self.cursor.edits.keep(field.end - field.start);
                         self.items += items;
                     }
                 }

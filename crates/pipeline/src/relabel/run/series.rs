@@ -1,6 +1,6 @@
 //! The labels of a series in a body: loaded into the table, and written from it.
 
-use super::pass::Pass;
+use super::chunk::Chunk;
 use crate::memory::{Slice, Space};
 use crate::relabel::apply::Evaluation;
 use crate::relabel::fields::{Field, field};
@@ -26,7 +26,7 @@ pub(super) struct Series {
     label_bytes: usize,
 }
 
-impl Pass<'_, '_, '_> {
+impl Chunk<'_, '_, '_> {
     /// Loads the labels of a series, and looks at what else it has.
     pub(super) fn load(&mut self, whole: Field) -> (Series, Result<(), Failure>) {
         let body = self.on.memory.body;
@@ -45,13 +45,13 @@ impl Pass<'_, '_, '_> {
                         series.labels_end = field.end;
                     }
                     series.label_bytes += field.end - field.start;
-                    loaded = loaded.and(match &self.walk.index {
+                    loaded = loaded.and(match &self.cursor.index {
                         None => self.on.load_label(field),
                         Some(index) => self.on.load_references(index, field, &mut name),
                     });
                 }
                 2..=4 => series.items += 1,
-                v2::field::METADATA if self.walk.index.is_some() => series.items += 1,
+                v2::field::METADATA if self.cursor.index.is_some() => series.items += 1,
                 _ => {}
             }
         }
@@ -61,7 +61,7 @@ impl Pass<'_, '_, '_> {
     /// Notes the edits that give the series its new labels.
     pub(super) fn write(&mut self, series: Series) -> Result<(), Failure> {
         let Series { field: whole, labels_end, scattered, label_bytes, .. } = series;
-        let new = match &self.walk.index {
+        let new = match &self.cursor.index {
             None => self.label_bytes(),
             Some(index) => {
                 let count = index.count;
@@ -70,7 +70,7 @@ impl Pass<'_, '_, '_> {
         };
         let (new_bytes, references) = new;
         let len = (whole.end - whole.payload + new_bytes).saturating_sub(label_bytes);
-        let edits = &mut self.walk.edits;
+        let edits = &mut self.cursor.edits;
         edits.keep(whole.length - whole.start);
         if len != whole.end - whole.payload {
             edits.leave(whole.payload - whole.length)?;
@@ -96,7 +96,7 @@ impl Pass<'_, '_, '_> {
     /// Keeps what is behind the labels, without labels that are scattered there.
     fn write_rest(&mut self, from: usize, to: usize, scattered: bool) -> Result<(), Failure> {
         let body = self.on.memory.body;
-        let edits = &mut self.walk.edits;
+        let edits = &mut self.cursor.edits;
         if !scattered {
             edits.keep(to - from);
             return Ok(());
@@ -128,7 +128,7 @@ impl Pass<'_, '_, '_> {
     /// Notes the labels of a 1.0 series, sorted: those that came, in their order, are kept in their place.
     fn write_labels(&mut self, from: usize, to: usize) -> Result<(), Failure> {
         let memory = &self.on.memory;
-        let edits = &mut self.walk.edits;
+        let edits = &mut self.cursor.edits;
         let mut at = from;
         for label in self.on.state.labels.sorted(memory) {
             match label.raw.map(|(start, end)| (start as usize, end as usize)) {
@@ -164,7 +164,7 @@ impl Pass<'_, '_, '_> {
             for text in [label.name, label.value] {
                 let reference = match text.symbol {
                     Text::NO_SYMBOL => {
-                        self.added.reference(&mut self.walk.edits, count, self.on.memory.get(text.slice))?
+                        self.added.reference(&mut self.cursor.edits, count, self.on.memory.get(text.slice))?
                     }
                     symbol => symbol,
                 };
