@@ -1,8 +1,8 @@
 //! The fields that programs read and change.
 
+use crate::level::LEVELS;
 use crate::ottl::field::Field;
 use crate::ottl::program::{Argument, Call, Condition, Expression, Key, Path, Statement};
-use crate::pass::LEVELS;
 
 /// The fields that programs read and change, by level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

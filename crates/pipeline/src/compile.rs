@@ -9,12 +9,12 @@ use crate::ottl::field::Context;
 use crate::ottl::literals::Literals;
 use crate::ottl::near_keys::NearKeys;
 use crate::ottl::program::Condition;
-use crate::pass::{Step, Work};
 use crate::pipeline::{Pipeline, TextSize};
 use crate::redaction;
 use crate::regex::Regexes;
 use crate::relabel::{Rules, StepRules};
 use crate::sample_step::SampleStep;
+use crate::step::{Step, Work};
 
 impl Pipeline {
     /// Compiles `definition`. Returns the pipeline and what its author should know, or all errors at once.

@@ -19,6 +19,7 @@ mod any_value;
 mod compile;
 mod definition;
 mod functions;
+mod level;
 mod machine;
 mod md5;
 mod memory;
@@ -33,6 +34,7 @@ mod required;
 mod run;
 mod sample_step;
 mod sampling;
+mod step;
 mod table;
 #[cfg(test)]
 mod testing;

@@ -2,12 +2,13 @@
 
 use crate::definition::Fingerprint;
 use crate::machine::Spare;
-use crate::pass::{self, Pass, Step};
+use crate::pass::{self, Pass};
 use crate::record::{Record, Uses};
 use crate::regex::{Caches, Regexes};
 use crate::relabel::{RelabelRun, RelabelWorkspace, Rules};
 use crate::required::Required;
 use crate::run::{self, Drops, Tools, Walk};
+use crate::step::Step;
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::remote_write::Version;
 

@@ -14,7 +14,7 @@ use crate::memory::{Memory, Slice};
 use crate::ottl::field::{Context, Field};
 use crate::table::MapTable;
 use crate::value::{Failure, Kind, Value};
-use message::{Fields, Message};
+use message::{FieldRanges, Message};
 use shape::Shape;
 
 /// Which parts of records a program uses: what it does not use costs no memory.
@@ -68,7 +68,7 @@ impl Owner {
     }
 
     /// Begins another one.
-    pub(crate) fn begin(&mut self, shape: Shape, fields: Fields, schema_url: Slice) {
+    pub(crate) fn begin(&mut self, shape: Shape, fields: FieldRanges, schema_url: Slice) {
         self.message.begin(shape, fields);
         self.schema_url = schema_url;
         self.schema_changes = 0;

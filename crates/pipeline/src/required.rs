@@ -8,7 +8,7 @@ use crate::ErrorMode;
 use crate::functions::Prepared;
 use crate::ottl::field::Field;
 use crate::ottl::program::{Argument, Call, Comparison, Condition, Expression, Key, Path, Statement};
-use crate::pass::{Step, Work};
+use crate::step::{Step, Work};
 use crate::value::Value;
 use memchr::memmem::Finder;
 use tidegate_wire::otlp::Signal;

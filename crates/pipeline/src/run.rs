@@ -8,12 +8,14 @@ mod scan;
 mod tests;
 mod walk;
 
+use crate::level::LEVELS;
 use crate::machine::Spare;
 use crate::memory::Memory;
-use crate::pass::{LEVELS, Pass, Step};
+use crate::pass::Pass;
 use crate::pipeline::{Outcome, StepCounts};
 use crate::record::Record;
 use crate::regex::Caches;
+use crate::step::Step;
 use open::Open;
 use rope::{Position, Rope};
 use tidegate_wire::otlp::Signal;

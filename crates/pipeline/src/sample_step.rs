@@ -5,11 +5,11 @@ use crate::machine::Machine;
 use crate::memory::Slice;
 use crate::ottl::field::{Context, Field};
 use crate::ottl::literals::Literals;
-use crate::pass::Verdict;
 use crate::sampling::{
     LogDecision, LogFacts, PRIORITY_ATTRIBUTE, RANDOMNESS_ATTRIBUTE, Sampler, SpanDecision, SpanFacts,
     THRESHOLD_ATTRIBUTE,
 };
+use crate::step::Verdict;
 use crate::value::{Failure, Value};
 
 /// A compiled `sample` step. The names of attributes are literals of the pipeline.

@@ -24,7 +24,7 @@ const STRETCHES: usize = 4;
 pub(crate) struct Message {
     pub(super) shape: Shape,
     /// Where its fields are: its content, without the members that a walk goes through on its own.
-    pub(crate) fields: Fields,
+    pub(crate) fields: FieldRanges,
     is_read: bool,
     seen: u32,
     /// Fields that statements set.
@@ -42,7 +42,7 @@ pub(crate) struct Message {
 
 /// Ranges of the body that hold fields of a message, and the fields in them that are not of interest.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fields {
+pub(crate) struct FieldRanges {
     ranges: [(u32, u32); STRETCHES],
     count: usize,
     /// Numbers of fields to pass over, as bits.
@@ -56,13 +56,13 @@ pub(super) struct Slot {
     pub(super) wire: WireType,
 }
 
-impl Fields {
-    pub(crate) const NONE: Fields = Fields { ranges: [(0, 0); STRETCHES], count: 0, members: 0 };
+impl FieldRanges {
+    pub(crate) const NONE: FieldRanges = FieldRanges { ranges: [(0, 0); STRETCHES], count: 0, members: 0 };
 
     /// All fields in this range of the body, without those whose bits `members` has.
     #[inline]
-    pub(crate) fn all(range: Range<usize>, members: u32) -> Fields {
-        let mut fields = Fields { members, ..Fields::NONE };
+    pub(crate) fn all(range: Range<usize>, members: u32) -> FieldRanges {
+        let mut fields = FieldRanges { members, ..FieldRanges::NONE };
         fields.add(range);
         fields
     }
@@ -95,7 +95,7 @@ impl Message {
         let slot = Slot { bits: 0, bytes: Slice::EMPTY, wire: WireType::Varint };
         Message {
             shape,
-            fields: Fields::NONE,
+            fields: FieldRanges::NONE,
             is_read: false,
             seen: 0,
             set: 0,
@@ -110,7 +110,7 @@ impl Message {
 
     /// Begins another message, with these fields.
     #[inline]
-    pub(crate) fn begin(&mut self, shape: Shape, fields: Fields) {
+    pub(crate) fn begin(&mut self, shape: Shape, fields: FieldRanges) {
         self.shape = shape;
         self.fields = fields;
         self.is_read = false;

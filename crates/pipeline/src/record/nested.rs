@@ -1,6 +1,6 @@
 //! Fields within a field's message, and repeated numbers.
 
-use super::message::{Fields, body};
+use super::message::{FieldRanges, body};
 use crate::any_value::{self, Elements};
 use crate::memory::{Memory, Slice};
 use crate::value::{Failure, Value};
@@ -85,7 +85,7 @@ pub(super) fn varints(memory: &mut Memory<'_>, message: Slice, number: u32) -> R
 /// The numbers of eight bytes in a field, packed or not, as a list; `set` is what a statement set it to.
 pub(super) fn numbers(
     memory: &mut Memory<'_>,
-    fields: &Fields,
+    fields: &FieldRanges,
     set: Option<Slice>,
     number: u32,
     is_double: bool,

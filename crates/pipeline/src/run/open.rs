@@ -1,9 +1,9 @@
 //! A message that a walk has entered.
 
 use crate::memory::Slice;
-use crate::pass::Verdict;
-use crate::record::message::Fields;
+use crate::record::message::FieldRanges;
 use crate::run::rope::{Gap, Part};
+use crate::step::Verdict;
 use std::ops::Range;
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::proto::{Key, Reader, WireType};
@@ -85,7 +85,7 @@ pub(crate) struct Open<'a> {
 /// The fields of a message that are not members.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Own {
-    pub(crate) fields: Fields,
+    pub(crate) fields: FieldRanges,
     /// There are too many stretches to remember: `fields` is the whole content.
     pub(crate) is_scattered: bool,
     pub(crate) bytes: usize,
@@ -98,7 +98,7 @@ pub(crate) struct Own {
 
 impl Own {
     pub(crate) const NONE: Own = Own {
-        fields: Fields::NONE,
+        fields: FieldRanges::NONE,
         is_scattered: false,
         bytes: 0,
         data_bytes: 0,
@@ -111,7 +111,7 @@ impl Own {
         self.bytes += field.len();
         if !self.is_scattered && !self.fields.add(field) {
             self.is_scattered = true;
-            self.fields = Fields::all(content, members);
+            self.fields = FieldRanges::all(content, members);
         }
     }
 }

@@ -7,8 +7,8 @@ use super::Walk;
 use super::open::{Container, Own};
 use super::rope::{Full, Rope};
 use crate::memory::Memory;
-use crate::pass::Verdict;
 use crate::record::Owner;
+use crate::step::Verdict;
 use tidegate_wire::proto::Reader;
 use tidegate_wire::proto::write::Varint;
 

@@ -4,7 +4,7 @@ use super::Walk;
 use super::open::{Container, Phase};
 use super::rope::Full;
 use super::walk::FIELD;
-use crate::record::message::{Fields, body};
+use crate::record::message::{FieldRanges, body};
 use crate::record::shape::Shape;
 use tidegate_wire::proto::Reader;
 
@@ -44,7 +44,7 @@ impl Walk<'_> {
                 top.own.data_bytes += field.len();
                 let fields = &mut self.tools.record.data.message.fields;
                 if !fields.add(field) {
-                    *fields = Fields::all(content, members);
+                    *fields = FieldRanges::all(content, members);
                     return self.scanned().map(|()| FIELD * FIELDS);
                 }
                 continue;
@@ -81,7 +81,7 @@ impl Walk<'_> {
         let record = &mut *self.tools.record;
         let Some(top) = self.stack.get_mut(self.depth) else { return Ok(()) };
         let own = top.own;
-        let owner = own.message.map_or(Fields::NONE, |(_, start, end)| Fields::all(start..end, 0));
+        let owner = own.message.map_or(FieldRanges::NONE, |(_, start, end)| FieldRanges::all(start..end, 0));
         match top.kind {
             Container::Resource => record.resource.begin(Shape::Resource, owner, own.schema_url),
             Container::Scope => record.scope.begin(Shape::Scope, owner, own.schema_url),
@@ -89,7 +89,7 @@ impl Walk<'_> {
             Container::Metric if top.phase == Phase::Scan => {
                 record.item.begin(Shape::Metric, own.fields);
                 record.data.kind = own.message.map_or(0, |(kind, _, _)| kind);
-                record.data.message.begin(Shape::Data, Fields::NONE);
+                record.data.message.begin(Shape::Data, FieldRanges::NONE);
                 if let Some((_, start, end)) = own.message
                     && (access.reads_data || access.writes_data)
                 {

@@ -8,9 +8,9 @@ use crate::machine::Machine;
 use crate::memory::Mark;
 use crate::ottl::field::Context;
 use crate::ottl::program::Statement;
-use crate::pass::{Step, Verdict, Work};
-use crate::record::message::Fields;
+use crate::record::message::FieldRanges;
 use crate::record::shape::Shape;
+use crate::step::{Step, Verdict, Work};
 use std::ops::Range;
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::proto::{Key, Reader};
@@ -170,7 +170,7 @@ impl<'a> Walk<'a> {
         let texts = self.texts.get(level).copied().unwrap_or(1);
         let cost = whole.len().saturating_mul(texts.max(1));
         let has_steps = self.pass.levels.get(level).is_some_and(|steps| !steps.is_empty());
-        let fields = Fields::all(start..whole.end, 0);
+        let fields = FieldRanges::all(start..whole.end, 0);
         self.rope.pass(whole.end);
         if !has_steps {
             self.keep(whole, is_item)?;

@@ -6,7 +6,7 @@ use crate::memory::{Slice, Space};
 use crate::ottl::field::{Context, Field};
 use crate::ottl::program::{Argument, Call, Comparison, Condition, Expression, Key, Path, Statement};
 use crate::ottl::signature::{Parameter, Signature, Type, complete_nothing, prepare_nothing};
-use crate::pass::{Step, Work};
+use crate::step::{Step, Work};
 use crate::value::{Failure, Value};
 use proptest::prelude::*;
 use tidegate_wire::otlp::Signal;

@@ -1,0 +1,166 @@
+//! A step: what it needs, and its work on the current thing of a level.
+
+use crate::ErrorMode;
+use crate::access::Access;
+use crate::machine::Machine;
+use crate::ottl::field::Context;
+use crate::ottl::program::{Condition, Statement};
+use crate::sample_step::SampleStep;
+use tidegate_wire::otlp::Signal;
+
+/// A compiled step.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) work: Work,
+    pub(crate) when: Option<Condition>,
+    pub(crate) on_error: ErrorMode,
+    /// Whether failures of all its statements are counted as one thing's.
+    pub(crate) is_one: bool,
+}
+
+/// What a step does with items.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Drops what meets a condition, or keeps only that.
+    Filter { conditions: Vec<(Context, Condition)>, keeps: bool },
+    /// Runs statements, each on the things of its context.
+    Edit(Vec<(Context, Statement)>),
+    /// Keeps a part of the things of these contexts: spans, log records.
+    Sample(Box<SampleStep>, Vec<Context>),
+    /// So many rules over the series of remote write, and nothing that OTLP bodies need.
+    Relabel { rules: usize },
+}
+
+/// What becomes of the thing that a step worked on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Keep,
+    Drop,
+    LeaveOut,
+}
+
+impl Step {
+    /// How many numbers of failures it has: of its statements or conditions, and of `when` behind them.
+    pub(crate) fn failures(&self) -> usize {
+        self.texts() + usize::from(self.when.is_some())
+    }
+
+    /// The number under which failures of the statement `number` are counted.
+    pub(crate) const fn part(&self, number: usize) -> usize {
+        if self.is_one { 0 } else { number }
+    }
+
+    fn texts(&self) -> usize {
+        match &self.work {
+            _ if self.is_one => 1,
+            Work::Filter { conditions, .. } => conditions.len(),
+            Work::Edit(statements) => statements.len(),
+            Work::Sample(..) => 1,
+            Work::Relabel { rules } => *rules,
+        }
+    }
+
+    /// The contexts that it works on.
+    pub(crate) fn contexts(&self, signal: Signal) -> impl Iterator<Item = Context> {
+        let (conditions, statements, sampled) = match &self.work {
+            Work::Filter { conditions, .. } => (conditions.as_slice(), [].as_slice(), [].as_slice()),
+            Work::Edit(statements) => ([].as_slice(), statements.as_slice(), [].as_slice()),
+            Work::Sample(_, contexts) => ([].as_slice(), [].as_slice(), contexts.as_slice()),
+            Work::Relabel { .. } => ([].as_slice(), [].as_slice(), [].as_slice()),
+        };
+        let conditions = conditions.iter().map(|(context, _)| *context);
+        let statements = statements.iter().map(|(context, _)| *context);
+        let all = conditions.chain(statements).chain(sampled.iter().copied());
+        all.filter(move |context| context.is_in(signal))
+    }
+
+    /// What it reads and changes in bodies of a signal.
+    pub(crate) fn access(&self, signal: Signal) -> Access {
+        let mut access = Access::default();
+        match &self.work {
+            Work::Filter { conditions, .. } => {
+                let conditions = conditions.iter().filter(|(context, _)| context.is_in(signal));
+                conditions.for_each(|(_, condition)| access.condition(condition));
+            }
+            Work::Edit(statements) => {
+                let statements = statements.iter().filter(|(context, _)| context.is_in(signal));
+                statements.for_each(|(_, statement)| access.statement(statement));
+            }
+            Work::Sample(..) => access.changes_item(),
+            Work::Relabel { .. } => {}
+        }
+        if let Some(when) = &self.when {
+            access.condition(when);
+        }
+        access
+    }
+
+    /// Runs the step on the current thing of a level.
+    pub(crate) fn run(
+        &self,
+        machine: &mut Machine<'_>,
+        level: usize,
+        signal: Signal,
+        failures: &mut [u64],
+    ) -> Verdict {
+        if let Some(when) = &self.when {
+            match machine.holds(when) {
+                Ok(true) => {}
+                Ok(false) => return Verdict::Keep,
+                Err(_) => return self.failed(failures, self.texts()),
+            }
+        }
+        match &self.work {
+            Work::Filter { conditions, keeps } => {
+                let here = conditions.iter().enumerate();
+                let here = here.filter(|(_, (context, _))| context.level() == level && context.is_in(signal));
+                let mut is_met = false;
+                for (number, (_, condition)) in here {
+                    match machine.holds(condition) {
+                        Ok(false) => continue,
+                        Ok(true) => is_met = true,
+                        Err(_) => match self.failed(failures, number) {
+                            // What cannot be decided stays.
+                            Verdict::Keep if *keeps => is_met = true,
+                            Verdict::Keep => continue,
+                            verdict => return verdict,
+                        },
+                    }
+                    if is_met {
+                        break;
+                    }
+                }
+                if is_met == *keeps { Verdict::Keep } else { Verdict::Drop }
+            }
+            Work::Edit(statements) => {
+                let here = statements.iter().enumerate();
+                let here = here.filter(|(_, (context, _))| context.level() == level && context.is_in(signal));
+                for (number, (_, statement)) in here {
+                    if machine.run(statement).is_err() {
+                        let verdict = self.failed(failures, self.part(number));
+                        if verdict != Verdict::Keep {
+                            return verdict;
+                        }
+                    }
+                }
+                Verdict::Keep
+            }
+            Work::Sample(sample, _) => {
+                let context = if signal == Signal::Traces { Context::Span } else { Context::Log };
+                sample.run(machine, context).unwrap_or_else(|_| self.failed(failures, 0))
+            }
+            Work::Relabel { .. } => Verdict::Keep,
+        }
+    }
+
+    /// Counts a failure of the statement or condition with this number.
+    fn failed(&self, failures: &mut [u64], number: usize) -> Verdict {
+        if let Some(count) = failures.get_mut(number) {
+            *count += 1;
+        }
+        match self.on_error {
+            ErrorMode::Drop => Verdict::Drop,
+            ErrorMode::Ignore | ErrorMode::Silent => Verdict::Keep,
+        }
+    }
+}
