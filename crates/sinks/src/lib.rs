@@ -10,7 +10,6 @@ mod batch;
 mod blackhole;
 mod body_parts;
 mod concurrency_limit;
-mod decoding;
 mod delivery;
 mod egress_budget;
 mod elasticsearch;
@@ -24,7 +23,6 @@ mod losses;
 mod need;
 mod other_events;
 mod otlp;
-mod pipeline_meters;
 mod pipeline_stage;
 mod prometheus_remote_write;
 mod secrets;
@@ -33,6 +31,8 @@ mod stop;
 mod supervisor;
 mod tenant;
 mod tls;
+
+use tidegate_stage::decoding;
 
 pub use blackhole::blackhole;
 pub use delivery::{BadLevel, EndpointError, StartError};
@@ -47,7 +47,6 @@ pub use journal_consumer::{AttachError, SinkContext};
 pub use lake::{Lake, LakeError};
 pub use need::Need;
 pub use otlp::{Compression, Json, Otlp, Settings as OtlpSettings, Transport};
-pub use pipeline_meters::{PipelineMeters, StepMeters, StepTotals};
 pub use pipeline_stage::SinkPipeline;
 pub use prometheus_remote_write::{
     Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, Translation,
@@ -57,5 +56,6 @@ pub use stop::{StopSender, StopSignal};
 pub use supervisor::Supervisor;
 pub use tidegate_elastic::documents::{IndexTemplate, Mapping, PatternPart, Product};
 pub use tidegate_elastic::templates::{Template, templates};
+pub use tidegate_stage::{PipelineMeters, StepMeters, StepTotals};
 pub use tidegate_wire::otlp::json::Layout;
 pub use tls::{Tls, TlsError};

@@ -11,24 +11,18 @@
 mod passes;
 
 use crate::batch::DropReason;
-use crate::decoding::{self, END_SLACK, YIELD_BYTES};
+use crate::decoding::{self, END_SLACK, decode, state_bytes};
 use crate::egress_budget::{Charged, EgressBudget};
 use crate::losses::Losses;
-use crate::otlp::wire_signal;
-use crate::pipeline_meters::{FailedStatement, FailedStatements, PipelineMeters};
 pub(crate) use passes::{PassedBody, run_passes};
 use std::sync::Arc;
-use std::time::Duration;
 use tidegate_arena::{GROWTH_STEP, Window};
 use tidegate_journal::{Encoding, MAX_IN_FLIGHT, Meta, Protocol, Signal};
 use tidegate_ledger::Dropped;
 use tidegate_pipeline::{Format, Pipeline, StepCounts, Workspace};
+use tidegate_stage::{FailureLog, Owner, PipelineMeters, format_of};
 use tidegate_wire::remote_write::Version;
-use tidegate_wire::{gzip, snappy, zlib, zstd};
-use tokio::time::Instant;
-
-/// How often failures of statements are logged; all of them are counted.
-const LOG_EVERY: Duration = Duration::from_secs(10);
+use tidegate_wire::zstd;
 
 /// The pipeline of a sink. Clones share it.
 #[derive(Debug, Clone)]
@@ -79,13 +73,7 @@ impl SinkPipeline {
 
     /// The format of a decoded body, if the pipeline applies to it.
     fn format(&self, protocol: Protocol, signal: Signal) -> Option<Format> {
-        let format = match (protocol, wire_signal(signal)) {
-            (Protocol::Otlp, Some(signal)) => Format::Otlp(signal),
-            (Protocol::RemoteWrite1, _) => Format::RemoteWrite(Version::V1),
-            (Protocol::RemoteWrite2, _) => Format::RemoteWrite(Version::V2),
-            _ => return None,
-        };
-        (self.pipeline.passes(format) > 0).then_some(format)
+        format_of(&self.pipeline, protocol, signal)
     }
 }
 
@@ -110,9 +98,7 @@ pub(crate) struct PipelineStage {
     open: Vec<OpenRecord>,
     /// The last record that the meters have counted.
     counted: Option<u64>,
-    logged: Option<Instant>,
-    /// The failures of each statement when they were logged last.
-    logged_failures: Vec<u64>,
+    failures: FailureLog,
 }
 
 /// What goes on instead of a record's body in the journal.
@@ -149,8 +135,7 @@ impl PipelineStage {
             output: None,
             open: Vec::with_capacity(MAX_IN_FLIGHT),
             counted: None,
-            logged: None,
-            logged_failures: pipeline.meters.failures(),
+            failures: FailureLog::new(&pipeline.meters),
         }
     }
 
@@ -220,8 +205,11 @@ impl PipelineStage {
             encoding => {
                 let mut raw = room.window(raw_len + END_SLACK).await?;
                 let _state = room.charge(state_bytes(encoding)).await?;
-                match decode(encoding, &body, &mut raw).await {
-                    Ok(()) => (Some(body), raw),
+                match decode(encoding, &body, raw.spare_mut()).await {
+                    Ok(len) => {
+                        raw.advance(len);
+                        (Some(body), raw)
+                    }
                     Err(decoding::DamagedBody) => return Ok(Some(self.goes_on(sequence, meta, body))),
                 }
             }
@@ -272,7 +260,8 @@ impl PipelineStage {
             *counted = Some(sequence);
         }
         if has_failed && is_new {
-            self.log_failures();
+            let SinkPipeline { meters, silent, .. } = pipeline;
+            self.failures.log(Owner::Sink(&self.sink), meters, silent);
         }
         if open.losses() == Losses::NONE {
             return;
@@ -283,30 +272,6 @@ impl PipelineStage {
         }
         if let Err(at) = self.open.binary_search_by_key(&sequence, |open| open.sequence) {
             self.open.insert(at, open);
-        }
-    }
-
-    /// Logs some of the statements that failed since the last time, by their numbers: their texts may hold secrets.
-    fn log_failures(&mut self) {
-        if self.logged.is_some_and(|logged| logged.elapsed() < LOG_EVERY) {
-            return;
-        }
-        self.logged = Some(Instant::now());
-        let SinkPipeline { meters, silent, .. } = &self.pipeline;
-        let FailedStatements { first, more } = meters.failed_since(&mut self.logged_failures, silent);
-        for FailedStatement { step, statement, failures } in first {
-            let Some(step) = meters.steps().get(step) else { continue };
-            tracing::warn!(
-                sink = self.sink,
-                pipeline = step.pipeline,
-                step = step.step,
-                statement,
-                failures,
-                "a statement of the pipeline failed on items"
-            );
-        }
-        if more > 0 {
-            tracing::warn!(sink = self.sink, "{more} more statements of the pipeline failed on items");
         }
     }
 }
@@ -327,31 +292,5 @@ impl OpenRecord {
         Losses::passed_over(self.passed.into())
             .and(Losses::of(Dropped::Filtered, self.filtered.into()))
             .and(Losses::of(Dropped::SampledOut, self.sampled_out.into()))
-    }
-}
-
-/// The heap memory of a decoder. It lives for one body.
-fn state_bytes(encoding: Encoding) -> usize {
-    match encoding {
-        Encoding::Identity | Encoding::Snappy => 0,
-        Encoding::Gzip => gzip::Decoder::BYTES,
-        Encoding::Deflate => zlib::Decoder::BYTES,
-        Encoding::Zstd => zstd::Decoder::BYTES,
-    }
-}
-
-async fn decode(encoding: Encoding, body: &[u8], out: &mut Window) -> Result<(), decoding::DamagedBody> {
-    match encoding {
-        Encoding::Identity => out.append(body).map_err(|_| decoding::DamagedBody),
-        Encoding::Gzip => decoding::steps(&mut gzip::Decoder::new(), body, YIELD_BYTES, out).await,
-        Encoding::Deflate => decoding::steps(&mut zlib::Decoder::new(), body, YIELD_BYTES, out).await,
-        // It decodes a frame whole or not at all. The source has checked the body, and this decoder does not need the window
-        // that a frame names.
-        Encoding::Zstd => decoding::steps(&mut zstd::Decoder::new(u64::MAX), body, usize::MAX, out).await,
-        Encoding::Snappy => {
-            let len = snappy::decode(body, out.spare_mut()).map_err(|_| decoding::DamagedBody)?;
-            out.advance(len);
-            Ok(())
-        }
     }
 }

@@ -3,8 +3,7 @@
 use super::SinkPipeline;
 use crate::egress_budget::{BudgetError, Charged, EgressBudget};
 use tidegate_arena::Window;
-use tidegate_pipeline::{Format, Outcome, Pipeline, Progress, Run, Workspace};
-use tokio::time::Instant;
+use tidegate_pipeline::{Format, Outcome, Pipeline, Run, Workspace};
 
 /// A body behind all passes.
 pub(crate) struct PassedBody {
@@ -40,15 +39,7 @@ pub(crate) async fn run_passes(
         let mut scratch = room.window(scratch_len).await?;
         let buffer = scratch.spare_mut().get_mut(..scratch_len).unwrap_or_default();
         let mut run = Run::new(pipeline, pass, workspace, format, body, buffer, now_ns);
-        let outcome = loop {
-            let begun = Instant::now();
-            let progress = run.advance();
-            meters.took(begun.elapsed());
-            match progress {
-                Progress::Done(outcome) => break outcome,
-                Progress::More => tokio::task::yield_now().await,
-            }
-        };
+        let outcome = tidegate_stage::run(&mut run, meters).await;
         match outcome {
             Outcome::Unchanged => {}
             Outcome::Empty => {
@@ -57,7 +48,7 @@ pub(crate) async fn run_passes(
             }
             Outcome::Changed { len, items } => {
                 let mut out = room.window(len).await?;
-                run.write(out.spare_mut().get_mut(..len).unwrap_or_default());
+                tidegate_stage::write(&mut run, out.spare_mut().get_mut(..len).unwrap_or_default()).await;
                 out.advance(len);
                 passed = PassedBody { body: out, items, is_changed: true };
             }

@@ -1,12 +1,12 @@
-//! Counts what the steps of a sink's pipeline do, for `/status` and `/metrics`.
+//! Counts what the steps of a pipeline do, for `/status` and `/metrics`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_pipeline::StepCounts;
 
-/// The meters of a sink's pipeline since the sink was configured with it. Clones share them; the sink writes, the pages
-/// read.
+/// The meters of a source's or sink's pipeline since that was configured with it. Clones share them; the source or sink writes,
+/// the pages read.
 #[derive(Debug, Clone)]
 pub struct PipelineMeters(Arc<State>);
 
@@ -115,12 +115,13 @@ impl PipelineMeters {
         failed
     }
 
-    pub(crate) fn took(&self, time: Duration) {
+    /// Adds to the time that the steps took.
+    pub fn took(&self, time: Duration) {
         self.0.nanoseconds.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
     }
 
     /// Adds what the step did to one body.
-    pub(crate) fn add(&self, step: usize, counts: &StepCounts) {
+    pub fn add(&self, step: usize, counts: &StepCounts) {
         let Some(step) = self.0.steps.get(step) else { return };
         step.items.fetch_add(counts.items, Relaxed);
         step.filtered.fetch_add(counts.filtered, Relaxed);

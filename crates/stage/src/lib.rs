@@ -1,0 +1,16 @@
+//! What the pipelines of sources and sinks have in common.
+//!
+//! A source's pipeline runs before the journal, a sink's behind it. Both decode a record's body, run the passes over it
+//! in bounded steps, count what the steps did, and log the statements that failed. Where the memory comes from, and who
+//! waits for it, is for each of them to say: [`run`] borrows it.
+
+pub mod decoding;
+mod failure_log;
+mod format;
+mod meters;
+mod run;
+
+pub use failure_log::{FailureLog, Owner};
+pub use format::format_of;
+pub use meters::{PipelineMeters, StepMeters, StepTotals};
+pub use run::{run, write};
