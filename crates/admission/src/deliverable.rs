@@ -4,7 +4,7 @@
 //! that they need, the plan derives one bound for each protocol and signal from that, and the gate answers 413 to requests
 //! beyond it. The answer is never "later", since time does not help, and accepted records are never dropped for their size.
 
-use tidegate_journal::{Protocol, Signal};
+use tidegate_journal::{Encoding, Meta, Protocol, Signal};
 
 /// All protocols of journalled records, in the order of their codes.
 const PROTOCOLS: [Protocol; 7] = [
@@ -29,6 +29,17 @@ pub struct Size {
     pub decoded: usize,
     /// Length of its largest item with its envelope: resource and scope, metadata line, or labels.
     pub item: usize,
+}
+
+impl Size {
+    /// The size of a record of `kept` bytes as far as its header tells: the lengths of its items are only known where it has
+    /// a single one.
+    #[must_use]
+    pub fn of_record(meta: &Meta, kept: usize) -> Size {
+        let raw_len = meta.raw_len as usize;
+        let decoded = if meta.encoding == Encoding::Identity { 0 } else { raw_len };
+        Size { kept, decoded, item: if meta.items == 1 { raw_len } else { 0 } }
+    }
 }
 
 /// The bound on records of one protocol and signal:

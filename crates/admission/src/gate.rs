@@ -298,9 +298,19 @@ impl Gate {
         ceiling.min(self.0.arena.window_len())
     }
 
-    /// Replaces the bounds of what the sinks can deliver.
+    /// Replaces the bounds of what the sinks can deliver. When this returns, no record is handed to the journal any more that
+    /// was held against the old ones only.
     pub fn set_deliverable(&self, deliverable: Deliverable) {
-        self.0.deliverable.store(Arc::new(deliverable));
+        let old = self.0.deliverable.swap(Arc::new(deliverable));
+        // Held by appends while they queue a body, which takes microseconds.
+        while Arc::strong_count(&old) > 1 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The bounds of what the sinks can deliver.
+    pub fn deliverable(&self) -> Deliverable {
+        Deliverable::clone(&self.0.deliverable.load())
     }
 
     /// The bound on records of this protocol and signal: the tighter of what every sink can deliver and what can be
@@ -342,7 +352,10 @@ impl Gate {
         let queued = match (fits, self.try_append_slot()) {
             // Queued here and not when the future is first polled: so a connection's task has room for the wait
             // alone, and not for the batch.
-            (Ok(()), Some(place)) => AppendState::Now(PendingAppend::begin(place, open, counts, batch)),
+            (Ok(()), Some(place)) => match PendingAppend::begin(place, open, counts, batch) {
+                Ok(appending) => AppendState::Now(appending),
+                Err(refused) => AppendState::Never(refused),
+            },
             (Ok(()), None) => match self.charge_wait() {
                 Some(paid) => AppendState::Later(Box::pin(self.append_later(paid, open, counts, batch))),
                 None => AppendState::Never(refuse(open, self.no_memory())),
@@ -385,7 +398,7 @@ impl Gate {
         let place = self.append_slot().await;
         drop(paid);
         match place {
-            Some(place) => PendingAppend::begin(place, open, counts, batch).outcome().await,
+            Some(place) => PendingAppend::begin(place, open, counts, batch)?.outcome().await,
             None => Err(refuse(open, self.no_memory())),
         }
     }
@@ -491,11 +504,26 @@ struct PendingAppend<'a> {
 }
 
 impl<'a> PendingAppend<'a> {
-    fn begin(place: AppendSlot<'a>, open: OpenRequest, counts: Counts, batch: Batch) -> PendingAppend<'a> {
+    /// Queues a body, unless the bounds became tighter since it was checked.
+    fn begin(
+        place: AppendSlot<'a>,
+        open: OpenRequest,
+        counts: Counts,
+        batch: Batch,
+    ) -> Result<PendingAppend<'a>, Rejection> {
+        let gate: &'a Gate = place.0;
+        // Held until the body is queued: who replaces the bounds waits for that.
+        let bounds = gate.0.deliverable.load_full();
+        let Meta { protocol, signal, .. } = batch.meta;
+        if let Err(refused) =
+            bounds.size_limit(protocol, signal).check(Size::of_record(&batch.meta, batch.len))
+        {
+            return Err(refuse(open, refused.into()));
+        }
         // Counted before it can be in the journal.
         let handed_over = open.submit(counts);
-        let queued = place.0.0.journal.append(batch);
-        PendingAppend { queued, place, handed_over, bytes: counts.bytes() }
+        let queued = gate.0.journal.append(batch);
+        Ok(PendingAppend { queued, place, handed_over, bytes: counts.bytes() })
     }
 
     async fn outcome(self) -> Result<(), Rejection> {

@@ -28,6 +28,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tidegate_arena::Window;
 
+/// How often [`Journal::flush`] looks.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(2);
+
 /// The journal. A handle; clones are the same journal. When the last one is dropped, what is queued is
 /// written, and the journal closes.
 #[derive(Clone)]
@@ -296,6 +299,21 @@ impl Journal {
     /// who waits for an answer waits in vain.
     pub fn has_ended(&self) -> bool {
         lock_std(&self.owner.thread).as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits until every batch that was queued before this call is appended or refused. False when that takes longer than
+    /// `patience`.
+    pub fn flush(&self, patience: Duration) -> bool {
+        let Shared { queue, clock, .. } = &*self.shared;
+        let patience = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+        let (number, deadline) = (queue.submitted(), clock.monotonic_ns().saturating_add(patience));
+        while queue.has_pending_before(number) {
+            if clock.monotonic_ns() > deadline {
+                return false;
+            }
+            std::thread::sleep(FLUSH_INTERVAL);
+        }
+        true
     }
 
     /// Refuses appends from now on, writes and syncs what is queued, answers everyone, and makes the cursors

@@ -24,6 +24,8 @@ struct State<T, R> {
     free: Vec<u32>,
     /// Queued slots in the order of arrival.
     waiting: VecDeque<u32>,
+    /// How many items were submitted, ever.
+    submitted: u64,
     /// The answer to every submission until the given time.
     barred: Option<(R, u64)>,
     closed: bool,
@@ -55,6 +57,8 @@ impl<T, R> State<T, R> {
 
 struct Slot<T, R> {
     phase: Phase<T, R>,
+    /// The number of its item, in the order of submission.
+    number: u64,
     waker: Option<Waker>,
     /// Its ticket was dropped.
     abandoned: bool,
@@ -95,11 +99,12 @@ pub(crate) enum WriterTurn {
 impl<T, R: Copy> Queue<T, R> {
     pub(crate) fn new(slots: usize) -> Queue<T, R> {
         let count = u32::try_from(slots).unwrap_or(u32::MAX);
-        let slot = || Slot { phase: Phase::Free, waker: None, abandoned: false };
+        let slot = || Slot { phase: Phase::Free, number: 0, waker: None, abandoned: false };
         let state = State {
             slots: (0..count).map(|_| slot()).collect(),
             free: (0..count).rev().collect(),
             waiting: VecDeque::with_capacity(slots),
+            submitted: 0,
             barred: None,
             closed: false,
             called: false,
@@ -124,8 +129,10 @@ impl<T, R: Copy> Queue<T, R> {
             None => {}
         }
         let Some(index) = state.free.pop() else { return Err(SubmitError::Full) };
+        let number = state.submitted;
+        state.submitted += 1;
         if let Some(slot) = state.slots.get_mut(index as usize) {
-            *slot = Slot { phase: Phase::Queued(item), waker: None, abandoned: false };
+            *slot = Slot { phase: Phase::Queued(item), number, waker: None, abandoned: false };
         }
         state.waiting.push_back(index);
         // Only one of several needs to wake the writer: it takes all that are there.
@@ -281,6 +288,18 @@ impl<T, R: Copy> Queue<T, R> {
     pub(crate) fn close(&self) {
         lock(&self.state).closed = true;
         self.arrived.notify_all();
+    }
+
+    /// How many items were submitted, ever.
+    pub(crate) fn submitted(&self) -> u64 {
+        lock(&self.state).submitted
+    }
+
+    /// Whether an item is on its way before which fewer than `number` were submitted.
+    pub(crate) fn has_pending_before(&self, number: u64) -> bool {
+        let state = lock(&self.state);
+        let is_pending = |slot: &Slot<T, R>| matches!(slot.phase, Phase::Queued(_) | Phase::Taken);
+        state.slots.iter().any(|slot| is_pending(slot) && slot.number < number)
     }
 
     /// How many slots are in use.

@@ -16,6 +16,7 @@ mod metrics;
 pub(crate) mod plan;
 mod rates;
 mod refusals;
+mod reload;
 mod reloaded_files;
 mod rules;
 pub(crate) mod sinks;
@@ -43,7 +44,7 @@ use std::time::{Duration, Instant};
 use task_watch::{PeriodicThread, TaskWatch};
 use tidegate_admission::{Gate, GateRules};
 use tidegate_arena::{Arena, Bytes, Share};
-use tidegate_config::{Access, Config, Durability, Limits, Tenants};
+use tidegate_config::{Config, Durability};
 use tidegate_console::Console;
 use tidegate_http1::{Server, Shutdown};
 use tidegate_journal::{Journal, Recovery};
@@ -238,50 +239,6 @@ impl Gateway {
     /// A runtime for what runs beside it, such as the demo's trickle.
     pub(crate) fn runtime(&self) -> &tokio::runtime::Handle {
         self.workers.worker(0)
-    }
-
-    /// Takes over what can be changed while running: the sinks, the limits of sources, tenants and addresses, and what
-    /// is in the files of certificates and credentials. Names what else differs, and needs a restart.
-    ///
-    /// # Errors
-    /// When the new sinks do not fit, or one of them cannot be started; nothing has changed then.
-    pub(crate) fn reload(&self, new: Config) -> Result<Vec<String>, Failure> {
-        self.keys.reload();
-        let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut waiting = tidegate_config::differing(&config, &new);
-        waiting.retain(|setting| setting != "sinks" && !rules::is_changeable(setting));
-        let pipelines = new.pipelines;
-        let limits = Limits {
-            sources: new.limits.sources,
-            connections_per_peer: new.limits.connections_per_peer,
-            ..config.limits.clone()
-        };
-        let tenants = Tenants {
-            limits: new.tenants.limits,
-            overrides: new.tenants.overrides,
-            indices: new.tenants.indices,
-            ..config.tenants.clone()
-        };
-        let access = Access { bulk: new.access.bulk, ..config.access.clone() };
-        let new = Config { sinks: new.sinks, pipelines, access, limits, tenants, ..config.clone() };
-        let planned = plan::of(&new);
-        plan::check(&new, &planned)?;
-        // Not under the lock: stopping a sink takes its time, and the pages must not wait for it. The lock
-        // of the configuration keeps a second reload out.
-        let sinks = || self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut running = std::mem::take(&mut *sinks());
-        let changed = self.attach.change(&mut running, &config.sinks, &new.sinks, &planned);
-        *sinks() = running;
-        changed?;
-        if let Some(destination) = &self.destination {
-            destination.change(&config, &new)?;
-        }
-        rules::change(self.gate.rules(), &new)?;
-        self.gate.set_deliverable(planned.deliverable);
-        self.door.change_peers(new.limits.connections_per_peer);
-        self.view.replan(planned.plan);
-        *config = new;
-        Ok(waiting)
     }
 
     /// Stops accepting, answers what is in flight, lets the sinks finish what they are at, syncs. Returns

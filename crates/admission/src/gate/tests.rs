@@ -130,6 +130,21 @@ async fn an_oversize_body_is_refused_at_once_without_a_retry_delay() {
     assert_eq!(asked.elapsed(), Duration::ZERO);
 }
 
+/// A body that was checked before the bounds became tighter is refused and not journalled: no sink could deliver it.
+#[tokio::test]
+async fn a_checked_body_is_measured_again_when_it_is_appended() {
+    let rig = rig(1 << 30);
+    let all = |most: usize| Deliverable::new(|_, _| SizeLimit { most, ..SizeLimit::NONE });
+    rig.gate.set_deliverable(all(2000));
+    let size = Size { kept: 1000, decoded: 1, item: 0 };
+    rig.gate.check_deliverable(Protocol::RemoteWrite1, Signal::Metrics, size).unwrap();
+    rig.gate.set_deliverable(all(1000));
+    assert_eq!(rig.append(1000).await.unwrap_err().reason, Refusal::TooLarge);
+    rig.gate.set_deliverable(rig.gate.deliverable().or(&all(2000)));
+    rig.append(1000).await.unwrap();
+    assert_eq!(rig.assert_books(), (1, vec![(Refusal::TooLarge, 1)]));
+}
+
 #[tokio::test]
 async fn appended_batches_are_counted_as_accepted() {
     let rig = rig(1 << 30);

@@ -40,6 +40,26 @@ mod alone {
         assert_eq!(queue.in_use(), 0);
     }
 
+    /// Who waits for what was queued before waits neither for what came later nor for what is done, abandoned or not.
+    #[test]
+    fn an_item_is_pending_until_it_has_an_outcome() {
+        let queue: Queue<u8, u8> = Queue::new(2);
+        let slot = queue.submit(1, 0).unwrap();
+        queue.abandon(slot);
+        let before = queue.submitted();
+        let later = queue.submit(2, 0).unwrap();
+        assert!(queue.has_pending_before(before) && !queue.has_pending_before(0));
+        let mut taken = Vec::new();
+        take(&queue, &mut taken);
+        assert!(queue.has_pending_before(before), "it is being written");
+        queue.complete(&mut vec![(slot, 10)], &mut Vec::new());
+        assert!(!queue.has_pending_before(before) && queue.has_pending_before(queue.submitted()));
+        queue.complete(&mut vec![(later, 20)], &mut Vec::new());
+        assert!(!queue.has_pending_before(queue.submitted()), "its outcome need not be read");
+        queue.submit(3, 0).unwrap();
+        assert!(!queue.has_pending_before(before), "the slot has another item");
+    }
+
     #[test]
     fn a_bar_ends_by_time_or_by_word() {
         let queue: Queue<u8, u8> = Queue::new(2);

@@ -1,7 +1,7 @@
-//! Checks at the start that the sinks can deliver the backlog.
+//! Checks at the start, and when the configuration is read again, that the sinks can deliver the backlog.
 //!
 //! Queued records were accepted under the bounds of their time. With less memory, or with more demanding sinks, a sink may
-//! no longer be able to hold one: then the gateway does not start, and names the record.
+//! no longer be able to hold one: then the gateway does not start or keeps its configuration, and names the record.
 //!
 //! The bounds are stored beside the journal, so that the backlog is read only after they have become tighter. Record
 //! headers do not tell how large the items are: a record of several items is delivered in pieces, and an item that no
@@ -13,17 +13,20 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tidegate_admission::{Deliverable, Size, SizeLimit};
 use tidegate_arena::Bytes;
 use tidegate_config::Config;
 use tidegate_files::Access;
 use tidegate_journal::inspect::{Inspection, RecordInfo, inspect};
-use tidegate_journal::{Encoding, Meta};
+use tidegate_journal::{Journal, Meta};
 
 /// The file of the bounds, beside the journal.
 const FILE: &str = "accepted";
 /// Its first line: format and version.
 const HEADER: &str = "tidegate accepted 1";
+/// How long requests that are on their way to the journal may take.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Checks that the queued records in the data folder fit the plan of `config`, and stores the plan's bounds for the next
 /// start.
@@ -50,18 +53,57 @@ pub(super) fn check(config: &Config, planned: &GatewayPlan) -> Result<(), Failur
         (Some(then), Some(backlog)) => {
             let union = then.or(now);
             if union != *now {
-                find_misfit(&backlog, config, planned)?;
+                find_misfit(&backlog, config, planned, at_start)?;
             }
             union
         }
         // A journal without the file was filled by a version that did not store bounds.
         (None, Some(backlog)) => {
-            find_misfit(&backlog, config, planned)?;
+            find_misfit(&backlog, config, planned, at_start)?;
             now.clone()
         }
         (_, None) => now.clone(),
     };
     store(data, &keep)
+}
+
+/// As [`check`], for the plan of a configuration that is read again, while `journal` is open. Nothing that exceeds the plan's
+/// bounds may be handed to the journal from now on. The stored bounds become those of everything that may be queued.
+///
+/// # Errors
+/// As [`check`].
+pub(super) fn check_again(config: &Config, planned: &GatewayPlan, journal: &Journal) -> Result<(), Failure> {
+    let data = &config.data;
+    let file = data.join(FILE);
+    let now = &Deliverable::new(|protocol, signal| planned.bound(protocol, signal));
+    let text = read_bounded(&file).map_err(|error| failure("reading", &file, &error))?;
+    let then = read(&text).ok_or_else(|| unreadable(&file))?;
+    let union = then.or(now);
+    if union != *now {
+        if !journal.flush(FLUSH_PATIENCE) {
+            return Err(Failure::from(
+                "with this configuration the sinks can send less than before, and requests that came before it still wait for \
+                 the journal; try again",
+            ));
+        }
+        let folder = data.join("journal");
+        let mut backlog = inspect(&folder).map_err(|error| failure("reading", &folder, &error))?;
+        // The files of the cursors are behind.
+        let sinks = journal.stats().sinks.into_iter();
+        backlog.cursors = sinks.map(|sink| (sink.name, Some(sink.position))).collect();
+        find_misfit(&backlog, config, planned, while_running)?;
+    }
+    store(data, &union)
+}
+
+/// Stores the bounds of a plan that was checked by [`check_again`] and runs: all that is queued keeps to them. Otherwise the
+/// backlog would be read each time.
+pub(super) fn accept(config: &Config, planned: &GatewayPlan) {
+    let now = Deliverable::new(|protocol, signal| planned.bound(protocol, signal));
+    if let Err(Failure(error)) = store(&config.data, &now) {
+        // What is stored covers more.
+        tracing::warn!("{error}");
+    }
 }
 
 /// Replaces the stored bounds. They are on disk before anything is accepted under them.
@@ -104,41 +146,54 @@ fn has_queued(backlog: &Inspection) -> bool {
         .any(|record| record.sequence >= begin)
 }
 
+/// What to do about a record at the start.
+fn at_start(memory: tidegate_config::Bytes) -> String {
+    format!(
+        "Start with `memory: {memory}` or more until it is delivered (`/status` shows when nothing is queued), and lower it then"
+    )
+}
+
+/// What to do about it when the configuration is read again.
+fn while_running(memory: tidegate_config::Bytes) -> String {
+    format!(
+        "Read the configuration again when it is delivered (`/status` shows when nothing is queued), or restart with `memory: {memory}` or more"
+    )
+}
+
 /// Finds the queued record that exceeds its bound the most.
-fn find_misfit(backlog: &Inspection, config: &Config, planned: &GatewayPlan) -> Result<(), Failure> {
+fn find_misfit(
+    backlog: &Inspection,
+    config: &Config,
+    planned: &GatewayPlan,
+    advice: fn(tidegate_config::Bytes) -> String,
+) -> Result<(), Failure> {
     let begin = begin(backlog);
     let mut worst: Option<(u64, RecordInfo, Meta)> = None;
     for segment in backlog.segments.iter().filter(|segment| segment.next.is_none_or(|next| next > begin)) {
         for record in backlog.records(segment).into_iter().flatten().filter(|it| it.sequence >= begin) {
             let Some(meta) = record.meta else { continue };
             let bound = planned.bound(meta.protocol, meta.signal);
-            let missing = missing(bound, size(&record, &meta));
+            let missing = missing(bound, Size::of_record(&meta, record.body_len as usize));
             if missing > worst.as_ref().map_or(0, |(most, ..)| *most) {
                 worst = Some((missing, record, meta));
             }
         }
     }
     let Some((_, record, meta)) = worst else { return Ok(()) };
+    let sufficient = plan::sufficient(config, planned, |more| {
+        let size = Size::of_record(&meta, record.body_len as usize);
+        missing(more.bound(meta.protocol, meta.signal), size) == 0
+    });
     Err(Failure(format!(
         "the journal holds a request that was accepted with more memory or other sinks, and that the sinks cannot send \
-         with `memory: {}`: record {}, {} items of {}, {} when decompressed. Start with `memory: {}` or more until it is \
-         delivered (`/status` shows when nothing is queued), and lower it then",
+         with `memory: {}`: record {}, {} items of {}, {} when decompressed. {}",
         planned.budget.bytes,
         record.sequence,
         record.items,
         meta.signal.name(),
         Bytes(u64::from(meta.raw_len)),
-        plan::sufficient(config, planned, |more| {
-            missing(more.bound(meta.protocol, meta.signal), size(&record, &meta)) == 0
-        }),
+        advice(sufficient),
     )))
-}
-
-/// The size of a record as far as its header tells.
-fn size(record: &RecordInfo, meta: &Meta) -> Size {
-    let (kept, raw_len) = (record.body_len as usize, meta.raw_len as usize);
-    let decoded = if meta.encoding == Encoding::Identity { 0 } else { raw_len };
-    Size { kept, decoded, item: if record.items == 1 { raw_len } else { 0 } }
 }
 
 /// How many bytes a record exceeds the bound by.

@@ -1,0 +1,68 @@
+//! Takes over a configuration that was read again.
+
+use super::{Failure, Gateway, backlog, plan, rules};
+use std::sync::PoisonError;
+use tidegate_admission::Deliverable;
+use tidegate_config::{Access, Config, Limits, Tenants};
+
+impl Gateway {
+    /// Takes over what can be changed while running: the sinks, the limits of sources, tenants and addresses, and what
+    /// is in the files of certificates and credentials. Names what else differs, and needs a restart.
+    ///
+    /// # Errors
+    /// When the new sinks do not fit, could not deliver what is queued, or one of them cannot be started; nothing has changed then.
+    pub(crate) fn reload(&self, new: Config) -> Result<Vec<String>, Failure> {
+        self.keys.reload();
+        let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = tidegate_config::differing(&config, &new);
+        waiting.retain(|setting| setting != "sinks" && !rules::is_changeable(setting));
+        let new = changeable(&config, new);
+        let planned = plan::of(&new);
+        plan::check(&new, &planned)?;
+        let current = self.gate.deliverable();
+        // From now on nothing comes in that either the old or the new sinks could not deliver.
+        self.gate.set_deliverable(Deliverable::new(|protocol, signal| {
+            current.size_limit(protocol, signal).and(planned.bound(protocol, signal))
+        }));
+        let changed = backlog::check_again(&new, &planned, &self.journal).and_then(|()| {
+            // Not under the lock: stopping a sink takes its time, and the pages must not wait for it. The lock
+            // of the configuration keeps a second reload out.
+            let sinks = || self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut running = std::mem::take(&mut *sinks());
+            let changed = self.attach.change(&mut running, &config.sinks, &new.sinks, &planned);
+            *sinks() = running;
+            changed
+        });
+        if let Err(failure) = changed {
+            self.gate.set_deliverable(current);
+            return Err(failure);
+        }
+        if let Some(destination) = &self.destination {
+            destination.change(&config, &new)?;
+        }
+        rules::change(self.gate.rules(), &new)?;
+        backlog::accept(&new, &planned);
+        self.gate.set_deliverable(planned.deliverable);
+        self.door.change_peers(new.limits.connections_per_peer);
+        self.view.replan(planned.plan);
+        *config = new;
+        Ok(waiting)
+    }
+}
+
+/// The running configuration with the settings of `new` that can change while running.
+fn changeable(running: &Config, new: Config) -> Config {
+    let limits = Limits {
+        sources: new.limits.sources,
+        connections_per_peer: new.limits.connections_per_peer,
+        ..running.limits.clone()
+    };
+    let tenants = Tenants {
+        limits: new.tenants.limits,
+        overrides: new.tenants.overrides,
+        indices: new.tenants.indices,
+        ..running.tenants.clone()
+    };
+    let access = Access { bulk: new.access.bulk, ..running.access.clone() };
+    Config { sinks: new.sinks, pipelines: new.pipelines, access, limits, tenants, ..running.clone() }
+}
