@@ -26,7 +26,8 @@ pub(super) fn convert(name: &str, group: &mut Group<'_>, reader: &mut FileReader
     let seed = group.number("hash_seed", reader);
     let mode = group.text("mode", reader).map(|text| text.value).filter(|mode| !mode.is_empty());
     let precision = group.number("sampling_precision", reader);
-    let closed = group.flag("fail_closed", reader) == Some(true);
+    // The Collector drops them unless it is told not to.
+    let closed = group.flag("fail_closed", reader) != Some(false);
     sample.set_some("mode", mode);
     sample.set_some("seed", seed.map(|seed| seed.to_string()));
     sample.set_some("precision", precision.map(|digits| digits.to_string()));
