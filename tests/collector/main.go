@@ -1,5 +1,5 @@
 // An OpenTelemetry Collector for the tests: the Collector's own service and OTLP receiver, an exporter that writes
-// down what was received, the one that sends to Elasticsearch, and the processors that pipelines are compared with.
+// down what was received, those that send OTLP and to Elasticsearch, and the processors that pipelines are compared with.
 //
 // `collector --config FILE` is the Collector. `collector partial ADDRESS` is the bare gRPC server of its
 // libraries, which takes everything but one item of each request and says so: the Collector's receiver never does.
@@ -17,6 +17,8 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/fileprovider"
 	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/exporter/otlpexporter"
+	"go.opentelemetry.io/collector/exporter/otlphttpexporter"
 	"go.opentelemetry.io/collector/otelcol"
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/receiver"
@@ -55,6 +57,6 @@ func factories() (factories otelcol.Factories, err error) {
 	if err != nil {
 		return factories, err
 	}
-	factories.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](newRecorderFactory(), elasticsearchexporter.NewFactory())
+	factories.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](newRecorderFactory(), otlpexporter.NewFactory(), otlphttpexporter.NewFactory(), elasticsearchexporter.NewFactory())
 	return factories, err
 }

@@ -37,26 +37,41 @@ pub fn collector_binary() -> Option<PathBuf> {
 }
 
 impl Collector {
-    /// One that is started and ready; nothing, said loudly, where it was not built.
+    /// One that writes down what it gets, started and ready; nothing, said loudly, where it was not built.
     ///
     /// # Panics
     /// When it does not become ready.
     pub fn started() -> Option<Collector> {
+        let pipeline = json!({"receivers": ["otlp"], "exporters": ["recorder"]});
+        Collector::of(
+            &json!({
+                "receivers": {"otlp": {"protocols": {
+                    "grpc": {"endpoint": "GRPC_ADDRESS"}, "http": {"endpoint": "HTTP_ADDRESS"},
+                }}},
+                "exporters": {"recorder": {"folder": "FOLDER"}},
+                "service": {
+                    "telemetry": {"metrics": {"level": "none"}},
+                    "pipelines": {"traces": pipeline, "metrics": pipeline, "logs": pipeline},
+                },
+            })
+            .to_string(),
+        )
+    }
+
+    /// One with this configuration, started and ready; nothing, said loudly, where it was not built. `GRPC_ADDRESS`,
+    /// `HTTP_ADDRESS` and `FOLDER` in the configuration stand for its own.
+    ///
+    /// # Panics
+    /// When it does not become ready.
+    pub fn of(configuration: &str) -> Option<Collector> {
         let binary = collector_binary()?;
         let folder = tempfile::Builder::new().prefix("collector-test-").tempdir().unwrap();
         let (grpc, http) = (free_address(), free_address());
-        let pipeline = json!({"receivers": ["otlp"], "exporters": ["recorder"]});
-        let config = json!({
-            "receivers": {"otlp": {"protocols": {
-                "grpc": {"endpoint": grpc.to_string()}, "http": {"endpoint": http.to_string()},
-            }}},
-            "exporters": {"recorder": {"folder": folder.path()}},
-            "service": {
-                "telemetry": {"metrics": {"level": "none"}},
-                "pipelines": {"traces": pipeline, "metrics": pipeline, "logs": pipeline},
-            },
-        });
-        fs::write(folder.path().join("collector.yaml"), config.to_string()).unwrap();
+        let configuration = configuration
+            .replace("GRPC_ADDRESS", &grpc.to_string())
+            .replace("HTTP_ADDRESS", &http.to_string())
+            .replace("FOLDER", folder.path().to_str().unwrap());
+        fs::write(folder.path().join("collector.yaml"), configuration).unwrap();
         let mut collector = Collector { process: None, folder, grpc, http };
         collector.start_from(&binary);
         Some(collector)
@@ -75,9 +90,10 @@ impl Collector {
         assert!(self.process.is_none(), "the Collector is running");
         let mut command = Command::new(binary);
         command.arg("--config").arg(self.folder.path().join("collector.yaml"));
-        self.process = Some(Program::start("collector", command, self.folder.path()));
+        let process = self.process.insert(Program::start("collector", command, self.folder.path()));
         let (grpc, http) = (self.grpc, self.http);
         until(SOON, "the Collector to be ready", || {
+            assert_eq!(process.ended(), None, "the Collector ended while it was starting");
             // Whatever it answers to that.
             std::net::TcpStream::connect(grpc).is_ok() && http::get(http, "/").is_ok()
         });
