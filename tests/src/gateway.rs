@@ -218,6 +218,11 @@ impl Gateway {
         Target::remote_write(self.http)
     }
 
+    /// Where to send OTLP to, for clients of gRPC.
+    pub fn otlp_target(&self) -> Target {
+        Target { authority: self.grpc.to_string(), path: String::new() }
+    }
+
     /// A folder of its own, for whatever belongs to the test; removed in the end.
     pub fn folder(&self) -> &Path {
         self.folder.path()

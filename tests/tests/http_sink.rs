@@ -10,9 +10,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
-use tidegate_load::otlp::{OtlpProfile, Signal, Transport, drive_blocking};
-use tidegate_load::{OnRefused, Target};
-use tidegate_tests::{Gateway, SOON, http, until};
+use tidegate_load::otlp::{Signal, drive_blocking};
+use tidegate_tests::{Gateway, SOON, http, otlp_profile, until};
 use tidegate_wire::coding::Decode;
 use tidegate_wire::zstd;
 
@@ -155,22 +154,6 @@ fn gateway(server: &Server, more: Value) -> Gateway {
     Gateway::started(json!({"memory": "96MiB", "sinks": {"app": sink}}))
 }
 
-fn profile(signal: Signal, requests: u64) -> OtlpProfile {
-    OtlpProfile {
-        transport: Transport::Grpc,
-        signal,
-        connections: 1,
-        requests,
-        items: 50,
-        on_refused: OnRefused::Retry { at_most: SOON },
-        ..OtlpProfile::default()
-    }
-}
-
-fn target(gateway: &Gateway) -> Target {
-    Target { authority: gateway.grpc().to_string(), path: String::new() }
-}
-
 fn distinct(items: &[Value]) -> BTreeSet<String> {
     items.iter().map(Value::to_string).collect()
 }
@@ -184,7 +167,7 @@ fn every_item_arrives_once() {
             let gateway = gateway(&server, json!({"format": format, "compression": compression}));
             let mut sent = 0;
             for signal in Signal::ALL {
-                let report = drive_blocking(&target(&gateway), &profile(signal, 20)).unwrap();
+                let report = drive_blocking(&gateway.otlp_target(), &otlp_profile(signal, 20)).unwrap();
                 sent += report.accepted * 50;
             }
             gateway.at_rest(SOON);
@@ -252,7 +235,7 @@ fn nothing_is_lost_when_the_gateway_is_killed() {
     let server = Server::start(Mood::Busy);
     let mut gateway =
         gateway(&server, json!({"max_request_bytes": "64KiB", "compression": "gzip", "max_in_flight": 2}));
-    let report = drive_blocking(&target(&gateway), &profile(Signal::Logs, 100)).unwrap();
+    let report = drive_blocking(&gateway.otlp_target(), &otlp_profile(Signal::Logs, 100)).unwrap();
     assert_eq!((report.accepted, report.failed), (100, 0), "{:?}", report.reasons);
     until(SOON, "refusals", || server.requests() > 3);
     server.set(Mood::Slow);
@@ -276,7 +259,7 @@ fn nothing_is_lost_when_the_gateway_is_killed() {
 fn requests_become_as_short_as_the_server_wants_them() {
     let server = Server::start(Mood::AtMost(3000));
     let gateway = gateway(&server, json!({}));
-    drive_blocking(&target(&gateway), &profile(Signal::Traces, 10)).unwrap();
+    drive_blocking(&gateway.otlp_target(), &otlp_profile(Signal::Traces, 10)).unwrap();
     let long = "x".repeat(5000);
     let record = json!({"body": {"stringValue": long}});
     let request = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [record, {"body": {"stringValue": "short"}}]}]}]});

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::process::Command;
+use tidegate_load::OnRefused;
 use tidegate_load::otlp::{ExportRequest, OtlpProfile, Signal, Transport, drive_blocking};
-use tidegate_load::{OnRefused, Target};
 use tidegate_tests::{Collector, Gateway, Program, SOON, collector_binary, free_address, http, until};
 
 const TIME: &str = "1700000000123456789";
@@ -191,7 +191,7 @@ fn a_restart_loses_nothing() {
             on_refused: OnRefused::Retry { at_most: SOON },
             ..OtlpProfile::default()
         };
-        let target = Target { authority: gateway.grpc().to_string(), path: String::new() };
+        let target = gateway.otlp_target();
         let sending = {
             let (target, profile) = (target.clone(), profile.clone());
             std::thread::spawn(move || drive_blocking(&target, &profile).unwrap())
@@ -238,7 +238,7 @@ fn partial_success_is_the_end_of_it() {
         items: 10,
         ..OtlpProfile::default()
     };
-    let target = Target { authority: gateway.grpc().to_string(), path: String::new() };
+    let target = gateway.otlp_target();
     let report = drive_blocking(&target, &profile).unwrap();
     assert_eq!(report.accepted, 5, "{:?}", report.reasons);
     gateway.at_rest(SOON);

@@ -5,13 +5,9 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tidegate_load::otlp::{OtlpProfile, Signal, Transport, drive_blocking};
-use tidegate_load::{OnRefused, Target};
+use tidegate_load::otlp::{NUMBER, OtlpProfile, Signal, drive_blocking};
+use tidegate_tests::{Gateway, Recorder, SOON, http, otlp_profile, until};
 
-use tidegate_tests::{Gateway, Recorder, SOON, http, until};
-
-/// The item numbers of the load.
-const NUMBER: &str = "load.number";
 const MIB: u64 = 1 << 20;
 
 /// A sink that sends lines of JSON to `server`.
@@ -58,22 +54,6 @@ fn books(gateway: &Gateway, sink: &str) -> Value {
     let status = gateway.status();
     let mut books = status["books"]["sinks"].as_array().unwrap().iter();
     books.find(|book| book["name"] == sink).unwrap().clone()
-}
-
-fn profile(signal: Signal, requests: u64) -> OtlpProfile {
-    OtlpProfile {
-        transport: Transport::Grpc,
-        signal,
-        connections: 1,
-        requests,
-        items: 50,
-        on_refused: OnRefused::Retry { at_most: SOON },
-        ..OtlpProfile::default()
-    }
-}
-
-fn target(gateway: &Gateway) -> Target {
-    Target { authority: gateway.grpc().to_string(), path: String::new() }
 }
 
 /// A pipeline before every kind of sink that takes logs: what it drops is filtered, what it edits arrives edited.
@@ -196,7 +176,7 @@ fn each_item_is_counted_once_when_the_gateway_is_killed() {
             "lake": {"type": "lake", "file_age": "1s", "pipeline": "clean"},
         },
     }));
-    let report = drive_blocking(&target(&gateway), &profile(Signal::Logs, 200)).unwrap();
+    let report = drive_blocking(&gateway.otlp_target(), &otlp_profile(Signal::Logs, 200)).unwrap();
     assert_eq!((report.accepted, report.failed), (200, 0), "{:?}", report.reasons);
     until(SOON, "items to flow", || !server.seen().is_empty());
     gateway.kill9();
@@ -320,8 +300,8 @@ fn memory_stays_within_its_bound() {
     let mut sent = 0;
     for signal in [Signal::Logs, Signal::Traces] {
         for items in [50, 2_000] {
-            let profile = OtlpProfile { connections: 8, items, ..profile(signal, 4_000 / items) };
-            let report = drive_blocking(&target(&gateway), &profile).unwrap();
+            let profile = OtlpProfile { connections: 8, items, ..otlp_profile(signal, 4_000 / items) };
+            let report = drive_blocking(&gateway.otlp_target(), &profile).unwrap();
             assert_eq!(report.failed, 0, "{:?}", report.reasons);
             sent += report.accepted * items;
         }

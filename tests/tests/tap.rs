@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidegate_load::otlp::{self, OtlpSink, Signal, Transport};
 use tidegate_load::{
-    Behaviour, Check, LoadProfile, RunLimit, SampleKind, SeriesModel, Target, Timeline, VerifyingReceiver,
+    Behaviour, Check, LoadProfile, RunLimit, SampleKind, SeriesModel, Timeline, VerifyingReceiver,
     drive_blocking,
 };
 use tidegate_tests::http::Answer;
@@ -44,7 +44,7 @@ impl Rig {
     }
 
     fn otlp(&self, profile: &otlp::OtlpProfile) -> otlp::OtlpReport {
-        let target = Target { authority: self.gateway.grpc().to_string(), path: String::new() };
+        let target = self.gateway.otlp_target();
         otlp::drive_blocking(&target, profile).unwrap()
     }
 

@@ -52,7 +52,7 @@ impl Storm {
     }
 
     pub(crate) fn target(&self) -> Target {
-        Target { authority: self.gateway.grpc().to_string(), path: String::new() }
+        self.gateway.otlp_target()
     }
 
     /// Sends in the background.
