@@ -19,6 +19,7 @@ mod any_value;
 mod compile;
 mod definition;
 mod functions;
+mod key_index;
 mod level;
 mod machine;
 mod md5;

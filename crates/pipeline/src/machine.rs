@@ -11,6 +11,7 @@ mod tests;
 mod trace_state;
 
 use crate::any_value::{self, Entry};
+use crate::key_index::KeyIndex;
 use crate::memory::{Memory, Slice};
 use crate::ottl::field::{Context, Field};
 use crate::ottl::program::{Condition, Expression, Statement};
@@ -60,20 +61,31 @@ pub(crate) struct Spare {
     stack: Vec<Value>,
     /// Pairs of maps that are written with sorted keys. Whoever pushes pops.
     sorted: Vec<Entry>,
+    /// For lookups in a table. Whoever takes it puts it back.
+    index: Option<KeyIndex>,
+    /// The pairs of the map that was made last, where the function that made it says so.
+    pub(crate) pairs: Vec<Entry>,
 }
 
 impl Spare {
     const TABLES: usize = 3;
     const STACK: usize = 4096;
+    /// The most pairs of a map that are kept when it is made.
+    pub(crate) const PAIRS: usize = 256;
 
     /// The bytes that it takes.
-    pub(crate) const BYTES: usize = (Self::TABLES + 1) * MapTable::BYTES + Self::STACK * size_of::<Value>();
+    pub(crate) const BYTES: usize = (Self::TABLES + 1) * MapTable::BYTES
+        + Self::STACK * size_of::<Value>()
+        + Self::PAIRS * size_of::<Entry>()
+        + KeyIndex::BYTES;
 
     pub(crate) fn new() -> Spare {
         Spare {
             tables: (0..Self::TABLES).map(|_| MapTable::new()).collect(),
             stack: Vec::with_capacity(Self::STACK),
             sorted: Vec::with_capacity(MapTable::CAPACITY),
+            index: Some(KeyIndex::new()),
+            pairs: Vec::with_capacity(Self::PAIRS),
         }
     }
 }
@@ -220,6 +232,18 @@ impl Machine<'_> {
         }
         self.spare.stack.push(value);
         Ok(())
+    }
+
+    /// Lends the index of keys, without any.
+    pub(crate) fn with_index<R>(
+        &mut self,
+        work: impl FnOnce(&mut Self, &mut KeyIndex) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let mut index = self.spare.index.take().ok_or(Failure::TooLarge)?;
+        index.begin();
+        let result = work(self, &mut index);
+        self.spare.index = Some(index);
+        result
     }
 
     /// The values on the stack from place `base`.

@@ -7,6 +7,12 @@ use crate::value::Failure;
 use std::ops::Range;
 use tidegate_wire::output::{Full, Output};
 
+#[cfg(test)]
+thread_local! {
+    /// How often this thread asked a memory for the bytes of a slice: a measure of work.
+    pub(crate) static READS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 /// Bytes in one of the spaces. A slice of no bytes may point anywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slice {
@@ -51,6 +57,15 @@ pub(crate) struct Memory<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark(usize);
 
+impl Mark {
+    /// The bytes from `from` to `to`, counted from here.
+    #[inline]
+    pub(crate) fn slice(self, from: usize, to: usize) -> Slice {
+        // Within the space, whose positions are 32 bits.
+        Slice { start: (self.0 + from) as u32, len: to.saturating_sub(from) as u32, space: Space::Temporary }
+    }
+}
+
 impl<'a> Memory<'a> {
     /// A memory whose temporary space, empty at first, is `temporary`.
     pub(crate) fn new(body: &'a [u8], constants: &'a [u8], temporary: &'a mut [u8]) -> Memory<'a> {
@@ -60,6 +75,8 @@ impl<'a> Memory<'a> {
     /// The bytes of `slice`.
     #[inline]
     pub(crate) fn get(&self, slice: Slice) -> &[u8] {
+        #[cfg(test)]
+        READS.set(READS.get() + 1);
         let space: &[u8] = match slice.space {
             Space::Body => self.body,
             Space::Constants => self.constants,
@@ -251,11 +268,27 @@ pub(crate) struct Room<'m> {
 
 impl Room<'_> {
     /// How many bytes were put.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
+    /// What is free behind the bytes that were put. What is written there is put by [`claim`](Self::claim).
+    #[inline(always)]
+    pub(crate) fn free(&mut self) -> &mut [u8] {
+        self.free.get_mut(self.len..).unwrap_or_default()
+    }
+
+    /// Puts the first `len` bytes of what is free, as they are.
+    #[inline(always)]
+    pub(crate) fn claim(&mut self, len: usize) {
+        let len = len.min(self.free.len().saturating_sub(self.len));
+        self.len += len;
+        *self.used += len;
+    }
+
     /// The bytes that were put, for corrections.
+    #[inline]
     pub(crate) fn written(&mut self) -> &mut [u8] {
         self.free.get_mut(..self.len).unwrap_or_default()
     }

@@ -1,15 +1,20 @@
 //! The attributes of one record, resource or scope while statements read and change them.
 
 use crate::any_value::{self, Entry, RepeatedField, Sink};
-use crate::memory::{Memory, Slice};
+use crate::memory::{Memory, Slice, Space};
 use crate::value::{Failure, Value};
+use std::ops::Range;
+
+/// The tag of a pair of a map.
+const PAIR_TAG: u8 = 1 << 3 | 2;
 
 #[cfg(test)]
 mod tests;
 
 /// A map of constant capacity, in the order of the wire. The first of several pairs with one key is the one that counts.
 ///
-/// Invariant: an entry with a `raw` range is unchanged since it was read from a field with the number `number`.
+/// Invariant: an entry with a `raw` range is unchanged since it was read from that: in the temporary space a field of a map,
+/// whose number is 1, elsewhere a field with the number `number`.
 #[derive(Debug, Default)]
 pub(crate) struct MapTable {
     entries: Vec<Entry>,
@@ -121,6 +126,18 @@ impl MapTable {
         Ok(())
     }
 
+    /// As [`add_new`](Self::add_new) with a pair of a map, whose bytes are written as they are.
+    ///
+    /// # Errors
+    /// [`Failure::TooLarge`] when the table is full.
+    #[inline]
+    pub(crate) fn add_pair(&mut self, memory: &Memory<'_>, pair: Entry) -> Result<(), Failure> {
+        let is_short = pair.raw.space == Space::Temporary && memory.get(pair.raw).first() == Some(&PAIR_TAG);
+        self.push(Entry { raw: if is_short { pair.raw } else { Slice::EMPTY }, ..pair })?;
+        self.note(true);
+        Ok(())
+    }
+
     /// Sets the value of the entry at `at`. An equal value is no change.
     #[inline]
     pub(crate) fn set_at(&mut self, memory: &Memory<'_>, at: usize, value: Value) {
@@ -210,26 +227,63 @@ impl MapTable {
     /// # Errors
     /// [`Failure::TooLarge`] when `out` is full.
     pub(crate) fn write(&self, number: u32, out: &mut impl Sink) -> Result<(), Failure> {
-        let mut run = Slice::EMPTY;
-        for entry in &self.entries {
-            let Some(raw) = self.kept(entry, number) else {
-                write_run(&mut run, Slice::EMPTY, out)?;
+        let mut run = Neighbours::default();
+        for (at, entry) in self.entries.iter().enumerate() {
+            let Some(raw_number) =
+                self.raw_number(entry).filter(|raw| *raw == number || entry.raw.space == Space::Temporary)
+            else {
+                self.write_neighbours(number, &mut run, out)?;
                 any_value::write_pair(number, entry.key, entry.value, out)?;
                 continue;
             };
-            if run.len != 0 && run.space == raw.space && run.start + run.len == raw.start {
-                run.len += raw.len;
+            let raw = entry.raw;
+            if run.number == raw_number && run.bytes.space == raw.space && run.end() == raw.start {
+                run.bytes.len += raw.len;
+                run.entries.end = at + 1;
             } else {
-                write_run(&mut run, raw, out)?;
+                self.write_neighbours(number, &mut run, out)?;
+                run = Neighbours { bytes: raw, number: raw_number, entries: at..at + 1 };
             }
         }
-        write_run(&mut run, Slice::EMPTY, out)
+        self.write_neighbours(number, &mut run, out)
     }
 
-    /// The encoded field of an entry that is unchanged.
+    /// The number of the field whose bytes an unchanged entry has.
     #[inline]
-    fn kept(&self, entry: &Entry, number: u32) -> Option<Slice> {
-        (entry.raw.len != 0 && self.number == number).then_some(entry.raw)
+    fn raw_number(&self, entry: &Entry) -> Option<u32> {
+        match entry.raw {
+            Slice { len: 0, .. } => None,
+            Slice { space: Space::Temporary, .. } => Some(1),
+            _ => Some(self.number),
+        }
+    }
+
+    #[inline]
+    fn write_neighbours(
+        &self,
+        number: u32,
+        run: &mut Neighbours,
+        out: &mut impl Sink,
+    ) -> Result<(), Failure> {
+        let Neighbours { bytes, number: raw_number, entries } = std::mem::take(run);
+        match u8::try_from(number << 3 | 2) {
+            _ if bytes.len == 0 => Ok(()),
+            _ if raw_number == number => out.put_slice(bytes),
+            Ok(tag) if tag < 0x80 => {
+                let entries = self.entries.get(entries).unwrap_or_default();
+                out.put_fields(
+                    bytes,
+                    tag,
+                    entries.iter().map(|entry| (entry.raw.start - bytes.start) as usize),
+                )
+            }
+            _ => {
+                let entries = self.entries.get(entries).unwrap_or_default();
+                entries
+                    .iter()
+                    .try_for_each(|entry| any_value::write_pair(number, entry.key, entry.value, out))
+            }
+        }
     }
 
     /// The entries as a map.
@@ -241,10 +295,24 @@ impl MapTable {
     }
 }
 
-#[inline]
-fn write_run(run: &mut Slice, next: Slice, out: &mut impl Sink) -> Result<(), Failure> {
-    let whole = std::mem::replace(run, next);
-    if whole.len == 0 { Ok(()) } else { out.put_slice(whole) }
+/// Unchanged entries that are neighbours in the memory, too.
+struct Neighbours {
+    bytes: Slice,
+    /// The number of their fields.
+    number: u32,
+    entries: Range<usize>,
+}
+
+impl Default for Neighbours {
+    fn default() -> Neighbours {
+        Neighbours { bytes: Slice::EMPTY, number: 0, entries: 0..0 }
+    }
+}
+
+impl Neighbours {
+    fn end(&self) -> u32 {
+        self.bytes.start + self.bytes.len
+    }
 }
 
 /// Whether two values are written alike: what `==` says of doubles does not count here.

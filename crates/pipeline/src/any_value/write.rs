@@ -9,6 +9,21 @@ use tidegate_wire::proto::write::varint_len;
 pub(crate) trait Sink {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Failure>;
     fn put_slice(&mut self, slice: Slice) -> Result<(), Failure>;
+
+    /// Puts fields, of which each begins with one byte of tag, at `starts`: with `tag` in its place.
+    fn put_fields(
+        &mut self,
+        fields: Slice,
+        tag: u8,
+        starts: impl Iterator<Item = usize> + Clone,
+    ) -> Result<(), Failure> {
+        let ends = starts.clone().skip(1).chain([fields.len as usize]);
+        for (start, end) in starts.zip(ends) {
+            self.put(&[tag])?;
+            self.put_slice(fields.part(start + 1, end))?;
+        }
+        Ok(())
+    }
 }
 
 impl Sink for Memory<'_> {

@@ -1,13 +1,23 @@
 //! `ParseJSON`: from JSON text straight to an encoded map or list.
 
+mod number;
+mod pairs;
+
+pub(super) use pairs::map_and_pairs;
+
 use super::encoded::{
-    ARRAY, ELEMENT, KEY, MAP, Opening, STRING, VALUE, close, open, put_text_entry, put_text_item,
+    ARRAY, ELEMENT, KEY, MAP, Opening, STRING, Text, VALUE, close, open, put_entry, put_item, put_text_entry,
+    put_text_item,
 };
 use super::members::{Known, Names, remove, remove_same};
 use super::{all, converter, required};
+use crate::machine::Machine;
 use crate::memory::Room;
+use crate::ottl::program::Argument;
 use crate::ottl::signature::{Signature, Type};
 use crate::value::{Failure, Value};
+use number::{double, number};
+use pairs::{Notes, Written};
 use tidegate_wire::json::{BadEscape, Cursor, RawString, SyntaxError, ValueType, decode_escape};
 use tidegate_wire::output::Output;
 use tidegate_wire::proto::write;
@@ -32,23 +42,39 @@ impl From<SyntaxError> for Failure {
 static PARSE_JSON: Signature =
     converter("ParseJSON", &[required("target", Type::Text)], Type::Any, |machine, arguments| {
         let [target] = all(arguments)?;
-        let target = machine.text(target)?;
-        let mark = machine.memory.mark();
-        let (contents, mut room) = machine.memory.split();
-        let mut cursor = Cursor::new(contents.get(target));
-        let kind = cursor.value_type()?;
-        match kind {
-            ValueType::Object => object(&mut cursor, &mut room, MAX_DEPTH)?,
-            ValueType::Array => array(&mut cursor, &mut room, MAX_DEPTH)?,
-            _ => return Err(Failure::Invalid("the JSON is neither an object nor an array")),
-        }
-        cursor.end()?;
-        let content = machine.memory.since(mark);
-        Ok(if kind == ValueType::Object { Value::Map(content) } else { Value::List(content) })
+        parse(machine, target, None)
     });
 
+fn parse(
+    machine: &mut Machine<'_>,
+    target: &Argument,
+    mut notes: Option<&mut Notes<'_>>,
+) -> Result<Value, Failure> {
+    let target = machine.text(target)?;
+    let mark = machine.memory.mark();
+    if let Some(notes) = &mut notes {
+        notes.start = mark;
+    }
+    let (contents, mut room) = machine.memory.split();
+    let mut cursor = Cursor::new(contents.get(target));
+    let kind = cursor.value_type()?;
+    match kind {
+        ValueType::Object => object(&mut cursor, &mut room, MAX_DEPTH, notes)?,
+        ValueType::Array => array(&mut cursor, &mut room, MAX_DEPTH)?,
+        _ => return Err(Failure::Invalid("the JSON is neither an object nor an array")),
+    }
+    cursor.end()?;
+    let content = machine.memory.since(mark);
+    Ok(if kind == ValueType::Object { Value::Map(content) } else { Value::List(content) })
+}
+
 /// Reads an object, and appends the content of its `KeyValueList`.
-fn object(cursor: &mut Cursor<'_>, room: &mut Room<'_>, depth: usize) -> Result<(), Failure> {
+fn object(
+    cursor: &mut Cursor<'_>,
+    room: &mut Room<'_>,
+    depth: usize,
+    mut notes: Option<&mut Notes<'_>>,
+) -> Result<(), Failure> {
     let depth = depth.checked_sub(1).ok_or(Failure::Invalid("the JSON is nested too deeply"))?;
     let start = room.len();
     let mut names = Names::default();
@@ -58,68 +84,127 @@ fn object(cursor: &mut Cursor<'_>, room: &mut Room<'_>, depth: usize) -> Result<
         return Ok(());
     }
     loop {
-        let name = cursor.name()?;
+        let (name, is_escaped) = string(cursor)?;
+        cursor.expect(b':')?;
         members += 1;
         if members > MAX_MEMBERS {
             return Err(Failure::TooLarge);
         }
-        if name.is_escaped {
-            escaped_member(name, start, &mut names, cursor, room, depth)?;
+        let is_whole = if is_escaped {
+            escaped_member(name.bytes(), start, &mut names, cursor, room, depth)?;
+            false
         } else {
-            if names.add(name.raw) == Known::Maybe {
-                remove(room, start, name.raw);
+            let end = room.len();
+            if names.add(name.bytes()) == Known::Maybe {
+                remove(room, start, name.bytes());
             }
-            member(name.raw, cursor, room, depth)?;
+            let from = room.len();
+            let written = member(name, cursor, room, depth)?;
+            if let Some(notes) = &mut notes {
+                notes.note(room, from, name, &written);
+            }
+            // Otherwise pairs that were noted have moved.
+            from == end
+        };
+        if let Some(notes) = &mut notes {
+            notes.is_whole &= is_whole;
         }
         if !cursor.take(b',') {
             cursor.expect(b'}')?;
+            if let Some(notes) = notes {
+                notes.is_whole &= names.is_settled();
+            }
             return names.settle(room, start);
         }
     }
 }
 
+/// Passes the string that comes next. Whether it has escapes.
+#[inline(always)]
+fn string<'a>(cursor: &mut Cursor<'a>) -> Result<(Text<'a>, bool), Failure> {
+    cursor.peek();
+    let source = cursor.rest().get(1..).unwrap_or_default();
+    if let Some(plain) = cursor.plain_string() {
+        return Ok((Text::first(source, plain.len()), false));
+    }
+    let RawString { raw, is_escaped } = cursor.string()?;
+    Ok((Text::first(source, raw.len()), is_escaped))
+}
+
 /// Reads the value of a member, and appends its `KeyValue`.
-fn member(name: &[u8], cursor: &mut Cursor<'_>, room: &mut Room<'_>, depth: usize) -> Result<(), Failure> {
+#[inline(always)]
+fn member(
+    name: Text<'_>,
+    cursor: &mut Cursor<'_>,
+    room: &mut Room<'_>,
+    depth: usize,
+) -> Result<Written, Failure> {
     // Name and value in one step where their lengths are known.
-    match cursor.value_type()? {
+    let (value, encoded) = match cursor.value_type()? {
         ValueType::String => {
-            let text = cursor.string()?;
-            if !text.is_escaped {
-                return put_text_entry(room, name, text.raw);
+            let (text, is_escaped) = string(cursor)?;
+            if !is_escaped {
+                put_text_entry(room, name, text)?;
+                return Ok(Written::Text(text.len()));
             }
             let message = begin(name, room)?;
             let (value, string) = (open(room, VALUE)?, open(room, STRING)?);
-            unescape(text, room)?;
+            let start = room.len();
+            unescape(text.bytes(), room)?;
+            let len = room.len() - start;
             close(room, string)?;
             close(room, value)?;
-            close(room, message)
+            close(room, message)?;
+            return Ok(Written::Text(len));
         }
         ValueType::Number => {
             let number = number(cursor)?;
-            write::length(room, ELEMENT, write::bytes_len(name.len() as u64) + 11)?;
-            write::bytes(room, KEY, name)?;
-            let [a, b, c, d, e, f, g, h] = number.to_le_bytes();
-            Ok(room.put(&[0x12, 9, 0x21, a, b, c, d, e, f, g, h])?)
+            put_entry(room, name, double(number))?;
+            return Ok(Written::Plain(Value::Double(number)));
         }
-        _ => {
+        ValueType::True => {
+            cursor.literal(b"true")?;
+            (true, [0x10, 1])
+        }
+        ValueType::False => {
+            cursor.literal(b"false")?;
+            (false, [0x10, 0])
+        }
+        ValueType::Null => {
+            cursor.literal(b"null")?;
+            put_entry(room, name, [])?;
+            return Ok(Written::Plain(Value::Nil));
+        }
+        nested @ (ValueType::Object | ValueType::Array) => {
+            let is_map = nested == ValueType::Object;
             let message = begin(name, room)?;
-            let value = open(room, VALUE)?;
-            any_value(cursor, room, depth)?;
+            let (value, content) = (open(room, VALUE)?, open(room, if is_map { MAP } else { ARRAY })?);
+            let start = room.len();
+            if is_map {
+                object(cursor, room, depth, None)?;
+            } else {
+                array(cursor, room, depth)?;
+            }
+            let len = room.len() - start;
+            close(room, content)?;
             close(room, value)?;
-            close(room, message)
+            close(room, message)?;
+            return Ok(if is_map { Written::Map(len) } else { Written::List(len) });
         }
-    }
+    };
+    put_entry(room, name, encoded)?;
+    Ok(Written::Plain(Value::Bool(value)))
 }
 
-fn begin(name: &[u8], room: &mut Room<'_>) -> Result<Opening, Failure> {
+fn begin(name: Text<'_>, room: &mut Room<'_>) -> Result<Opening, Failure> {
     let message = open(room, ELEMENT)?;
-    write::bytes(room, KEY, name)?;
+    write::bytes(room, KEY, name.bytes())?;
     Ok(message)
 }
 
 /// As [`member`], for one whose name has escapes.
 fn escaped_member(
-    name: RawString<'_>,
+    name: &[u8],
     start: usize,
     names: &mut Names,
     cursor: &mut Cursor<'_>,
@@ -168,16 +253,17 @@ fn array(cursor: &mut Cursor<'_>, room: &mut Room<'_>, depth: usize) -> Result<(
     loop {
         match cursor.value_type()? {
             ValueType::String => {
-                let text = cursor.string()?;
-                if text.is_escaped {
+                let (text, is_escaped) = string(cursor)?;
+                if is_escaped {
                     let (value, string) = (open(room, ELEMENT)?, open(room, STRING)?);
-                    unescape(text, room)?;
+                    unescape(text.bytes(), room)?;
                     close(room, string)?;
                     close(room, value)?;
                 } else {
-                    put_text_item(room, text.raw)?;
+                    put_text_item(room, text)?;
                 }
             }
+            ValueType::Number => put_item(room, double(number(cursor)?))?,
             _ => {
                 let value = open(room, ELEMENT)?;
                 any_value(cursor, room, depth)?;
@@ -206,12 +292,12 @@ fn any_value(cursor: &mut Cursor<'_>, room: &mut Room<'_>, depth: usize) -> Resu
         ValueType::String => {
             let text = cursor.string()?;
             let string = open(room, STRING)?;
-            unescape(text, room)?;
+            unescape(text.raw, room)?;
             close(room, string)?;
         }
         ValueType::Object => {
             let map = open(room, MAP)?;
-            object(cursor, room, depth)?;
+            object(cursor, room, depth, None)?;
             close(room, map)?;
         }
         ValueType::Array => {
@@ -223,23 +309,9 @@ fn any_value(cursor: &mut Cursor<'_>, room: &mut Room<'_>, depth: usize) -> Resu
     Ok(())
 }
 
-/// A number. Short integers, the usual ones, are computed here.
-fn number(cursor: &mut Cursor<'_>) -> Result<f64, Failure> {
-    let digits = cursor.number()?;
-    if digits.len() <= 15 && digits.iter().all(u8::is_ascii_digit) {
-        return Ok(digits.iter().fold(0_u64, |number, digit| number * 10 + u64::from(digit & 15)) as f64);
-    }
-    let number: f64 = str::from_utf8(digits).unwrap_or_default().parse().map_err(|_| NOT_JSON)?;
-    if number.is_finite() {
-        Ok(number)
-    } else {
-        Err(Failure::Invalid("a number of the JSON is out of range"))
-    }
-}
-
 /// Appends a string without its escapes. Half a surrogate pair becomes U+FFFD.
-fn unescape(text: RawString<'_>, room: &mut Room<'_>) -> Result<(), Failure> {
-    let mut rest = text.raw;
+fn unescape(text: &[u8], room: &mut Room<'_>) -> Result<(), Failure> {
+    let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest) {
         let (plain, escape) = rest.split_at(at);
         room.put(plain)?;

@@ -1,6 +1,7 @@
 //! Maps that are being written: the last of entries with the same key is the one, as in the maps of Go.
 
 use super::encoded::{ELEMENT, KEY, STRING, VALUE};
+use crate::key_index::KeyFilter;
 use crate::memory::Room;
 use crate::value::Failure;
 use std::ops::Range;
@@ -10,7 +11,7 @@ use tidegate_wire::proto::{Reader, write};
 /// Keys that a map has, so that most maps are never searched for a second entry of a key.
 #[derive(Default)]
 pub(super) struct Names {
-    filter: [u64; 4],
+    filter: KeyFilter,
     len: usize,
     is_unsettled: bool,
 }
@@ -32,21 +33,17 @@ impl Names {
     /// Adds a key. Whether it may have been there.
     #[inline]
     pub(super) fn add(&mut self, key: &[u8]) -> Known {
-        let end = |bytes: Option<&[u8; 4]>| u64::from(u32::from_le_bytes(bytes.copied().unwrap_or_default()));
-        let bits = if key.len() < 4 {
-            key.iter().fold(1, |bits, byte| bits << 8 | u64::from(*byte))
-        } else {
-            end(key.first_chunk()) | end(key.last_chunk()) << 32
-        };
-        let hash = (bits ^ (key.len() as u64) << 57).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
-        let bit = 1 << (hash & 63);
         self.len += 1;
-        let Some(word) = self.filter.get_mut((hash >> 6) as usize).filter(|word| **word & bit == 0) else {
-            self.is_unsettled |= self.len > Self::SEARCHED;
-            return if self.is_unsettled { Known::New } else { Known::Maybe };
-        };
-        *word |= bit;
-        Known::New
+        if !self.filter.add(key) {
+            return Known::New;
+        }
+        self.is_unsettled |= self.len > Self::SEARCHED;
+        if self.is_unsettled { Known::New } else { Known::Maybe }
+    }
+
+    /// Whether [`settle`](Self::settle) has nothing to do.
+    pub(super) fn is_settled(&self) -> bool {
+        !self.is_unsettled
     }
 
     /// Removes all but the last of entries with the same key from the map that is written from `start` to the end.

@@ -70,7 +70,11 @@ static EXTRACT_PATTERNS: Signature = Signature {
                         continue;
                     }
                     let range = captures.range(group).unwrap_or_default();
-                    put_text_entry(&mut room, name.as_bytes(), haystack.get(range).unwrap_or_default())?;
+                    put_text_entry(
+                        &mut room,
+                        name.as_bytes().into(),
+                        haystack.get(range).unwrap_or_default().into(),
+                    )?;
                 }
             }
             Ok(Value::Map(machine.memory.since(mark)))

@@ -52,14 +52,14 @@ static SPLIT: Signature = converter(
         let (mut rest, delimiter) = (contents.get(target), contents.get(delimiter));
         if delimiter.is_empty() {
             for character in str::from_utf8(rest).unwrap_or_default().chars() {
-                encoded::put_text_item(&mut room, character.encode_utf8(&mut [0; 4]).as_bytes())?;
+                encoded::put_text_item(&mut room, character.encode_utf8(&mut [0; 4]).as_bytes().into())?;
             }
         } else {
             while let Some(at) = memchr::memmem::find(rest, delimiter) {
-                encoded::put_text_item(&mut room, rest.get(..at).unwrap_or_default())?;
+                encoded::put_text_item(&mut room, encoded::Text::first(rest, at))?;
                 rest = rest.get(at + delimiter.len()..).unwrap_or_default();
             }
-            encoded::put_text_item(&mut room, rest)?;
+            encoded::put_text_item(&mut room, rest.into())?;
         }
         Ok(Value::List(machine.memory.since(mark)))
     },

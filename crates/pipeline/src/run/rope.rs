@@ -130,6 +130,27 @@ impl<'a> Rope<'a> {
         self.append(bytes.len(), |space| space.copy_from_slice(bytes))
     }
 
+    /// Appends new bytes that are fields, each with a tag of one byte, at `starts`: with `tag` in its place.
+    ///
+    /// # Errors
+    /// [`Full`] when less than the reserve would remain.
+    pub(crate) fn fields(
+        &mut self,
+        fields: &[u8],
+        tag: u8,
+        starts: impl Iterator<Item = usize>,
+    ) -> Result<(), Full> {
+        self.make_room(fields.len(), fields.len())?;
+        self.append(fields.len(), |space| {
+            space.copy_from_slice(fields);
+            for start in starts {
+                if let Some(place) = space.get_mut(start) {
+                    *place = tag;
+                }
+            }
+        })
+    }
+
     /// Appends the bytes of a slice.
     ///
     /// # Errors

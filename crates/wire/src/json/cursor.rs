@@ -217,6 +217,16 @@ impl<'a> Cursor<'a> {
         self.quoted(true)
     }
 
+    /// Passes the string that comes next, without white space before it, if it has no escapes. Otherwise nothing is passed.
+    #[inline(always)]
+    pub fn plain_string(&mut self) -> Option<&'a [u8]> {
+        let (b'"', text) = self.rest.split_first()? else { return None };
+        let (plain, behind) = text.split_at_checked(plain_len(text))?;
+        let (b'"', rest) = behind.split_first()? else { return None };
+        self.rest = rest;
+        Some(plain)
+    }
+
     /// Passes the string that comes next, whatever its escapes are.
     ///
     /// # Errors

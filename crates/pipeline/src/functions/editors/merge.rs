@@ -1,7 +1,8 @@
 //! `merge_maps`.
 
 use super::{editor, required, run};
-use crate::any_value::{self, Pairs};
+use crate::any_value::{self, Entry, Pairs};
+use crate::functions::json::map_and_pairs;
 use crate::machine::Machine;
 use crate::machine::arguments::target;
 use crate::ottl::program::Argument;
@@ -26,7 +27,7 @@ pub(super) static MERGE_MAPS: Signature = Signature {
 };
 
 fn merge_maps(machine: &mut Machine<'_>, [map, source, strategy]: &[Argument; 3]) -> Result<(), Failure> {
-    let source = machine.map_content(source)?;
+    let (source, has_pairs) = map_and_pairs(machine, source)?;
     any_value::storable(&machine.memory, Value::Map(source))?;
     let strategy = machine.text(strategy)?;
     let (present, missing) = match machine.memory.get(strategy) {
@@ -35,15 +36,21 @@ fn merge_maps(machine: &mut Machine<'_>, [map, source, strategy]: &[Argument; 3]
         _ => (true, true),
     };
     machine.edit_map(target(map)?, |machine, table| {
-        let memory = &machine.memory;
-        let mut pairs = Pairs::new(source);
-        while let Some(pair) = pairs.next(memory) {
-            match table.find(memory, pair.key) {
-                Some(at) if present => table.set_at(memory, at, pair.value),
-                None if missing => table.add_new(pair.key, pair.value)?,
-                _ => {}
+        machine.with_index(|machine, index| {
+            let Machine { memory, spare, .. } = machine;
+            let merge = |pair: Entry| {
+                match index.find(memory, table.entries(), pair.key) {
+                    Some(at) if present => table.set_at(memory, at, pair.value),
+                    None if missing => table.add_pair(memory, pair)?,
+                    _ => {}
+                }
+                Ok(())
+            };
+            if has_pairs {
+                return spare.pairs.iter().copied().try_for_each(merge);
             }
-        }
-        Ok(())
+            let mut pairs = Pairs::new(source);
+            std::iter::from_fn(|| pairs.next(memory)).try_for_each(merge)
+        })
     })
 }

@@ -178,4 +178,13 @@ impl Sink for RopeSink<'_, '_, '_, '_> {
         self.flush()?;
         self.rope.slice(self.memory, slice).map_err(|Full| Failure::TooLarge)
     }
+    fn put_fields(
+        &mut self,
+        fields: Slice,
+        tag: u8,
+        starts: impl Iterator<Item = usize> + Clone,
+    ) -> Result<(), Failure> {
+        self.flush()?;
+        self.rope.fields(self.memory.get(fields), tag, starts).map_err(|Full| Failure::TooLarge)
+    }
 }
