@@ -6,6 +6,7 @@
 mod deep;
 pub(super) mod expression;
 mod large;
+mod work;
 
 use crate::any_value::{Elements, Pairs};
 use crate::machine::{Machine, Spare};

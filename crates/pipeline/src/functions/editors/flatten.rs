@@ -2,6 +2,7 @@
 
 use super::{editor, optional, required, run};
 use crate::any_value::{DEEPEST, Elements, Pairs};
+use crate::key_index::KeyIndex;
 use crate::machine::Machine;
 use crate::machine::arguments::target;
 use crate::memory::Slice;
@@ -46,12 +47,14 @@ fn flatten(machine: &mut Machine<'_>, [map, prefix, depth, resolve]: &[Argument;
     machine.edit_map(target(map)?, |machine, table| {
         machine.with_spare(|machine, flat| {
             machine.with_spare(|machine, conflicts| {
-                let prefix = with_dot(machine, prefix)?;
-                let mut state = Flattening { machine, flat, conflicts, depth, resolve };
-                for entry in table.entries() {
-                    state.value(prefix, entry.key, entry.value, 0)?;
-                }
-                Ok(())
+                machine.with_index(|machine, index| {
+                    let prefix = with_dot(machine, prefix)?;
+                    let mut state = Flattening { machine, flat, index, conflicts, depth, resolve };
+                    for entry in table.entries() {
+                        state.value(prefix, entry.key, entry.value, 0)?;
+                    }
+                    Ok(())
+                })
             })?;
             table.replace(&machine.memory, flat.entries().iter().copied())
         })
@@ -62,7 +65,9 @@ fn flatten(machine: &mut Machine<'_>, [map, prefix, depth, resolve]: &[Argument;
 struct Flattening<'f, 'a> {
     machine: &'f mut Machine<'a>,
     flat: &'f mut MapTable,
-    /// For each key, how many values with that key were renamed.
+    /// Of the keys of `flat`.
+    index: &'f mut KeyIndex,
+    /// For each entry of `flat`, how many values with its key were renamed.
     conflicts: &'f mut MapTable,
     depth: i64,
     resolve: bool,
@@ -137,20 +142,34 @@ impl Flattening<'_, '_> {
 
     /// Adds a value under its final key, or with a number behind it where that is taken.
     fn add(&mut self, key: Slice, value: Value) -> Result<(), Failure> {
+        let at = self.find(key);
         if !self.resolve {
-            return self.flat.set(&self.machine.memory, key, value);
+            return self.set(at, key, value);
         }
-        if self.flat.find(&self.machine.memory, key).is_none() {
-            self.conflicts.set(&self.machine.memory, key, Value::Int(0))?;
-            return self.flat.set(&self.machine.memory, key, value);
-        }
-        let count = match self.conflicts.get(&self.machine.memory, key) {
+        let Some(at) = at else { return self.set(None, key, value) };
+        let count = match self.conflicts.entries().get(at).map(|conflict| conflict.value) {
             Some(Value::Int(count)) => count,
             _ => 0,
         };
-        self.conflicts.set(&self.machine.memory, key, Value::Int(count + 1))?;
+        self.conflicts.set_at(&self.machine.memory, at, Value::Int(count + 1));
         let key = self.numbered(key, count.cast_unsigned())?;
-        self.flat.set(&self.machine.memory, key, value)
+        let at = self.find(key);
+        self.set(at, key, value)
+    }
+
+    /// The place of a key.
+    fn find(&mut self, key: Slice) -> Option<usize> {
+        self.index.find(&self.machine.memory, self.flat.entries(), key)
+    }
+
+    /// Sets the value of the entry at a place, or of a new one.
+    fn set(&mut self, at: Option<usize>, key: Slice, value: Value) -> Result<(), Failure> {
+        if let Some(at) = at {
+            self.flat.set_at(&self.machine.memory, at, value);
+            return Ok(());
+        }
+        self.flat.add_new(key, value)?;
+        self.conflicts.add_new(key, Value::Int(0))
     }
 
     fn join(&mut self, prefix: Slice, key: Slice) -> Result<Slice, Failure> {

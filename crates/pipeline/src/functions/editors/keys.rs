@@ -3,9 +3,10 @@
 use super::{editor, required, run};
 use crate::any_value::Elements;
 use crate::functions::Prepared;
+use crate::key_index::Keyed;
 use crate::machine::Machine;
 use crate::machine::arguments::target;
-use crate::memory::{Memory, Slice};
+use crate::memory::Slice;
 use crate::ottl::program::{Argument, Expression};
 use crate::ottl::signature::{Complete, Parameter, Prepare, Signature, Type};
 use crate::regex::Regex;
@@ -89,9 +90,11 @@ fn keep_keys(machine: &mut Machine<'_>, [map, keys]: &[Argument; 2]) -> Result<(
     let map = target(map)?;
     with_texts(machine, keys, |machine, base| {
         machine.edit_map(map, |machine, table| {
-            let keys = machine.values_since(base);
-            table.retain(|entry| is_among(&machine.memory, entry.key, keys));
-            Ok(())
+            machine.with_index(|machine, index| {
+                let keys = machine.values_since(base);
+                table.retain(|entry| index.find(&machine.memory, keys, entry.key).is_some());
+                Ok(())
+            })
         })
     })
 }
@@ -133,18 +136,19 @@ fn limit(machine: &mut Machine<'_>, [map, limit, keys]: &[Argument; 3]) -> Resul
             if table.len() <= limit {
                 return Ok(());
             }
-            let (memory, keys) = (&machine.memory, machine.values_since(base));
-            let present =
-                keys.iter().filter(|key| text(**key).is_some_and(|key| table.find(memory, key).is_some()));
-            let mut count = present.count();
-            table.retain(|entry| {
-                if is_among(memory, entry.key, keys) {
-                    return true;
-                }
-                count += 1;
-                count <= limit
-            });
-            Ok(())
+            machine.with_index(|machine, index| {
+                let (memory, keys) = (&machine.memory, machine.values_since(base));
+                let present = keys.iter().filter(|key| table.find(memory, key.key()).is_some());
+                let mut count = present.count();
+                table.retain(|entry| {
+                    if index.find(memory, keys, entry.key).is_some() {
+                        return true;
+                    }
+                    count += 1;
+                    count <= limit
+                });
+                Ok(())
+            })
         })
     })
 }
@@ -168,22 +172,11 @@ pub(super) fn with_texts(
                 machine.push_value(element)?;
             }
             for value in machine.values_since(base) {
-                if text(*value).is_none() {
+                if !matches!(value, Value::Text(_)) {
                     return Err(Failure::Type { wanted: Kind::Text, found: value.kind() });
                 }
             }
             finish(machine, base).map(|()| Value::Nil)
         })
         .map(drop)
-}
-
-fn text(value: Value) -> Option<Slice> {
-    if let Value::Text(text) = value { Some(text) } else { None }
-}
-
-pub(super) fn is_among(memory: &Memory<'_>, key: Slice, texts: &[Value]) -> bool {
-    let name = memory.get(key);
-    texts
-        .iter()
-        .any(|other| text(*other).is_some_and(|other| other.len == key.len && memory.get(other) == name))
 }

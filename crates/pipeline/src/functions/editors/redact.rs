@@ -1,10 +1,11 @@
 //! `redact`, which is not in the Collector: what a `redact` step runs on each map of attributes and each body.
 
-use super::keys::{is_among, with_texts};
+use super::keys::with_texts;
 use super::{editor, optional, required, run};
 use crate::any_value::{self, Elements, Pairs};
 use crate::functions::Prepared;
 use crate::functions::encoded::{ARRAY, ELEMENT, KEY, MAP, Opening, STRING, VALUE, close, open};
+use crate::key_index::KeyIndex;
 use crate::machine::Machine;
 use crate::machine::arguments::target;
 use crate::memory::{Mark, Slice};
@@ -86,11 +87,14 @@ fn redact(
     with_texts(machine, ignored, |machine, first_ignored| {
         with_texts(machine, allowed, |machine, first_allowed| {
             machine.edit_map(path, |machine, table| {
-                if is_allowed_alone {
-                    let (memory, keys) = (&machine.memory, machine.values_since(first_ignored));
-                    table.retain(|entry| is_among(memory, entry.key, keys));
-                }
-                redact_table(machine, table, rules, first_ignored..first_allowed)
+                machine.with_index(|machine, index| {
+                    if is_allowed_alone {
+                        let (memory, keys) = (&machine.memory, machine.values_since(first_ignored));
+                        table.retain(|entry| index.find(memory, keys, entry.key).is_some());
+                        index.begin();
+                    }
+                    redact_table(machine, table, rules, index, first_ignored..first_allowed)
+                })
             })
         })
     })
@@ -101,12 +105,13 @@ fn redact_table(
     machine: &mut Machine<'_>,
     table: &mut MapTable,
     rules: Rules<'_>,
+    index: &mut KeyIndex,
     ignored: std::ops::Range<usize>,
 ) -> Result<(), Failure> {
     for at in 0..table.len() {
         let Some(entry) = table.entries().get(at).copied() else { continue };
         let keys = machine.values_since(ignored.start).get(..ignored.len()).unwrap_or_default();
-        if is_among(&machine.memory, entry.key, keys) {
+        if index.find(&machine.memory, keys, entry.key).is_some() {
             continue;
         }
         if let Some(value) = redacted_pair(machine, entry.key, entry.value, rules, DEEPEST)? {

@@ -3,7 +3,6 @@
 use super::keys::PREPARE_PATTERN;
 use super::replacement::{self, replaced, replacement, wrapping};
 use super::{editor, optional, required, run};
-use crate::any_value::Entry;
 use crate::functions::Prepared;
 use crate::machine::Machine;
 use crate::machine::arguments::target;
@@ -101,12 +100,18 @@ fn replace_all_patterns(
         }
         let mut any = false;
         machine.with_spare(|machine, renamed| {
-            for entry in table.entries() {
-                let key = text_or_same(machine, entry.key)?;
-                any |= key.is_some();
-                let Entry { value, .. } = *entry;
-                renamed.set(&machine.memory, key.unwrap_or(entry.key), value)?;
-            }
+            machine.with_index(|machine, index| {
+                for entry in table.entries() {
+                    let new = text_or_same(machine, entry.key)?;
+                    any |= new.is_some();
+                    let (key, value) = (new.unwrap_or(entry.key), entry.value);
+                    match index.find(&machine.memory, renamed.entries(), key) {
+                        Some(at) => renamed.set_at(&machine.memory, at, value),
+                        None => renamed.add_new(key, value)?,
+                    }
+                }
+                Ok(())
+            })?;
             // Without a match, duplicate keys stay as they are too.
             if !any {
                 return Ok(());

@@ -13,7 +13,7 @@ use crate::value::{Failure, Value};
 const MANY: u32 = 160_000;
 
 /// What `text` makes of the body that `write` writes: `check` sees it.
-fn evaluated<R>(
+pub(super) fn evaluated<R>(
     text: &str,
     write: impl FnOnce(&mut Memory<'_>) -> Value,
     check: impl FnOnce(&Memory<'_>, Result<Value, Failure>) -> R,
