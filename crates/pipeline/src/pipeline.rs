@@ -73,6 +73,22 @@ pub struct StepCounts {
 /// The signals that passes are for.
 const SIGNALS: [Signal; 3] = [Signal::Traces, Signal::Metrics, Signal::Logs];
 
+/// How long what comes out of a run may be. A change that would make it longer is undone, and counts as a failure of the last
+/// statement that makes such changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The most bytes of the output. What stays as it is passes, however long it is.
+    pub body: usize,
+    /// The most bytes by which an item may grow, together with what encloses it: the resource and scope of a span, the metric of a
+    /// data point.
+    pub growth: usize,
+}
+
+impl Limits {
+    /// None but those of the scratch space.
+    pub const NONE: Limits = Limits { body: usize::MAX, growth: usize::MAX };
+}
+
 /// What became of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -290,6 +306,17 @@ impl<'a> Run<'a> {
             Walk::new(&pipeline.steps, pass, signal, &pipeline.constants, body, scratch, tools)
         });
         Run(walk.map_or(Passing::Nothing, Passing::Otlp))
+    }
+
+    /// Bounds the output. Without it only the scratch space does.
+    #[must_use]
+    pub fn limited(mut self, limits: Limits) -> Run<'a> {
+        match &mut self.0 {
+            Passing::Nothing => {}
+            Passing::Otlp(walk) => walk.limit(limits),
+            Passing::RemoteWrite(run) => run.limit(limits),
+        }
+        self
     }
 
     /// Does a bounded amount of work.

@@ -1,6 +1,7 @@
 //! One pass over an OTLP body: a walk from resource to scope to item, in bounded steps.
 
 mod open;
+mod outgrown;
 mod own;
 pub(crate) mod rope;
 mod scan;
@@ -12,7 +13,7 @@ use crate::level::LEVELS;
 use crate::machine::Spare;
 use crate::memory::Memory;
 use crate::pass::Pass;
-use crate::pipeline::{Outcome, StepCounts};
+use crate::pipeline::{Limits, Outcome, StepCounts};
 use crate::record::Record;
 use crate::regex::Caches;
 use crate::step::Step;
@@ -36,6 +37,10 @@ pub(crate) struct Walk<'a> {
     memory: Memory<'a>,
     tools: Tools<'a>,
     rope: Rope<'a>,
+    /// The most bytes by which an item may grow with what encloses it.
+    growth: usize,
+    /// The most bytes by which a resource, scope or metric may grow that is changed behind its members.
+    late_growth: usize,
     stack: [Open<'a>; DEPTH],
     depth: usize,
     items: u64,
@@ -110,6 +115,8 @@ impl<'a> Walk<'a> {
             signal,
             body,
             rope: Rope::new(body, space),
+            growth: usize::MAX,
+            late_growth: usize::MAX,
             stack: std::array::from_fn(|_| request.clone()),
             depth: 0,
             memory,
@@ -118,6 +125,18 @@ impl<'a> Walk<'a> {
             items_left: 0,
             written: Position::default(),
         }
+    }
+
+    /// Bounds the output.
+    pub(crate) fn limit(&mut self, limits: Limits) {
+        self.rope.limit(limits.body);
+        let [.., inner] = &self.pass.levels;
+        let is_late = self.pass.late.contains(&true) || self.pass.access.writes_data && !inner.is_empty();
+        // What grows behind its members has a part of its own: there are up to four such around an item.
+        (self.growth, self.late_growth) = match is_late {
+            true => (limits.growth / 2, limits.growth / 8),
+            false => (limits.growth, limits.growth),
+        };
     }
 
     /// Does a bounded amount of work; returns the outcome when that is known.

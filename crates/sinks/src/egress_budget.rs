@@ -121,8 +121,7 @@ impl EgressBudget {
     }
 
     /// The most that this sink can ever hold, with its turn to borrow.
-    #[cfg(test)]
-    pub(crate) fn most(&self) -> usize {
+    pub fn most(&self) -> usize {
         self.0.most
     }
 

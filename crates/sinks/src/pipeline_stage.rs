@@ -8,13 +8,16 @@
 //! All of it is deterministic: `Now()` is the time of receipt, so a record that is read again for another attempt becomes the
 //! same bytes, and positions within it stay valid.
 
+mod capacity;
 mod passes;
 
 use crate::batch::DropReason;
 use crate::decoding::{self, END_SLACK, decode, state_bytes};
 use crate::egress_budget::{Charged, EgressBudget};
 use crate::losses::Losses;
-pub(crate) use passes::{PassedBody, run_passes};
+use crate::need::Need;
+pub use capacity::SinkCapacity;
+pub(crate) use passes::{PassInput, PassedBody, run_passes};
 use std::sync::Arc;
 use tidegate_arena::{GROWTH_STEP, Window};
 use tidegate_journal::{Encoding, MAX_IN_FLIGHT, Meta, Protocol, Signal};
@@ -35,6 +38,8 @@ pub struct SinkPipeline {
     pub silent: Vec<usize>,
     /// What the steps do.
     pub meters: PipelineMeters,
+    /// What the sink can deliver of what comes out, by protocol and signal. What is not in it is unlimited.
+    pub capacities: Vec<(Protocol, Signal, SinkCapacity)>,
 }
 
 impl SinkPipeline {
@@ -43,8 +48,17 @@ impl SinkPipeline {
     pub const WORKING: usize =
         4 * GROWTH_STEP + zstd::Decoder::BYTES + (2 << 20) + Pipeline::scratch_bytes(0) + Self::GROWTH;
 
-    /// How many bytes beyond twice its length a record or an item has behind the pipeline, for the sink to be sure to
-    /// deliver it. One that grows beyond that is delivered where there is memory for it.
+    /// The records of OTLP and remote write: those that pipelines read.
+    pub const RECORDS: [(Protocol, Signal); 5] = [
+        (Protocol::Otlp, Signal::Traces),
+        (Protocol::Otlp, Signal::Metrics),
+        (Protocol::Otlp, Signal::Logs),
+        (Protocol::RemoteWrite1, Signal::Metrics),
+        (Protocol::RemoteWrite2, Signal::Metrics),
+    ];
+
+    /// How many bytes beyond twice its length a record or an item may have behind the pipeline, whatever its length. A change
+    /// that makes one longer than its sink can deliver is undone, and counts as a failure.
     pub const GROWTH: usize = 64 << 10;
 
     /// How many times its decoded length a record of this protocol and signal takes while it passes through, as long as it
@@ -54,6 +68,16 @@ impl SinkPipeline {
     pub fn copies(&self, protocol: Protocol, signal: Signal) -> Option<usize> {
         let format = self.format(protocol, signal)?;
         Some(if self.pipeline.passes(format) > 1 { 9 } else { 6 })
+    }
+
+    /// The need of a sink for remote write that relabels what it translates: at its largest, a piece is held with the scratch buffer and
+    /// with what comes out, seven times; and what comes out is twice as long.
+    #[must_use]
+    pub fn relabeled(&self, need: Need) -> Need {
+        match self.pipeline.passes(Format::RemoteWrite(Version::V1)) {
+            0 => need,
+            _ => Need { working: need.working + Self::WORKING, factor: 4 * need.factor },
+        }
     }
 
     /// The working memory of a sink for it, besides the pipeline itself and what is charged for each record, in bytes.
@@ -69,6 +93,12 @@ impl SinkPipeline {
     #[must_use]
     pub fn applies(&self, protocol: Protocol, signal: Signal) -> bool {
         self.format(protocol, signal).is_some()
+    }
+
+    /// What the sink can deliver of records of this protocol and signal.
+    fn capacity(&self, protocol: Protocol, signal: Signal) -> SinkCapacity {
+        let known = self.capacities.iter().find(|known| (known.0, known.1) == (protocol, signal));
+        known.map_or(SinkCapacity::UNLIMITED, |(.., capacity)| *capacity)
     }
 
     /// The format of a decoded body, if the pipeline applies to it.
@@ -214,7 +244,10 @@ impl PipelineStage {
                 }
             }
         };
-        let from = (format, meta.received_at_ns);
+        let kept = came.as_ref().map_or(0, |body| body.len());
+        let capacity = self.pipeline.capacity(meta.protocol, meta.signal);
+        let limits = capacity.limits(kept, decoded.len(), self.pipeline.pipeline.passes(format));
+        let from = PassInput { format, now_ns: meta.received_at_ns, limits };
         let PipelineStage { pipeline, workspace, .. } = &mut *self;
         let passed =
             Box::pin(run_passes(pipeline, workspace, from, (decoded, meta.items.into()), room)).await?;

@@ -9,7 +9,7 @@ use super::edits::{Edits, Replay};
 use super::symbols::{self, Index, Indexing};
 use super::{RelabelWorkspace, Rules};
 use crate::memory::Memory;
-use crate::{Outcome, Progress};
+use crate::{Limits, Outcome, Progress};
 use chunk::Chunk;
 use tidegate_wire::remote_write::Version;
 
@@ -22,6 +22,7 @@ pub struct RelabelRun<'a> {
     phase: Phase<'a>,
     /// The items that are left.
     items: u64,
+    limits: Limits,
     replay: Replay,
 }
 
@@ -59,7 +60,20 @@ impl<'a> RelabelRun<'a> {
                 Phase::Indexing(Indexing::new(scratch))
             }
         };
-        RelabelRun { rules, workspace, body, phase, items: 0, replay: Replay::default() }
+        RelabelRun {
+            rules,
+            workspace,
+            body,
+            phase,
+            items: 0,
+            limits: Limits::NONE,
+            replay: Replay::default(),
+        }
+    }
+
+    /// Bounds the output.
+    pub(crate) fn limit(&mut self, limits: Limits) {
+        self.limits = limits;
     }
 
     /// Does a bounded amount of work.
@@ -84,6 +98,7 @@ impl<'a> RelabelRun<'a> {
                     counts,
                     added,
                     recipes,
+                    limits: self.limits,
                     items: 0,
                     on: Evaluation { memory, state },
                 };

@@ -80,6 +80,8 @@ pub(crate) struct Open<'a> {
     pub(crate) mark: crate::memory::Mark,
     /// The changes of what is above it, before it.
     pub(crate) changes_above: u64,
+    /// The bytes by which its own fields, and those of what is above it, have grown.
+    pub(crate) grown: usize,
 }
 
 /// The fields of a message that are not members.

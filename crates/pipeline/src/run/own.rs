@@ -54,10 +54,12 @@ impl Walk<'_> {
             _ => own.bytes,
         };
         let is_changed = self.is_own_changed() && !self.is_late(kind);
-        let before = self.rope.checkpoint();
+        let (before, len, above) = (self.rope.checkpoint(), self.rope.len(), top.grown);
         self.rope.wrote_ahead(bytes);
         let mut part = self.rope.begin_part()?;
         let written = self.write_own(kind, &own, is_changed).and_then(|()| self.rope.end_part(&mut part));
+        let mut grown = above.saturating_add((self.rope.len() - len).saturating_sub(bytes));
+        let written = if grown > above && grown > self.growth { Err(Full) } else { written };
         if is_changed && written.and_then(|()| self.rope.check_room()).is_err() {
             self.rope.restore(before);
             if let Some(step) = self.too_large(kind) {
@@ -67,6 +69,7 @@ impl Walk<'_> {
             part = self.rope.begin_part()?;
             self.write_own(kind, &own, false)?;
             self.rope.end_part(&mut part)?;
+            grown = above;
         } else {
             written?;
         }
@@ -74,6 +77,7 @@ impl Walk<'_> {
             top.ahead = bytes;
             top.front = Some(part);
             top.is_front_changed = is_changed;
+            top.grown = grown;
         }
         Ok(())
     }
@@ -84,8 +88,17 @@ impl Walk<'_> {
         let Some(top) = self.stack.get(self.depth) else { return Ok(None) };
         let (kind, own, front, was_changed) = (top.kind, top.own, top.front, top.is_front_changed);
         let Some(front) = front.filter(|_| was_changed != self.is_own_changed()) else { return Ok(None) };
-        let before = self.rope.checkpoint();
-        if self.write_own(kind, &own, true).and_then(|()| self.rope.check_room()).is_err() {
+        let (before, len) = (self.rope.checkpoint(), self.rope.len());
+        let written = self.write_own(kind, &own, true).and_then(|()| self.rope.check_room());
+        let around = self.depth.checked_sub(1).and_then(|depth| self.stack.get(depth));
+        let bytes = match kind {
+            Container::Data => around.map_or(0, |metric| metric.own.data_bytes),
+            _ => own.bytes,
+        };
+        // A span is an item, which is measured as a whole.
+        let is_long =
+            kind != Container::Span && self.rope.len() - len > bytes.saturating_add(self.late_growth);
+        if written.is_err() || is_long {
             self.rope.restore(before);
             return Ok(self.too_large(kind));
         }

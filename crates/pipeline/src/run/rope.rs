@@ -49,6 +49,8 @@ pub(crate) struct Rope<'a> {
     passed: usize,
     /// Bytes behind it that were written already.
     ahead: usize,
+    /// The most bytes of output, beside what stays as it is.
+    most: usize,
 }
 
 /// A state to return to.
@@ -80,12 +82,23 @@ pub(crate) struct Part {
 impl<'a> Rope<'a> {
     /// An empty output of changes to `body`.
     pub(crate) fn new(body: &'a [u8], space: &'a mut [u8]) -> Rope<'a> {
-        Rope { body, space, made: 0, stored: 0, last: Piece::NONE, len: 0, passed: 0, ahead: 0 }
+        let most = body.len() + space.len();
+        Rope { body, space, made: 0, stored: 0, last: Piece::NONE, len: 0, passed: 0, ahead: 0, most }
+    }
+
+    /// Refuses new bytes that would make the output longer than this.
+    pub(crate) fn limit(&mut self, most: usize) {
+        self.most = self.most.min(most);
     }
 
     /// The bytes of output so far.
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// The bytes of a message that is open.
+    pub(crate) fn len_of(&self, gap: &Gap) -> usize {
+        self.len - gap.len
     }
 
     /// The state, for [`restore`](Self::restore).

@@ -2,15 +2,13 @@
 
 use super::Walk;
 use super::open::{Container, Member, Open, Own, Phase};
+use super::outgrown::Rest;
 use super::rope::{Full, Rope};
-use crate::access::Access;
 use crate::machine::Machine;
 use crate::memory::Mark;
-use crate::ottl::field::Context;
-use crate::ottl::program::Statement;
 use crate::record::message::FieldRanges;
 use crate::record::shape::Shape;
-use crate::step::{Step, Verdict, Work};
+use crate::step::Verdict;
 use std::ops::Range;
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::proto::{Key, Reader};
@@ -43,6 +41,7 @@ impl<'a> Open<'a> {
             dropped: None,
             mark,
             changes_above: 0,
+            grown: 0,
         }
     }
 
@@ -111,7 +110,8 @@ impl<'a> Walk<'a> {
         whole: Range<usize>,
         message: Reader<'a>,
     ) -> Result<Option<usize>, Full> {
-        let dropped = self.stack.get(self.depth).and_then(|around| around.dropped);
+        let around = self.stack.get(self.depth);
+        let (dropped, grown) = around.map_or((None, 0), |around| (around.dropped, around.grown));
         let is_span = kind == Container::Span;
         self.items += u64::from(is_span);
         if let Some((step, verdict)) = dropped {
@@ -128,6 +128,7 @@ impl<'a> Walk<'a> {
         open.dropped = dropped;
         open.defers = self.defers(kind, message.offset());
         open.changes_above = self.tools.record.changes_above(kind.level().unwrap_or(3));
+        open.grown = grown;
         self.depth += 1;
         if let Some(place) = self.stack.get_mut(self.depth) {
             *place = open;
@@ -221,11 +222,14 @@ impl<'a> Walk<'a> {
         if !message.is_changed() {
             return self.keep(whole, is_item);
         }
-        let before = self.rope.checkpoint();
+        let (before, len) = (self.rope.checkpoint(), self.rope.len());
+        let grown = self.stack.get(self.depth).map_or(0, |around| around.grown);
+        let most = whole.len().saturating_add(self.growth.saturating_sub(grown));
         let written = self.rope.open().and_then(|gap| {
             message.write(&self.memory, &mut self.rope)?;
             self.rope.close(&gap, field)?;
-            self.rope.check_room()
+            self.rope.check_room()?;
+            if self.rope.len() - len > most { Err(Full) } else { Ok(()) }
         });
         if written.is_ok() {
             if let Some(around) = self.stack.get_mut(self.depth) {
@@ -242,41 +246,6 @@ impl<'a> Walk<'a> {
             }
             None => self.keep(whole, is_item),
         }
-    }
-
-    pub(super) fn too_large(&mut self, kind: Container) -> Option<usize> {
-        self.too_large_of(|access| match kind.level() {
-            Some(level) => access.writes_level(level),
-            None => access.writes_data,
-        })
-    }
-
-    /// Counts that changes were too large to be written, with the last statement that makes such, on whatever level it runs.
-    /// Returns the step whose failures drop.
-    fn too_large_of(&mut self, writes: impl Fn(&Access) -> bool) -> Option<usize> {
-        let (steps, signal) = (self.steps, self.signal);
-        let mut writers = self.pass.steps.iter().rev().filter_map(|number| {
-            let step = steps.get(*number).filter(|step| writes(&step.access(signal)))?;
-            let Work::Edit(statements) = &step.work else { return None };
-            Some((*number, step, statements))
-        });
-        let (number, step, statements) = writers.next()?;
-        let is_writing = |(context, statement): &(Context, Statement)| {
-            let mut access = Access::default();
-            access.statement(statement);
-            context.is_in(signal) && writes(&access)
-        };
-        if let Some(counts) = self.tools.counts.get_mut(number)
-            && let Some(last) = statements.iter().rposition(is_writing)
-            && let Some(count) = counts.failures.get_mut(step.part(last))
-        {
-            *count += 1;
-        }
-        let drops = |step: &Step| step.on_error == crate::ErrorMode::Drop;
-        if drops(step) {
-            return Some(number);
-        }
-        writers.find(|(_, step, _)| drops(step)).map(|(number, ..)| number)
     }
 
     /// Puts a range of the body on the rope.
@@ -349,23 +318,26 @@ impl<'a> Walk<'a> {
         self.rope.passed_ahead(top.ahead);
         self.rope.pass(whole.end);
         let is_gone = dropped.is_some() || has_lost && members == 0 && kind != Container::Span;
-        let is_same = !is_gone && !top.is_dirty && !self.is_own_changed();
+        let mut is_same = !is_gone && !top.is_dirty && !self.is_own_changed();
         let mut is_gone = is_gone;
         let mut left_items = items;
         match gap {
             Some(gap) if is_gone || is_same => self.rope.restore(Rope::before(&gap)),
-            Some(gap) => {
-                if let Some(step) = self.write_back()? {
+            Some(gap) => match self.write_rest(kind, &whole, &gap)? {
+                Rest::Written => self.rope.close(&gap, field)?,
+                Rest::AsItWas => {
+                    self.rope.restore(Rope::before(&gap));
+                    is_same = true;
+                }
+                Rest::Dropped(step) => {
                     self.rope.restore(Rope::before(&gap));
                     let all = items + u64::from(kind == Container::Span);
                     self.items_left -= items;
                     self.count_drop(step, Verdict::Drop, all);
                     is_gone = true;
                     left_items = 0;
-                } else {
-                    self.rope.close(&gap, field)?;
                 }
-            }
+            },
             None => {}
         }
         if is_same {

@@ -3,7 +3,17 @@
 use super::SinkPipeline;
 use crate::egress_budget::{BudgetError, Charged, EgressBudget};
 use tidegate_arena::Window;
-use tidegate_pipeline::{Format, Outcome, Pipeline, Run, Workspace};
+use tidegate_pipeline::{Format, Limits, Outcome, Pipeline, Run, Workspace};
+
+/// What passes need to know of a body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PassInput {
+    pub(crate) format: Format,
+    /// When it was received, since the Unix epoch.
+    pub(crate) now_ns: u64,
+    /// How long it may become.
+    pub(crate) limits: Limits,
+}
 
 /// A body behind all passes.
 pub(crate) struct PassedBody {
@@ -21,7 +31,7 @@ pub(crate) struct PassedBody {
 pub(crate) async fn run_passes(
     pipeline: &SinkPipeline,
     workspace: &mut Workspace,
-    (format, now_ns): (Format, u64),
+    PassInput { format, now_ns, limits }: PassInput,
     (body, items): (Charged<Window>, u64),
     room: &EgressBudget,
 ) -> Result<PassedBody, BudgetError> {
@@ -38,7 +48,7 @@ pub(crate) async fn run_passes(
         let scratch_len = Pipeline::scratch_bytes(body.len());
         let mut scratch = room.window(scratch_len).await?;
         let buffer = scratch.spare_mut().get_mut(..scratch_len).unwrap_or_default();
-        let mut run = Run::new(pipeline, pass, workspace, format, body, buffer, now_ns);
+        let mut run = Run::new(pipeline, pass, workspace, format, body, buffer, now_ns).limited(limits);
         let outcome = tidegate_stage::run(&mut run, meters).await;
         match outcome {
             Outcome::Unchanged => {}

@@ -4,7 +4,7 @@
 mod deliverable;
 
 use deliverable::announced;
-pub(crate) use deliverable::{AcceptedSizes, check, sufficient};
+pub(crate) use deliverable::{AcceptedSizes, capacities, check, sufficient};
 
 use super::destination;
 use super::file_budget::FileBudget;

@@ -5,7 +5,7 @@ pub(crate) mod pipelines;
 mod start;
 
 use self::pipelines::SinkPipelines;
-use super::plan::GatewayPlan;
+use super::plan::{self, GatewayPlan};
 use super::workers::Workers;
 use crate::Failure;
 use start::{SinkEnvironment, Task};
@@ -19,7 +19,7 @@ use tidegate_config::{Config, Name, Sink};
 use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Journal, Signal, WhenFull};
 use tidegate_ledger::Ledger;
-use tidegate_sinks::{BorrowQueue, EgressBudget, Health, PipelineMeters, StopSender};
+use tidegate_sinks::{BorrowQueue, EgressBudget, Health, PipelineMeters, SinkPipeline, StopSender};
 use tidegate_tap::Tap;
 use tokio::runtime::Handle;
 
@@ -243,7 +243,11 @@ impl SinkServices {
         let (stopper, stop) = StopSender::new();
         let kind = kinds::of(sink);
         let share = kind.share();
-        let pipeline = self.pipelines().get(name).cloned();
+        let room = EgressBudget::new(&self.arena, share, parts.charged_to(share), &self.borrowers);
+        let pipeline = self.pipelines().get(name).map(|pipeline| SinkPipeline {
+            capacities: plan::capacities(kind, pipeline, (room.most() as u64, parts.slice)),
+            ..pipeline.clone()
+        });
         let meters = pipeline.as_ref().map(|pipeline| pipeline.meters.clone());
         let wiring = SinkEnvironment {
             name: name.to_owned(),
@@ -263,7 +267,7 @@ impl SinkServices {
             pipeline,
             health: health.clone(),
             stop,
-            room: EgressBudget::new(&self.arena, share, parts.charged_to(share), &self.borrowers),
+            room,
             runtime: self.worker().clone(),
         };
         let started = kind.starter().run(wiring, self.is_leaving(name));

@@ -2,8 +2,10 @@
 
 use super::SeriesCursor;
 use crate::ErrorMode;
+use crate::Limits;
 use crate::relabel::apply::{Evaluation, Verdict};
 use crate::relabel::fields::{Field, field};
+use crate::relabel::labels::Text;
 use crate::relabel::recipes::{End, Recipes};
 use crate::relabel::{Rules, edits, symbols};
 use crate::value::Failure;
@@ -19,6 +21,7 @@ pub(super) struct Chunk<'p, 'a, 'w> {
     pub(super) counts: &'p mut [crate::StepCounts],
     pub(super) added: &'p mut symbols::Added,
     pub(super) recipes: &'p mut Recipes,
+    pub(super) limits: Limits,
     /// The items that are left.
     pub(super) items: u64,
     pub(super) on: Evaluation<'p, 'w>,
@@ -110,7 +113,7 @@ impl Chunk<'_, '_, '_> {
         let before = self.cursor.edits.state();
         let edited = match drops {
             true => self.cursor.edits.leave(field.end - field.start),
-            false => self.write(series),
+            false => self.check_growth().and_then(|()| self.write(series)),
         };
         if learns && edited.is_ok() {
             self.learn(end, step);
@@ -122,6 +125,7 @@ impl Chunk<'_, '_, '_> {
     /// what it fails on.
     pub(super) fn settle(&mut self, made: Made) {
         let Made { field, items, step, drops, edited, before } = made;
+        let edited = edited.and_then(|()| self.check_len());
         let counts = self.counts.get_mut(step);
         match (edited, counts) {
             (Ok(()), Some(counts)) if drops => counts.filtered += items,
@@ -144,6 +148,25 @@ impl Chunk<'_, '_, '_> {
                 }
             }
         }
+    }
+
+    /// Whether the labels that rules have set are within the limits, spelled out. Series that are served by a recipe have set the same
+    /// ones as the series before.
+    fn check_growth(&self) -> Result<(), Failure> {
+        // Tags and lengths.
+        const AROUND: usize = 16;
+        let len = |text: Text| text.slice.len as usize;
+        let set = self.on.state.labels.iter().filter(|label| !label.came());
+        let grown: usize = set.map(|label| len(label.name) + len(label.value) + AROUND).sum();
+        if grown > self.limits.growth { Err(Failure::TooLarge) } else { Ok(()) }
+    }
+
+    /// Whether the output is within the limits.
+    fn check_len(&self) -> Result<(), Failure> {
+        let (added, left) = self.cursor.edits.balance();
+        let most = self.limits.body.max(self.on.memory.body.len());
+        let len = (self.on.memory.body.len() + added).saturating_sub(left);
+        if len > most { Err(Failure::TooLarge) } else { Ok(()) }
     }
 
     /// Applies all rules to the labels.

@@ -47,9 +47,8 @@ impl Rope<'_> {
     #[inline]
     pub(super) fn make_room(&self, len: usize, written: usize) -> Result<(), Full> {
         let rest = self.rest();
-        let most = self.body.len() + self.space.len();
         let is_full = self.free() < len + 4 * PIECE + reserve(rest);
-        let is_long = self.len.saturating_add(written).saturating_add(rest + HEADERS) > most;
+        let is_long = self.len.saturating_add(written).saturating_add(rest + HEADERS) > self.most;
         if is_full || is_long { Err(Full) } else { Ok(()) }
     }
 

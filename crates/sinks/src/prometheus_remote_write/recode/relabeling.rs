@@ -1,9 +1,9 @@
 //! Relabels the series that OTLP was translated to. Relabeling has labels to work on only then.
 
 use crate::egress_budget::{BudgetError, Charged, EgressBudget};
-use crate::pipeline_stage::{PassedBody, SinkPipeline, run_passes};
+use crate::pipeline_stage::{PassInput, PassedBody, SinkPipeline, run_passes};
 use tidegate_arena::Window;
-use tidegate_pipeline::{Format, StepCounts, Workspace};
+use tidegate_pipeline::{Format, Limits, StepCounts, Workspace};
 use tidegate_wire::remote_write::Version;
 
 /// The relabeling steps of a sink's pipeline.
@@ -41,7 +41,10 @@ impl Relabeling {
         room: &EgressBudget,
     ) -> Result<(Charged<Window>, u64), BudgetError> {
         let Relabeling { pipeline, workspace, pending } = self;
-        let from = (Format::RemoteWrite(version), 0);
+        // Of a piece that cannot be cut this much is planned for.
+        let most = body.len().saturating_mul(2).saturating_add(SinkPipeline::GROWTH);
+        let limits = Limits { body: most, ..Limits::NONE };
+        let from = PassInput { format: Format::RemoteWrite(version), now_ns: 0, limits };
         let PassedBody { mut body, items, is_changed } =
             Box::pin(run_passes(pipeline, workspace, from, (body, entries), room)).await?;
         // Metadata is an item of a body of remote write, but none of the entries.

@@ -50,6 +50,11 @@ pub(crate) trait SinkKind {
         usize::MAX
     }
 
+    /// Whether its pipeline relabels the series that it translates OTLP to.
+    fn relabels_translated(&self) -> bool {
+        false
+    }
+
     /// How far behind it is when all is well.
     fn usual_lag(&self) -> Duration {
         Duration::from_secs(1)

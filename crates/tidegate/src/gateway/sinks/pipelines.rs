@@ -33,6 +33,8 @@ impl SinkPipelines {
                 routing: settings.routing,
                 silent: silent.map(|(position, _)| position).collect(),
                 meters: meters(&settings),
+                // Known when the sink starts.
+                capacities: Vec::new(),
             };
             Some((name.clone(), CompiledPipeline { settings, sink }))
         });
@@ -70,12 +72,6 @@ impl SinkPipelines {
             (name.clone(), CompiledPipeline { settings: compiled.settings.clone(), sink })
         });
         SinkPipelines(Arc::new(compiled.collect()))
-    }
-
-    /// How many times the sink `name` holds a record of this protocol and signal in its pipeline; `None` where that does not
-    /// read it.
-    pub(crate) fn copies(&self, name: &Name, protocol: Protocol, signal: Signal) -> Option<usize> {
-        self.get(name.as_str())?.copies(protocol, signal)
     }
 
     /// The lines of the plan for what they take beside payload.

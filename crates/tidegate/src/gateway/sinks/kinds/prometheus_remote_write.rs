@@ -22,6 +22,10 @@ impl SinkKind for RemoteWriteSink {
         RemoteWrite::need(protocol, signal)
     }
 
+    fn relabels_translated(&self) -> bool {
+        true
+    }
+
     fn declared(&self) -> Vec<Reservation> {
         let setting = Some("sinks.….max_in_flight");
         let connections = u64::from(self.max_in_flight()) * self.endpoints().len() as u64;
