@@ -1,8 +1,9 @@
 //! The fields that programs read and change.
 
 use crate::level::LEVELS;
-use crate::ottl::field::Field;
+use crate::ottl::field::{Context, Field};
 use crate::ottl::program::{Argument, Call, Condition, Expression, Key, Path, Statement};
+use crate::ottl::signature::Effect;
 
 /// The fields that programs read and change, by level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub(crate) struct Access {
     /// The schema of a resource or scope.
     pub(crate) schema_url: bool,
     pub(crate) cache: bool,
+    /// Whether statements on metrics multiply the values of their points.
+    pub(crate) multiplies: bool,
     /// What a metric's data says about all of its points.
     pub(crate) reads_data: bool,
     pub(crate) writes_data: bool,
@@ -39,6 +42,7 @@ impl Access {
         }
         self.schema_url |= other.schema_url;
         self.cache |= other.cache;
+        self.multiplies |= other.multiplies;
         self.reads_data |= other.reads_data;
         self.writes_data |= other.writes_data;
     }
@@ -74,6 +78,20 @@ impl Access {
     }
 
     fn call(&mut self, call: &Call) {
+        for effect in call.function.effects {
+            match *effect {
+                Effect::Reads(context, field) => self.field(context, field, false),
+                Effect::Changes(context, field) => {
+                    self.field(context, field, false);
+                    self.field(context, field, true);
+                }
+                Effect::ReadsPoints => self.reads[Context::Metric.level()] = true,
+                Effect::MultipliesPoints => {
+                    self.multiplies = true;
+                    self.writes[Context::DataPoint.level()] = true;
+                }
+            }
+        }
         for argument in &call.arguments {
             match argument {
                 Argument::Value(expression) => self.expression(expression),
@@ -113,8 +131,12 @@ impl Access {
 
     fn path(&mut self, path: &Path, is_changed: bool) {
         self.keys(&path.keys);
-        let level = path.context.level();
-        match path.field {
+        self.field(path.context, path.field, is_changed);
+    }
+
+    fn field(&mut self, context: Context, field: Field, is_changed: bool) {
+        let level = context.level();
+        match field {
             Field::Cache => {
                 self.cache = true;
                 return;

@@ -19,14 +19,18 @@ mod id;
 mod json;
 mod key_value;
 mod kinds;
+mod log_formats;
 mod members;
+mod metrics;
 mod network;
 mod number;
 mod order;
 mod pattern;
 mod severity;
+mod span_name;
 mod text;
 mod time;
+mod url;
 
 #[cfg(test)]
 mod tests;
@@ -84,6 +88,9 @@ static FAMILIES: &[&[&Signature]] = &[
     csv::CONVERTERS,
     order::CONVERTERS,
     key_value::CONVERTERS,
+    log_formats::CONVERTERS,
+    metrics::FUNCTIONS,
+    span_name::EDITORS,
     time::CONVERTERS,
     pattern::CONVERTERS,
     json::CONVERTERS,
@@ -95,6 +102,7 @@ static FAMILIES: &[&[&Signature]] = &[
     kinds::CONVERTERS,
     number::CONVERTERS,
     text::CONVERTERS,
+    url::CONVERTERS,
 ];
 
 const fn required(name: &'static str, accepts: Type) -> Parameter {
@@ -112,7 +120,15 @@ const fn converter(
     returns: Type,
     run: fn(&mut Machine<'_>, &[Argument]) -> Result<Value, Failure>,
 ) -> Signature {
-    Signature { name, parameters, returns, prepare: prepare_nothing, complete: complete_nothing, run }
+    Signature {
+        name,
+        parameters,
+        returns,
+        prepare: prepare_nothing,
+        complete: complete_nothing,
+        effects: &[],
+        run,
+    }
 }
 
 /// The arguments as an array: the checker has counted them.

@@ -45,6 +45,7 @@ pub use definition::{
     Anchor, Definition, ErrorMode, Preset, Problem, Redaction, SampleBy, SampleMode, Sampling, Severity,
     StepDefinition, StepKind,
 };
+pub use ottl::components::signal_of_function;
 pub use pipeline::{Format, Limits, Outcome, Pipeline, Progress, Run, StepCounts, Workspace};
 pub use relabel::{
     AppliedRule, PROMETHEUS_ACTIONS, RelabelRun, RelabelWorkspace, RuleDefinition, Rules, StepRules,

@@ -15,6 +15,7 @@ use crate::key_index::KeyIndex;
 use crate::memory::{Memory, Slice};
 use crate::ottl::field::{Context, Field};
 use crate::ottl::program::{Condition, Expression, Statement};
+use crate::record::data::Data;
 use crate::table::MapTable;
 use crate::value::{Failure, Kind, Value};
 
@@ -39,6 +40,11 @@ pub(crate) trait Fields {
         context: Context,
         field: Field,
     ) -> Result<&mut MapTable, Failure>;
+
+    /// The data of the current metric; `None` where records have none.
+    fn data(&mut self) -> Option<&mut Data> {
+        None
+    }
 }
 
 /// The state that statements read and change.

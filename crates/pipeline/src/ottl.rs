@@ -5,6 +5,7 @@
 //! <https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/pkg/ottl>.
 
 pub(crate) mod check;
+pub(crate) mod components;
 pub(crate) mod diagnostic;
 mod enums;
 pub(crate) mod field;

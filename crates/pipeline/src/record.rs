@@ -5,8 +5,10 @@
 
 mod access;
 mod attributes;
+pub(crate) mod data;
 pub(crate) mod message;
 mod nested;
+mod scale;
 pub(crate) mod shape;
 
 use crate::machine;
@@ -14,6 +16,7 @@ use crate::memory::{Memory, Slice};
 use crate::ottl::field::{Context, Field};
 use crate::table::MapTable;
 use crate::value::{Failure, Kind, Value};
+use data::Data;
 use message::{FieldRanges, Message};
 use shape::Shape;
 
@@ -49,13 +52,6 @@ pub(crate) struct Owner {
     pub(crate) schema_changes: u32,
 }
 
-/// The data of a metric: its kind is its field number in the metric.
-#[derive(Debug)]
-pub(crate) struct Data {
-    pub(crate) message: Message,
-    pub(crate) kind: u32,
-}
-
 impl Owner {
     /// Whether a statement changed it.
     pub(crate) fn is_changed(&self) -> bool {
@@ -88,7 +84,7 @@ impl Record {
             resource: owner(Shape::Resource, resource),
             scope: owner(Shape::Scope, scope),
             item: Message::new(Shape::Log, item),
-            data: Data { message: Message::new(Shape::Data, false), kind: 0 },
+            data: Data::new(),
             inner: Message::new(Shape::Number, inner),
             event_index: 0,
             cache: if uses.cache { MapTable::new() } else { MapTable::default() },
@@ -111,7 +107,7 @@ impl Record {
             changes += self.scope.changes();
         }
         if level > 2 {
-            changes += self.item.changes() + self.data.message.changes();
+            changes += self.item.changes() + self.data.changes();
         }
         changes
     }
@@ -200,26 +196,8 @@ impl machine::Fields for Record {
             _ => self.message(context).attributes(memory),
         }
     }
-}
 
-impl Data {
-    /// `METRIC_DATA_TYPE_…`.
-    fn metric_type(&self) -> i64 {
-        match self.kind {
-            5 => 1,
-            7 => 2,
-            9 => 3,
-            10 => 4,
-            11 => 5,
-            _ => 0,
-        }
-    }
-
-    /// Whether the kind has this field.
-    fn has(&self, field: Field) -> bool {
-        match field {
-            Field::IsMonotonic => self.kind == 7,
-            _ => matches!(self.kind, 7 | 9 | 10),
-        }
+    fn data(&mut self) -> Option<&mut Data> {
+        Some(&mut self.data)
     }
 }

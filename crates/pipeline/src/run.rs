@@ -3,6 +3,7 @@
 mod open;
 mod outgrown;
 mod own;
+mod points;
 pub(crate) mod rope;
 mod scan;
 #[cfg(test)]

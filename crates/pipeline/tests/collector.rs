@@ -11,6 +11,7 @@ mod collector {
     pub(crate) mod body;
     pub(crate) mod context;
     pub(crate) mod generate;
+    pub(crate) mod processors;
     pub(crate) mod requests;
 }
 
@@ -21,6 +22,7 @@ use collector::context::{self, Context};
 use collector::generate::Generator;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use tidegate_pipeline::{
     Definition, ErrorMode, Format, Outcome, Pipeline, Progress, Run, StepDefinition, StepKind,
@@ -83,20 +85,59 @@ fn filtered_metrics_are_those_of_the_collector() {
     compare(Kind::Drop, METRICS, |generator| Body::Metrics(generator.metrics()));
 }
 
+#[test]
+fn converted_metrics_are_those_of_the_processors() {
+    compare_with(PROCESSORS, |generator, _| {
+        let statements = generator.metric_functions();
+        Case { kind: Kind::Edit, statements, body: Body::Metrics(generator.full_metrics()) }
+    });
+}
+
+#[test]
+fn merged_buckets_are_those_of_the_processors() {
+    compare_with(PROCESSORS, |generator, _| {
+        let statements = generator.point_functions();
+        Case { kind: Kind::Edit, statements, body: Body::Metrics(generator.full_metrics()) }
+    });
+}
+
+#[test]
+fn metrics_filtered_by_points_are_those_of_the_processors() {
+    compare_with(PROCESSORS, |generator, _| {
+        let statements = generator.point_conditions();
+        Case { kind: Kind::Drop, statements, body: Body::Metrics(generator.full_metrics()) }
+    });
+}
+
+#[test]
+fn span_names_are_those_of_the_processors() {
+    compare_with(PROCESSORS, |generator, _| {
+        let statements = generator.span_functions();
+        Case { kind: Kind::Edit, statements, body: Body::Traces(generator.conventional_traces()) }
+    });
+}
+
+/// The program whose functions are those that all components have, and the one that has those of the transform and filter processors.
+const ALL_COMPONENTS: &str = "oracle";
+const PROCESSORS: &str = "processors";
+
 fn compare(kind: Kind, contexts: &[&'static Context], body: fn(&mut Generator) -> Body) {
+    compare_with(ALL_COMPONENTS, |generator, at| {
+        let context = contexts[at as usize % contexts.len()];
+        let statements = match kind {
+            Kind::Edit => generator.statements(context),
+            Kind::Drop => generator.conditions(context),
+        };
+        Case { kind, statements, body: body(generator) }
+    });
+}
+
+fn compare_with(program: &str, case: impl Fn(&mut Generator, u64) -> Case) {
     let number = |name, usual| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
     let mut generator = Generator::new(number("TIDEGATE_ORACLE_SEED", 1));
-    let cases: Vec<Case> = (0..number("TIDEGATE_ORACLE_CASES", CASES))
-        .map(|at| {
-            let context = contexts[at as usize % contexts.len()];
-            let statements = match kind {
-                Kind::Edit => generator.statements(context),
-                Kind::Drop => generator.conditions(context),
-            };
-            Case { kind, statements, body: body(&mut generator) }
-        })
-        .collect();
-    let Some(answers) = ask(&cases) else { return };
+    let cases: Vec<Case> =
+        (0..number("TIDEGATE_ORACLE_CASES", CASES)).map(|at| case(&mut generator, at)).collect();
+    let Some(answers) = ask(program, &cases) else { return };
     assert_eq!(answers.len(), cases.len());
     let (mut compared, mut changed, mut differences) = (0, 0, Vec::new());
     for (case, answer) in cases.iter().zip(&answers) {
@@ -109,7 +150,7 @@ fn compare(kind: Kind, contexts: &[&'static Context], body: fn(&mut Generator) -
         compared += 1;
         changed += usize::from(before != theirs.body);
         // The oracle does not say which conditions fail.
-        let same = match kind {
+        let same = match case.kind {
             Kind::Edit => ours == theirs,
             Kind::Drop => ours.body.clone().with_items() == theirs.body.clone().with_items(),
         };
@@ -222,14 +263,14 @@ fn left(case: &Case, answer: &Value) -> Option<Left> {
     Some(Left { body: case.body.decode(&body)?.normal(), failures })
 }
 
-/// The oracle's answers; `None`, said loudly, where it was not built.
-fn ask(cases: &[Case]) -> Option<Vec<Value>> {
+/// The answers of one of the oracle's programs; `None`, said loudly, where it was not built.
+fn ask(program: &str, cases: &[Case]) -> Option<Vec<Value>> {
     let Some(oracle) = std::env::var_os("TIDEGATE_TEST_PIPELINE_ORACLE").filter(|path| !path.is_empty())
     else {
         eprintln!("SKIPPED: TIDEGATE_TEST_PIPELINE_ORACLE is not set; `make test` sets it");
         return None;
     };
-    let mut process = Command::new(oracle)
+    let mut process = Command::new(Path::new(&oracle).with_file_name(program))
         .arg("ottl")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

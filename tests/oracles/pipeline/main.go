@@ -1,4 +1,5 @@
 // What the OpenTelemetry Collector and Prometheus make of a pipeline: their own OTTL parser, evaluator and relabeling.
+// `../processors` is the same with the functions of the transform and filter processors, of a version whose modules can be had.
 //
 //	oracle ottl-check   which statements or conditions the Collector accepts
 //	oracle ottl         the request body that the transform or filter processor leaves
@@ -17,7 +18,6 @@ import (
 )
 
 func main() {
-	answers := map[string]func(json.RawMessage) any{"ottl-check": check, "ottl": transform, "relabel": relabeled}
 	if len(os.Args) != 2 || answers[os.Args[1]] == nil {
 		log.Fatal("usage: oracle ottl-check|ottl|relabel < cases")
 	}

@@ -5,13 +5,8 @@ import (
 	"fmt"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/contexts/ottldatapoint"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/contexts/ottllog"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/contexts/ottlmetric"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/contexts/ottlresource"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/contexts/ottlscope"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/contexts/ottlspan"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/contexts/ottlspanevent"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/ottlfuncs"
 	"go.opentelemetry.io/collector/component"
 	"go.uber.org/zap"
@@ -29,19 +24,6 @@ type program struct {
 type collection = ottl.ParserCollection[*program]
 
 var settings = component.TelemetrySettings{Logger: zap.NewNop()}
-
-// One collection of contexts for each signal, as the transform processor has them.
-var collections = map[string]*collection{
-	"logs": must(ottl.NewParserCollection(settings, of(resources()), of(scopes()),
-		of("log", ottllog.NewParser, ottllog.EnablePathContextNames()))),
-	"traces": must(ottl.NewParserCollection(settings, of(resources()), of(scopes()),
-		of("span", ottlspan.NewParser, ottlspan.EnablePathContextNames(),
-			ottlfuncs.NewIsRootSpanFactory()),
-		of("spanevent", ottlspanevent.NewParser, ottlspanevent.EnablePathContextNames()))),
-	"metrics": must(ottl.NewParserCollection(settings, of(resources()), of(scopes()),
-		of("metric", ottlmetric.NewParser, ottlmetric.EnablePathContextNames()),
-		of("datapoint", ottldatapoint.NewParser, ottldatapoint.EnablePathContextNames()))),
-}
 
 type newParser[K any] func(map[string]ottl.Factory[K], component.TelemetrySettings, ...ottl.Option[K]) (ottl.Parser[K], error)
 

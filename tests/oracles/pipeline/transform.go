@@ -4,12 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/contexts/ottldatapoint"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/contexts/ottllog"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/contexts/ottlmetric"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/contexts/ottlresource"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/contexts/ottlscope"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/contexts/ottlspan"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/ottl/contexts/ottlspanevent"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
@@ -106,21 +100,21 @@ func (v *visitor) body(signal string, body []byte) ([]byte, error) {
 
 func (v *visitor) logs(request plogotlp.ExportRequest) {
 	request.Logs().ResourceLogs().RemoveIf(func(r plog.ResourceLogs) bool {
-		c := ottlresource.NewTransformContext(r.Resource(), r)
+		c := resourceContext(r.Resource(), r)
 		defer c.Close()
 		if v.drop("resource", c) {
 			return true
 		}
 		had := r.ScopeLogs().Len() > 0
 		r.ScopeLogs().RemoveIf(func(s plog.ScopeLogs) bool {
-			c := ottlscope.NewTransformContext(s.Scope(), r.Resource(), s, r)
+			c := scopeContext(s.Scope(), r.Resource(), s, r)
 			defer c.Close()
 			if v.drop("scope", c) {
 				return true
 			}
 			had := s.LogRecords().Len() > 0
 			s.LogRecords().RemoveIf(func(l plog.LogRecord) bool {
-				c := ottllog.NewTransformContext(r, s, l)
+				c := logContext(r, s, l)
 				defer c.Close()
 				return v.drop("log", c)
 			})
@@ -132,28 +126,28 @@ func (v *visitor) logs(request plogotlp.ExportRequest) {
 
 func (v *visitor) traces(request ptraceotlp.ExportRequest) {
 	request.Traces().ResourceSpans().RemoveIf(func(r ptrace.ResourceSpans) bool {
-		c := ottlresource.NewTransformContext(r.Resource(), r)
+		c := resourceContext(r.Resource(), r)
 		defer c.Close()
 		if v.drop("resource", c) {
 			return true
 		}
 		had := r.ScopeSpans().Len() > 0
 		r.ScopeSpans().RemoveIf(func(s ptrace.ScopeSpans) bool {
-			c := ottlscope.NewTransformContext(s.Scope(), r.Resource(), s, r)
+			c := scopeContext(s.Scope(), r.Resource(), s, r)
 			defer c.Close()
 			if v.drop("scope", c) {
 				return true
 			}
 			had := s.Spans().Len() > 0
 			s.Spans().RemoveIf(func(span ptrace.Span) bool {
-				c := ottlspan.NewTransformContext(r, s, span)
+				c := spanContext(r, s, span)
 				defer c.Close()
 				if v.drop("span", c) {
 					return true
 				}
 				index := int64(0)
 				span.Events().RemoveIf(func(event ptrace.SpanEvent) bool {
-					c := ottlspanevent.NewTransformContext(r, s, span, event, ottlspanevent.WithEventIndex(index))
+					c := eventContext(r, s, span, event, ottlspanevent.WithEventIndex(index))
 					defer c.Close()
 					index++
 					return v.drop("spanevent", c)
@@ -168,21 +162,21 @@ func (v *visitor) traces(request ptraceotlp.ExportRequest) {
 
 func (v *visitor) metrics(request pmetricotlp.ExportRequest) {
 	request.Metrics().ResourceMetrics().RemoveIf(func(r pmetric.ResourceMetrics) bool {
-		c := ottlresource.NewTransformContext(r.Resource(), r)
+		c := resourceContext(r.Resource(), r)
 		defer c.Close()
 		if v.drop("resource", c) {
 			return true
 		}
 		had := r.ScopeMetrics().Len() > 0
 		r.ScopeMetrics().RemoveIf(func(s pmetric.ScopeMetrics) bool {
-			c := ottlscope.NewTransformContext(s.Scope(), r.Resource(), s, r)
+			c := scopeContext(s.Scope(), r.Resource(), s, r)
 			defer c.Close()
 			if v.drop("scope", c) {
 				return true
 			}
 			had := s.Metrics().Len() > 0
 			s.Metrics().RemoveIf(func(m pmetric.Metric) bool {
-				c := ottlmetric.NewTransformContext(r, s, m)
+				c := metricContext(r, s, m)
 				defer c.Close()
 				return v.drop("metric", c) || v.points(r, s, m)
 			})
@@ -195,7 +189,7 @@ func (v *visitor) metrics(request pmetricotlp.ExportRequest) {
 // Returns whether the metric had points and has none now.
 func (v *visitor) points(r pmetric.ResourceMetrics, s pmetric.ScopeMetrics, m pmetric.Metric) bool {
 	point := func(p any) bool {
-		c := ottldatapoint.NewTransformContext(r, s, m, p)
+		c := pointContext(r, s, m, p)
 		defer c.Close()
 		return v.drop("datapoint", c)
 	}

@@ -4,7 +4,7 @@ use super::{all, converter, required};
 use crate::machine::Machine;
 use crate::ottl::field::{Context, Field};
 use crate::ottl::program::{Argument, Expression};
-use crate::ottl::signature::{Parameter, Signature, Type};
+use crate::ottl::signature::{Effect, Parameter, Signature, Type};
 use crate::regex::Regexes;
 use crate::value::{Failure, Value};
 use tidegate_wire::output::Output;
@@ -66,13 +66,16 @@ fn id<const N: usize>(machine: &mut Machine<'_>, arguments: &[Argument]) -> Resu
 }
 
 /// Whether the current span has no parent. No output.
-static IS_ROOT_SPAN: Signature = converter("IsRootSpan", &[], Type::Bool, |machine, _| {
-    let parent = machine.record.get(&mut machine.memory, Context::Span, Field::ParentSpanId)?;
-    Ok(Value::Bool(match parent {
-        Value::Id(id) => machine.memory.get(id).iter().all(|byte| *byte == 0),
-        _ => true,
-    }))
-});
+static IS_ROOT_SPAN: Signature = Signature {
+    effects: &[Effect::Reads(Context::Span, Field::ParentSpanId)],
+    ..converter("IsRootSpan", &[], Type::Bool, |machine, _| {
+        let parent = machine.record.get(&mut machine.memory, Context::Span, Field::ParentSpanId)?;
+        Ok(Value::Bool(match parent {
+            Value::Id(id) => machine.memory.get(id).iter().all(|byte| *byte == 0),
+            _ => true,
+        }))
+    })
+};
 
 /// A random UUID (RFC 9562, version 4). Output: 36 bytes.
 static UUID: Signature =

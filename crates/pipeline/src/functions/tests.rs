@@ -200,3 +200,13 @@ fn severities() {
 fn grok() {
     check(include_str!("cases/grok.tsv"));
 }
+
+#[test]
+fn urls() {
+    check(include_str!("cases/url.tsv"));
+}
+
+#[test]
+fn log_formats() {
+    check(include_str!("cases/log_formats.tsv"));
+}

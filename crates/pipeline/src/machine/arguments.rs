@@ -187,7 +187,7 @@ impl Machine<'_> {
 }
 
 /// `int64(number)` of Go on amd64: what does not fit is the least integer.
-fn go_int(number: f64) -> i64 {
+pub(crate) fn go_int(number: f64) -> i64 {
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number) {
         number as i64
     } else {

@@ -123,8 +123,10 @@ fn is_meant(diagnostic: &Diagnostic) -> bool {
 fn is_more(case: &Case, error: &str) -> bool {
     // The old name of `scope` is one in every place.
     case.text.contains("instrumentation_scope") && error.contains("instrumentation_scope")
-        // The Collector derives names of parameters from its own, so that `source_ip` is `source_i_p` there.
-        || case.text.contains("CommunityID") && error.contains("no such parameter")
+        // The Collector derives names of parameters from its own, so that `source_ip` is `source_i_p` there, and `uri` is `u_r_i`.
+        || (case.text.contains("CommunityID") || case.text.contains("URL")) && error.contains("no such parameter")
+        // A function that only one context has says which one that is.
+        || case.text.contains("IsRootSpan") && error.contains("unable to infer context")
 }
 
 /// The oracle's answers; `None`, said loudly, where it was not built.

@@ -1,5 +1,6 @@
 //! Signatures of functions: what the checker knows of them, and what the machine calls.
 
+use super::field::{Context, Field};
 use super::program::Argument;
 use crate::functions::Prepared;
 use crate::machine::Machine;
@@ -19,7 +20,20 @@ pub(crate) struct Signature {
     /// Compiles literals that belong together, after each was prepared by itself: lists, maps, a pattern with its definitions. It
     /// gets the constants of the program, and returns the position of the argument at fault and what is wrong with it.
     pub(crate) complete: Complete,
+    /// What it reads and changes that none of its arguments names.
+    pub(crate) effects: &'static [Effect],
     pub(crate) run: fn(&mut Machine<'_>, &[Argument]) -> Result<Value, Failure>,
+}
+
+/// What a function reads or changes without an argument that names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Reads(Context, Field),
+    Changes(Context, Field),
+    /// The data points of the metric.
+    ReadsPoints,
+    /// The values of all data points of the metric.
+    MultipliesPoints,
 }
 
 /// [`Signature::prepare`].
@@ -94,6 +108,8 @@ pub(crate) enum Type {
     LiteralText,
     /// `int64`: a literal.
     LiteralInt,
+    /// `float64`: a literal.
+    LiteralDouble,
     /// `bool`: a literal.
     LiteralBool,
     /// `[]string`: a list of literals.

@@ -3,6 +3,7 @@
 //! `testdata/ottl_signatures.txt` is the list of stable signatures of `pkg/ottl` v1.3.1 (`ottlfuncs/testdata`).
 
 use super::check::{self, Scope};
+use super::components;
 use super::literals::Literals;
 use super::signature::Type;
 use crate::functions;
@@ -24,6 +25,62 @@ fn functions_of_the_collector_are_here_or_refused_with_a_reason() {
         let found = check::statements(&[text], Scope::ALL, &mut Literals::default()).unwrap_err();
         let refused = found.iter().any(|one| one.fault.message.contains("is not supported: "));
         assert!(refused, "{name}: {found:?}");
+    }
+}
+
+/// The functions that the transform, filter and routing components of contrib v0.164.1 add, and those of `pkg/ottl/xottl` and
+/// `contexts/xprofile`.
+const OF_COMPONENTS: [&str; 35] = [
+    "IsRootSpan",
+    "ParseCEF",
+    "ParseCLF",
+    "ParseELF",
+    "ParseLEEF",
+    "set_semconv_span_name",
+    "HasAttrKeyOnDatapoint",
+    "HasAttrOnDatapoint",
+    "convert_gauge_to_sum",
+    "convert_sum_to_gauge",
+    "scale_metric",
+    "merge_histogram_buckets",
+    "convert_summary_count_val_to_sum",
+    "convert_summary_quantile_val_to_gauge",
+    "convert_summary_sum_val_to_sum",
+    "copy_metric",
+    "extract_avg_metric",
+    "extract_count_metric",
+    "extract_percentile_metric",
+    "extract_sum_metric",
+    "aggregate_on_attribute_value",
+    "aggregate_on_attributes",
+    "convert_exponential_histogram_to_histogram",
+    "route",
+    "ProfileID",
+    "All",
+    "Any",
+    "Filter",
+    "Find",
+    "MapEach",
+    "MapKeys",
+    "Reduce",
+    "When",
+    // The names of their parameters follow Go's rules.
+    "URL",
+    "UserAgent",
+];
+
+#[test]
+fn each_function_of_the_collector_is_here_or_on_the_page_of_differences() {
+    let page = include_str!("../../../../docs/pipelines.md");
+    let (_, differences) = page.split_once("## Differences from the Collector").unwrap();
+    let standard = SIGNATURES.lines().filter_map(|line| line.split('(').next());
+    for name in standard.chain(OF_COMPONENTS) {
+        let is_here = functions::find(name).is_some();
+        let mentions = differences.matches(&format!("`{name}`")).count();
+        assert_ne!(is_here, components::refused(name).is_some(), "{name}");
+        // `Any` and the like are named as what they are: lambda expressions.
+        let is_lambda = components::refused(name).is_some_and(|reason| reason.contains("lambda"));
+        assert!(is_here || is_lambda || mentions == 1, "{name} is refused, and on the page {mentions} times");
     }
 }
 
@@ -92,6 +149,7 @@ fn parameter(text: &str) -> (String, Type, bool) {
         "Getter" => Type::Any,
         "FunctionGetter" => Type::Function,
         "string" => Type::LiteralText,
+        "float64" => Type::LiteralDouble,
         "int64" => Type::LiteralInt,
         "bool" => Type::LiteralBool,
         "[]string" => Type::LiteralTexts,

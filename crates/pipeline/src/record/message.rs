@@ -89,6 +89,21 @@ impl FieldRanges {
     }
 }
 
+/// [`Slot::bits`] of bytes that are whole fields, with their tags and lengths.
+const WHOLE_FIELDS: u64 = 1;
+
+impl Slot {
+    /// All occurrences of a repeated field, with their tags and lengths.
+    pub(super) fn whole_fields(bytes: Slice) -> Slot {
+        Slot { bits: WHOLE_FIELDS, bytes, wire: WireType::Length }
+    }
+
+    /// Whether the bytes are whole fields.
+    fn is_whole_fields(&self) -> bool {
+        self.wire == WireType::Length && self.bits == WHOLE_FIELDS
+    }
+}
+
 impl Message {
     /// A message without a place for attributes, unless `with_table`.
     pub(super) fn new(shape: Shape, with_table: bool) -> Message {
@@ -173,6 +188,13 @@ impl Message {
         let other = self.alternative(number);
         self.seen &= !other;
         self.set &= !other;
+    }
+
+    /// Removes a field, if it is there.
+    pub(super) fn remove(&mut self, memory: &Memory<'_>, number: u32) {
+        if self.slot(memory, number).is_some() {
+            self.replace(memory, number, Slot { bits: 0, bytes: Slice::EMPTY, wire: WireType::Length });
+        }
     }
 
     /// Whether a statement set the field.

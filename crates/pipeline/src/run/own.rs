@@ -37,8 +37,14 @@ impl Walk<'_> {
                 Container::Resource => record.resource.is_changed(),
                 Container::Scope => record.scope.is_changed(),
                 Container::Span | Container::Metric => record.item.is_changed(),
-                Container::Data => record.data.message.is_changed(),
+                Container::Data => record.data.is_changed(),
             }
+    }
+
+    /// The field number of the current message as it was written: statements may give a metric another kind of data.
+    pub(super) fn field_now(&self, kind: Container, field: u32) -> u32 {
+        let is_changed = self.stack.get(self.depth).is_some_and(|top| top.is_front_changed);
+        if kind == Container::Data && is_changed { self.tools.record.data.kind() } else { field }
     }
 
     /// Writes the own fields before the members.
@@ -103,6 +109,9 @@ impl Walk<'_> {
             return Ok(self.too_large(kind));
         }
         self.rope.take_out(&front);
+        if let Some(top) = self.stack.get_mut(self.depth) {
+            top.is_front_changed = true;
+        }
         Ok(None)
     }
 

@@ -88,8 +88,8 @@ impl Walk<'_> {
             Container::Span => record.item.begin(Shape::Span, own.fields),
             Container::Metric if top.phase == Phase::Scan => {
                 record.item.begin(Shape::Metric, own.fields);
-                record.data.kind = own.message.map_or(0, |(kind, _, _)| kind);
-                record.data.message.begin(Shape::Data, FieldRanges::NONE);
+                let (kind, start, end) = own.message.unwrap_or_default();
+                record.data.begin(kind, body(&(start..end)));
                 if let Some((_, start, end)) = own.message
                     && (access.reads_data || access.writes_data)
                 {

@@ -173,7 +173,7 @@ impl<'a> Walk<'a> {
         let has_steps = self.pass.levels.get(level).is_some_and(|steps| !steps.is_empty());
         let fields = FieldRanges::all(start..whole.end, 0);
         self.rope.pass(whole.end);
-        if !has_steps {
+        if !has_steps && !self.pass.access.multiplies {
             self.keep(whole, is_item)?;
             return Ok(Some(FIELD));
         }
@@ -188,13 +188,12 @@ impl<'a> Walk<'a> {
                 record.event_index = events;
             }
             Container::Data => {
-                let shape = match around.field {
-                    9 => Shape::Histogram,
-                    10 => Shape::Exponential,
-                    11 => Shape::Summary,
-                    _ => Shape::Number,
-                };
-                record.inner.begin(shape, fields);
+                let (kind, data) = (around.field, around.start.offset());
+                if let Some(step) = self.begin_point(kind, data, fields) {
+                    self.memory.release(mark);
+                    self.drop_member(step, Verdict::Drop, 1);
+                    return Ok(Some(FIELD + cost));
+                }
             }
             _ if self.signal == Signal::Traces => record.item.begin(Shape::Span, fields),
             _ => record.item.begin(Shape::Log, fields),
@@ -324,7 +323,7 @@ impl<'a> Walk<'a> {
         match gap {
             Some(gap) if is_gone || is_same => self.rope.restore(Rope::before(&gap)),
             Some(gap) => match self.write_rest(kind, &whole, &gap)? {
-                Rest::Written => self.rope.close(&gap, field)?,
+                Rest::Written => self.rope.close(&gap, self.field_now(kind, field))?,
                 Rest::AsItWas => {
                     self.rope.restore(Rope::before(&gap));
                     is_same = true;

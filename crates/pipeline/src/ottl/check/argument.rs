@@ -47,9 +47,11 @@ impl Checker<'_> {
             (Type::LiteralTexts, ValueKind::List(values)) => return self.literals(values, &wanted),
             (Type::LiteralText, ValueKind::Text(_))
             | (Type::LiteralInt, ValueKind::Int(_))
+            | (Type::LiteralDouble, ValueKind::Double(_))
             | (Type::LiteralBool, ValueKind::Bool(_)) => true,
             (Type::LiteralText, _) => self.refuse(wanted("a string literal"))?,
             (Type::LiteralInt, _) => self.refuse(wanted("an integer literal"))?,
+            (Type::LiteralDouble, _) => self.refuse(wanted("a number with a decimal point"))?,
             (Type::LiteralBool, _) => self.refuse(wanted("`true` or `false`"))?,
             (Type::LiteralTexts, _) => self.refuse(wanted("a list of string literals"))?,
             _ => false,

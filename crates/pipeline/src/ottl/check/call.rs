@@ -1,5 +1,6 @@
 //! Calls: finds the function, and fits arguments to its parameters.
 
+use super::super::components;
 use super::super::diagnostic::Fault;
 use super::super::field::Context;
 use super::super::program::{Argument, Call, Expression};
@@ -13,7 +14,7 @@ use crate::value::Value;
 
 /// Whether the function `name` may be called in `context`.
 pub(super) fn exists_in(context: Context, name: &str) -> bool {
-    name != "IsRootSpan" || context == Context::Span
+    components::contexts(name).is_none_or(|contexts| contexts.contains(&context))
 }
 
 impl Checker<'_> {
@@ -22,7 +23,10 @@ impl Checker<'_> {
         let found = functions::find(&name.text);
         if found.is_some() && !exists_in(self.context, &name.text) {
             let message = format!("`{}` does not exist in the context `{}`", name.text, self.context.name());
-            self.error(Fault::new(name.range.clone(), message).help("it exists in `span`"));
+            let contexts = components::contexts(&name.text).unwrap_or_default().iter();
+            let contexts: Vec<_> = contexts.map(|context| format!("`{}`", context.name())).collect();
+            let help = format!("it exists in {}", contexts.join(" and "));
+            self.error(Fault::new(name.range.clone(), message).help(help));
             return None;
         }
         if found.is_none() {
@@ -30,7 +34,7 @@ impl Checker<'_> {
             let fault = Fault::new(name.range.clone(), message);
             let editor = name.text.starts_with(|first: char| first.is_ascii_lowercase());
             let near = if editor { suggest::editor(&name.text) } else { suggest::converter(&name.text) };
-            let fault = match (refused(&name.text), near) {
+            let fault = match (components::refused(&name.text), near) {
                 (Some(reason), _) => {
                     let message = format!("the function `{}` is not supported: {reason}", name.text);
                     Fault::new(name.range.clone(), message)
@@ -210,46 +214,4 @@ fn camel(name: &str) -> String {
         }
     }
     camel
-}
-
-/// Why a function that the Collector has is not here.
-fn refused(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "GetXML"
-        | "InsertXML"
-        | "RemoveXML"
-        | "ParseXML"
-        | "ParseSimplifiedXML"
-        | "ConvertAttributesToElementsXML"
-        | "ConvertTextToElementsXML" => "XML needs a tree of objects for each record",
-        "UserAgent" => "it needs a database of regular expressions that changes",
-        "URL" => "use `ExtractPatterns` for the parts of a URL",
-        "All" | "Any" | "Filter" | "Find" | "MapEach" | "MapKeys" | "Reduce" | "When" => {
-            "it takes a lambda expression, which the Collector has behind a feature gate of an early stage"
-        }
-        "ProfileID" => "profiles pass unchanged",
-        "route" => "it belongs to the Collector's routing connector; use `when` on sinks",
-        "copy_metric"
-        | "extract_count_metric"
-        | "extract_sum_metric"
-        | "extract_avg_metric"
-        | "extract_percentile_metric"
-        | "aggregate_on_attributes"
-        | "aggregate_on_attribute_value" => {
-            "it makes metrics of others, which needs all data points of a metric at once"
-        }
-        "convert_sum_to_gauge"
-        | "convert_gauge_to_sum"
-        | "convert_summary_count_val_to_sum"
-        | "convert_summary_quantile_val_to_gauge"
-        | "convert_summary_sum_val_to_sum"
-        | "convert_exponential_histogram_to_histogram"
-        | "merge_histogram_buckets"
-        | "scale_metric" => "it gives a metric another kind of data, and kinds stay as they came",
-        "set_semconv_span_name" => "it follows conventions that change; use `set` with the name",
-        "ParseCEF" | "ParseCLF" | "ParseELF" | "ParseLEEF" => {
-            "formats of logs are left to `ExtractGrokPatterns`, `ParseKeyValue` and `ParseCSV`"
-        }
-        _ => return None,
-    })
 }

@@ -1,5 +1,6 @@
 //! Infers the context of a list: the lowest that occurs, or one below it that has the enums and functions of the list.
 
+use super::super::components;
 use super::super::diagnostic::Fault;
 use super::super::enums;
 use super::super::field::Context;
@@ -66,7 +67,8 @@ impl Hints {
             }
         }
         let occurs = |context: &Context| self.contexts.iter().any(|(named, ..)| named == context);
-        let lowest = scope.given.or_else(|| Context::ALL.into_iter().find(occurs)).ok_or(Vec::new())?;
+        let lowest = scope.given.or_else(|| Context::ALL.into_iter().find(occurs));
+        let lowest = lowest.or_else(|| self.only(scope)).ok_or(Vec::new())?;
         for (context, item, range) in &self.contexts {
             if !lowest.reaches(*context) {
                 let (low, other) = (lowest.name(), context.name());
@@ -90,6 +92,13 @@ impl Hints {
         let lower = Context::ALL.into_iter().filter(|context| *context != lowest && context.reaches(lowest));
         let mut lower = lower.filter(|context| scope.contexts.contains(context));
         Ok(lower.find(|context| self.supported(*context)).unwrap_or(lowest))
+    }
+
+    /// The context that alone has all functions, where no path names one: `convert_sum_to_gauge()` is for metrics.
+    fn only(&self, scope: Scope<'_>) -> Option<Context> {
+        let is_special = self.functions.iter().any(|name| components::contexts(name).is_some());
+        let mut contexts = scope.contexts.iter().copied().filter(|context| self.supported(*context));
+        contexts.next().filter(|_| is_special && contexts.next().is_none())
     }
 
     fn supported(&self, context: Context) -> bool {

@@ -38,6 +38,23 @@ fn a_list_has_the_lowest_context_of_its_paths() {
 }
 
 #[test]
+fn a_function_that_one_context_has_says_which_that_is() {
+    for (text, context) in [
+        ("convert_sum_to_gauge()", Context::Metric),
+        ("merge_histogram_buckets(0.5)", Context::DataPoint),
+        ("set_semconv_span_name(\"1.37.0\")", Context::Span),
+    ] {
+        assert_eq!(check(text).unwrap().context, context, "{text}");
+    }
+    assert_eq!(condition_of("IsRootSpan()").unwrap().context, Context::Span);
+    assert_eq!(condition_of("HasAttrKeyOnDatapoint(\"a\")").unwrap().context, Context::Metric);
+    let text = "convert_sum_to_gauge() where datapoint.flags == 1";
+    let found = check(text).unwrap_err();
+    assert_eq!(marked(text, &found[0]), "convert_sum_to_gauge");
+    assert_eq!(found[0].fault.help.as_deref(), Some("it exists in `metric`"));
+}
+
+#[test]
 fn contexts_that_do_not_meet_are_refused() {
     let text = "set(span.name, log.body)";
     let found = check(text).unwrap_err();

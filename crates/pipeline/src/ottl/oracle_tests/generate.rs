@@ -303,7 +303,7 @@ impl Generator {
             Type::Text if self.chance(3) => self.path(below),
             Type::Text | Type::LiteralText => self.text(),
             Type::Int | Type::LiteralInt => self.one(&["0", "1", "3", "10"]).to_owned(),
-            Type::Double => self.one(&["0.5", "1."]).to_owned(),
+            Type::Double | Type::LiteralDouble => self.one(&["0.5", "1."]).to_owned(),
             Type::Bool | Type::LiteralBool => self.one(&["true", "false"]).to_owned(),
             Type::Time | Type::Duration | Type::Map | Type::List => self.path(below),
             Type::LiteralTexts | Type::Texts => {

@@ -122,6 +122,7 @@ fn write_slot(number: u32, slot: &Slot, memory: &Memory<'_>, rope: &mut Rope<'_>
             put(&(slot.bits as u32).to_le_bytes());
         }
         WireType::Length if slot.bytes.len == 0 => return Ok(()),
+        WireType::Length if slot.is_whole_fields() => return rope.slice(memory, slot.bytes),
         WireType::Length => {
             put(tag(2).as_bytes());
             put(Varint::new(u64::from(slot.bytes.len)).as_bytes());

@@ -59,6 +59,7 @@ static SET: Signature = Signature {
     ],
     returns: Type::Nothing,
     prepare: prepare_nothing,
+    effects: &[],
     complete: complete_nothing,
     run: set,
 };

@@ -1,0 +1,125 @@
+//! The data of a metric: its kind, what it says about all of its points, and what statements do to them.
+
+use super::message::{FieldRanges, Message};
+use super::shape::Shape;
+use crate::memory::{Memory, Slice};
+use crate::ottl::field::Field;
+use crate::value::{Failure, Value};
+
+/// The kinds of data, by their field in the metric.
+pub(crate) const GAUGE: u32 = 5;
+pub(crate) const SUM: u32 = 7;
+pub(crate) const HISTOGRAM: u32 = 9;
+pub(crate) const EXPONENTIAL: u32 = 10;
+pub(crate) const SUMMARY: u32 = 11;
+
+const TEMPORALITY: u32 = 2;
+const MONOTONIC: u32 = 3;
+
+/// The data of the current metric. Its points are not here: a walk meets them one by one.
+#[derive(Debug)]
+pub(crate) struct Data {
+    /// Its fields without the points.
+    pub(crate) message: Message,
+    /// Its field in the metric; 0 where there is none.
+    kind: u32,
+    /// The kind in the body.
+    came: u32,
+    /// All of it, in the body.
+    content: Slice,
+    /// What statements multiply the values of its points with, one after the other: doubles of eight bytes.
+    factors: Slice,
+}
+
+impl Data {
+    pub(super) fn new() -> Data {
+        let message = Message::new(Shape::Data, false);
+        Data { message, kind: 0, came: 0, content: Slice::EMPTY, factors: Slice::EMPTY }
+    }
+
+    /// Begins another metric's, which is `content` of the body.
+    pub(crate) fn begin(&mut self, kind: u32, content: Slice) {
+        self.message.begin(Shape::Data, FieldRanges::NONE);
+        (self.kind, self.came, self.content) = (kind, kind, content);
+        self.factors = Slice::EMPTY;
+    }
+
+    /// Its field in the metric, as it is now.
+    pub(crate) fn kind(&self) -> u32 {
+        self.kind
+    }
+
+    /// All of it as it came.
+    pub(crate) fn content(&self) -> Slice {
+        self.content
+    }
+
+    /// Whether a statement changed something beside its points.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.kind != self.came || self.message.is_changed()
+    }
+
+    /// How often statements changed it: what they made for that is needed as long as the metric is.
+    pub(crate) fn changes(&self) -> u64 {
+        self.message.changes() + u64::from(self.factors.len)
+    }
+
+    /// Makes a gauge of a sum.
+    pub(crate) fn become_gauge(&mut self, memory: &Memory<'_>) {
+        if self.kind == SUM {
+            self.kind = GAUGE;
+            self.message.remove(memory, TEMPORALITY);
+            self.message.remove(memory, MONOTONIC);
+        }
+    }
+
+    /// Makes a sum of a gauge.
+    pub(crate) fn become_sum(
+        &mut self,
+        memory: &mut Memory<'_>,
+        temporality: i64,
+        is_monotonic: bool,
+    ) -> Result<(), Failure> {
+        if self.kind != GAUGE {
+            return Ok(());
+        }
+        self.kind = SUM;
+        self.message.set_field(memory, Field::AggregationTemporality, Value::Int(temporality))?;
+        self.message.set_field(memory, Field::IsMonotonic, Value::Bool(is_monotonic))
+    }
+
+    /// Has the values of all points multiplied.
+    pub(crate) fn multiply(&mut self, memory: &mut Memory<'_>, factor: f64) -> Result<(), Failure> {
+        let before = self.factors;
+        self.factors = memory.build(|memory| {
+            memory.push_slice(before)?;
+            memory.push(&factor.to_le_bytes())
+        })?;
+        Ok(())
+    }
+
+    /// The factors for its points, one after the other.
+    pub(crate) fn factors(&self) -> Slice {
+        self.factors
+    }
+
+    /// `METRIC_DATA_TYPE_…`.
+    pub(super) fn metric_type(&self) -> i64 {
+        match self.kind {
+            GAUGE => 1,
+            SUM => 2,
+            HISTOGRAM => 3,
+            EXPONENTIAL => 4,
+            SUMMARY => 5,
+            _ => 0,
+        }
+    }
+
+    /// Whether the kind has this field.
+    pub(super) fn has(&self, field: Field) -> bool {
+        match field {
+            Field::IsMonotonic => self.kind == SUM,
+            _ => matches!(self.kind, SUM | HISTOGRAM | EXPONENTIAL),
+        }
+    }
+}
