@@ -30,12 +30,18 @@ const CONTEXTS: [(&str, Option<Signal>); 10] = [
 
 const KEYWORDS: [&str; 7] = ["and", "or", "not", "where", "true", "false", "nil"];
 
-/// The signal whose items a condition or statement is about, by the contexts of its paths; none if it only names
+/// The signal whose items a condition or statement is about, by the contexts of its paths and the functions that only one signal has; none if it only names
 /// resources or scopes.
 pub(super) fn signal_of(text: &str) -> Option<Signal> {
     tokens(text).into_iter().find_map(|(_, token)| match token {
         Token::Path(path) => context_of(path).and_then(|(_, signal)| signal),
-        _ => None,
+        Token::Word(word) => match tidegate_pipeline::signal_of_function(word)? {
+            tidegate_pipeline::Signal::Traces => Some(Signal::Traces),
+            tidegate_pipeline::Signal::Metrics => Some(Signal::Metrics),
+            tidegate_pipeline::Signal::Logs => Some(Signal::Logs),
+            tidegate_pipeline::Signal::Profiles => None,
+        },
+        Token::String => None,
     })
 }
 
@@ -300,6 +306,7 @@ mod tests {
     fn the_signal_is_that_of_the_contexts() {
         assert_eq!(signal_of(r#"resource.attributes["span.name"] == "log.body""#), None);
         assert_eq!(signal_of(r#"resource.attributes["a"] == "b" and log.body == "c""#), Some(Signal::Logs));
+        assert_eq!(signal_of("convert_sum_to_gauge()"), Some(Signal::Metrics));
         assert_eq!(signal_of(r#"attributes[datapoint.attributes["k"]] == 1"#), Some(Signal::Metrics));
     }
 

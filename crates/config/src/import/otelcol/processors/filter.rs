@@ -1,7 +1,7 @@
 //! The filter processor: drops what meets a condition.
 
 use super::{Processed, error_mode, values};
-use crate::import::group::{FileReader, Group, Text};
+use crate::import::group::{FileReader, Group};
 use crate::import::otelcol::matching::{Legacy, condition};
 use crate::import::ottl;
 use crate::import::steps::{Step, StepKind};
@@ -48,7 +48,6 @@ pub(super) fn convert(name: &str, group: &mut Group<'_>, reader: &mut FileReader
         let mut conditions = Vec::new();
         for (list, context) in contexts {
             let texts = inner.texts(list, reader);
-            functions(&texts, &inner.path_of(list), reader);
             conditions.extend(texts.iter().map(|text| ottl::qualified(&text.value, context)));
         }
         push(signal, conditions, None);
@@ -84,7 +83,6 @@ fn lists(
         let context = group.text("context", reader);
         let mode = error_mode(&mut group, reader);
         let texts = group.texts("conditions", reader);
-        functions(&texts, path, reader);
         group.finish(reader);
         let conditions = match context {
             Some(context) => texts.iter().map(|text| ottl::qualified(&text.value, &context.value)).collect(),
@@ -92,7 +90,6 @@ fn lists(
         };
         found.push((conditions, mode));
     }
-    functions(&flat, path, reader);
     found.insert(0, (values(&flat), None));
     found
 }
@@ -112,17 +109,4 @@ fn legacy(group: &mut Group<'_>, signal: Signal, reader: &mut FileReader<'_, '_>
         conditions.extend(met.map(|met| if is_kept { format!("not ({met})") } else { met }));
     }
     conditions
-}
-
-/// Notes functions that only the Collector's filter has.
-fn functions(texts: &[Text], path: &str, reader: &mut FileReader<'_, '_>) {
-    for text in texts {
-        for function in ["HasAttrKeyOnDatapoint", "HasAttrOnDatapoint"] {
-            if text.value.contains(function) {
-                let message =
-                    format!("`{function}` is not known here: write a condition on `datapoint.attributes`");
-                reader.note(&text.at, path, message);
-            }
-        }
-    }
 }
