@@ -257,7 +257,7 @@ impl JournalConsumer {
         let JournalConsumer { stage: Some(stage), follower, .. } = self else { return Ok(Staged::Ready) };
         stage.forget(record.sequence);
         *record = record.as_journalled();
-        let Some(format) = stage.format(&record.meta) else { return Ok(Staged::Ready) };
+        let Some(format) = stage.format(record.sequence, &record.meta) else { return Ok(Staged::Ready) };
         let mut body = room.window(record.body_len as usize).await?;
         // Past the tap, which shows what goes on.
         match record.recalled {
@@ -276,7 +276,8 @@ impl JournalConsumer {
 
     /// The memory that the sink's pipeline needs for a record at least, in bytes.
     pub(crate) fn staging_bytes(&self, record: &Record) -> usize {
-        let applies = self.stage.as_ref().is_some_and(|stage| stage.format(&record.meta).is_some());
+        let applies =
+            self.stage.as_ref().is_some_and(|stage| stage.format(record.sequence, &record.meta).is_some());
         if applies { PipelineStage::least(&record.meta, record.body_len as usize) } else { 0 }
     }
 

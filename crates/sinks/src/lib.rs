@@ -47,7 +47,7 @@ pub use journal_consumer::{AttachError, SinkContext};
 pub use lake::{Lake, LakeError};
 pub use need::Need;
 pub use otlp::{Compression, Json, Otlp, Settings as OtlpSettings, Transport};
-pub use pipeline_stage::{SinkCapacity, SinkPipeline};
+pub use pipeline_stage::{EarlierPipeline, SinkCapacity, SinkPipeline};
 pub use prometheus_remote_write::{
     Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, Translation,
 };

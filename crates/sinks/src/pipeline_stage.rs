@@ -18,6 +18,7 @@ use crate::losses::Losses;
 use crate::need::Need;
 pub use capacity::SinkCapacity;
 pub(crate) use passes::{PassInput, PassedBody, run_passes};
+use std::ops::Range;
 use std::sync::Arc;
 use tidegate_arena::{GROWTH_STEP, Window};
 use tidegate_journal::{Encoding, MAX_IN_FLIGHT, Meta, Protocol, Signal};
@@ -40,6 +41,19 @@ pub struct SinkPipeline {
     pub meters: PipelineMeters,
     /// What the sink can deliver of what comes out, by protocol and signal. What is not in it is unlimited.
     pub capacities: Vec<(Protocol, Signal, SinkCapacity)>,
+    /// Those for records of earlier times, oldest first.
+    pub earlier: Vec<EarlierPipeline>,
+}
+
+/// The pipeline for the records that were journalled while the sink took other items: it differs in the steps that select.
+#[derive(Debug, Clone)]
+pub struct EarlierPipeline {
+    /// The sequences of these records.
+    pub records: Range<u64>,
+    /// The steps.
+    pub pipeline: Arc<Pipeline>,
+    /// So many of the first steps select what the sink takes.
+    pub routing: usize,
 }
 
 impl SinkPipeline {
@@ -95,6 +109,14 @@ impl SinkPipeline {
         self.format(protocol, signal).is_some()
     }
 
+    /// The pipeline for records of an earlier time.
+    fn before(&self, earlier: &EarlierPipeline) -> (Range<u64>, SinkPipeline, Workspace) {
+        let EarlierPipeline { records, pipeline, routing } = earlier.clone();
+        let workspace = pipeline.workspace();
+        let sink = SinkPipeline { pipeline, routing, earlier: Vec::new(), ..self.clone() };
+        (records, sink, workspace)
+    }
+
     /// What the sink can deliver of records of this protocol and signal.
     fn capacity(&self, protocol: Protocol, signal: Signal) -> SinkCapacity {
         let known = self.capacities.iter().find(|known| (known.0, known.1) == (protocol, signal));
@@ -121,6 +143,8 @@ pub(crate) struct PipelineStage {
     sink: String,
     pipeline: SinkPipeline,
     workspace: Workspace,
+    /// The pipelines for records of earlier times, and their workspaces.
+    earlier: Vec<(Range<u64>, SinkPipeline, Workspace)>,
     /// Whether an unchanged record goes on decoded: its sink would decode it again.
     is_decoded: bool,
     output: Option<StagedBody>,
@@ -160,6 +184,7 @@ impl PipelineStage {
         PipelineStage {
             sink: sink.to_owned(),
             workspace: pipeline.pipeline.workspace(),
+            earlier: pipeline.earlier.iter().map(|earlier| pipeline.before(earlier)).collect(),
             pipeline: pipeline.clone(),
             is_decoded: false,
             output: None,
@@ -175,8 +200,10 @@ impl PipelineStage {
     }
 
     /// The format of a record's decoded body, if the pipeline applies to it.
-    pub(crate) fn format(&self, meta: &Meta) -> Option<Format> {
-        self.pipeline.format(meta.protocol, meta.signal)
+    pub(crate) fn format(&self, sequence: u64, meta: &Meta) -> Option<Format> {
+        let earlier = self.earlier.iter().find(|(records, ..)| records.contains(&sequence));
+        let pipeline = earlier.map_or(&self.pipeline, |(_, pipeline, _)| pipeline);
+        pipeline.format(meta.protocol, meta.signal)
     }
 
     /// The least memory that passing a record through takes, in bytes.
@@ -245,10 +272,13 @@ impl PipelineStage {
             }
         };
         let kept = came.as_ref().map_or(0, |body| body.len());
-        let capacity = self.pipeline.capacity(meta.protocol, meta.signal);
-        let limits = capacity.limits(kept, decoded.len(), self.pipeline.pipeline.passes(format));
+        let PipelineStage { pipeline, workspace, earlier, .. } = &mut *self;
+        let earlier = earlier.iter_mut().find(|(records, ..)| records.contains(&sequence));
+        let (pipeline, workspace) =
+            earlier.map_or((&*pipeline, workspace), |(_, pipeline, space)| (&*pipeline, space));
+        let capacity = pipeline.capacity(meta.protocol, meta.signal);
+        let limits = capacity.limits(kept, decoded.len(), pipeline.pipeline.passes(format));
         let from = PassInput { format, now_ns: meta.received_at_ns, limits };
-        let PipelineStage { pipeline, workspace, .. } = &mut *self;
         let passed =
             Box::pin(run_passes(pipeline, workspace, from, (decoded, meta.items.into()), room)).await?;
         let PassedBody { body: current, items, is_changed } = passed;
@@ -278,14 +308,22 @@ impl PipelineStage {
 
     /// Enters the counts of a record that passed: in the meters where it passed for the first time.
     fn count(&mut self, sequence: u64, low: u64) {
-        let PipelineStage { pipeline, workspace, counted, .. } = self;
+        let PipelineStage { pipeline, workspace, earlier, counted, .. } = self;
+        let earlier = earlier.iter_mut().find(|(records, ..)| records.contains(&sequence));
+        let (routing, workspace) =
+            earlier.map_or((pipeline.routing, workspace), |(_, pipeline, space)| (pipeline.routing, space));
         let is_new = counted.is_none_or(|counted| sequence > counted);
         let mut open = OpenRecord { sequence, passed: 0, filtered: 0, sampled_out: 0 };
         let mut has_failed = false;
         workspace.take_counts(|step, counts: &StepCounts| {
-            open.add(counts, step < pipeline.routing);
+            open.add(counts, step < routing);
             has_failed |= counts.failures.iter().any(|failures| *failures > 0);
-            if is_new {
+            // The steps behind those that select are the same at all times.
+            let shown = match step.checked_sub(routing) {
+                Some(behind) => Some(behind + pipeline.routing),
+                None => (routing == pipeline.routing).then_some(step),
+            };
+            if let Some(step) = shown.filter(|_| is_new) {
                 pipeline.meters.add(step, counts);
             }
         });

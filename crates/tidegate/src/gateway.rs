@@ -38,6 +38,7 @@ use plan::GatewayPlan;
 use reloaded_files::ReloadedFiles;
 pub(crate) use rules::CHANGES;
 use sinks::RunningSink;
+use sinks::routing::RoutingHistory;
 use status::StatusView;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -102,7 +103,7 @@ impl Gateway {
         if !config.core_dumps {
             forbid_core_dumps();
         }
-        let planned = plan::of(&config);
+        let planned = plan::of_queued(&config, &RoutingHistory::read(&config.data)?);
         plan::check(&config, &planned)?;
         tell_of_bodies(&planned);
         let keys = ReloadedFiles::read(&config)?;

@@ -21,7 +21,14 @@ fn pipeline(steps: impl IntoIterator<Item = StepKind>) -> SinkPipeline {
     let meters = steps.iter().map(|_| StepMeters::new(String::new(), String::new(), vec![])).collect();
     let (pipeline, _) = Pipeline::compile(&Definition { steps }).unwrap();
     let meters = PipelineMeters::new(meters);
-    SinkPipeline { pipeline: Arc::new(pipeline), routing: 0, silent: vec![], meters, capacities: vec![] }
+    SinkPipeline {
+        pipeline: Arc::new(pipeline),
+        routing: 0,
+        silent: vec![],
+        meters,
+        capacities: vec![],
+        earlier: vec![],
+    }
 }
 
 /// Drops the items named "noise", and masks the secret.

@@ -426,6 +426,7 @@ async fn a_body_that_does_not_decode_behind_a_pipeline_is_damaged() {
         silent: vec![],
         meters: PipelineMeters::new(vec![]),
         capacities: vec![],
+        earlier: vec![],
     };
     let lake = Running::start_behind(&rig, Some(&pipeline), |settings| settings);
     lake.stop_when_read(&rig).await;

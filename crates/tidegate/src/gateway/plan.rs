@@ -10,6 +10,7 @@ use super::destination;
 use super::file_budget::FileBudget;
 use super::sinks::kinds;
 use super::sinks::pipelines::SinkPipelines;
+use super::sinks::routing::RoutingHistory;
 use super::sources;
 use super::upkeep;
 use super::workers::{self, Workers};
@@ -83,7 +84,12 @@ pub(crate) struct GatewayPlan {
 
 /// The plan of `config`. Whether it fits is for its `check` to say.
 pub(crate) fn of(config: &Config) -> GatewayPlan {
-    with(config, SinkPipelines::of(config))
+    of_queued(config, &RoutingHistory::default())
+}
+
+/// The same for a gateway with a queue, whose records were routed by `history`.
+pub(crate) fn of_queued(config: &Config, history: &RoutingHistory) -> GatewayPlan {
+    with(config, SinkPipelines::of(config, history))
 }
 
 /// The plan of `config`, with the pipelines of its sinks.

@@ -17,7 +17,7 @@ impl Gateway {
         let mut waiting = tidegate_config::differing(&config, &new);
         waiting.retain(|setting| setting != "sinks" && !rules::is_changeable(setting));
         let new = changeable(&config, new);
-        let planned = plan::of(&new);
+        let planned = plan::of_queued(&new, &self.attach.routing());
         plan::check(&new, &planned)?;
         let current = self.gate.deliverable();
         // From now on nothing comes in that either the old or the new sinks could not deliver.

@@ -2,9 +2,11 @@
 
 pub(crate) mod kinds;
 pub(crate) mod pipelines;
+pub(crate) mod routing;
 mod start;
 
 use self::pipelines::SinkPipelines;
+use self::routing::RoutingHistory;
 use super::plan::{self, GatewayPlan};
 use super::workers::Workers;
 use crate::Failure;
@@ -97,6 +99,7 @@ pub(crate) struct SinkServices {
     /// As they are now.
     parts: Mutex<SinkMemory>,
     pipelines: Mutex<SinkPipelines>,
+    routing: Mutex<RoutingHistory>,
     arena: Arena,
     journal: Journal,
     ledger: Ledger,
@@ -122,6 +125,12 @@ impl SinkServices {
         workers: &Arc<Workers>,
         tap: &Tap,
     ) -> Result<SinkServices, Failure> {
+        let mut routing = RoutingHistory::read(&config.data)?;
+        let (head, low) = span_of(journal);
+        let routings = planned.pipelines.routings(config.sinks.keys());
+        routing.check_room(&routings, low)?;
+        routing.begin(&routings, head, low);
+        routing.store(&config.data)?;
         let letters = config.data.join("dead-letters");
         let dead_letters = DeadLetters::open(&letters, dead_letters::DEFAULT_MAX)
             .map_err(|error| format!("opening the dead letters in {}: {error}", letters.display()))?;
@@ -130,6 +139,7 @@ impl SinkServices {
             journal_config: config.journal.clone(),
             parts: Mutex::new(SinkMemory::of(planned, &config.sinks)),
             pipelines: Mutex::new(planned.pipelines.clone()),
+            routing: Mutex::new(routing),
             arena: arena.clone(),
             journal: journal.clone(),
             ledger: ledger.clone(),
@@ -162,6 +172,7 @@ impl SinkServices {
     ) -> Result<(), Failure> {
         let (before, after) = (*self.parts(), SinkMemory::of(planned, new));
         let pipelines_before = self.pipelines();
+        self.routing().check_room(&planned.pipelines.routings(new.keys()), span_of(&self.journal).1)?;
         let pipelines = planned.pipelines.with_meters_of(&pipelines_before);
         let is_same = |name: &str| pipelines.is_same_in(&pipelines_before, name);
         self.stop_others(running, |sink| {
@@ -171,20 +182,33 @@ impl SinkServices {
                 && is_same(&sink.name)
         });
         self.set_pipelines(&pipelines);
-        let changed = self.replan(after).and_then(|()| self.start_missing(running, new));
+        let changed = self
+            .replan(after)
+            .and_then(|()| self.begin_routing(&pipelines, new))
+            .and_then(|()| self.start_missing(running, new));
         if changed.is_err() {
             self.stop_others(running, |sink| sink.parts == before && is_same(&sink.name));
             self.set_pipelines(&pipelines_before);
+            self.begin_routing(&pipelines_before, old)?;
             self.replan(before)?;
             self.start_missing(running, old)?;
         }
-        if changed.is_ok() && !pipelines.routes_as(&pipelines_before) {
-            tracing::warn!(
-                "`when` or `otherwise` of sinks changed: queued items that only some sinks have reached may go to several sinks, or to none"
-            );
-        }
         self.tell_of_cursors(new);
         changed
+    }
+
+    /// Routes what is journalled from now on by `pipelines`. No sink that is routed otherwise runs any more, so none has read
+    /// further.
+    fn begin_routing(&self, pipelines: &SinkPipelines, sinks: &BTreeMap<Name, Sink>) -> Result<(), Failure> {
+        let (head, low) = span_of(&self.journal);
+        let mut routing = self.routing();
+        routing.begin(&pipelines.routings(sinks.keys()), head, low);
+        routing.store(&self.data)
+    }
+
+    /// How queued records are routed.
+    pub(crate) fn routing(&self) -> MutexGuard<'_, RoutingHistory> {
+        self.routing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts those of `sinks` that do not run.
@@ -245,6 +269,7 @@ impl SinkServices {
         let share = kind.share();
         let room = EgressBudget::new(&self.arena, share, parts.charged_to(share), &self.borrowers);
         let pipeline = self.pipelines().get(name).map(|pipeline| SinkPipeline {
+            earlier: self.pipelines().earlier(name, &self.routing()),
             capacities: plan::capacities(kind, pipeline, (room.most() as u64, parts.slice)),
             ..pipeline.clone()
         });
@@ -309,6 +334,12 @@ impl SinkServices {
             }
         }
     }
+}
+
+/// The sequence of the next record of `journal`, and of the first that some sink has not completed.
+fn span_of(journal: &Journal) -> (u64, Option<u64>) {
+    let stats = journal.stats();
+    (stats.head, stats.sinks.iter().map(|sink| sink.position.sequence).min())
 }
 
 /// A signal of the configuration, as the journal names it.

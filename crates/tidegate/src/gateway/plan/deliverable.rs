@@ -83,7 +83,7 @@ pub(super) fn bounds(config: &Config, planned: &GatewayPlan) -> Deliverable {
             let (kind, memory) = (kinds::of(sink), (planned.most_of(sink), planned.slice));
             let pipeline = planned.pipelines.get(name.as_str());
             let capacity = capacity(kind, pipeline, memory, (protocol, signal));
-            match pipeline.and_then(|pipeline| pipeline.copies(protocol, signal)) {
+            match planned.pipelines.copies(name.as_str(), protocol, signal) {
                 Some(copies) => Some(through_pipeline(capacity, copies)),
                 None => kind.need(protocol, signal).map(|_| {
                     let SinkCapacity { most, factor, item, .. } = capacity;

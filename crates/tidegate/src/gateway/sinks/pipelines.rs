@@ -1,13 +1,14 @@
 //! The pipelines of the configured sinks, compiled.
 
 use super::journal_signal;
+use super::routing::{Routing, RoutingHistory};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, Config, Name};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_pipeline::{ErrorMode, Pipeline, StepKind};
-use tidegate_sinks::{PipelineMeters, Signals, SinkPipeline, StepMeters};
+use tidegate_pipeline::{Definition, ErrorMode, Pipeline, StepKind};
+use tidegate_sinks::{EarlierPipeline, PipelineMeters, Signals, SinkPipeline, StepMeters};
 
 /// The pipelines by the names of their sinks. Those of sinks without one are missing.
 #[derive(Debug, Clone, Default)]
@@ -18,13 +19,31 @@ pub(crate) struct SinkPipelines(Arc<BTreeMap<Name, CompiledPipeline>>);
 struct CompiledPipeline {
     settings: config::SinkPipeline,
     sink: SinkPipeline,
+    /// Those for queued records of times in which the sink took other items, by the number of the time.
+    earlier: Vec<(u64, Arc<Pipeline>, usize)>,
 }
 
 impl SinkPipelines {
-    /// Those of `config`, which was checked: what does not compile was refused there.
-    pub(crate) fn of(config: &Config) -> SinkPipelines {
+    /// Those of `config`, which was checked: what does not compile was refused there. `history` is the routing of what is queued.
+    pub(crate) fn of(config: &Config, history: &RoutingHistory) -> SinkPipelines {
+        let routings = routings(config);
         let compiled = config.sinks.keys().filter_map(|name| {
-            let settings = config.pipeline_of(name)?;
+            let settings = config.pipeline_of(name).unwrap_or_else(|| config::SinkPipeline {
+                definition: Definition::default(),
+                routing: 0,
+                labels: Vec::new(),
+            });
+            let earlier: Vec<_> = history
+                .earlier(&routings, name.as_str())
+                .filter(|(_, routing)| routings.get(name.as_str()) != Some(*routing))
+                .filter_map(|(number, routing)| {
+                    let (pipeline, routing) = routed(&settings, routing)?;
+                    Some((number, Arc::new(pipeline), routing))
+                })
+                .collect();
+            if settings.labels.is_empty() && earlier.is_empty() {
+                return None;
+            }
             let (pipeline, _) = Pipeline::compile(&settings.definition).ok()?;
             let steps = settings.definition.steps.iter();
             let silent = steps.enumerate().filter(|(_, step)| step.on_error == ErrorMode::Silent);
@@ -35,8 +54,9 @@ impl SinkPipelines {
                 meters: meters(&settings),
                 // Known when the sink starts.
                 capacities: Vec::new(),
+                earlier: Vec::new(),
             };
-            Some((name.clone(), CompiledPipeline { settings, sink }))
+            Some((name.clone(), CompiledPipeline { settings, sink, earlier }))
         });
         SinkPipelines(Arc::new(compiled.collect()))
     }
@@ -48,18 +68,11 @@ impl SinkPipelines {
 
     /// Whether the sink `name` has the same pipeline in `other`.
     pub(crate) fn is_same_in(&self, other: &SinkPipelines, name: &str) -> bool {
-        let settings = |of: &SinkPipelines| of.compiled(name).map(|compiled| compiled.settings.clone());
-        settings(self) == settings(other)
-    }
-
-    /// Whether the sinks take what they take in `other`, by `when` and `otherwise`.
-    pub(crate) fn routes_as(&self, other: &SinkPipelines) -> bool {
-        let routes = |of: &SinkPipelines| -> Vec<_> {
-            let routed = of.0.iter().filter(|(_, compiled)| compiled.settings.routing > 0);
-            let steps = |it: &config::SinkPipeline| it.definition.steps.get(..it.routing).map(<[_]>::to_vec);
-            routed.map(|(name, compiled)| (name.clone(), steps(&compiled.settings))).collect()
+        let settings = |of: &SinkPipelines| {
+            let compiled = of.compiled(name).filter(|compiled| !compiled.settings.labels.is_empty());
+            compiled.map(|compiled| compiled.settings.clone())
         };
-        routes(self) == routes(other)
+        settings(self) == settings(other)
     }
 
     /// These, with the meters of `old` for pipelines that are the same.
@@ -69,14 +82,47 @@ impl SinkPipelines {
             if let Some(before) = old.get(name.as_str()).filter(|_| self.is_same_in(old, name.as_str())) {
                 sink.meters = before.meters.clone();
             }
-            (name.clone(), CompiledPipeline { settings: compiled.settings.clone(), sink })
+            let (settings, earlier) = (compiled.settings.clone(), compiled.earlier.clone());
+            (name.clone(), CompiledPipeline { settings, sink, earlier })
         });
         SinkPipelines(Arc::new(compiled.collect()))
     }
 
+    /// How these route items: for each of `sinks`.
+    pub(crate) fn routings<'a>(&self, sinks: impl Iterator<Item = &'a Name>) -> BTreeMap<String, Routing> {
+        let of = |name: &Name| {
+            let settings = self.compiled(name.as_str()).map(|compiled| &compiled.settings);
+            let steps = settings.and_then(|it| it.definition.steps.get(..it.routing));
+            (name.to_string(), Routing::of(steps.unwrap_or_default()))
+        };
+        sinks.map(of).collect()
+    }
+
+    /// How many times the sink `name` holds a record of this protocol and signal in its pipeline; `None` where that does not
+    /// read it.
+    pub(crate) fn copies(&self, name: &str, protocol: Protocol, signal: Signal) -> Option<usize> {
+        let CompiledPipeline { sink, earlier, .. } = self.compiled(name)?;
+        let of_earlier = earlier.iter().filter_map(|(_, pipeline, _)| {
+            SinkPipeline { pipeline: Arc::clone(pipeline), ..sink.clone() }.copies(protocol, signal)
+        });
+        sink.copies(protocol, signal).into_iter().chain(of_earlier).max()
+    }
+
+    /// The pipelines of the sink `name` for queued records of earlier times.
+    pub(crate) fn earlier(&self, name: &str, history: &RoutingHistory) -> Vec<EarlierPipeline> {
+        let earlier = self.compiled(name).into_iter().flat_map(|compiled| &compiled.earlier);
+        let of = |(number, pipeline, routing): &(u64, Arc<Pipeline>, usize)| {
+            let (from, to) = history.bounds(*number)?;
+            Some(EarlierPipeline { records: from..to, pipeline: Arc::clone(pipeline), routing: *routing })
+        };
+        earlier.filter_map(of).collect()
+    }
+
     /// The lines of the plan for what they take beside payload.
     pub(crate) fn declared(&self) -> impl Iterator<Item = Reservation> {
-        self.0.values().flat_map(|CompiledPipeline { sink, .. }| {
+        self.0.values().flat_map(|CompiledPipeline { sink, earlier, .. }| {
+            let of_earlier =
+                earlier.iter().map(|(_, pipeline, _)| pipeline.program_bytes() + pipeline.workspace_bytes());
             let line = |what, count, each: usize| Reservation {
                 owner: "sink",
                 what,
@@ -88,7 +134,10 @@ impl SinkPipelines {
                 // While a configuration is read again there is the old one, and the new one.
                 line("a pipeline, and the one that takes its place", 2, sink.pipeline.program_bytes()),
                 line("working memory of a pipeline", 1, SinkPipeline::working_bytes(&sink.pipeline)),
+                line("pipelines for records that were routed otherwise", 1, of_earlier.sum()),
             ]
+            .into_iter()
+            .filter(|line| line.each > 0)
         })
     }
 
@@ -124,6 +173,26 @@ impl SinkPipelines {
     fn compiled(&self, name: &str) -> Option<&CompiledPipeline> {
         self.0.iter().find_map(|(known, compiled)| (known.as_str() == name).then_some(compiled))
     }
+}
+
+/// How `config` routes items: for each sink.
+pub(crate) fn routings(config: &Config) -> BTreeMap<String, Routing> {
+    let of = |name: &Name| {
+        let settings = config.pipeline_of(name);
+        let steps = settings.as_ref().and_then(|it| it.definition.steps.get(..it.routing));
+        (name.to_string(), Routing::of(steps.unwrap_or_default()))
+    };
+    config.sinks.keys().map(of).collect()
+}
+
+/// A sink's pipeline with another routing, and how many of its steps that is. Conditions that this version does not compile any more
+/// do not select.
+fn routed(settings: &config::SinkPipeline, routing: &Routing) -> Option<(Pipeline, usize)> {
+    let mut steps = routing.steps();
+    let count = steps.len();
+    steps.extend_from_slice(settings.definition.steps.get(settings.routing..)?);
+    let (pipeline, _) = Pipeline::compile(&Definition { steps }).ok()?;
+    Some((pipeline, count))
 }
 
 /// Meters of all steps of a pipeline.
