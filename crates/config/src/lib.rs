@@ -42,7 +42,7 @@ pub use effective::effective;
 pub use error::{Errors, Invalid, Problem, SourcePosition};
 pub use example::example;
 pub use import::{CollectorVersion, Imported, Note, otelcol, prometheus, thanos_limits, vmagent};
-pub use load::{LONGEST_FILE, Loaded, load, load_and_look, parse};
+pub use load::{LONGEST_FILE, Loaded, ParsedSteps, load, load_and_look, parse, parse_steps};
 pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin, kernel_needs, windows};
 pub use model::{
@@ -53,7 +53,7 @@ pub use model::{
     Naming, OnError, OrSeries, OtlpSink, OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product,
     Protocol, Redact, RedactPreset, RelabelRule, RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource,
     Retention, RumSource, Sample, SampleMode, Signal, Sink, SinkPipeline, SourceLimits, Sources, Step,
-    StepLabel, TenantOverride, Tenants, Tls, Translation, WhenFull,
+    StepLabel, Steps, TenantOverride, Tenants, Tls, Translation, WhenFull,
 };
 pub use schema::schema;
 pub use setting::Sequence;

@@ -1,5 +1,9 @@
 //! Loads and checks a configuration file.
 
+mod steps;
+
+pub use steps::{ParsedSteps, parse_steps};
+
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

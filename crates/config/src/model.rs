@@ -7,6 +7,7 @@ mod limits;
 mod listen;
 mod listener;
 mod pipeline;
+mod pipeline_steps;
 mod pipeline_test;
 mod sinks;
 mod sources;
@@ -24,6 +25,7 @@ pub use pipeline::{
     OnError, Pipeline, Redact, RedactPreset, RelabelRule, Sample, SampleMode, SinkPipeline, Step, StepLabel,
 };
 pub(crate) use pipeline::{Route, selecting, texts};
+pub use pipeline_steps::Steps;
 pub use pipeline_test::{Expectation, Given, OrSeries, PipelineTest};
 pub(crate) use sinks::Outbound;
 pub use sinks::{

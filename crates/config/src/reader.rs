@@ -26,6 +26,11 @@ impl<'f, 'a> Reader<'f, 'a> {
         Reader { errors, path: Vec::new(), top }
     }
 
+    /// The text that is read.
+    pub(crate) fn text(&self) -> &'a str {
+        self.errors.text()
+    }
+
     /// Notes that the value at the present path is wrong. The excerpt does not show it: it may be a secret.
     pub(crate) fn refuse(&mut self, at: &Range<usize>, what: &str, help: impl Into<String>) {
         let message = self.about(what);

@@ -20,6 +20,15 @@ pub struct StepTotals {
     pub failures: Vec<u64>,
 }
 
+impl StepTotals {
+    /// Adds what the same step did with another body.
+    pub fn add(&mut self, other: &StepTotals) {
+        self.dropped += other.dropped;
+        self.failures.resize(other.failures.len(), 0);
+        self.failures.iter_mut().zip(&other.failures).for_each(|(total, count)| *total += count);
+    }
+}
+
 impl Applied {
     /// All items that were dropped.
     #[must_use]
@@ -28,9 +37,32 @@ impl Applied {
     }
 }
 
+/// What a pipeline made is longer than it may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the steps make more than {most} bytes of these items")]
+pub struct TooLong {
+    /// The most bytes.
+    pub most: usize,
+}
+
 /// Applies all passes of `pipeline` to `body`, at `now_ns` nanoseconds since the Unix epoch.
 #[must_use]
 pub fn apply(pipeline: &Pipeline, format: Format, body: &[u8], now_ns: i64) -> Applied {
+    let applied = apply_within(pipeline, format, body, now_ns, usize::MAX);
+    applied.unwrap_or(Applied { body: None, steps: Vec::new() })
+}
+
+/// As [`apply`], where no body may become longer than `most` bytes: each pass may multiply the length.
+///
+/// # Errors
+/// [`TooLong`].
+pub fn apply_within(
+    pipeline: &Pipeline,
+    format: Format,
+    body: &[u8],
+    now_ns: i64,
+    most: usize,
+) -> Result<Applied, TooLong> {
     let mut workspace = pipeline.workspace();
     let mut current: Option<Vec<u8>> = None;
     for pass in 0..pipeline.passes(format) {
@@ -48,6 +80,7 @@ pub fn apply(pipeline: &Pipeline, format: Format, body: &[u8], now_ns: i64) -> A
                 current = Some(Vec::new());
                 break;
             }
+            Outcome::Changed { len, .. } if len > most => return Err(TooLong { most }),
             Outcome::Changed { len, .. } => {
                 let mut out = vec![0; len];
                 run.write(&mut out);
@@ -60,5 +93,5 @@ pub fn apply(pipeline: &Pipeline, format: Format, body: &[u8], now_ns: i64) -> A
         let dropped = counts.filtered + counts.sampled_out;
         steps.push(StepTotals { dropped, failures: counts.failures.clone() });
     });
-    Applied { body: current, steps }
+    Ok(Applied { body: current, steps })
 }

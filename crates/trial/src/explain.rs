@@ -52,7 +52,7 @@ pub fn explain(
 }
 
 /// The pipeline up to each statement.
-fn prefixes(definition: &Definition) -> Vec<(usize, Option<usize>, Definition)> {
+pub(crate) fn prefixes(definition: &Definition) -> Vec<(usize, Option<usize>, Definition)> {
     let mut prefixes = Vec::new();
     for (at, step) in definition.steps.iter().enumerate() {
         let earlier = definition.steps.get(..at).unwrap_or_default();

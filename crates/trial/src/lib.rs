@@ -8,10 +8,15 @@ mod apply;
 mod compare;
 mod explain;
 mod items;
+mod marks;
+mod paste;
 mod series;
+mod trace;
 
-pub use apply::{Applied, StepTotals, apply};
+pub use apply::{Applied, StepTotals, TooLong, apply, apply_within};
 pub use compare::{Difference, differences};
 pub use explain::{Change, Explained, explain};
 pub use items::{ItemError, decode, encode};
+pub use paste::{MOST_ITEMS, PasteProblem, Pasted, PastedBody, read as read_pasted};
 pub use series::{decode as decode_series, decode_with_values as decode_samples, encode as encode_series};
+pub use trace::{Bounds, Trace, TracedChange, TracedItem, TracedStatement, trace};

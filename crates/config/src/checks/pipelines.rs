@@ -24,7 +24,8 @@ pub(crate) struct Finding {
 pub(crate) fn check(config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (name, pipeline) in &config.pipelines {
-        steps(name, pipeline, &mut findings);
+        let at = path(["pipelines", name.as_str(), "steps"]);
+        check_steps(&at, pipeline, &mut findings);
     }
     for name in config.sinks.keys() {
         sink(config, name, &mut findings);
@@ -57,8 +58,8 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     findings
 }
 
-fn steps(name: &Name, pipeline: &crate::model::Pipeline, findings: &mut Vec<Finding>) {
-    let at = path(["pipelines", name.as_str(), "steps"]);
+/// All problems of the steps of a pipeline, which stand at the path `at`.
+pub(crate) fn check_steps(at: &[String], pipeline: &crate::model::Pipeline, findings: &mut Vec<Finding>) {
     // The positions of the steps that have a definition, since the engine counts only those.
     let mut positions = Vec::new();
     let mut definition = Definition::default();
@@ -79,7 +80,7 @@ fn steps(name: &Name, pipeline: &crate::model::Pipeline, findings: &mut Vec<Find
             }
         };
         findings.push(Finding {
-            path: below(&at, [position.to_string()]),
+            path: below(at, [position.to_string()]),
             range: None,
             severity: Severity::Error,
             message,
@@ -94,7 +95,7 @@ fn steps(name: &Name, pipeline: &crate::model::Pipeline, findings: &mut Vec<Find
             ("relabel", Some(step)) if step.relabel.is_none() => "write_relabel_configs",
             (setting, _) => setting,
         };
-        within(below(&at, [position.to_string(), setting.to_owned()]), anchor)
+        within(below(at, [position.to_string(), setting.to_owned()]), anchor)
     });
 }
 

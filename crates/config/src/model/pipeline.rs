@@ -1,6 +1,7 @@
 //! Pipelines: steps that change, drop and sample what a sink takes.
 
 use super::Config;
+use super::pipeline_steps::Steps;
 use super::sinks::Sink;
 use crate::declare::{choices, settings};
 use crate::setting::Sequence;
@@ -11,7 +12,7 @@ settings! {
     /// Steps that items pass through on their way from the journal to a sink.
     pub struct Pipeline {
         /// The steps, in order. Each has exactly one of `drop`, `keep`, `edit`, `relabel`, `sample` and `redact`.
-        steps: Sequence<Step>,
+        steps: Steps,
     }
 }
 
@@ -213,6 +214,12 @@ impl Config {
         Some(steps)
     }
 
+    /// The steps of the pipeline `name` as they stand in the file: with comments, and with references to variables and files that
+    /// are not replaced. `None` where there is no such pipeline, or its text was too long to be kept.
+    pub fn steps_as_written(&self, name: &Name) -> Option<&str> {
+        self.pipelines.get(name)?.steps.as_written()
+    }
+
     fn add_steps(&self, name: &Name, steps: &mut SinkPipeline) {
         for (position, step) in self.pipelines.get(name).iter().flat_map(|it| it.steps.iter().enumerate()) {
             if let Some(definition) = step.definition() {
@@ -220,6 +227,13 @@ impl Config {
                 steps.push(definition, name.as_str(), label);
             }
         }
+    }
+}
+
+impl Pipeline {
+    /// A pipeline of one step, which applies these rules.
+    pub(crate) fn relabeling(rules: Sequence<RelabelRule>) -> Pipeline {
+        Pipeline { steps: Steps::relabeling(rules) }
     }
 }
 
