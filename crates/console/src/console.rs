@@ -2,8 +2,11 @@
 
 use crate::page::Page;
 use crate::page_buffer::{FIRST, PageBuffer, PageError};
+use crate::pipelines_page::ListedPipeline;
 use crate::status::Status;
 use crate::status_format::StatusFormat;
+use crate::trial::{LONGEST_ITEMS, LONGEST_STEPS, TrialFuture, TrialInput, TrialOutput};
+use crate::trial_response::{TrialRoute, TrialTurn, TrialTurns};
 use crate::{html, tap_response, text};
 use std::fmt;
 use std::io;
@@ -44,6 +47,17 @@ pub trait Gateway: Send + Sync + 'static {
     /// # Errors
     /// [`ForgetError`].
     fn forget(&self, sink: &str) -> Result<u64, ForgetError>;
+
+    /// The configured pipelines, at most [`MOST_LISTED`](crate::MOST_LISTED) with [`LONGEST_LISTED`](crate::LONGEST_LISTED) bytes of
+    /// steps in all; `None` while the configuration is being changed. Steps must hold no secrets: they are as written, with
+    /// references to the environment that are not replaced.
+    fn pipelines(&self) -> Option<Vec<ListedPipeline>>;
+
+    /// The steps of a pipeline as they are written, at most [`LONGEST_STEPS`](crate::LONGEST_STEPS) bytes.
+    fn steps_of(&self, pipeline: &str) -> Option<String>;
+
+    /// Runs a trial, in a process of its own, with `input` on its standard input.
+    fn trial<'a>(&'a self, input: Vec<TrialInput>, output: &'a mut TrialOutput<'a>) -> TrialFuture<'a>;
 }
 
 /// Why a cursor was not forgotten, in a sentence each.
@@ -63,24 +77,41 @@ pub struct Console {
     arena: Arena,
     /// Held while an answer is made, so that there is one snapshot at a time however many threads ask.
     making: Mutex<()>,
+    /// There is one trial at a time.
+    trials: TrialTurns,
 }
 
 /// The most bytes of an answer.
 pub const LONGEST_ANSWER: usize = 512 << 10;
 
 /// The page that a request addresses.
-pub const PATHS: [&str; 6] = ["/status", "/status.json", "/metrics", "/health", "/ready", "/tap"];
+pub const PATHS: [&str; 7] =
+    ["/status", "/status.json", "/metrics", "/health", "/ready", "/tap", "/pipelines"];
 
 /// So many of the longest answers can be on their way at a time; of usual ones, many more.
 pub(crate) const ANSWERS: usize = 2;
 /// So many heads can be received at a time.
 const HEADS: usize = 16;
 const LONGEST_HEAD: usize = 8 << 10;
+/// The longest form of a trial: its texts, with line ends that take two bytes on the way, and what is around them.
+const LONGEST_FORM: usize = LONGEST_STEPS + LONGEST_ITEMS + (32 << 10);
 /// A [`Status`] with every sink and source that there can be, and the page made of it.
 const SNAPSHOT: usize = 608 << 10;
 
 pub(crate) const DATA_HEADERS: [(&str, &str); 3] =
     [("Cache-Control", "no-store"), ("Vary", "Accept"), ("X-Content-Type-Options", "nosniff")];
+/// As [`PAGE_HEADERS`], for a page with a form. Browsers name their own page as the `Origin` of a form only under this policy.
+pub(crate) const FORM_HEADERS: [(&str, &str); 5] = [
+    ("Cache-Control", "no-store"),
+    ("Vary", "Accept"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "same-origin"),
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; \
+         frame-ancestors 'none'",
+    ),
+];
 /// The page is one file that fetches nothing and runs nothing.
 const PAGE_HEADERS: [(&str, &str); 5] = [
     ("Cache-Control", "no-store"),
@@ -100,6 +131,7 @@ const NOT_FOUND: &str = "unknown path; valid ones are:\n\
     /health       200 while the process lives, and which sinks failed\n\
     /ready        200 while it takes data, else 503 and the reason\n\
     /tap          passing items, one line of JSON each; ?wait=2s waits for some\n\
+    /pipelines    pipelines, and a form in which steps are tried on pasted items\n\
     and `tidegate journal forget NAME` asks for DELETE /journal/cursors/NAME\n";
 /// The cursors of sinks: `DELETE` forgets one.
 const CURSORS: &str = "/journal/cursors/";
@@ -112,7 +144,7 @@ const METRICS_TOO_LONG: &str = "the metrics would be longer than the 512 KiB tha
 impl Console {
     /// Pages about `gateway`, written on the memory of `arena`, which [`reserve`](Self::reserve) gave.
     pub fn new(gateway: Arc<dyn Gateway>, arena: Arena) -> Console {
-        Console { gateway, arena, making: Mutex::new(()) }
+        Console { gateway, arena, making: Mutex::new(()), trials: TrialTurns::default() }
     }
 
     /// Reserves the console's own memory, for answers and for the heads of requests: it has to answer just
@@ -122,7 +154,7 @@ impl Console {
     /// # Errors
     /// When the kernel refuses the address space.
     pub fn reserve() -> io::Result<Arena> {
-        let (answers, heads) = (ANSWERS * LONGEST_ANSWER, HEADS * LONGEST_HEAD);
+        let (answers, heads) = (ANSWERS * LONGEST_ANSWER, HEADS * LONGEST_HEAD + LONGEST_FORM);
         // Floors that add up to the total: neither can take what is the other's.
         let floors = Floors::NONE.with(Share::Egress, answers as u64).with(Share::Ingest, heads as u64);
         // As many windows as there can be heads of one page and answers.
@@ -131,7 +163,7 @@ impl Console {
     }
 
     /// The lines of the memory plan: the arena of [`reserve`](Self::reserve), and the heap of one snapshot.
-    pub fn declared() -> [Reservation; 3] {
+    pub fn declared() -> [Reservation; 4] {
         let line = |what, count: usize, each: usize| Reservation {
             owner: "console",
             what,
@@ -142,6 +174,7 @@ impl Console {
         [
             line("responses in flight", ANSWERS, LONGEST_ANSWER),
             line("heads of requests", HEADS, LONGEST_HEAD),
+            line("form of a trial", 1, LONGEST_FORM),
             line("snapshot being shown", 1, SNAPSHOT),
         ]
     }
@@ -231,6 +264,21 @@ impl Console {
         }
     }
 
+    /// What trials need of the console.
+    pub(crate) fn gateway(&self) -> &dyn Gateway {
+        &*self.gateway
+    }
+
+    pub(crate) fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    /// The snapshot of the moment, while `show` shows it.
+    pub(crate) fn showing<T>(&self, show: impl FnOnce(&Status) -> T) -> T {
+        let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        show(&self.gateway.status())
+    }
+
     fn make(&self, make: impl FnOnce(PageBuffer) -> Result<Window, PageError>) -> Result<Window, PageError> {
         let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         make(PageBuffer::take(&self.arena)?)
@@ -252,6 +300,10 @@ enum Route {
     Untap(String),
     /// A sink's cursor goes.
     Forget(String),
+    /// The page of pipelines, perhaps with the steps of one of them.
+    Pipelines(Option<String>),
+    /// Steps are tried, in the turn of that.
+    Try(Box<TrialRoute>, TrialTurn),
 }
 
 impl Service for Console {
@@ -269,6 +321,11 @@ impl Service for Console {
                 Ok(look) => Ok(Route::Tap(Box::new(look.seen_by(head.peer())))),
                 Err(bad) => Err(Reply::new(400).content(format!("{bad}\n"))),
             },
+            "/pipelines" if head.method() == "POST" => TrialRoute::of(head).and_then(|route| {
+                let turn = self.trials.take()?;
+                Ok(Route::Try(Box::new(route), turn))
+            }),
+            "/pipelines" => TrialRoute::load_of(head).map(Route::Pipelines),
             "/" => {
                 Err(Reply::new(307).headers(&[("Location", "/status")]).text("the console is at /status\n"))
             }
@@ -294,6 +351,15 @@ impl Service for Console {
             (Ok(Route::Forget(_)), _) => {
                 return Err(Reply::new(405).headers(&[("Allow", "DELETE")]).text("use DELETE\n"));
             }
+            (Ok(Route::Try(..)) | Err(_), "POST") if head.path() == "/pipelines" => {
+                let max_body = if route.is_ok() { LONGEST_FORM } else { 0 };
+                return Ok(Admitted { max_body, ticket: Ticket(route?) });
+            }
+            (Ok(Route::Pipelines(_)), "GET" | "HEAD") => {}
+            (Ok(Route::Pipelines(_)), _) => {
+                let reply = Reply::new(405).headers(&[("Allow", "GET, HEAD, POST")]);
+                return Err(reply.text("use GET to see the page, and POST to try steps\n"));
+            }
             (_, "GET" | "HEAD") => {}
             _ => {
                 let reply = Reply::new(405).headers(&[("Allow", "GET, HEAD")]);
@@ -304,8 +370,13 @@ impl Service for Console {
     }
 
     async fn answer(&self, ticket: Ticket, body: Body) -> Reply {
+        if let Route::Try(route, _turn) = ticket.0 {
+            return Box::pin(self.try_out(*route, body)).await;
+        }
         drop(body);
         match ticket.0 {
+            Route::Try(..) => Reply::new(500),
+            Route::Pipelines(load) => self.pipelines(load.as_deref()),
             Route::Status(form) => self.status(form),
             Route::Metrics => self.metrics(),
             Route::Health => self.health(),
@@ -318,6 +389,10 @@ impl Service for Console {
             }
             Route::Forget(sink) => self.forget(&sink),
         }
+    }
+
+    fn is_withdrawn_by_leaving(&self, ticket: &Ticket) -> bool {
+        matches!(ticket.0, Route::Try(..))
     }
 
     fn refuse(&self, refusal: Refusal, _: RefusalContext<'_, Ticket>) -> Reply {

@@ -13,10 +13,7 @@ const STYLE: &str = include_str!("html/style.css");
 /// Writes `page` as HTML. Every line ends outside of tags, so that it can be cut behind any.
 pub(crate) fn write(page: &Page, out: &mut dyn Write) -> fmt::Result {
     let word = page.verdict.state.word();
-    writeln!(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
-    writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
-    writeln!(out, "<meta name=\"color-scheme\" content=\"light dark\">\n<title>tidegate: {word}</title>")?;
-    writeln!(out, "<style>{STYLE}</style>\n</head>\n<body>\n<main>")?;
+    begin(word, &[], out)?;
     writeln!(out, "<header class=\"{}\">", tone_of(page.verdict.state))?;
     writeln!(out, "<h1>{word}</h1>\n<p>{}</p>", Escaped(&page.verdict.reason))?;
     writeln!(out, "<p class=\"dim\">{}</p>\n</header>", Escaped(&page.about))?;
@@ -27,11 +24,19 @@ pub(crate) fn write(page: &Page, out: &mut dyn Write) -> fmt::Result {
         section(each, out)?;
     }
     writeln!(out, "<footer>the same as <a href=\"/status.json\">JSON</a> or as")?;
-    writeln!(
-        out,
-        "<a href=\"/status?format=text\">text</a>; and <a href=\"/metrics\">all metrics</a></footer>"
-    )?;
+    writeln!(out, "<a href=\"/status?format=text\">text</a>; and <a href=\"/metrics\">all metrics</a>;")?;
+    writeln!(out, "<a href=\"/pipelines\">pipelines</a> can be tried here</footer>")?;
     writeln!(out, "</main>\n</body>\n</html>")
+}
+
+/// Writes the head of a page, up to its first section.
+pub(crate) fn begin(title: &str, styles: &[&str], out: &mut dyn Write) -> fmt::Result {
+    writeln!(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
+    writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
+    writeln!(out, "<meta name=\"color-scheme\" content=\"light dark\">\n<title>tidegate: {title}</title>")?;
+    write!(out, "<style>{STYLE}")?;
+    styles.iter().try_for_each(|style| out.write_str(style))?;
+    writeln!(out, "</style>\n</head>\n<body>\n<main>")
 }
 
 fn gauge(gauge: &Gauge, out: &mut dyn Write) -> fmt::Result {
@@ -151,7 +156,7 @@ const fn tone_of(state: State) -> &'static str {
 }
 
 /// A text that is a text and nothing else, between tags or in a quoted attribute.
-struct Escaped<'a>(&'a str);
+pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

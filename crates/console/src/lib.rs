@@ -1,5 +1,6 @@
 //! The pages of operation: `/status` for people, `/status.json` and `/metrics` for programs, `/health` and
-//! `/ready` for whoever starts and stops the gateway; and `/tap`, a look at what passes a source or a sink.
+//! `/ready` for whoever starts and stops the gateway; `/tap`, a look at what passes a source or a sink; and `/pipelines`, where steps
+//! are tried on pasted items.
 //!
 //! A [`Console`] is the service behind the admin port. It asks a [`Gateway`] for its [`Status`], judges in one
 //! word and one sentence how the data flows ([`State`], [`StateReport`]), and shows the same numbers as a page,
@@ -9,7 +10,7 @@
 //! start ([`Console::reserve`]) and declared in the plan ([`Console::declared`]); no answer is longer than
 //! [`LONGEST_ANSWER`]; nothing that came from outside can act as markup or steer a terminal. Its pages change
 //! nothing, so they need no JavaScript and no password on loopback. A look shows the data itself: the port is for
-//! those who may see that. Two things are done by `DELETE`, which no page of another origin can send: forgetting the
+//! those who may see that. A trial of steps runs in a process of its own and changes nothing. Two things are done by `DELETE`, which no page of another origin can send: forgetting the
 //! cursor of a sink that is not configured any more, and ending a look.
 //!
 //! It leaves to others: collecting the numbers and keeping secrets out of them (the gateway), the books'
@@ -20,20 +21,30 @@ mod html;
 mod human;
 mod page;
 mod page_buffer;
+mod pipelines_page;
 mod resident;
 mod state;
 mod status;
 mod status_format;
+mod taking;
 mod tap_response;
 mod text;
+mod trial;
+mod trial_response;
 
 #[cfg(test)]
 mod tests;
 
 pub use console::{Console, ForgetError, Gateway, LONGEST_ANSWER, PATHS};
+pub use pipelines_page::{LONGEST_LISTED, ListedPipeline, MOST_LISTED};
 pub use resident::Resident;
 pub use state::{State, StateReport};
 pub use status::{
     BlockedIndex, Damage, DeclaredLine, Destination, Failed, Handshakes, Journal, Lag, LastError, LeftBehind,
     MOST_STEPS, MOST_WAITING, Memory, Payload, PipelineStep, ShareLine, Sink, Status, Syncs, Tenant, Tenants,
+};
+pub use trial::{
+    ChangeReport, FormError, ItemReport, LONGEST_ITEMS, LONGEST_STEPS, LoadedSteps, StatementReport, Taken,
+    TextProblem, TrialAnswer, TrialError, TrialForm, TrialFuture, TrialInput, TrialOutput, TrialReport,
+    TrialRequest,
 };

@@ -49,6 +49,27 @@ impl PageBuffer {
         Ok(self.window)
     }
 
+    /// Adds bytes, or nothing of them: then there is no room for them.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> bool {
+        self.push(bytes).is_ok()
+    }
+
+    /// How long it is.
+    pub(crate) fn len(&self) -> usize {
+        self.window.len()
+    }
+
+    /// Forgets what stands behind the first `len` bytes.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.window.truncate(len);
+        self.failure = None;
+    }
+
+    /// The bytes from `from` on.
+    pub(crate) fn since(&self, from: usize) -> &[u8] {
+        self.window.get(from..).unwrap_or_default()
+    }
+
     fn push(&mut self, bytes: &[u8]) -> Result<(), PageError> {
         let failure = match self.failure {
             Some(failure) => failure,

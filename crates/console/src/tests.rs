@@ -7,4 +7,5 @@ mod real;
 mod sample;
 mod served;
 mod tapped;
+mod trials;
 mod verdicts;

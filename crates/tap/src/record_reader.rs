@@ -6,12 +6,17 @@ use crate::items::{Items, RemainingItems};
 use crate::line::{LONGEST_LINE, Line};
 use crate::watch::{CaughtBody, CaughtRecord, LONGEST_BODY, Watch};
 use std::sync::Arc;
+use tidegate_journal::Meta;
 
 /// The most memory that symbols of a request of Remote-Write 2.0 may take to be shown.
 pub(crate) const SYMBOLS: usize = 256 << 10;
 /// Most bytes for showing a record, including the record: two lines, which grow by doubling. A quarter is for the
 /// allocator's rounding.
 pub(crate) const BYTES: usize = (LONGEST_BODY + decode::BYTES + SYMBOLS + 4 * LONGEST_LINE) / 4 * 5;
+
+const NOT_CAUGHT: &str = "the body is longer than 256 KiB";
+const TOO_LONG: &str = "the body is longer than 1 MiB once decompressed";
+const DAMAGED: &str = "the body cannot be decompressed";
 
 /// Shows what a look has caught. The tap stays open while there is one.
 pub struct RecordReader {
@@ -57,6 +62,20 @@ impl RecordReader {
         self.watch.holding(act);
     }
 
+    /// Takes the next record and shows what is known of it, and its body as it was before it was compressed: `Err` says why that is not
+    /// shown. Nothing when none waits.
+    pub fn read_next<T>(&self, read: impl FnOnce(&Meta, Result<&[u8], &'static str>) -> T) -> Option<T> {
+        let caught = self.watch.next()?;
+        let CaughtBody::Whole(body) = &caught.body else {
+            return Some(read(&caught.meta, Err(NOT_CAUGHT)));
+        };
+        Some(match decode(&caught.meta, body) {
+            Ok(raw) => read(&caught.meta, Ok(&raw)),
+            Err(DecodeError::TooLong) => read(&caught.meta, Err(TOO_LONG)),
+            Err(DecodeError::Damaged) => read(&caught.meta, Err(DAMAGED)),
+        })
+    }
+
     /// Takes the next record and gives its lines to `out`, which says whether it had room. Nothing when none
     /// waits. A record takes some milliseconds at most: who shares a thread with others lets them go first now
     /// and then.
@@ -67,16 +86,14 @@ impl RecordReader {
         let mut bytes = 0;
         let left = match &caught.body {
             CaughtBody::NotRead => RemainingItems::all("the sink does not read bodies"),
-            CaughtBody::TooLong(_) => RemainingItems::all("the body is longer than 256 KiB"),
+            CaughtBody::TooLong(_) => RemainingItems::all(NOT_CAUGHT),
             CaughtBody::Whole(body) => match decode(&caught.meta, body) {
                 Ok(raw) => {
                     bytes = raw.len();
                     items.walk(&caught.meta, &raw)
                 }
-                Err(DecodeError::TooLong) => {
-                    RemainingItems::all("the body is longer than 1 MiB once decompressed")
-                }
-                Err(DecodeError::Damaged) => RemainingItems::all("the body cannot be decompressed"),
+                Err(DecodeError::TooLong) => RemainingItems::all(TOO_LONG),
+                Err(DecodeError::Damaged) => RemainingItems::all(DAMAGED),
             },
         };
         items.say(&caught, left);

@@ -128,6 +128,13 @@ pub(crate) enum PipelineCommand {
     /// items as the sink `http` writes them; or lines of series, such as `up{job="a"} 1`. Writes the same
     /// form. Reports on standard error how many items each step dropped, and which statements failed.
     Eval(EvalArgs),
+    /// Try steps for a running gateway, which starts this itself
+    #[command(hide = true)]
+    Trial {
+        /// The most memory to take, in bytes
+        #[arg(long)]
+        memory: u64,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -24,6 +24,7 @@ pub(crate) mod sources;
 mod state_log;
 mod status;
 mod task_watch;
+mod trial;
 mod unix_socket;
 mod upkeep;
 pub(crate) mod workers;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::pipeline::{RelabelRule, Step};
 use crate::reader::Reader;
 use crate::setting::{PlainValue, Sequence, Setting, Shape};
-use crate::yaml::Node;
+use crate::yaml::{Node, Value};
 
 /// The longest text that is kept, in bytes.
 const LONGEST: usize = 32 << 10;
@@ -50,9 +50,13 @@ impl Eq for Steps {}
 impl Setting for Steps {
     fn read(node: &Node, reader: &mut Reader<'_, '_>) -> Option<Steps> {
         let steps = Sequence::read(node, reader)?;
-        let written = reader.text().get(node.at.clone()).filter(|written| written.len() <= LONGEST);
         let before = reader.text().get(..node.at.start).unwrap_or_default();
-        let indent = before.len() - before.rfind('\n').map_or(0, |newline| newline + 1);
+        // A list that is indented as its name begins behind its first dash.
+        let dash = before.trim_end_matches(' ').strip_suffix('-').map(str::len);
+        let dash = dash.filter(|_| matches!(node.value, Value::Sequence(_)));
+        let start = dash.unwrap_or(node.at.start);
+        let written = reader.text().get(start..node.at.end).filter(|written| written.len() <= LONGEST);
+        let indent = start - before.rfind('\n').map_or(0, |newline| newline + 1);
         Some(Steps { steps, written: written.map(|written| outdented(written, indent).into()) })
     }
 
@@ -100,6 +104,13 @@ mod tests {
         assert_eq!(
             written("pipelines: {a: {steps: {drop: 'log.body == \"y\"'}}}").as_deref(),
             Some("{drop: 'log.body == \"y\"'}")
+        );
+        assert_eq!(
+            written(
+                "pipelines:\n  a:\n    steps:\n    - drop: log.body == \"x\"\n    - drop: log.body == \"y\"\n"
+            )
+            .as_deref(),
+            Some("- drop: log.body == \"x\"\n- drop: log.body == \"y\"")
         );
     }
 

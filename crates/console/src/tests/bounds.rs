@@ -2,6 +2,7 @@
 
 use super::sample::troubled;
 use crate::page::Page;
+use crate::pipelines_page::{self, LONGEST_LISTED, ListedPipeline, MOST_LISTED};
 use crate::{
     BlockedIndex, Console, Failed, Handshakes, LONGEST_ANSWER, MOST_STEPS, MOST_WAITING, PipelineStep,
     Status, Tenant, Tenants, html, text,
@@ -79,13 +80,30 @@ type Show<'a> = &'a dyn Fn(&Status);
 #[test]
 fn a_snapshot_fits_its_declaration() {
     let arena = Console::reserve().unwrap();
-    let [_, _, snapshot] = Console::declared();
+    let [_, _, _, snapshot] = Console::declared();
     let sheet = || crate::page_buffer::PageBuffer::take(&arena).unwrap();
     let shows: [(&str, Show<'_>); 3] = [
         ("html", &|status| html::write(&Page::of(status), &mut sheet()).unwrap()),
         ("text", &|status| text::write(&Page::of(status), &mut sheet()).unwrap()),
         ("json", &|status| status.write_json(sheet()).unwrap()),
     ];
+    // A sink has one pipeline, so all of them together have as many sinks as there are.
+    let listed: Vec<ListedPipeline> = (0..MOST_LISTED)
+        .map(|position| ListedPipeline {
+            name: "n".repeat(64),
+            sinks: vec!["n".repeat(64); if position == 0 { MAX_SINKS } else { 0 }],
+            steps: Some("&".repeat(LONGEST_LISTED / MOST_LISTED)),
+        })
+        .collect();
+    let mut around = String::new();
+    let taken = allocation_counter::measure(|| {
+        let status = crowded();
+        pipelines_page::begin(&status, Some(&listed), &mut sheet()).unwrap();
+    });
+    assert!(taken.bytes_max <= snapshot.each, "pipelines: {} bytes", taken.bytes_max);
+    pipelines_page::begin(&crowded(), Some(&listed), &mut around).unwrap();
+    pipelines_page::end(&mut around).unwrap();
+    assert!(around.len() <= pipelines_page::AROUND, "{} bytes around the form", around.len());
     for (form, show) in shows {
         let taken = allocation_counter::measure(|| show(&crowded()));
         assert!(taken.bytes_max <= snapshot.each, "{form}: {} bytes", taken.bytes_max);
@@ -109,8 +127,8 @@ fn the_largest_status_is_not_cut() {
 #[test]
 fn the_declaration_is_the_reservation() {
     let arena = Console::reserve().unwrap();
-    let [answers, heads, _] = Console::declared();
-    assert_eq!(arena.usage().total, answers.bytes() + heads.bytes());
+    let [answers, heads, form, _] = Console::declared();
+    assert_eq!(arena.usage().total, answers.bytes() + heads.bytes() + form.bytes());
     assert_eq!(arena.ceiling(Share::Egress), answers.bytes());
-    assert_eq!(arena.ceiling(Share::Ingest), heads.bytes());
+    assert_eq!(arena.ceiling(Share::Ingest), heads.bytes() + form.bytes());
 }

@@ -25,7 +25,7 @@ fn as_json(status: &Status) -> serde_json::Value {
     serde_json::from_slice(&out).unwrap()
 }
 
-fn assert_golden(name: &str, shown: &str) {
+pub(super) fn assert_golden(name: &str, shown: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/golden").join(name);
     if std::env::var_os("TIDEGATE_BLESS").is_some() {
         std::fs::write(&path, shown).unwrap();

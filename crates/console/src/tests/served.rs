@@ -1,7 +1,10 @@
 //! The console over real sockets.
 
 use super::sample::{healthy, troubled};
-use crate::{Console, ForgetError, Gateway, LONGEST_ANSWER, Status};
+use crate::{
+    Console, ForgetError, Gateway, LONGEST_ANSWER, ListedPipeline, Status, TrialError, TrialFuture,
+    TrialInput, TrialOutput,
+};
 use std::fmt;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,11 +17,16 @@ use tidegate_tap::{LOOK_BYTES, Tap};
 
 /// A gateway that says what it was told to say.
 pub(super) struct FakeGateway {
-    status: Status,
-    metrics: fn(&mut dyn fmt::Write) -> fmt::Result,
-    ready: Result<(), String>,
+    pub(super) status: Status,
+    pub(super) metrics: fn(&mut dyn fmt::Write) -> fmt::Result,
+    pub(super) ready: Result<(), String>,
     pub(super) tap: Tap,
+    pub(super) pipelines: Vec<ListedPipeline>,
+    pub(super) trial: FakeTrial,
 }
+
+/// What a trial does with its input.
+pub(super) type FakeTrial = Arc<dyn Fn(&[u8], &mut TrialOutput<'_>) -> Result<(), TrialError> + Send + Sync>;
 
 impl Gateway for FakeGateway {
     fn status(&self) -> Status {
@@ -53,12 +61,34 @@ impl Gateway for FakeGateway {
             _ => Err(ForgetError::Unknown("there is no such cursor".to_owned())),
         }
     }
+
+    fn pipelines(&self) -> Option<Vec<ListedPipeline>> {
+        Some(self.pipelines.clone())
+    }
+
+    fn steps_of(&self, pipeline: &str) -> Option<String> {
+        self.pipelines.iter().find(|known| known.name == pipeline)?.steps.clone()
+    }
+
+    fn trial<'a>(&'a self, input: Vec<TrialInput>, output: &'a mut TrialOutput<'a>) -> TrialFuture<'a> {
+        Box::pin(async move {
+            let bytes: Vec<u8> = input.iter().flat_map(|part| part.bytes().to_vec()).collect();
+            (self.trial)(&bytes, output)
+        })
+    }
 }
 
 pub(super) fn gateway_with(status: Status) -> FakeGateway {
     let floors = Floors::NONE;
     let tap = Tap::new(Arena::new(2 * LOOK_BYTES, floors, 64 << 10, 4, 4).unwrap());
-    FakeGateway { status, metrics: |mut out| Registry::new(1).encode(&mut out), ready: Ok(()), tap }
+    FakeGateway {
+        status,
+        metrics: |mut out| Registry::new(1).encode(&mut out),
+        ready: Ok(()),
+        tap,
+        pipelines: Vec::new(),
+        trial: Arc::new(|_, _| Err(TrialError::Late)),
+    }
 }
 
 /// A console on its own memory and socket.
@@ -70,32 +100,58 @@ pub(super) struct Served {
 /// An answer, taken apart.
 pub(super) struct Answer {
     pub(super) status: u16,
-    head: String,
+    pub(super) head: String,
     pub(super) body: String,
 }
 
 impl Served {
     pub(super) fn new(gateway: FakeGateway) -> Served {
         let arena = Console::reserve().unwrap();
-        let console = Console::new(Arc::new(gateway), arena.clone());
+        Served::with(Console::new(Arc::new(gateway), arena.clone()), arena, 1)
+    }
+
+    /// One that serves `threads` connections at a time.
+    pub(super) fn on_threads(gateway: FakeGateway, threads: usize) -> Served {
+        let arena = Console::reserve().unwrap();
+        Served::with(Console::new(Arc::new(gateway), arena.clone()), arena, threads)
+    }
+
+    fn with(console: Console, arena: Arena, threads: usize) -> Served {
         let server = Server::new(console, Console::settings(), arena.clone(), Shutdown::new());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                listener.set_nonblocking(true).unwrap();
-                let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-                while let Ok((stream, peer)) = listener.accept().await {
-                    server.serve(stream, peer).await;
-                }
+        listener.set_nonblocking(true).unwrap();
+        for _ in 0..threads {
+            let (server, listener) = (Arc::clone(&server), listener.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                runtime.block_on(async {
+                    let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+                    while let Ok((stream, peer)) = listener.accept().await {
+                        server.serve(stream, peer).await;
+                    }
+                });
             });
-        });
+        }
         Served { arena, address }
     }
 
     pub(super) fn ask(&self, request: &str) -> Answer {
         self.ask_with(request, "Accept: */*")
+    }
+
+    /// Sends a body, too.
+    pub(super) fn post(&self, target: &str, content_type: &str, body: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let length = body.len();
+        let head = format!(
+            "POST {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        // One that is refused need not be read.
+        let _ = stream.write_all(body);
+        whole(stream)
     }
 
     fn ask_with(&self, request: &str, header: &str) -> Answer {

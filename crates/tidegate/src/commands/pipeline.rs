@@ -1,5 +1,7 @@
 //! `tidegate pipeline …`: pipelines tried out on what a person has at hand.
 
+mod trial;
+
 use crate::cli::{EvalArgs, EvalFormat, EvalSignal, PipelineCommand};
 use crate::commands::check;
 use crate::{Failure, Outcome, output};
@@ -47,6 +49,7 @@ impl Input {
 pub(crate) fn pipeline(command: &PipelineCommand) -> Outcome {
     match command {
         PipelineCommand::Eval(args) => eval(args),
+        PipelineCommand::Trial { memory } => trial::trial(*memory),
     }
 }
 

@@ -12,8 +12,9 @@ use tidegate_arena::{Arena, MemoryPlan, heap};
 use tidegate_config::{Config, Durability};
 use tidegate_console::{
     BlockedIndex, Damage, DeclaredLine, Destination, Failed, ForgetError, Gateway, Handshakes,
-    Journal as JournalStatus, Lag, LastError, LeftBehind, MOST_STEPS, MOST_WAITING, Memory, Payload,
-    PipelineStep, Resident, Sink, Status, Syncs, Tenant, Tenants,
+    Journal as JournalStatus, Lag, LastError, LeftBehind, ListedPipeline, MOST_STEPS, MOST_WAITING, Memory,
+    Payload, PipelineStep, Resident, Sink, Status, Syncs, Tenant, Tenants, TrialFuture, TrialInput,
+    TrialOutput,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
@@ -82,13 +83,21 @@ impl Gateway for StatusView {
         running.iter().map(|sink| sink.name.clone()).collect()
     }
 
+    fn pipelines(&self) -> Option<Vec<ListedPipeline>> {
+        self.try_config().map(|config| super::trial::listed(&config))
+    }
+
+    fn steps_of(&self, pipeline: &str) -> Option<String> {
+        super::trial::steps_of(&*self.try_config()?, pipeline)
+    }
+
+    fn trial<'a>(&'a self, input: Vec<TrialInput>, output: &'a mut TrialOutput<'a>) -> TrialFuture<'a> {
+        Box::pin(super::trial::run(&self.arena, input, output))
+    }
+
     fn forget(&self, sink: &str) -> Result<u64, ForgetError> {
-        let config = match self.config.try_lock() {
-            Ok(config) => config,
-            Err(TryLockError::Poisoned(config)) => config.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                return Err(ForgetError::Later("the configuration is being changed; try again".to_owned()));
-            }
+        let Some(config) = self.try_config() else {
+            return Err(ForgetError::Later("the configuration is being changed; try again".to_owned()));
         };
         if config.sinks.keys().any(|name| name.as_str() == sink) {
             return Err(ForgetError::InUse(format!(
@@ -269,6 +278,15 @@ impl StatusView {
         // The entry that is shared is not a tenant.
         let known = tenants.accounts().count().saturating_sub(1) as u64;
         Some(Tenants::of(shown.collect(), known, tenants.most() as u64))
+    }
+
+    /// The configuration, unless it is being changed now.
+    fn try_config(&self) -> Option<MutexGuard<'_, Config>> {
+        match self.config.try_lock() {
+            Ok(config) => Some(config),
+            Err(TryLockError::Poisoned(config)) => Some(config.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     fn sinks(&self, stats: &Stats, books: &Balance) -> Vec<Sink> {

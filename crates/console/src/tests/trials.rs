@@ -1,0 +1,446 @@
+//! `/pipelines`: the page, its form, and what comes of a trial.
+
+use super::golden::assert_golden;
+use super::sample::healthy;
+use super::served::{FakeGateway, FakeTrial, Served, gateway_with};
+use crate::trial::Fragment;
+use crate::{
+    ChangeReport, ItemReport, LONGEST_ANSWER, ListedPipeline, PipelineStep, StatementReport, Status,
+    TextProblem, TrialAnswer, TrialError, TrialForm, TrialReport, TrialRequest, pipelines_page,
+};
+use serde_json::{Value, json};
+use std::sync::{Arc, Condvar, Mutex};
+use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
+use tidegate_tap::{Tap, TapPoint};
+
+const TYPE: &str = "multipart/form-data; boundary=x";
+
+fn form(steps: &str, items: &str) -> Vec<u8> {
+    let part = |name: &str, text: &str| {
+        format!("--x\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
+    };
+    format!("{}{}--x--\r\n", part("steps", steps), part("items", items)).into_bytes()
+}
+
+fn pipelines() -> Vec<ListedPipeline> {
+    let listed = |name: &str, sinks: &[&str], steps: Option<&str>| ListedPipeline {
+        name: name.to_owned(),
+        sinks: sinks.iter().map(|sink| (*sink).to_owned()).collect(),
+        steps: steps.map(str::to_owned),
+    };
+    vec![
+        listed(
+            "clean",
+            &["lake", "upstream"],
+            Some("- drop: log.body == \"<x>\"\n- edit:   # \"why\"\n    - set(log.body, \"${SALT}\")"),
+        ),
+        listed("names", &["upstream"], None),
+        listed("spare", &[], Some("- relabel: []")),
+    ]
+}
+
+fn status() -> Status {
+    let mut status = healthy();
+    let step = |step: &str, filtered, failures| PipelineStep {
+        pipeline: "clean".to_owned(),
+        step: step.to_owned(),
+        items: 12_345,
+        filtered,
+        sampled_out: 0,
+        failures,
+    };
+    status.sinks[0].pipeline = vec![step("quiet", 45, 0), step("2", 0, 3)];
+    status.sinks[1].pipeline = vec![step("quiet", 45, 0)];
+    status
+}
+
+fn report() -> TrialReport {
+    let statement = |step: &str, what: &str, changed, dropped, failed| StatementReport {
+        step: step.to_owned(),
+        what: what.to_owned(),
+        changed,
+        dropped,
+        failed,
+        explained: true,
+    };
+    let change = |statement, path: &str, was: Value, now: Value| ChangeReport {
+        statement,
+        path: path.to_owned(),
+        was: Some(was).filter(|was| !was.is_null()),
+        now: Some(now).filter(|now| !now.is_null()),
+    };
+    let item = |line, kind, before: Value, after: Option<Value>, changes| ItemReport {
+        line,
+        kind,
+        before,
+        after,
+        dropped_by: None,
+        changes,
+    };
+    TrialReport {
+        notes: vec!["2 of what has just arrived.".to_owned()],
+        warnings: vec!["line 2, column 3: this <is> never true".to_owned()],
+        items_problems: vec![TextProblem {
+            line: 7,
+            column: 0,
+            width: 0,
+            excerpt: "up{job=}".to_owned(),
+            message: "`up{job=}` is no series".to_owned(),
+            help: String::new(),
+        }],
+        statements: vec![
+            statement("1", "drop log.body == \"b\"", 0, 1, 0),
+            statement("names", "set(log.attributes[\"env\"], \"prod\")", 1, 0, 1),
+            StatementReport { explained: false, ..statement("3", "relabel rule 1: labeldrop", 0, 0, 0) },
+        ],
+        items: vec![
+            item(
+                1,
+                "log record",
+                json!({"body": "a <b>", "attributes": {"n": 1}}),
+                Some(json!({"body": "a <b>", "attributes": {"n": 1, "env": "prod"}})),
+                vec![change(1, "attributes.env", Value::Null, json!("prod"))],
+            ),
+            ItemReport {
+                dropped_by: Some(0),
+                ..item(2, "log record", json!({"body": "b"}), None, Vec::new())
+            },
+            item(
+                3,
+                "series",
+                json!("up{job=\"a\",replica=\"0\"}"),
+                Some(json!("up{env=\"prod\",job=\"a\"}")),
+                Vec::new(),
+            ),
+            item(4, "span", json!({"name": "same"}), Some(json!({"name": "same"})), Vec::new()),
+        ],
+        made: vec![json!({"name": "new"})],
+        ..TrialReport::default()
+    }
+}
+
+/// The page as it stands with this part of it.
+fn page(part: &str) -> String {
+    let mut out = String::new();
+    pipelines_page::begin(&status(), Some(&pipelines()), &mut out).unwrap();
+    out.push_str(part);
+    pipelines_page::end(&mut out).unwrap();
+    out
+}
+
+fn answer(form: &TrialForm, report: &TrialReport, most: usize) -> String {
+    let answer = TrialAnswer::page(form, report, &["clean".to_owned()], most);
+    String::from_utf8(answer.bytes().to_vec()).unwrap()
+}
+
+fn example() -> TrialForm {
+    TrialForm {
+        steps: "\n- drop: log.body == \"b\"\n".to_owned(),
+        items: "{\"body\": \"a <b>\"}\n</textarea>&amp;".to_owned(),
+    }
+}
+
+#[test]
+fn the_page_is_as_it_was() {
+    let answer = answer(&example(), &report(), LONGEST_ANSWER);
+    assert_golden("pipelines.html", &page(answer.strip_prefix("200\n").unwrap()));
+    let problems = TrialReport {
+        steps_problems: vec![TextProblem {
+            line: 12,
+            column: 9,
+            width: 3,
+            excerpt: "- edit: sett(log.body, 1)".to_owned(),
+            message: "there is no function `sett`".to_owned(),
+            help: "did you mean `set`?".to_owned(),
+        }],
+        ..TrialReport::default()
+    };
+    let answer = self::answer(&TrialForm::default(), &problems, LONGEST_ANSWER);
+    assert_golden("pipelines-problems.html", answer.strip_prefix("200\n").unwrap());
+}
+
+/// Nothing is fetched and nothing runs; every control has a name; what was pasted comes back as it was.
+#[test]
+fn the_page_stands_alone_and_is_named() {
+    let html = page(&answer(&example(), &report(), LONGEST_ANSWER));
+    for outside in [
+        "<script",
+        "<link",
+        "<img",
+        "@import",
+        "url(",
+        "javascript:",
+        " onload",
+        " onclick",
+        "http:",
+        "https:",
+    ] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    for name in ["steps", "items"] {
+        assert!(
+            html.contains(&format!("<label for=\"{name}\">")) && html.contains(&format!("id=\"{name}\"")),
+            "{name}"
+        );
+        assert!(
+            html.contains(&format!("aria-describedby=\"{name}-hint\""))
+                && html.contains(&format!("id=\"{name}-hint\""))
+        );
+    }
+    assert_eq!(html.matches("</textarea>").count(), 2);
+    assert!(html.contains("\n{\"body\": \"a &lt;b&gt;\"}\n&lt;/textarea&gt;&amp;amp;</textarea>"));
+}
+
+/// No text of a report is markup.
+#[test]
+fn no_text_of_a_report_is_markup() {
+    let hostile = "<i>\"'&\u{202e}\u{1b}";
+    let mut report = report();
+    report.notes = vec![hostile.to_owned()];
+    report.warnings = vec![hostile.to_owned()];
+    let count = |report: &TrialReport| {
+        let html = answer(&TrialForm::default(), report, LONGEST_ANSWER);
+        assert!(!html.contains("<i>") && !html.contains('\u{202e}') && !html.contains('\u{1b}'), "{html}");
+        html.matches('<').count()
+    };
+    let before = count(&report);
+    for it in &mut report.statements {
+        (it.step, it.what) = (hostile.to_owned(), hostile.to_owned());
+    }
+    report.items_problems[0].excerpt = hostile.to_owned();
+    report.items_problems[0].message = hostile.to_owned();
+    report.items[0].changes[0].path = hostile.to_owned();
+    report.items[0].changes[0].was = Some(json!(hostile));
+    report.items[1].before = json!({hostile: hostile});
+    assert_eq!(count(&report), before);
+}
+
+/// What does not fit is left out whole, which is said.
+#[test]
+fn an_answer_keeps_its_bound() {
+    let mut report = report();
+    report.items = vec![report.items[0].clone(); 2_000];
+    for most in [20_000, 100_000] {
+        let html = answer(&example(), &report, most);
+        assert!(html.len() <= most && html.ends_with("</section>\n"), "{} of {most}", html.len());
+        assert!(html.contains("more items not shown: the page would be too long"), "{most}");
+        assert_eq!(html.matches("<article").count(), html.matches("</article>").count());
+        let json = TrialAnswer::json(&report, most);
+        let parsed: Value = serde_json::from_slice(&json.bytes()[4..]).unwrap();
+        let shown = parsed["items"].as_array().unwrap().len();
+        assert!(json.bytes().len() <= most && shown > 0);
+        assert_eq!(shown + usize::try_from(parsed["items_not_shown"].as_u64().unwrap()).unwrap(), 2_000);
+    }
+    let signs = TrialForm { steps: "- x".to_owned(), items: "<".repeat(100_000) };
+    let html = answer(&signs, &TrialReport::default(), 100_000);
+    assert!(
+        html.len() <= 100_000 && html.contains("- x</textarea>") && html.contains("cannot show them again")
+    );
+    assert!(Fragment::new(3).push("abc") && !Fragment::new(3).push("abcd"));
+}
+
+/// A gateway whose trials answer with what they were given.
+fn echoing() -> FakeGateway {
+    let trial: FakeTrial = Arc::new(|input, output| {
+        assert!(output(b"200\n"));
+        for piece in input.chunks(1000) {
+            output(piece);
+        }
+        Ok(())
+    });
+    FakeGateway { pipelines: pipelines(), trial, ..gateway_with(status()) }
+}
+
+#[test]
+fn the_page_is_served_with_steps_to_begin_with() {
+    let served = Served::new(echoing());
+    let page = served.ask("GET /pipelines");
+    assert_eq!(page.status, 200);
+    assert!(
+        page.has("Content-Type: text/html; charset=utf-8") && page.has("Referrer-Policy: same-origin"),
+        "{}",
+        page.head
+    );
+    assert!(
+        page.head.contains("form-action 'self'") && page.head.contains("default-src 'none'"),
+        "{}",
+        page.head
+    );
+    assert!(page.body.contains("<td class=\"right\">12,345</td>") && page.body.contains("no sink uses it"));
+    assert!(page.body.contains("placeholder=") && page.body.ends_with("</html>\n"));
+    let page = served.ask("GET /pipelines?load=clean");
+    assert!(
+        page.body.contains("\n- drop: log.body == \"&lt;x&gt;\"\n- edit:   # \"why\"\n"),
+        "{}",
+        page.body
+    );
+    for (target, status) in
+        [("?load=none", 404), ("?load=names", 404), ("?load=a%20b", 400), ("?x=1", 400), ("?", 200)]
+    {
+        assert_eq!(served.ask(&format!("GET /pipelines{target}")).status, status, "{target}");
+    }
+    let answer = served.ask("DELETE /pipelines");
+    assert!(answer.status == 405 && answer.has("Allow: GET, HEAD, POST"), "{}", answer.head);
+}
+
+/// The form goes to the trial as it came, with what else was asked for; and what comes back is a part of the page.
+#[test]
+fn a_form_is_handed_over_as_it_came() {
+    let served = Served::new(echoing());
+    let body = form("- steps", "items");
+    let page = served.post("/pipelines?load=clean", TYPE, &body);
+    assert_eq!(page.status, 200, "{}", page.body);
+    assert!(page.head.contains("form-action 'self'"));
+    let (begin, rest) = page.body.split_once("{\"content_type\"").unwrap();
+    assert!(begin.starts_with("<!DOCTYPE html>") && rest.ends_with("</html>\n"));
+    let (line, rest) = rest.split_once('\n').unwrap();
+    let request: TrialRequest = serde_json::from_str(&format!("{{\"content_type\"{line}")).unwrap();
+    assert_eq!((request.form_bytes, request.content_type.as_str()), (body.len(), TYPE));
+    assert_eq!(request.pipelines, ["clean", "names", "spare"]);
+    assert_eq!(request.load.unwrap().steps, pipelines()[0].steps);
+    assert!(rest.starts_with(std::str::from_utf8(&body).unwrap()));
+
+    let json = served.post("/pipelines", "application/json", b"{}");
+    assert!(
+        json.has("Content-Type: application/json") && json.body.starts_with("{\"content_type\""),
+        "{}",
+        json.body
+    );
+}
+
+#[test]
+fn mistakes_and_failures_are_answered_in_words() {
+    let served = Served::new(echoing());
+    for (target, content_type, status) in [
+        ("/pipelines", "text/plain", 415),
+        ("/pipelines", "application/x-www-form-urlencoded", 415),
+        ("/pipelines?take=all", TYPE, 400),
+        ("/pipelines?laod=clean", TYPE, 400),
+        ("/pipeline", TYPE, 404),
+    ] {
+        assert_eq!(served.post(target, content_type, b"").status, status, "{target} {content_type}");
+    }
+    assert_eq!(served.post("/pipelines", TYPE, &vec![b'x'; 300 << 10]).status, 413);
+    // None of them has kept the turn.
+    assert_eq!(served.post("/pipelines", TYPE, b"").status, 200);
+    for (error, status, words) in [
+        (TrialError::Memory, 503, "memory"),
+        (TrialError::Late, 422, "took too long"),
+        (TrialError::Ended(16 << 20), 422, "more than the 16 MiB"),
+        (TrialError::Start("no such file".to_owned()), 500, "no such file"),
+    ] {
+        let trial: FakeTrial = Arc::new(move |_, output| {
+            output(b"200\n");
+            output(b"half");
+            Err(error.clone())
+        });
+        let answer =
+            Served::new(FakeGateway { trial, ..gateway_with(healthy()) }).post("/pipelines", TYPE, b"");
+        assert_eq!(answer.status, status);
+        assert!(answer.body.contains(words) && !answer.body.contains("half"), "{}", answer.body);
+    }
+    let trial: FakeTrial = Arc::new(|_, output| {
+        output(b"200\n");
+        while output(&[b'x'; 4096]) {}
+        Ok(())
+    });
+    let answer = Served::new(FakeGateway { trial, ..gateway_with(healthy()) }).post("/pipelines", TYPE, b"");
+    assert_eq!(answer.status, 500);
+    let trial: FakeTrial = Arc::new(|_, output| {
+        output(TrialAnswer::refused("no form", true).bytes().get(..4).unwrap());
+        output(b"{}");
+        Ok(())
+    });
+    let served = Served::new(FakeGateway { trial, ..gateway_with(healthy()) });
+    assert_eq!(served.post("/pipelines", "application/json", b"").status, 400);
+}
+
+/// One at a time: the next is told to come again, and other pages are served meanwhile.
+#[test]
+fn there_is_one_trial_at_a_time() {
+    let gate = Arc::new((Mutex::new((false, false)), Condvar::new()));
+    let (inner, begun) = (Arc::clone(&gate), Arc::clone(&gate));
+    let trial: FakeTrial = Arc::new(move |_, output| {
+        let (state, changed) = &*inner;
+        let mut state = state.lock().unwrap();
+        state.0 = true;
+        changed.notify_all();
+        while !state.1 {
+            state = changed.wait(state).unwrap();
+        }
+        output(b"200\n");
+        Ok(())
+    });
+    // The first has a thread of its own, since this trial blocks it.
+    let served = Arc::new(Served::on_threads(FakeGateway { trial, ..gateway_with(healthy()) }, 2));
+    let first = std::thread::spawn({
+        let served = Arc::clone(&served);
+        move || served.post("/pipelines", TYPE, &form("a", "b")).status
+    });
+    {
+        let (state, changed) = &*begun;
+        let mut state = state.lock().unwrap();
+        while !state.0 {
+            state = changed.wait(state).unwrap();
+        }
+    }
+    let second = served.post("/pipelines", TYPE, &form("a", "b"));
+    assert_eq!(second.status, 503);
+    assert!(second.has("Retry-After: 5") && second.body.contains("one can at a time"), "{}", second.body);
+    assert_eq!(served.ask("GET /health").status, 200);
+    gate.0.lock().unwrap().1 = true;
+    gate.1.notify_all();
+    assert_eq!(first.join().unwrap(), 200);
+}
+
+fn meta(protocol: Protocol, signal: Signal, body: &[u8]) -> Meta {
+    Meta {
+        tenant: Tenant::NONE,
+        signal,
+        protocol,
+        encoding: Encoding::Identity,
+        items: 1,
+        raw_len: u32::try_from(body.len()).unwrap(),
+        received_at_ns: 1,
+    }
+}
+
+/// Shows records to whoever looks, until the answer is there.
+fn taken(signal: &str, records: Vec<(Meta, Vec<u8>)>) -> String {
+    let gateway = echoing();
+    let tap: Tap = gateway.tap.clone();
+    let served = Served::new(gateway);
+    let answer = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| served.post(&format!("/pipelines?take={signal}"), TYPE, &form("", "")));
+        while !asking.is_finished() {
+            for (meta, body) in &records {
+                tap.offer(TapPoint::Source("otlp"), meta, Some(body));
+            }
+            std::thread::yield_now();
+        }
+        asking.join().unwrap()
+    });
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert!(!tap.is_open(), "the look is over");
+    answer.body
+}
+
+#[test]
+fn items_are_taken_from_what_arrives() {
+    // A request with 30 log records.
+    let record = [b"\x12\x07\x2a\x05\x0a\x03".as_slice(), b"abc"].concat();
+    let scope = record.repeat(30);
+    let field = |number: u8, bytes: &[u8]| {
+        let length = u16::try_from(bytes.len()).unwrap();
+        [&[number << 3 | 2, (length & 0x7f) as u8 | 0x80, (length >> 7) as u8], bytes].concat()
+    };
+    let logs = field(1, &field(2, &scope));
+    let spans = meta(Protocol::Otlp, Signal::Traces, b"");
+    let page = taken("logs", vec![(spans, Vec::new()), (meta(Protocol::Otlp, Signal::Logs, &logs), logs)]);
+    assert!(page.contains("10 of what has just arrived."), "{page}");
+    assert_eq!(page.matches("\"body\":\"abc\"").count(), 10, "{page}");
+
+    let series = b"\x0a\x1a\x0a\x0e\x0a\x08__name__\x12\x02up\x0a\x08\x0a\x03job\x12\x01a".to_vec();
+    let page = taken("metrics", vec![(meta(Protocol::RemoteWrite1, Signal::Metrics, &series), series)]);
+    assert!(page.contains("\nup{job=\"a\"}\n"), "{page}");
+}

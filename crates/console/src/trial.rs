@@ -1,0 +1,179 @@
+//! Trials of pipelines: what is asked for, what came of it, and how that is shown.
+//!
+//! A trial runs in a process of its own, which ends with it. The gateway's process neither reads what was pasted nor runs it: it
+//! hands over a [`TrialRequest`] with the form as it came, and what comes back is a part of its page, or JSON.
+
+mod answer;
+mod diff;
+mod form;
+mod markup;
+
+pub use answer::TrialAnswer;
+pub use form::{FormError, LONGEST_ITEMS, LONGEST_STEPS, TrialForm};
+pub(crate) use markup::{Fragment, write_form};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::pin::Pin;
+use tidegate_arena::Window;
+use tidegate_http1::Body;
+
+/// What is asked of a trial's process: a line of JSON on its standard input, before the form and the items that were taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialRequest {
+    /// The `Content-Type` of the form.
+    pub content_type: String,
+    /// The length of the form, in bytes.
+    pub form_bytes: usize,
+    /// Steps of a configured pipeline, which take the place of those in the form.
+    pub load: Option<LoadedSteps>,
+    /// What was taken from what arrives, in the place of the items in the form: as long as what follows the form.
+    pub taken: Option<Taken>,
+    /// The names of the configured pipelines.
+    pub pipelines: Vec<String>,
+    /// The most bytes of the answer.
+    pub most: usize,
+}
+
+/// The steps of a configured pipeline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadedSteps {
+    /// The pipeline's name.
+    pub name: String,
+    /// Its steps, as they are written in the configuration; `None` where they are not known.
+    pub steps: Option<String>,
+}
+
+/// What was taken from what arrives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taken {
+    /// In words: how many items, or why none.
+    pub words: String,
+}
+
+/// A part of a trial's input. It is dropped once it was written.
+pub enum TrialInput {
+    /// A text.
+    Text(String),
+    /// The form.
+    Form(Body),
+    /// Items that were taken.
+    Items(Window),
+}
+
+impl TrialInput {
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            TrialInput::Text(text) => text.as_bytes(),
+            TrialInput::Form(body) => body,
+            TrialInput::Items(window) => window,
+        }
+    }
+}
+
+/// Takes a trial's answer, a part at a time; the first part is the status, three digits and a line end. Says whether there is room
+/// for more.
+pub type TrialOutput<'a> = dyn FnMut(&[u8]) -> bool + Send + 'a;
+
+/// A trial on its way.
+pub type TrialFuture<'a> = Pin<Box<dyn Future<Output = Result<(), TrialError>> + Send + 'a>>;
+
+/// Why a trial gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrialError {
+    /// Requests and sinks have the memory.
+    Memory,
+    /// It took longer than a trial may.
+    Late,
+    /// It ended without an answer, most likely for want of memory: it had so many bytes.
+    Ended(u64),
+    /// It could not be started.
+    Start(String),
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct TrialReport {
+    /// What is to be known of the whole: items that were taken, limits that were met.
+    pub notes: Vec<String>,
+    /// What is wrong with the steps.
+    pub steps_problems: Vec<TextProblem>,
+    /// What compiles, but seldom does what is meant.
+    pub warnings: Vec<String>,
+    /// What is wrong with the items.
+    pub items_problems: Vec<TextProblem>,
+    /// What each statement, rule or other step did.
+    pub statements: Vec<StatementReport>,
+    /// What became of each item.
+    pub items: Vec<ItemReport>,
+    /// Items that the steps made.
+    pub made: Vec<Json>,
+    /// Items of which there is no report, since the answer would be too long.
+    pub items_not_shown: usize,
+}
+
+/// Something wrong in a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TextProblem {
+    /// The line, counted from 1; 0 for the whole.
+    pub line: usize,
+    /// The column, counted from 1; 0 for the whole line.
+    pub column: usize,
+    /// How many characters are meant.
+    pub width: usize,
+    /// The line itself.
+    pub excerpt: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do; empty if nothing is known.
+    pub help: String,
+}
+
+/// What a statement, rule or other step did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StatementReport {
+    /// The name of the step, or its position.
+    pub step: String,
+    /// The statement.
+    pub what: String,
+    /// Items that it changed.
+    pub changed: usize,
+    /// Items that it dropped.
+    pub dropped: usize,
+    /// Items that it failed on.
+    pub failed: u64,
+    /// Whether it was explained: not if the time was over.
+    pub explained: bool,
+}
+
+/// What became of an item.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ItemReport {
+    /// Its line.
+    pub line: usize,
+    /// `log record`, `span`, `metric point` or `series`.
+    pub kind: &'static str,
+    /// As it was; a text for a series.
+    pub before: Json,
+    /// As it is then; `None` if it was dropped.
+    pub after: Option<Json>,
+    /// The statement that dropped it, counted from 0.
+    pub dropped_by: Option<usize>,
+    /// What changed it, in order.
+    pub changes: Vec<ChangeReport>,
+}
+
+/// A change of a member of an item.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChangeReport {
+    /// The statement, counted from 0.
+    pub statement: usize,
+    /// The member, such as `attributes.env`; empty for all of it.
+    pub path: String,
+    /// Its value before.
+    pub was: Option<Json>,
+    /// Its value then.
+    pub now: Option<Json>,
+}

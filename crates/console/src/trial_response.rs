@@ -1,0 +1,262 @@
+//! `/pipelines`: the page, and the trials that its form asks for.
+
+use crate::console::{Console, DATA_HEADERS, FORM_HEADERS, LONGEST_ANSWER, failed};
+use crate::page_buffer::{PageBuffer, PageError};
+use crate::pipelines_page::{self, AROUND, ListedPipeline};
+use crate::taking::take;
+use crate::trial::{
+    Fragment, LoadedSteps, Taken, TrialError, TrialForm, TrialInput, TrialRequest, write_form,
+};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use tidegate_arena::Bytes;
+use tidegate_http1::{Body, Head, Reply};
+use tidegate_journal::Signal;
+
+const HTML: &str = "text/html; charset=utf-8";
+const BUSY: &str = "somebody is trying steps now, and one can at a time, for some seconds; try again\n";
+const NO_FORM: &str =
+    "send a form (multipart/form-data), or JSON with `steps` and `items` (application/json)\n";
+const TOO_LONG: &str = "the page would be longer than the 512 KiB that the console may use\n";
+/// The most pipelines whose steps the form offers.
+const MOST_OFFERED: usize = 24;
+
+/// Whose turn it is: one trial's at a time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TrialTurns(Arc<AtomicBool>);
+
+/// The turn of a trial. It ends with the last clone.
+#[derive(Debug, Clone)]
+pub(crate) struct TrialTurn(#[expect(dead_code, reason = "it is held")] Arc<TakenTurn>);
+
+#[derive(Debug)]
+struct TakenTurn(Arc<AtomicBool>);
+
+impl TrialTurns {
+    /// The turn, if nobody has it.
+    pub(crate) fn take(&self) -> Result<TrialTurn, Reply> {
+        if self.0.swap(true, Relaxed) {
+            return Err(Reply::new(503).retry_after(5).text(BUSY));
+        }
+        Ok(TrialTurn(Arc::new(TakenTurn(Arc::clone(&self.0)))))
+    }
+}
+
+impl Drop for TakenTurn {
+    fn drop(&mut self) {
+        self.0.store(false, Relaxed);
+    }
+}
+
+/// What a request for a trial asks for beside its form.
+#[derive(Debug, Clone)]
+pub(crate) struct TrialRoute {
+    content_type: String,
+    /// The pipeline whose steps take the place of those in the form.
+    load: Option<String>,
+    /// The signal of the items that take the place of those in the form.
+    take: Option<Signal>,
+}
+
+impl TrialRoute {
+    pub(crate) fn of(head: &Head<'_>) -> Result<TrialRoute, Reply> {
+        let content_type = head.header("content-type").and_then(|value| std::str::from_utf8(value).ok());
+        let content_type = content_type.filter(|value| TrialForm::is_readable(value));
+        let content_type = content_type.ok_or_else(|| Reply::new(415).text(NO_FORM))?;
+        let mut route = TrialRoute { content_type: content_type.to_owned(), load: None, take: None };
+        for (name, value) in parameters(head) {
+            match (name, value) {
+                ("load", name) if is_name(name) => route.load = Some(name.to_owned()),
+                ("take", "logs") => route.take = Some(Signal::Logs),
+                ("take", "traces") => route.take = Some(Signal::Traces),
+                ("take", "metrics") => route.take = Some(Signal::Metrics),
+                _ => {
+                    return Err(Reply::new(400)
+                        .text("the parameters are load=PIPELINE and take=logs, traces or metrics\n"));
+                }
+            }
+        }
+        Ok(route)
+    }
+
+    /// The pipeline whose steps the page begins with.
+    pub(crate) fn load_of(head: &Head<'_>) -> Result<Option<String>, Reply> {
+        let mut load = None;
+        for (name, value) in parameters(head) {
+            match name {
+                "load" if is_name(value) => load = Some(value.to_owned()),
+                _ => return Err(Reply::new(400).text("the only parameter is load=PIPELINE\n")),
+            }
+        }
+        Ok(load)
+    }
+}
+
+fn parameters<'a>(head: &Head<'a>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let pairs = head.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+}
+
+/// Whether a text can be the name of a pipeline.
+fn is_name(name: &str) -> bool {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..=64).contains(&name.len()) && name.bytes().all(legal)
+}
+
+impl Console {
+    /// The page, with a form that is empty but for the steps of the pipeline `load`.
+    pub(crate) fn pipelines(&self, load: Option<&str>) -> Reply {
+        let steps = match load.map(|name| self.gateway().steps_of(name)) {
+            None => String::new(),
+            Some(Some(steps)) => steps,
+            Some(None) => {
+                let words =
+                    "there is no such pipeline, or its steps are too long for a form: see /pipelines\n";
+                return Reply::new(404).headers(&DATA_HEADERS).text(words);
+            }
+        };
+        let pipelines = self.gateway().pipelines();
+        let mut form = Fragment::new(LONGEST_ANSWER - AROUND);
+        write_form(&TrialForm { steps, items: String::new() }, &offered(pipelines.as_deref()), &mut form);
+        let made = PageBuffer::take(self.arena()).and_then(|mut page| {
+            let written = self.begin(pipelines.as_deref(), &mut page);
+            let written = written.and_then(|()| fmt::Write::write_str(&mut page, &form.into_text()));
+            let written = written.and_then(|()| pipelines_page::end(&mut page));
+            page.whole(written)
+        });
+        match made {
+            Ok(window) => Reply::new(200).content_type(HTML).headers(&FORM_HEADERS).content(window),
+            Err(failure) => failed(failure, TOO_LONG),
+        }
+    }
+
+    fn begin(&self, pipelines: Option<&[ListedPipeline]>, page: &mut PageBuffer) -> fmt::Result {
+        self.showing(|status| pipelines_page::begin(status, pipelines, page))
+    }
+
+    /// Answers with what comes of a trial: a page, or JSON where that was sent.
+    pub(crate) async fn try_out(&self, route: TrialRoute, body: Body) -> Reply {
+        let TrialRoute { content_type, load, take: signal } = route;
+        let is_json = TrialForm::is_json(&content_type);
+        let pipelines = self.gateway().pipelines();
+        let taken = match signal {
+            Some(signal) => Some(take(self.gateway().tap(), signal, self.arena()).await),
+            None => None,
+        };
+        let request = TrialRequest {
+            content_type,
+            form_bytes: body.len(),
+            load: load.map(|name| LoadedSteps { steps: self.gateway().steps_of(&name), name }),
+            taken: taken.as_ref().map(|taken| Taken { words: taken.words.clone() }),
+            pipelines: offered(pipelines.as_deref()),
+            most: LONGEST_ANSWER - AROUND,
+        };
+        let mut input = vec![TrialInput::Text(line(&request)), TrialInput::Form(body)];
+        if let Some(window) =
+            taken.and_then(|taken| taken.page).and_then(|page| page.whole(Ok::<(), ()>(())).ok())
+        {
+            input.push(TrialInput::Items(window));
+        }
+        let mut answer =
+            AnswerWriter { console: self, pipelines, is_json, status: 500, page: None, failure: None };
+        let ended = self.gateway().trial(input, &mut |bytes| answer.push(bytes)).await;
+        answer.end(ended)
+    }
+}
+
+/// The names that the form has buttons for.
+fn offered(pipelines: Option<&[ListedPipeline]>) -> Vec<String> {
+    let names = pipelines.unwrap_or_default().iter().map(|pipeline| pipeline.name.clone());
+    names.take(MOST_OFFERED).collect()
+}
+
+fn line(request: &TrialRequest) -> String {
+    let mut line = serde_json::to_string(request).unwrap_or_default();
+    line.push('\n');
+    line
+}
+
+/// The answer of a trial, as it comes in. The page begins with its first part: the memory is not held while a trial runs.
+struct AnswerWriter<'a> {
+    console: &'a Console,
+    pipelines: Option<Vec<ListedPipeline>>,
+    is_json: bool,
+    status: u16,
+    page: Option<PageBuffer>,
+    failure: Option<PageError>,
+}
+
+impl AnswerWriter<'_> {
+    fn push(&mut self, bytes: &[u8]) -> bool {
+        if self.page.is_none() {
+            // The first part is the status.
+            self.status =
+                std::str::from_utf8(bytes).ok().and_then(|line| line.trim_end().parse().ok()).unwrap_or(500);
+            match PageBuffer::take(self.console.arena()) {
+                Ok(mut page) => {
+                    if !self.is_json && self.console.begin(self.pipelines.as_deref(), &mut page).is_err() {
+                        self.failure = Some(PageError::TooLong);
+                    }
+                    self.page = Some(page);
+                }
+                Err(failure) => self.failure = Some(failure),
+            }
+            return self.failure.is_none();
+        }
+        let has_room = self.page.as_mut().is_some_and(|page| page.bytes(bytes));
+        if !has_room {
+            self.failure = Some(PageError::TooLong);
+        }
+        has_room
+    }
+
+    fn end(self, ended: Result<(), TrialError>) -> Reply {
+        if let Some(failure) = self.failure {
+            return failed(failure, TOO_LONG);
+        }
+        let page = match (ended, self.page) {
+            (Err(error), _) => return refused(&error),
+            (Ok(()), None) => return refused(&TrialError::Ended(0)),
+            (Ok(()), Some(page)) => page,
+        };
+        let mut page = page;
+        let written = if self.is_json { Ok(()) } else { pipelines_page::end(&mut page) };
+        let (content_type, headers): (_, &'static [_]) =
+            if self.is_json { ("application/json", &DATA_HEADERS) } else { (HTML, &FORM_HEADERS) };
+        let status = if self.status == 400 { 400 } else { 200 };
+        match page.whole(written) {
+            Ok(window) => Reply::new(status).content_type(content_type).headers(headers).content(window),
+            Err(failure) => failed(failure, TOO_LONG),
+        }
+    }
+}
+
+fn refused(error: &TrialError) -> Reply {
+    let reply = match error {
+        TrialError::Memory => Reply::new(503).retry_after(5),
+        TrialError::Late | TrialError::Ended(_) => Reply::new(422),
+        TrialError::Start(_) => Reply::new(500),
+    };
+    reply.headers(&DATA_HEADERS).content(format!("{error}\n"))
+}
+
+impl fmt::Display for TrialError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TrialError::Memory => f.write_str(
+                "requests and sinks have the memory that a trial needs; try again later, or raise `memory`",
+            ),
+            TrialError::Late => {
+                f.write_str("the trial took too long and was ended: try fewer items, or simpler steps")
+            }
+            TrialError::Ended(bytes) => write!(
+                f,
+                "the trial ended without an answer, most likely because it needed more than the {} of memory that it had: try \
+                 fewer items, or fewer and simpler patterns",
+                Bytes(*bytes)
+            ),
+            TrialError::Start(why) => write!(f, "the trial could not be started: {why}"),
+        }
+    }
+}
