@@ -274,7 +274,12 @@ fn trace_markup(changes: &[ChangeReport], statements: &[StatementReport], out: &
         let is_first = position == 0
             || changes.get(position - 1).is_none_or(|before| before.statement != change.statement);
         if is_first && let Some(it) = statements.get(change.statement) {
-            writeln!(out, "<li class=\"by\">{}: <code>{}</code></li>", Escaped(&it.step), Escaped(&it.what))?;
+            writeln!(
+                out,
+                "<li class=\"by\">step {}: <code>{}</code></li>",
+                Escaped(&it.step),
+                Escaped(&it.what)
+            )?;
         }
         write!(out, "<li>")?;
         if !change.path.is_empty() {

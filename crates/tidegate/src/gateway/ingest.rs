@@ -136,6 +136,10 @@ impl Service for Guarded {
         self.console.answer(ticket, body)
     }
 
+    fn is_withdrawn_by_leaving(&self, ticket: &Self::RequestState) -> bool {
+        self.console.is_withdrawn_by_leaving(ticket)
+    }
+
     fn refuse(
         &self,
         refusal: tidegate_http1::Refusal,

@@ -168,6 +168,32 @@ async fn pages_of_other_sites_are_not_answered() {
         let request = [&["GET /status HTTP/1.1", "Host: localhost:4319"], headers].concat();
         assert_eq!(rig.ask(&request).await, 200, "{headers:?}");
     }
+    // A form, as pages of other sites can send it.
+    let form = [
+        "POST /pipelines?take=logs HTTP/1.1",
+        "Host: localhost:4319",
+        "Content-Type: multipart/form-data; boundary=x",
+    ];
+    for headers in [
+        &["Origin: https://evil.example"][..],
+        &["Origin: null"],
+        &["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"],
+        &[
+            "Origin: http://localhost:4320",
+            "Sec-Fetch-Site: same-site",
+            "Sec-Fetch-Mode: navigate",
+            "Sec-Fetch-Dest: document",
+        ],
+    ] {
+        assert_eq!(rig.ask(&[&form, headers].concat()).await, 403, "{headers:?}");
+    }
+    let own = [
+        "Origin: http://localhost:4319",
+        "Sec-Fetch-Site: same-origin",
+        "Sec-Fetch-Mode: navigate",
+        "Sec-Fetch-Dest: document",
+    ];
+    assert_eq!(rig.ask(&[&form[..], &own].concat()).await, 200);
     let link = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"];
     for request in
         ["GET /tap?wait=60s HTTP/1.1", "DELETE /tap?id=x HTTP/1.1", "DELETE /journal/cursors/a HTTP/1.1"]
