@@ -1,75 +1,19 @@
 //! The service behind the admin port: which path leads where, and the answers.
 
+use crate::gateway::{ForgetError, Gateway};
 use crate::page::Page;
 use crate::page_buffer::{FIRST, PageBuffer, PageError};
-use crate::pipelines_page::ListedPipeline;
 use crate::status::Status;
 use crate::status_format::StatusFormat;
-use crate::trial::{LONGEST_ITEMS, LONGEST_STEPS, TrialFuture, TrialInput, TrialOutput};
+use crate::trial::{LONGEST_ITEMS, LONGEST_STEPS};
 use crate::trial_response::{TrialRoute, TrialTurn, TrialTurns};
 use crate::{html, tap_response, text};
-use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, PAGE, Reservation, Share, Window};
 use tidegate_http1::{Admitted, Body, Head, Refusal, RefusalContext, Reply, Service, Settings};
-use tidegate_tap::{Tap, TapFilter};
-
-/// The gateway that answers requests.
-pub trait Gateway: Send + Sync + 'static {
-    /// How everything is now. Texts in it must hold no secrets.
-    fn status(&self) -> Status;
-
-    /// Writes all metrics in the OpenMetrics text format.
-    ///
-    /// # Errors
-    /// Those of `out`, and only those.
-    fn metrics(&self, out: &mut dyn fmt::Write) -> fmt::Result;
-
-    /// The names of the sinks that ended unexpectedly and do not work again yet.
-    fn broken_sinks(&self) -> Vec<String>;
-
-    /// Whether requests should be sent here now.
-    ///
-    /// # Errors
-    /// Why not, in a sentence.
-    fn ready(&self) -> Result<(), String>;
-
-    /// Where what passes can be looked at.
-    fn tap(&self) -> &Tap;
-
-    /// The names of all sinks.
-    fn sink_names(&self) -> Vec<String>;
-
-    /// Forgets the cursor of a sink that is not configured any more; how many items it had not sent.
-    ///
-    /// # Errors
-    /// [`ForgetError`].
-    fn forget(&self, sink: &str) -> Result<u64, ForgetError>;
-
-    /// The configured pipelines, at most [`MOST_LISTED`](crate::MOST_LISTED) with [`LONGEST_LISTED`](crate::LONGEST_LISTED) bytes of
-    /// steps in all; `None` while the configuration is being changed. Steps must hold no secrets: they are as written, with
-    /// references to the environment that are not replaced.
-    fn pipelines(&self) -> Option<Vec<ListedPipeline>>;
-
-    /// The steps of a pipeline as they are written, at most [`LONGEST_STEPS`](crate::LONGEST_STEPS) bytes.
-    fn steps_of(&self, pipeline: &str) -> Option<String>;
-
-    /// Runs a trial, in a process of its own, with `input` on its standard input.
-    fn trial<'a>(&'a self, input: Vec<TrialInput>, output: &'a mut TrialOutput<'a>) -> TrialFuture<'a>;
-}
-
-/// Why a cursor was not forgotten, in a sentence each.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ForgetError {
-    /// There is none of that name.
-    Unknown(String),
-    /// A sink uses it.
-    InUse(String),
-    /// It may work later.
-    Later(String),
-}
+use tidegate_tap::TapFilter;
 
 /// The pages.
 pub struct Console {

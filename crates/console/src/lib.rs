@@ -17,6 +17,7 @@
 //! arithmetic (`ledger`), counting (`meters`), the connections (`http1`).
 
 mod console;
+mod gateway;
 mod html;
 mod human;
 mod page;
@@ -35,7 +36,8 @@ mod trial_response;
 #[cfg(test)]
 mod tests;
 
-pub use console::{Console, ForgetError, Gateway, LONGEST_ANSWER, PATHS};
+pub use console::{Console, LONGEST_ANSWER, PATHS};
+pub use gateway::{ForgetError, Gateway};
 pub use pipelines_page::{LONGEST_LISTED, ListedPipeline, MOST_LISTED};
 pub use resident::Resident;
 pub use state::{State, StateReport};

@@ -7,5 +7,6 @@ mod real;
 mod sample;
 mod served;
 mod tapped;
+mod trial_page;
 mod trials;
 mod verdicts;

@@ -170,7 +170,7 @@ mod tests {
     fn what_is_damaged_or_too_long_is_refused_in_words() {
         let whole = body("a", "b");
         for end in [0, 5, 40, 90, whole.len() - 4] {
-            assert!(TrialForm::read(TYPE, whole[..end].as_bytes()).is_err(), "{end}");
+            assert!(TrialForm::read(TYPE, &whole.as_bytes()[..end]).is_err(), "{end}");
         }
         assert!(TrialForm::read(TYPE, b"------WebKitFormBoundaryX\r\n\xff").is_err());
         assert!(

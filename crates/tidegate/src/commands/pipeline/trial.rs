@@ -234,7 +234,7 @@ fn problems_of_steps(errors: &Errors, text: &str) -> Vec<TextProblem> {
 /// A line, from near the column on where it is long, and the column in it.
 fn excerpt(text: &str, line: usize, column: usize) -> (String, usize) {
     let line = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
-    let start = if column > LONGEST_LINE / 2 { column - LONGEST_LINE / 2 } else { 0 };
+    let start = column.saturating_sub(LONGEST_LINE / 2);
     (line.chars().skip(start).take(LONGEST_LINE).collect(), column.saturating_sub(start).max(1))
 }
 

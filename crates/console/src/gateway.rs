@@ -1,0 +1,62 @@
+//! What the console asks of the gateway that it is about.
+
+use crate::pipelines_page::ListedPipeline;
+use crate::status::Status;
+use crate::trial::{TrialFuture, TrialInput, TrialOutput};
+use std::fmt;
+use tidegate_tap::Tap;
+
+/// The gateway that answers requests.
+pub trait Gateway: Send + Sync + 'static {
+    /// How everything is now. Texts in it must hold no secrets.
+    fn status(&self) -> Status;
+
+    /// Writes all metrics in the OpenMetrics text format.
+    ///
+    /// # Errors
+    /// Those of `out`, and only those.
+    fn metrics(&self, out: &mut dyn fmt::Write) -> fmt::Result;
+
+    /// The names of the sinks that ended unexpectedly and do not work again yet.
+    fn broken_sinks(&self) -> Vec<String>;
+
+    /// Whether requests should be sent here now.
+    ///
+    /// # Errors
+    /// Why not, in a sentence.
+    fn ready(&self) -> Result<(), String>;
+
+    /// Where what passes can be looked at.
+    fn tap(&self) -> &Tap;
+
+    /// The names of all sinks.
+    fn sink_names(&self) -> Vec<String>;
+
+    /// Forgets the cursor of a sink that is not configured any more; how many items it had not sent.
+    ///
+    /// # Errors
+    /// [`ForgetError`].
+    fn forget(&self, sink: &str) -> Result<u64, ForgetError>;
+
+    /// The configured pipelines, at most [`MOST_LISTED`](crate::MOST_LISTED) with [`LONGEST_LISTED`](crate::LONGEST_LISTED) bytes of
+    /// steps in all; `None` while the configuration is being changed. Steps must hold no secrets: they are as written, with
+    /// references to the environment that are not replaced.
+    fn pipelines(&self) -> Option<Vec<ListedPipeline>>;
+
+    /// The steps of a pipeline as they are written, at most [`LONGEST_STEPS`](crate::LONGEST_STEPS) bytes.
+    fn steps_of(&self, pipeline: &str) -> Option<String>;
+
+    /// Runs a trial, in a process of its own, with `input` on its standard input.
+    fn trial<'a>(&'a self, input: Vec<TrialInput>, output: &'a mut TrialOutput<'a>) -> TrialFuture<'a>;
+}
+
+/// Why a cursor was not forgotten, in a sentence each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ForgetError {
+    /// There is none of that name.
+    Unknown(String),
+    /// A sink uses it.
+    InUse(String),
+    /// It may work later.
+    Later(String),
+}
