@@ -54,11 +54,31 @@ impl Before {
             Before::Growth => json!([
                 {"edit": grown("log")}, {"edit": grown("span")}, {"edit": grown("datapoint")},
                 {"edit": format!("set(resource.attributes[\"grown\"], \"{long}\")")},
+                {"relabel": [{"target_label": "grown_too", "replacement": long}]},
             ]),
-            Before::Halving => json!([{"drop": [
-                "IsMatch(log.attributes[\"number\"], \"[02468]$\")", "IsMatch(datapoint.attributes[\"number\"], \"[02468]$\")",
-                "IsMatch(span.span_id.string, \"[02468ace]$\")",
-            ]}]),
+            Before::Halving => json!([
+                {"drop": [
+                    "IsMatch(log.attributes[\"number\"], \"[02468]$\")",
+                    "IsMatch(datapoint.attributes[\"number\"], \"[02468]$\")",
+                    "IsMatch(span.span_id.string, \"[02468ace]$\")",
+                ]},
+                {"relabel": [{"source_labels": ["instance"], "regex": "host-[0-9]*[02468]\\..*", "action": "drop"}]},
+            ]),
+        }
+    }
+}
+
+impl Before {
+    /// Every sink's pipeline did to items what it is to do.
+    #[track_caller]
+    fn is_felt(self, gateway: &Gateway, kinds: &[&str]) {
+        for kind in kinds {
+            let sink = gateway.sink(kind);
+            let steps = sink["pipeline"].as_array().into_iter().flatten();
+            let failed: Vec<_> = steps.filter(|step| step["failures"] != 0).collect();
+            assert!(failed.is_empty(), "{kind}: statements found no room: {failed:?}");
+            let filtered = sink["dropped"]["filtered"].as_u64() > Some(0);
+            assert_eq!(filtered, self == Before::Halving, "{kind}: {}", sink["dropped"]);
         }
     }
 }
@@ -136,6 +156,7 @@ fn sweep(memory: &str, kinds: &[&str], before: Before, most: usize) -> Vec<(Requ
         accepted.push((kind, largest));
     }
     gateway.books_close();
+    before.is_felt(&gateway, kinds);
     assert_eq!(receiver.unreadable(), 0, "requests that the receiver could not read");
     let budget = memory.trim_end_matches("MiB").parse::<u64>().unwrap() << 20;
     assert!(gateway.hwm() <= budget, "{} resident of {budget}", gateway.hwm());
@@ -177,9 +198,15 @@ sweeps! {
     elasticsearch_at_64_mib: "64MiB", &KINDS[3..4], Nothing, 24 * MIB;
     http_at_64_mib: "64MiB", &KINDS[4..], Nothing, 24 * MIB;
     all_at_256_mib: "256MiB", &KINDS, Nothing, 24 * MIB;
-    /// The same behind pipelines.
+    /// The same behind pipelines, at budgets close to the least with which these gateways start, and at others.
     lake_behind_growth_at_64_mib: "64MiB", &KINDS[..1], Growth, 24 * MIB;
+    remote_write_behind_growth_at_40_mib: "40MiB", &KINDS[1..2], Growth, 6 * MIB;
+    remote_write_behind_halving_at_64_mib: "64MiB", &KINDS[1..2], Halving, 24 * MIB;
+    otlp_behind_growth_at_40_mib: "40MiB", &KINDS[2..3], Growth, 6 * MIB;
+    elasticsearch_behind_growth_at_40_mib: "40MiB", &KINDS[3..4], Growth, 6 * MIB;
     http_behind_halving_at_64_mib: "64MiB", &KINDS[4..], Halving, 24 * MIB;
+    all_behind_growth_at_96_mib: "96MiB", &KINDS, Growth, 6 * MIB;
+    all_behind_halving_at_128_mib: "128MiB", &KINDS, Halving, 24 * MIB;
 }
 
 /// The README's five sinks at 64 MiB; what vmagent sends by default is taken.
