@@ -7,7 +7,7 @@
 mod otlp;
 
 use bytes::Bytes;
-use otlp::{DRAINED, MIB, Storm, alone};
+use otlp::{DRAINED, MIB, Storm, alone, message};
 use serde_json::json;
 use std::io::Write;
 use std::time::Duration;
@@ -313,19 +313,6 @@ fn giant_span() -> Vec<u8> {
         span.extend(message(9, &[name, value].concat()));
     }
     message(1, &message(2, &message(2, &span)))
-}
-
-/// A length-delimited field.
-fn message(field: u8, content: &[u8]) -> Vec<u8> {
-    let mut out = vec![field << 3 | 2];
-    let mut len = content.len();
-    while len >= 0x80 {
-        out.push((len & 0x7f) as u8 | 0x80);
-        len >>= 7;
-    }
-    out.push(len as u8);
-    out.extend_from_slice(content);
-    out
 }
 
 /// kill -9 in mid-flow, again and again: everything acknowledged arrives.

@@ -37,14 +37,19 @@ impl Storm {
 
     /// The same with these limits.
     pub(crate) fn start_with(memory: u64, connections: u64, sink: Value, limits: Value) -> Storm {
+        Storm::start_behind(memory, connections, sink, json!({"limits": limits}))
+    }
+
+    /// The same with these settings beside the sink's.
+    pub(crate) fn start_behind(memory: u64, connections: u64, sink: Value, more: Value) -> Storm {
         let receiver = OtlpSink::start(Behaviour::Healthy, true).unwrap();
         let mut out = json!({"type": "otlp", "endpoints": [format!("http://{}", receiver.address())]});
-        if let (Some(out), Value::Object(sink)) = (out.as_object_mut(), sink) {
-            out.extend(sink);
+        let mut settings = json!({"memory": memory.to_string() + "B"});
+        for (object, more) in [(&mut out, sink), (&mut settings, more)] {
+            object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         }
-        let mut gateway = Gateway::new(
-            json!({"memory": memory.to_string() + "B", "limits": limits, "sinks": {"out": out}}),
-        );
+        settings["sinks"] = json!({"out": out});
+        let mut gateway = Gateway::new(settings);
         // The kernel's memory in the same cgroup: page cache, page tables, sockets.
         gateway.limit_memory(memory + 16 * MIB + connections * (5 << 10));
         gateway.start();
@@ -95,4 +100,17 @@ impl Storm {
             assert_eq!(cgroup.killed(), 0, "the kernel killed something");
         }
     }
+}
+
+/// A length-delimited field.
+pub(crate) fn message(field: u8, content: &[u8]) -> Vec<u8> {
+    let mut out = vec![field << 3 | 2];
+    let mut len = content.len();
+    while len >= 0x80 {
+        out.push((len & 0x7f) as u8 | 0x80);
+        len >>= 7;
+    }
+    out.push(len as u8);
+    out.extend_from_slice(content);
+    out
 }
