@@ -41,6 +41,8 @@ pub(crate) struct Record {
     pub(crate) inner: Message,
     /// The number of the event in its span.
     pub(crate) event_index: i64,
+    /// All of the span, in the body.
+    pub(crate) span: Slice,
     cache: MapTable,
 }
 
@@ -87,6 +89,7 @@ impl Record {
             data: Data::new(),
             inner: Message::new(Shape::Number, inner),
             event_index: 0,
+            span: Slice::EMPTY,
             cache: if uses.cache { MapTable::new() } else { MapTable::default() },
         }
     }
@@ -128,6 +131,12 @@ impl Record {
         }
     }
 
+    /// A list as long as the repeated field of `message`.
+    fn messages(&self, memory: &mut Memory<'_>, message: Slice, number: u32) -> Result<Value, Failure> {
+        let count = nested::count(memory, message, number);
+        nested::list_of(memory, count).map(Value::List)
+    }
+
     fn owner(&mut self, context: Context) -> Option<&mut Owner> {
         match context {
             Context::Resource => Some(&mut self.resource),
@@ -144,6 +153,10 @@ impl machine::Fields for Record {
                 Ok(Value::Text(self.owner(context).map_or(Slice::EMPTY, |owner| owner.schema_url)))
             }
             Field::EventIndex => Ok(Value::Int(self.event_index)),
+            Field::Events => self.messages(memory, self.span, 11),
+            Field::Links => self.messages(memory, self.span, 13),
+            Field::DataPoints if self.data.kind() == 0 => Ok(Value::Nil),
+            Field::DataPoints => self.messages(memory, self.data.content(), 1),
             Field::MetricType => Ok(Value::Int(self.data.metric_type())),
             Field::IsMonotonic | Field::AggregationTemporality if !self.data.has(field) => Ok(Value::Nil),
             Field::IsMonotonic | Field::AggregationTemporality => self.data.message.get(memory, field),

@@ -165,11 +165,14 @@ struct Checker<'a> {
     errors: Vec<Fault>,
     warnings: Vec<Fault>,
     uses: Vec<Use>,
+    /// Whether the next path is only counted, or compared with nil.
+    counts: bool,
 }
 
 impl<'a> Checker<'a> {
     fn new(context: Context, scope: Scope<'a>, literals: &'a mut Literals) -> Checker<'a> {
-        Checker { context, scope, literals, errors: Vec::new(), warnings: Vec::new(), uses: Vec::new() }
+        let (errors, warnings, uses) = (Vec::new(), Vec::new(), Vec::new());
+        Checker { context, scope, literals, errors, warnings, uses, counts: false }
     }
 
     fn statement(&mut self, tree: &super::syntax::StatementTree) -> Option<Statement> {

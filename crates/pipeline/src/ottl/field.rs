@@ -94,6 +94,8 @@ pub(crate) enum Field {
     EndTime,
     DroppedEventsCount,
     DroppedLinksCount,
+    Events,
+    Links,
     // Span event, log, data point.
     TimeUnixNano,
     Time,
@@ -113,6 +115,7 @@ pub(crate) enum Field {
     Metadata,
     IsMonotonic,
     AggregationTemporality,
+    DataPoints,
     // Data point.
     ValueInt,
     ValueDouble,
@@ -126,4 +129,16 @@ pub(crate) enum Field {
     PositiveBucketCounts,
     NegativeOffset,
     NegativeBucketCounts,
+    Exemplars,
+    QuantileValues,
+}
+
+impl Field {
+    /// Whether it is a list of messages, of which programs can only ask how many there are.
+    pub(crate) const fn is_counted(self) -> bool {
+        matches!(
+            self,
+            Field::Events | Field::Links | Field::DataPoints | Field::Exemplars | Field::QuantileValues
+        )
+    }
 }

@@ -39,16 +39,7 @@ pub(crate) fn find(context: Context, name: &str) -> Option<&'static PathField> {
 pub(crate) fn refused(context: Context, name: &str) -> Option<&'static str> {
     let first = name.split('.').next().unwrap_or_default();
     match (context, first) {
-        (Context::Span, "events") => {
-            Some("use the context `spanevent` to read and change the events of a span")
-        }
-        (Context::Span, "links") => Some("links cannot be read or changed"),
         (Context::Span, "status") => Some("use `span.status.code` and `span.status.message`"),
-        (Context::Metric, "data_points") => {
-            Some("use the context `datapoint` to read and change data points")
-        }
-        (Context::DataPoint, "exemplars") => Some("exemplars cannot be read or changed"),
-        (Context::DataPoint, "quantile_values") => Some("quantiles cannot be read or changed"),
         (Context::DataPoint, "positive" | "negative") => Some("use its `.offset` and `.bucket_counts`"),
         _ => None,
     }
@@ -88,6 +79,11 @@ const fn int(name: &'static str, field: Field) -> PathField {
 
 const fn fixed(name: &'static str, field: Field) -> PathField {
     PathField { name, field, kind: Some(Kind::Int), keys: Keys::Never, settable: false }
+}
+
+/// A list of messages, of which programs can only ask how many there are.
+const fn counted(name: &'static str, field: Field) -> PathField {
+    PathField { name, field, kind: Some(Kind::List), keys: Keys::Never, settable: false }
 }
 
 const CACHE: &[PathField] = &[map("cache", Field::Cache)];
@@ -134,6 +130,8 @@ const SPAN: &[PathField] = &[
     scalar("end_time", Field::EndTime, Kind::Time),
     int("dropped_events_count", Field::DroppedEventsCount),
     int("dropped_links_count", Field::DroppedLinksCount),
+    counted("events", Field::Events),
+    counted("links", Field::Links),
     int("flags", Field::Flags),
 ];
 
@@ -173,6 +171,7 @@ const METRIC: &[PathField] = &[
     map("metadata", Field::Metadata),
     scalar("is_monotonic", Field::IsMonotonic, Kind::Bool),
     int("aggregation_temporality", Field::AggregationTemporality),
+    counted("data_points", Field::DataPoints),
 ];
 
 const DATA_POINT: &[PathField] = &[
@@ -194,4 +193,6 @@ const DATA_POINT: &[PathField] = &[
     scalar("positive.bucket_counts", Field::PositiveBucketCounts, Kind::List),
     int("negative.offset", Field::NegativeOffset),
     scalar("negative.bucket_counts", Field::NegativeBucketCounts, Kind::List),
+    counted("exemplars", Field::Exemplars),
+    counted("quantile_values", Field::QuantileValues),
 ];

@@ -1,6 +1,6 @@
 //! Values of fields.
 
-use super::message::{Message, Slot};
+use super::message::{Message, Slot, body};
 use super::nested;
 use super::shape::{Coding, Shape};
 use crate::any_value;
@@ -51,6 +51,11 @@ impl Message {
                 Value::Int(zigzag(u64::from(low32(nested::field(memory, bytes, inner).0))))
             }
             Coding::NestedVarints(inner) => Value::List(nested::varints(memory, bytes, inner)?),
+            Coding::Messages => {
+                let count = self.fields.ranges().map(|range| nested::count(memory, body(&range), number));
+                let count = count.sum();
+                Value::List(nested::list_of(memory, count)?)
+            }
             Coding::Integers | Coding::Doubles => {
                 let is_double = coding == Coding::Doubles;
                 let slot = slot.filter(|_| self.was_set(number)).map(|slot| slot.bytes);
@@ -140,6 +145,7 @@ impl Message {
                     nested::push_varint(memory, inner, number_to_set).map(|()| start)
                 })?
             }
+            Coding::Messages => return Err(Failure::Invalid("the messages can only be counted")),
             Coding::NestedVarints(inner) => {
                 let list = list(value)?;
                 let packed = nested::pack_varints(memory, list)?;

@@ -53,6 +53,8 @@ pub(super) enum Coding {
     NestedZigzag(u32),
     /// Within the message of this field: varints, packed or not.
     NestedVarints(u32),
+    /// Messages, of which only the number is of interest.
+    Messages,
     /// Numbers of eight bytes, packed or not.
     Integers,
     Doubles,
@@ -195,6 +197,7 @@ const fn number(field: Field) -> Option<(u32, Coding)> {
     Some(match field {
         Field::ValueDouble => (4, Coding::DoubleValue),
         Field::ValueInt => (6, Coding::IntValue),
+        Field::Exemplars => (5, Coding::Messages),
         Field::Flags => (8, Coding::Unsigned),
         _ => return point_times(field),
     })
@@ -206,6 +209,7 @@ const fn histogram(field: Field) -> Option<(u32, Coding)> {
         Field::Sum => (5, Coding::Double),
         Field::BucketCounts => (6, Coding::Integers),
         Field::ExplicitBounds => (7, Coding::Doubles),
+        Field::Exemplars => (8, Coding::Messages),
         Field::Flags => (10, Coding::Unsigned),
         _ => return point_times(field),
     })
@@ -221,6 +225,7 @@ const fn exponential(field: Field) -> Option<(u32, Coding)> {
         Field::PositiveBucketCounts => (8, Coding::NestedVarints(2)),
         Field::NegativeOffset => (9, Coding::NestedZigzag(1)),
         Field::NegativeBucketCounts => (9, Coding::NestedVarints(2)),
+        Field::Exemplars => (11, Coding::Messages),
         Field::Flags => (10, Coding::Unsigned),
         _ => return point_times(field),
     })
@@ -228,6 +233,7 @@ const fn exponential(field: Field) -> Option<(u32, Coding)> {
 
 const fn summary(field: Field) -> Option<(u32, Coding)> {
     Some(match field {
+        Field::QuantileValues => (6, Coding::Messages),
         Field::Count => (4, Coding::Fixed64),
         Field::Sum => (5, Coding::Double),
         Field::Flags => (8, Coding::Unsigned),

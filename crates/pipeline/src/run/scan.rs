@@ -85,7 +85,10 @@ impl Walk<'_> {
         match top.kind {
             Container::Resource => record.resource.begin(Shape::Resource, owner, own.schema_url),
             Container::Scope => record.scope.begin(Shape::Scope, owner, own.schema_url),
-            Container::Span => record.item.begin(Shape::Span, own.fields),
+            Container::Span => {
+                record.item.begin(Shape::Span, own.fields);
+                record.span = body(&top.content());
+            }
             Container::Metric if top.phase == Phase::Scan => {
                 record.item.begin(Shape::Metric, own.fields);
                 let (kind, start, end) = own.message.unwrap_or_default();

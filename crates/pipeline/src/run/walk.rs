@@ -6,7 +6,7 @@ use super::outgrown::Rest;
 use super::rope::{Full, Rope};
 use crate::machine::Machine;
 use crate::memory::Mark;
-use crate::record::message::FieldRanges;
+use crate::record::message::{FieldRanges, body};
 use crate::record::shape::Shape;
 use crate::step::Verdict;
 use std::ops::Range;
@@ -195,7 +195,10 @@ impl<'a> Walk<'a> {
                     return Ok(Some(FIELD + cost));
                 }
             }
-            _ if self.signal == Signal::Traces => record.item.begin(Shape::Span, fields),
+            _ if self.signal == Signal::Traces => {
+                record.item.begin(Shape::Span, fields);
+                record.span = body(&(start..whole.end));
+            }
             _ => record.item.begin(Shape::Log, fields),
         }
         match self.apply(level) {

@@ -48,7 +48,7 @@ impl Generator {
         (self.next() % end as u64) as usize
     }
 
-    pub(super) fn one_in(&mut self, number: usize) -> bool {
+    pub(crate) fn one_in(&mut self, number: usize) -> bool {
         self.below(number) == 0
     }
 

@@ -9,6 +9,7 @@ use opentelemetry_proto::tonic::metrics::v1::exemplar::Value as ExemplarValue;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::summary_data_point::ValueAtQuantile;
 use opentelemetry_proto::tonic::metrics::v1::{Exemplar, HistogramDataPoint, NumberDataPoint};
+use opentelemetry_proto::tonic::trace::v1::span::Link;
 
 /// The attributes that names of spans are made of.
 const NAMING: [&str; 30] = [
@@ -109,6 +110,24 @@ impl Generator {
         vec![format!("{editor} where span.kind >= {}", self.below(2))]
     }
 
+    /// A statement or a condition that counts messages.
+    pub(crate) fn counting(&mut self, paths: &[&str], context: &str, is_edit: bool) -> Vec<String> {
+        let path = self.pick(paths);
+        let condition = match self.below(4) {
+            0 => format!("{path} != nil"),
+            1 => format!("{path} == nil"),
+            _ => format!("Len({path}) {} {}", self.pick(&["==", ">", "<="]), self.below(3)),
+        };
+        if !is_edit {
+            return vec![format!("{condition} and {context}.cache[\"a\"] == nil")];
+        }
+        let map = if context == "metric" { "metric.metadata" } else { &format!("{context}.attributes") };
+        vec![
+            format!("set({map}[\"n\"], Len({}))", self.pick(paths)),
+            format!("set({map}[\"m\"], true) where {condition}"),
+        ]
+    }
+
     /// Metrics with all that can be multiplied.
     pub(crate) fn full_metrics(&mut self) -> ExportMetricsServiceRequest {
         let mut request = self.metrics();
@@ -166,6 +185,7 @@ impl Generator {
         let mut request = self.traces();
         let scopes = request.resource_spans.iter_mut().flat_map(|resource| &mut resource.scope_spans);
         for span in scopes.flat_map(|scope| &mut scope.spans) {
+            span.links = (0..self.below(3)).map(|_| Link::default()).collect();
             let most = 1 + self.below(8);
             for _ in 0..most {
                 let key = self.pick(&NAMING);

@@ -56,6 +56,7 @@ impl Checker<'_> {
             (Type::LiteralTexts, _) => self.refuse(wanted("a list of string literals"))?,
             _ => false,
         };
+        self.counts = function.name == "Len" && matches!(tree.kind, ValueKind::Path(_));
         let expression = self.value(tree)?;
         if !literal {
             self.check_type(function, parameter, parameter.accepts, &expression, tree)?;

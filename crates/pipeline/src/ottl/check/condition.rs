@@ -3,7 +3,7 @@
 use super::super::diagnostic::Fault;
 use super::super::program::{Comparison, Condition, Expression};
 use super::super::signature::Type;
-use super::super::syntax::{CallTree, ConditionTree};
+use super::super::syntax::{CallTree, ConditionTree, ValueKind, ValueTree};
 use super::Checker;
 
 impl Checker<'_> {
@@ -14,13 +14,20 @@ impl Checker<'_> {
             ConditionTree::Not(inner) => Some(Condition::Not(Box::new(self.condition(inner)?))),
             ConditionTree::Constant(value) => Some(Condition::Constant(*value)),
             ConditionTree::Compare(operator, left, right) => {
-                let (a, b) = (self.value(left), self.value(right));
+                let a = self.compared(left, right);
+                let b = self.compared(right, left);
                 let (a, b) = (a?, b?);
                 self.warn_of_comparison(*operator, &a, &b, left.range.start..right.range.end);
                 Some(Condition::Compare(*operator, a, b))
             }
             ConditionTree::Converter(call) => self.holds(call),
         }
+    }
+
+    /// One side of a comparison with `other`.
+    fn compared(&mut self, tree: &ValueTree, other: &ValueTree) -> Option<Expression> {
+        self.counts = matches!((&tree.kind, &other.kind), (ValueKind::Path(_), ValueKind::Nil));
+        self.value(tree)
     }
 
     fn terms(&mut self, terms: &[ConditionTree]) -> Option<Box<[Condition]>> {

@@ -11,6 +11,7 @@ use super::{Checker, Use};
 impl Checker<'_> {
     /// Resolves a path; `target` when an editor changes it.
     pub(super) fn path(&mut self, tree: &PathTree, target: bool) -> Option<Path> {
+        let is_counted = std::mem::take(&mut self.counts);
         let (context, fields) = self.path_context(tree)?;
         let name = dotted(fields);
         let Some(known) = paths::find(context, &name) else {
@@ -21,6 +22,17 @@ impl Checker<'_> {
             let message = format!("`{}.cache` belongs to statements of the context `{0}`", context.name());
             let help = format!("use `{}.cache`", self.context.name());
             self.error(Fault::new(tree.range.clone(), message).help(help));
+            return None;
+        }
+        if known.field.is_counted() && !is_counted {
+            let path = format!("{}.{name}", context.name());
+            let fault = Fault::new(tree.range.clone(), format!("`{path}` can only be counted"));
+            let inside = match known.field {
+                Field::Events => "; the context `spanevent` looks into events",
+                Field::DataPoints => "; the context `datapoint` looks into points",
+                _ => "",
+            };
+            self.error(fault.help(format!("write `Len({path})`, or compare it with `nil`{inside}")));
             return None;
         }
         let keys = self.path_keys(known, fields)?;

@@ -55,6 +55,29 @@ fn a_function_that_one_context_has_says_which_that_is() {
 }
 
 #[test]
+fn lists_of_messages_are_only_counted() {
+    for text in [
+        "set(span.attributes[\"a\"], Len(span.events)) where span.links != nil",
+        "set(metric.name, \"a\") where nil == metric.data_points and Len(metric.data_points) > 1",
+        "set(datapoint.flags, Len(datapoint.exemplars)) where Len(datapoint.quantile_values) == 0",
+    ] {
+        assert!(check(text).is_ok(), "{text}");
+    }
+    for (text, path) in [
+        ("set(span.attributes[\"a\"], span.events)", "span.events"),
+        ("set(span.links, nil)", "span.links"),
+        ("set(span.name, String(span.events))", "span.events"),
+        ("set(span.name, \"a\") where span.events == span.links", "span.events"),
+        ("set(span.name, \"a\") where Len([span.events]) == 1", "span.events"),
+        ("set(span.name, \"a\") where Len(span.attributes[Keys(span.events)]) == 1", "span.events"),
+    ] {
+        let found = check(text).unwrap_err();
+        assert_eq!(marked(text, &found[0]), path, "{text}");
+        assert!(found[0].fault.message.ends_with("can only be counted"), "{found:?}");
+    }
+}
+
+#[test]
 fn contexts_that_do_not_meet_are_refused() {
     let text = "set(span.name, log.body)";
     let found = check(text).unwrap_err();
