@@ -1,23 +1,31 @@
 //! A sink's side of the journal and of the books: what comes next, and what became of it.
 
+mod entries;
+mod record;
+mod skipped_records;
+mod tap_state;
+
 use crate::batch::DropReason;
 use crate::egress_budget::{Charged, EgressBudget};
 use crate::health::Health;
 use crate::losses::Losses;
-use crate::pipeline_stage::{PipelineStage, SinkPipeline, Staged, StagedForm};
+use crate::pipeline_stage::{PipelineStage, SinkPipeline, Staged};
 use crate::signals::Signals;
+use entries::{CursorLosses, enter};
+pub(crate) use record::Record;
+use skipped_records::SkippedRecords;
 use std::cell::Cell;
 use std::io;
-use std::ops::{Deref, DerefMut};
 use std::time::Duration;
+use tap_state::TapState;
 use tidegate_arena::Window;
 use tidegate_journal::dead_letters::DeadLetters;
 use tidegate_journal::{
-    self as journal, CURSOR_METADATA_LEN, CursorMetadata, Event, Follower, Journal, Meta, OpenError,
-    Protocol, ReadError, StartAt, WhenFull,
+    self as journal, CURSOR_METADATA_LEN, Event, Journal, Meta, OpenError, Protocol, ReadError, StartAt,
+    WhenFull,
 };
-use tidegate_ledger::{Dropped, Ledger, Settlement, SinkAccount, SinkLedger, TooMany, UnknownVersion};
-use tidegate_tap::{Tap, TapPoint};
+use tidegate_ledger::{Dropped, Ledger, SinkAccount, SinkLedger, TooMany, UnknownVersion};
+use tidegate_tap::Tap;
 
 /// How long to wait when the journal cannot be read for a passing reason (too many open files, say).
 pub(crate) const PASSING: Duration = Duration::from_secs(1);
@@ -37,82 +45,6 @@ pub(crate) struct JournalConsumer {
     over: SkippedRecords,
     /// The sink's pipeline, if it has one.
     stage: Option<PipelineStage>,
-}
-
-/// The follower, which shows the bodies that are read to whoever looks.
-pub(crate) struct TapState {
-    follower: Follower,
-    tap: Option<Tap>,
-}
-
-/// A record that the sink is to take.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Record {
-    record: journal::Record,
-    /// Items passed over before it, since the sink was attached.
-    passed: u64,
-    /// It was handed out before, and is looked at a second time.
-    recalled: bool,
-    /// Its form in the journal, before the sink's pipeline.
-    journalled: StagedForm,
-}
-
-impl Record {
-    fn new(record: journal::Record, passed: u64, recalled: bool) -> Record {
-        let journal::Record { body_len, meta, .. } = record;
-        let Meta { encoding, raw_len, items, .. } = meta;
-        Record {
-            record,
-            passed,
-            recalled,
-            journalled: StagedForm { encoding, len: body_len, raw_len, items },
-        }
-    }
-
-    /// The record as it goes on in `form`.
-    fn put(&mut self, form: StagedForm) {
-        let journal::Record { body_len, meta, .. } = &mut self.record;
-        *body_len = form.len;
-        (meta.encoding, meta.raw_len, meta.items) = (form.encoding, form.raw_len, form.items);
-    }
-
-    /// The record as it is in the journal.
-    fn as_journalled(&self) -> Record {
-        let mut record = *self;
-        record.put(self.journalled);
-        record
-    }
-}
-
-impl Deref for Record {
-    type Target = journal::Record;
-
-    fn deref(&self) -> &journal::Record {
-        &self.record
-    }
-}
-
-/// Records skipped because the sink is not configured for them. Such a record is settled with the accepted one before
-/// it, or at once when no accepted one is open.
-#[derive(Debug, Default)]
-struct SkippedRecords {
-    /// Items passed over, since the sink was attached.
-    items: u64,
-    /// How many of them are settled.
-    settled: u64,
-    /// The last record that was taken and is not settled.
-    taken: Option<u64>,
-    /// The last record that was passed over after it.
-    behind: Option<Record>,
-    /// Records are settled in any order, so what is passed over need not wait.
-    any_order: bool,
-}
-
-/// Items that the cursor was moved past without the sink: it counts them itself, when it passes them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct CursorLosses {
-    quota: u64,
-    damaged: u64,
 }
 
 /// Why a sink could not be attached to the journal.
@@ -167,7 +99,7 @@ impl SinkContext<'_> {
         book.restore(Dropped::Damaged, position.damaged);
         let page = self.ledger.attach(self.name, book, position.items, follower.ahead())?;
         let entered = CursorLosses { quota: position.dropped, damaged: position.damaged };
-        let follower = TapState { follower, tap: self.tap.cloned() };
+        let follower = TapState::new(follower, self.tap.cloned());
         Ok(JournalConsumer {
             follower,
             page,
@@ -331,12 +263,12 @@ impl JournalConsumer {
 
     /// Shows a record with its body to whoever looks.
     pub(crate) fn show(&self, record: &Record, body: &[u8]) {
-        self.follower.show(&record.meta, Some(body));
+        self.follower.show(record.sequence, &record.meta, Some(body));
     }
 
     /// Shows a record whose body is not read to whoever looks.
     pub(crate) fn show_unread(&self, record: &Record) {
-        self.follower.show(&record.meta, None);
+        self.follower.show(record.sequence, &record.meta, None);
     }
 
     /// Reads any number of records before the first is settled.
@@ -461,91 +393,6 @@ impl JournalConsumer {
     pub(crate) fn unreadable(&self, error: &io::Error) {
         tracing::warn!(sink = self.name(), %error, "the journal cannot be read now; trying again in a second");
     }
-}
-
-impl TapState {
-    /// As [`Follower::read_into`]; and whoever looks sees what was read.
-    pub(crate) fn read_into(&mut self, window: &mut Window) -> Result<(), ReadError> {
-        let begin = window.len();
-        self.follower.read_into(window)?;
-        if let Some(record) = self.follower.current() {
-            self.show(&record.meta, window.get(begin..));
-        }
-        Ok(())
-    }
-
-    fn show(&self, meta: &journal::Meta, body: Option<&[u8]>) {
-        if let Some(tap) = &self.tap {
-            tap.offer(TapPoint::Sink(self.follower.name()), meta, body);
-        }
-    }
-}
-
-impl Deref for TapState {
-    type Target = Follower;
-
-    fn deref(&self) -> &Follower {
-        &self.follower
-    }
-}
-
-impl DerefMut for TapState {
-    fn deref_mut(&mut self) -> &mut Follower {
-        &mut self.follower
-    }
-}
-
-impl CursorLosses {
-    /// The records skipped since the last time.
-    fn catch_up(&mut self, now: CursorLosses) -> Losses {
-        let before = std::mem::replace(self, now);
-        let quota = Losses::of(Dropped::Quota, now.quota.saturating_sub(before.quota));
-        quota.and(Losses::of(Dropped::Damaged, now.damaged.saturating_sub(before.damaged)))
-    }
-}
-
-impl SkippedRecords {
-    /// The record that can be settled with `last`: itself, or the last one skipped after it.
-    fn through(&self, last: Record) -> Record {
-        let behind = self.behind.filter(|_| self.taken == Some(last.sequence));
-        behind.unwrap_or(last)
-    }
-
-    /// Notes that everything up to `last` is settled, and how many items of that were passed over.
-    fn settle(&mut self, last: &Record) -> u64 {
-        if self.taken.is_some_and(|taken| taken <= last.sequence) {
-            (self.taken, self.behind) = (None, None);
-        }
-        let before = std::mem::replace(&mut self.settled, last.passed);
-        last.passed.wrapping_sub(before)
-    }
-
-    fn rewind(&mut self) {
-        let any_order = self.any_order;
-        *self = SkippedRecords {
-            items: self.settled,
-            settled: self.settled,
-            any_order,
-            ..SkippedRecords::default()
-        };
-    }
-}
-
-/// Enters a movement of the cursor in the books: of what it passed so much was `delivered` and so much passed over;
-/// before it are `position` items, and `ahead` behind it are done. Gives the page as the journal keeps it.
-fn enter(
-    page: &SinkAccount,
-    (delivered, passed): (u64, u64),
-    losses: Losses,
-    (position, ahead): (u64, u64),
-) -> CursorMetadata {
-    let dropped: Vec<_> = losses.entries().collect();
-    page.settle(Settlement { delivered, passed, dropped: &dropped, position, ahead });
-    let mut book = [0; CURSOR_METADATA_LEN];
-    if let Some(room) = book.first_chunk_mut::<{ SinkLedger::LEN }>() {
-        *room = page.book().to_bytes();
-    }
-    book
 }
 
 /// Why there was no record.
