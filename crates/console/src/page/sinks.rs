@@ -54,6 +54,10 @@ fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, TableCell)> {
         facts.push(("unavailable index", TableCell::new(text).tone(Tone::Bad)));
     }
     facts.extend(sink.pipeline.iter().map(|step| ("pipeline step", pipeline_step(step))));
+    if sink.pipeline_left_out > 0 {
+        let text = format!("and {} more: /metrics has them", HumanCount(sink.pipeline_left_out));
+        facts.push(("pipeline step", TableCell::new(text)));
+    }
     if let Some(at) = sink.retry_at {
         facts.push(("next attempt", TableCell::new(moment(at, now))));
     }

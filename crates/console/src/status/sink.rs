@@ -49,6 +49,9 @@ pub struct Sink {
     pub waiting: Vec<BlockedIndex>,
     /// The steps of its pipeline, in order.
     pub pipeline: Vec<PipelineStep>,
+    /// How many more steps it has than are shown.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub pipeline_left_out: u64,
     /// When the next attempt is made, while one is waited for: it is failing now.
     #[serde(serialize_with = "raw::maybe_moment")]
     pub retry_at: Option<SystemTime>,
@@ -57,6 +60,11 @@ pub struct Sink {
     /// Items dropped, by reason.
     #[serde(serialize_with = "raw::by_reason")]
     pub dropped: Vec<(Dropped, u64)>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the attribute wants it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The distance between a cursor and the journal's head.

@@ -50,6 +50,7 @@ fn crowded() -> Status {
         failures: u64::MAX / 16,
     };
     status.sinks[0].pipeline = vec![step; MOST_STEPS];
+    status.sinks.iter_mut().for_each(|sink| sink.pipeline_left_out = u64::MAX / 16);
     status.books.sinks = vec![sink_books; MAX_SINKS];
     status.books.sources = vec![source; MAX_SOURCES];
     let many = u64::MAX / 16;

@@ -90,3 +90,13 @@ fn the_page_stands_alone() {
         assert!(!html.contains(outside), "{outside}");
     }
 }
+
+/// Steps that are left out for want of room are counted, on the page and for programs.
+#[test]
+fn steps_that_are_not_shown_are_counted() {
+    let mut status = healthy();
+    assert!(!as_text(&status).contains("more: /metrics"));
+    status.sinks[0].pipeline_left_out = 7;
+    assert!(as_text(&status).contains("and 7 more: /metrics has them"), "{}", as_text(&status));
+    assert_eq!(as_json(&status)["sinks"][0]["pipeline_left_out"], 7);
+}

@@ -143,6 +143,7 @@ fn sink(name: &str, kind: &str, target: &str, usual_lag: u64) -> Sink {
         last_error: None,
         waiting: Vec::new(),
         pipeline: Vec::new(),
+        pipeline_left_out: 0,
         retry_at: None,
         delivered: 9_880_000,
         dropped: Vec::new(),

@@ -296,6 +296,7 @@ impl StatusView {
         for sink in &mut sinks {
             sink.waiting.truncate(left);
             left -= sink.waiting.len();
+            sink.pipeline_left_out = sink.pipeline.len().saturating_sub(steps) as u64;
             sink.pipeline.truncate(steps);
             steps -= sink.pipeline.len();
         }
@@ -332,6 +333,7 @@ impl StatusView {
             last_error: last_error(trouble),
             waiting: sink.health.waiting().into_iter().map(waiting).collect(),
             pipeline: sink.pipeline.iter().flat_map(PipelineMeters::steps).map(pipeline_step).collect(),
+            pipeline_left_out: 0,
             delivered: book.map_or(0, |book| book.delivered),
             dropped: book.map_or_else(Vec::new, |book| book.dropped.clone()),
         }
