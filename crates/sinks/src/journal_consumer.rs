@@ -9,7 +9,7 @@ use crate::batch::DropReason;
 use crate::egress_budget::{Charged, EgressBudget};
 use crate::health::Health;
 use crate::losses::Losses;
-use crate::pipeline_stage::{PipelineStage, SinkPipeline, Staged};
+use crate::pipeline_stage::{KeptBodies, PipelineStage, SinkPipeline, Staged};
 use crate::signals::Signals;
 use entries::{CursorLosses, enter};
 pub(crate) use record::Record;
@@ -232,10 +232,10 @@ impl JournalConsumer {
         Some(body)
     }
 
-    /// Has records come decoded from the pipeline, also where it changes nothing.
-    pub(crate) fn decode_all(&mut self) {
+    /// Says which records that the pipeline does not change come from it as they came. The others come decoded.
+    pub(crate) fn keep(&mut self, kept: KeptBodies) {
         if let Some(stage) = &mut self.stage {
-            stage.decode_all();
+            stage.keep(kept);
         }
     }
 

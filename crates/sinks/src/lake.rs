@@ -16,7 +16,7 @@ use crate::journal_consumer::{AttachError, IdleReason, JournalConsumer, Record, 
 use crate::losses::Losses;
 use crate::need::Need;
 use crate::other_events::OtherEvents;
-use crate::pipeline_stage::Staged;
+use crate::pipeline_stage::{KeptBodies, Staged};
 use crate::signals::Signals;
 use crate::stop::StopSignal;
 use std::time::{Duration, Instant, SystemTime};
@@ -150,7 +150,7 @@ impl Lake {
         let (writer, _durable) = Writer::open(settings)?;
         let mut consumer = context.attach()?;
         consumer.in_order();
-        consumer.decode_all();
+        consumer.keep(KeptBodies::None);
         Ok(Lake {
             consumer,
             writer,

@@ -36,6 +36,7 @@ use crate::egress_budget::EgressBudget;
 use crate::endpoints::{Endpoints, Reservation};
 use crate::journal_consumer::{Record, SinkContext};
 use crate::need::Need;
+use crate::pipeline_stage::KeptBodies;
 use crate::stop::StopSignal;
 use answer::OtlpAnswer;
 use batching::{BodyTreatment, Key};
@@ -121,7 +122,8 @@ impl Otlp {
             timeout: settings.timeout,
         };
         let report = DeliveryReport::new(&context);
-        let consumer = context.attach()?;
+        let mut consumer = context.attach()?;
+        consumer.keep(settings.joined().map_or(KeptBodies::None, KeptBodies::Only));
         let protocol = OtlpProtocol { settings, cut: None, shown: None, growth: Growth::default() };
         Ok(Otlp(Delivery::new(protocol, consumer, (room, endpoints), report, compressor, limits, stop)))
     }

@@ -138,6 +138,28 @@ pub(crate) enum Staged {
     Empty,
 }
 
+/// The compressed records that go on as they came where nothing changes in them. The others go on decoded, since their sink would
+/// decode them again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeptBodies {
+    /// All.
+    All,
+    /// Those of this encoding.
+    Only(Encoding),
+    /// None.
+    None,
+}
+
+impl KeptBodies {
+    fn has(self, encoding: Encoding) -> bool {
+        match self {
+            KeptBodies::All => true,
+            KeptBodies::Only(kept) => kept == encoding,
+            KeptBodies::None => false,
+        }
+    }
+}
+
 /// The pipeline of a sink at work.
 pub(crate) struct PipelineStage {
     sink: String,
@@ -145,8 +167,7 @@ pub(crate) struct PipelineStage {
     workspace: Workspace,
     /// The pipelines for records of earlier times, and their workspaces.
     earlier: Vec<(Range<u64>, SinkPipeline, Workspace)>,
-    /// Whether an unchanged record goes on decoded: its sink would decode it again.
-    is_decoded: bool,
+    kept: KeptBodies,
     output: Option<StagedBody>,
     /// Open records of which steps dropped something, by number.
     open: Vec<OpenRecord>,
@@ -186,7 +207,7 @@ impl PipelineStage {
             workspace: pipeline.pipeline.workspace(),
             earlier: pipeline.earlier.iter().map(|earlier| pipeline.before(earlier)).collect(),
             pipeline: pipeline.clone(),
-            is_decoded: false,
+            kept: KeptBodies::All,
             output: None,
             open: Vec::with_capacity(MAX_IN_FLIGHT),
             counted: None,
@@ -194,9 +215,9 @@ impl PipelineStage {
         }
     }
 
-    /// Has unchanged records go on decoded.
-    pub(crate) fn decode_all(&mut self) {
-        self.is_decoded = true;
+    /// Says which unchanged records go on as they came.
+    pub(crate) fn keep(&mut self, kept: KeptBodies) {
+        self.kept = kept;
     }
 
     /// The format of a record's decoded body, if the pipeline applies to it.
@@ -287,7 +308,7 @@ impl PipelineStage {
             return Ok(None);
         }
         Ok(Some(match came {
-            Some(body) if !is_changed && !self.is_decoded => self.goes_on(sequence, meta, body),
+            Some(body) if !is_changed && self.kept.has(meta.encoding) => self.goes_on(sequence, meta, body),
             _ => {
                 let form = Meta {
                     encoding: Encoding::Identity,

@@ -3,14 +3,13 @@
 use super::OtlpProtocol;
 use super::json::JsonFormat;
 use super::peer::{self, PREFIX};
-use super::settings::Compression;
 use super::translation::{outgoing_len, version_of};
 use crate::batch::BatchKey;
 use crate::decoding::END_SLACK;
 use crate::delivery::RecordRoute;
 use crate::journal_consumer::Record;
 use tidegate_arena::rounded;
-use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
+use tidegate_journal::{Meta, Protocol, Signal, Tenant};
 use tidegate_wire::otlp as wire;
 use tidegate_wire::remote_write::Version;
 
@@ -47,17 +46,12 @@ impl OtlpProtocol {
         if meta.protocol != Protocol::Otlp || !peer::is_spoken(meta.signal) {
             return None;
         }
-        let goes_out = match self.settings.compression {
-            Compression::None => Encoding::Identity,
-            Compression::Gzip(_) => Encoding::Gzip,
-            Compression::Zstd(_) => Encoding::Zstd,
-        };
-        let joins = goes_out == Encoding::Identity || self.settings.join_members;
         if self.settings.layout().is_some() {
             // Profiles have no JSON.
             return (meta.signal != Signal::Profiles).then_some(BodyTreatment::Recode);
         }
-        Some(if meta.encoding == goes_out && joins { BodyTreatment::Join } else { BodyTreatment::Recode })
+        let joins = self.settings.joined() == Some(meta.encoding);
+        Some(if joins { BodyTreatment::Join } else { BodyTreatment::Recode })
     }
 
     /// Where a record goes, while requests have at most `most` bytes.

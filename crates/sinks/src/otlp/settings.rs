@@ -4,6 +4,7 @@ use crate::tls::Tls;
 use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName};
 use std::time::Duration;
+use tidegate_journal::Encoding;
 use tidegate_wire::otlp::json::Layout;
 
 /// How a peer is to be served.
@@ -71,6 +72,16 @@ pub enum Compression {
 }
 
 impl Settings {
+    /// The encoding of bodies whose bytes are joined to requests as they are, if there is one.
+    pub(super) fn joined(&self) -> Option<Encoding> {
+        match self.compression {
+            _ if self.layout().is_some() => None,
+            Compression::None => Some(Encoding::Identity),
+            Compression::Gzip(_) => self.join_members.then_some(Encoding::Gzip),
+            Compression::Zstd(_) => self.join_members.then_some(Encoding::Zstd),
+        }
+    }
+
     /// The JSON layout of requests, if they are JSON.
     pub(super) fn layout(&self) -> Option<Layout> {
         match self.transport {

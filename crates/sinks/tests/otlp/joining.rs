@@ -2,9 +2,11 @@
 
 use crate::peer::{Peer, Reply};
 use crate::rig::{BOTH, PART, Rig, settings};
+use std::sync::Arc;
 use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_ledger::Dropped;
-use tidegate_sinks::{Compression, OtlpSettings, Transport};
+use tidegate_pipeline::{Definition, ErrorMode, Pipeline, StepDefinition, StepKind};
+use tidegate_sinks::{Compression, OtlpSettings, PipelineMeters, SinkPipeline, Transport};
 
 const ENCODINGS: [Encoding; 3] = [Encoding::Identity, Encoding::Gzip, Encoding::Zstd];
 const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::Gzip(6), Compression::Zstd(3)];
@@ -43,6 +45,38 @@ async fn bodies_of_any_encoding_are_joined_for_any_compression() {
                 }
                 assert_eq!(numbers, (0..600).collect::<Vec<_>>(), "within a request in order");
             }
+        }
+    }
+}
+
+/// Bodies that a pipeline looked at and did not change are decoded once: only those go on as they came that are joined so.
+#[tokio::test]
+async fn bodies_behind_a_pipeline_are_decoded_once() {
+    let kind = StepKind::Edit(vec![r#"delete_key(span.attributes, "no span has this")"#.to_owned()]);
+    let steps = vec![StepDefinition { when: None, on_error: ErrorMode::Ignore, kind }];
+    let pipeline = Arc::new(Pipeline::compile(&Definition { steps }).unwrap().0);
+    for compression in COMPRESSIONS {
+        for join_members in [false, true] {
+            let mut rig = Rig::new(PART);
+            rig.pipeline = Some(SinkPipeline {
+                pipeline: Arc::clone(&pipeline),
+                routing: 0,
+                silent: vec![],
+                meters: PipelineMeters::new(vec![]),
+                capacities: vec![],
+                earlier: vec![],
+            });
+            let peer = Peer::new();
+            for encoding in ENCODINGS {
+                rig.put(Signal::Traces, encoding, 50).await;
+            }
+            rig.drain(OtlpSettings { compression, join_members, ..settings(&peer, Transport::Grpc) }).await;
+            rig.assert_exact(&[&peer]);
+            let arrived = peer.arrived();
+            assert!(arrived.iter().all(|request| request.encoding == encoding_of(compression)));
+            // Those that go on as they came are apart from the decoded ones.
+            let joins = join_members && compression != Compression::None;
+            assert_eq!(arrived.len(), if joins { 2 } else { 1 }, "{compression:?}, {join_members}");
         }
     }
 }

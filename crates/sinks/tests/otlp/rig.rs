@@ -13,8 +13,8 @@ use tidegate_journal::{Batch, Durability, Encoding, Journal, Meta, Protocol, Sig
 use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_sinks::{
-    BorrowQueue, Compression, EgressBudget, Health, Otlp, OtlpSettings, Signals, SinkContext, StopSender,
-    Tls, Transport,
+    BorrowQueue, Compression, EgressBudget, Health, Otlp, OtlpSettings, Signals, SinkContext, SinkPipeline,
+    StopSender, Tls, Transport,
 };
 use tidegate_tap::Tap;
 
@@ -41,6 +41,8 @@ pub(crate) struct Rig {
     total: u64,
     /// The sink's signals.
     pub(crate) signals: Signals,
+    /// The sink's pipeline.
+    pub(crate) pipeline: Option<SinkPipeline>,
     /// The tenant of the input.
     pub(crate) tenant: Tenant,
     /// The number of the next item.
@@ -75,7 +77,22 @@ impl Rig {
         let (turn, health) = (Arc::default(), Health::default());
         let tenant = Tenant::NONE;
         let (signals, tap) = (Signals::ALL, Tap::new(arena.clone()));
-        Rig { dir, arena, journal, ledger, letters, turn, health, tap, part, total, signals, tenant, next }
+        Rig {
+            dir,
+            arena,
+            journal,
+            ledger,
+            letters,
+            turn,
+            health,
+            tap,
+            part,
+            total,
+            signals,
+            pipeline: None,
+            tenant,
+            next,
+        }
     }
 
     /// The same after a restart of the process.
@@ -162,7 +179,7 @@ impl Rig {
             signals,
             dead_letters: &self.letters,
             tap: Some(&self.tap),
-            pipeline: None,
+            pipeline: self.pipeline.as_ref(),
         };
         (Otlp::start(context, room, settings, stop).unwrap(), stopper)
     }
