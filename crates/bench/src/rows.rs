@@ -14,13 +14,14 @@ mod otlp;
 mod storm;
 mod tls;
 mod traffic;
+mod unmatched;
 mod uploads;
 
 use crate::Failure;
 use crate::figure::Row;
 
 /// Everything that can be measured, in the order in which it is.
-const ROWS: [Row; 16] = [
+const ROWS: [Row; 17] = [
     cpu::FORWARDING,
     cpu::INGEST,
     durability::ROW,
@@ -28,6 +29,7 @@ const ROWS: [Row; 16] = [
     otlp::INGEST,
     otlp::FORWARDING,
     otlp::ALLOCATIONS,
+    unmatched::ROW,
     apm::ROW,
     uploads::ROW,
     elasticsearch::ROW,

@@ -25,21 +25,21 @@ pub(super) const ALLOCATIONS: Row = Row {
     measure: allocations,
 };
 
-const ROUNDS: u32 = 5;
-const CONNECTIONS: u64 = 16;
+pub(super) const ROUNDS: u32 = 5;
+pub(super) const CONNECTIONS: u64 = 16;
 const PER_REQUEST: u64 = 200;
 /// Requests of each connection in the first, short run, from which the length of the others follows.
-const PROBE: u64 = 100;
+pub(super) const PROBE: u64 = 100;
 const BLACKHOLE: &str = "out: { type: blackhole }";
 
 /// The inputs of a measurement.
-struct Case<'a> {
-    name: &'static str,
-    what: &'static str,
-    bar: f64,
-    transport: Transport,
-    coding: ContentCoding,
-    sink: &'a str,
+pub(super) struct Case<'a> {
+    pub(super) name: &'static str,
+    pub(super) what: &'static str,
+    pub(super) bar: f64,
+    pub(super) transport: Transport,
+    pub(super) coding: ContentCoding,
+    pub(super) sink: &'a str,
 }
 
 fn ingest(bench: &Bench) -> Result<Vec<Figure>, Failure> {
@@ -169,7 +169,7 @@ fn allocations(bench: &Bench) -> Result<Vec<Figure>, Failure> {
 }
 
 /// Sends so many requests over each connection; every one must be accepted.
-fn send(subject: &Subject, case: &Case<'_>, requests: u64) -> Result<OtlpReport, Failure> {
+pub(super) fn send(subject: &Subject, case: &Case<'_>, requests: u64) -> Result<OtlpReport, Failure> {
     let profile = OtlpProfile {
         transport: case.transport,
         signal: Signal::Traces,
