@@ -116,7 +116,8 @@ impl KeyIndex {
     }
 }
 
-fn search(memory: &Memory<'_>, entries: &[impl Keyed], name: &[u8]) -> Option<usize> {
+/// The place of the first entry with this key: one after the other.
+pub(crate) fn search(memory: &Memory<'_>, entries: &[impl Keyed], name: &[u8]) -> Option<usize> {
     entries.iter().position(|entry| is_same(memory, entry, name))
 }
 
@@ -127,7 +128,7 @@ fn is_same(memory: &Memory<'_>, entry: &impl Keyed, name: &[u8]) -> bool {
 }
 
 /// Says of most keys that are not among some that they are not.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KeyFilter([u64; 8]);
 
 impl KeyFilter {

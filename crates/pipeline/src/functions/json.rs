@@ -113,6 +113,7 @@ fn object(
             cursor.expect(b'}')?;
             if let Some(notes) = notes {
                 notes.is_whole &= names.is_settled();
+                notes.keys = names.filter();
             }
             return names.settle(room, start);
         }

@@ -41,6 +41,11 @@ impl Names {
         if self.is_unsettled { Known::New } else { Known::Maybe }
     }
 
+    /// A filter of the keys that were added.
+    pub(super) fn filter(&self) -> KeyFilter {
+        self.filter
+    }
+
     /// Whether [`settle`](Self::settle) has nothing to do.
     pub(super) fn is_settled(&self) -> bool {
         !self.is_unsettled

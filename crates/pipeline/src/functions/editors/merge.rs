@@ -3,6 +3,7 @@
 use super::{editor, required, run};
 use crate::any_value::{self, Entry, Pairs};
 use crate::functions::json::map_and_pairs;
+use crate::key_index::{self, KeyFilter};
 use crate::machine::Machine;
 use crate::machine::arguments::target;
 use crate::ottl::program::Argument;
@@ -27,7 +28,7 @@ pub(super) static MERGE_MAPS: Signature = Signature {
 };
 
 fn merge_maps(machine: &mut Machine<'_>, [map, source, strategy]: &[Argument; 3]) -> Result<(), Failure> {
-    let (source, has_pairs) = map_and_pairs(machine, source)?;
+    let (source, keys) = map_and_pairs(machine, source)?;
     any_value::storable(&machine.memory, Value::Map(source))?;
     let strategy = machine.text(strategy)?;
     let (present, missing) = match machine.memory.get(strategy) {
@@ -38,6 +39,15 @@ fn merge_maps(machine: &mut Machine<'_>, [map, source, strategy]: &[Argument; 3]
     machine.edit_map(target(map)?, |machine, table| {
         machine.with_index(|machine, index| {
             let Machine { memory, spare, .. } = machine;
+            // Keys that no entry has need no lookups.
+            let is_known = |keys: &KeyFilter, entry: &Entry| {
+                let name = memory.get(entry.key);
+                keys.may_have(name) && key_index::search(memory, &spare.pairs, name).is_some()
+            };
+            let is_new = |keys: &KeyFilter| !table.entries().iter().any(|entry| is_known(keys, entry));
+            if missing && keys.as_ref().is_some_and(is_new) {
+                return spare.pairs.iter().try_for_each(|pair| table.add_pair(memory, *pair));
+            }
             let merge = |pair: Entry| {
                 match index.find(memory, table.entries(), pair.key) {
                     Some(at) if present => table.set_at(memory, at, pair.value),
@@ -46,7 +56,7 @@ fn merge_maps(machine: &mut Machine<'_>, [map, source, strategy]: &[Argument; 3]
                 }
                 Ok(())
             };
-            if has_pairs {
+            if keys.is_some() {
                 return spare.pairs.iter().copied().try_for_each(merge);
             }
             let mut pairs = Pairs::new(source);

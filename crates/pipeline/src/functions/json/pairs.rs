@@ -4,31 +4,38 @@ use super::{PARSE_JSON, parse};
 use crate::any_value::Entry;
 use crate::functions::all;
 use crate::functions::encoded::Text;
+use crate::key_index::KeyFilter;
 use crate::machine::{Machine, Spare};
 use crate::memory::{Mark, Room, Slice};
 use crate::ottl::program::{Argument, Expression};
 use crate::value::{Failure, Kind, Value};
 
-/// The map of an argument, and whether `machine.spare.pairs` are its pairs, which spares who needs them to read it.
+/// The map of an argument. With a filter of its keys if `machine.spare.pairs` are its pairs, which spares who needs them to read
+/// it.
 pub(in crate::functions) fn map_and_pairs(
     machine: &mut Machine<'_>,
     argument: &Argument,
-) -> Result<(Slice, bool), Failure> {
+) -> Result<(Slice, Option<KeyFilter>), Failure> {
     match argument {
         Argument::Value(Expression::Call(call)) if std::ptr::eq(call.function, &raw const PARSE_JSON) => {
             let [target] = all(&call.arguments)?;
             let mut pairs = std::mem::take(&mut machine.spare.pairs);
             pairs.clear();
-            let mut notes = Notes { pairs: &mut pairs, start: machine.memory.mark(), is_whole: true };
+            let mut notes = Notes {
+                pairs: &mut pairs,
+                start: machine.memory.mark(),
+                is_whole: true,
+                keys: KeyFilter::default(),
+            };
             let value = parse(machine, target, Some(&mut notes));
-            let is_whole = notes.is_whole;
+            let keys = notes.is_whole.then_some(notes.keys);
             machine.spare.pairs = pairs;
             match value? {
-                Value::Map(map) => Ok((map, is_whole)),
+                Value::Map(map) => Ok((map, keys)),
                 other => Err(Failure::Type { wanted: Kind::Map, found: other.kind() }),
             }
         }
-        argument => machine.map_content(argument).map(|map| (map, false)),
+        argument => machine.map_content(argument).map(|map| (map, None)),
     }
 }
 
@@ -38,6 +45,8 @@ pub(super) struct Notes<'n> {
     pub(super) start: Mark,
     /// Whether they are all there, and where they were noted.
     pub(super) is_whole: bool,
+    /// The keys, when all are there.
+    pub(super) keys: KeyFilter,
 }
 
 /// The value of a member that was written. What has a length is so many bytes, at the end.
