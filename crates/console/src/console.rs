@@ -38,7 +38,7 @@ pub(crate) const ANSWERS: usize = 2;
 const HEADS: usize = 16;
 const LONGEST_HEAD: usize = 8 << 10;
 /// The longest form of a trial: its texts, with line ends that take two bytes on the way, and what is around them.
-const LONGEST_FORM: usize = LONGEST_STEPS + LONGEST_ITEMS + (32 << 10);
+pub(crate) const LONGEST_FORM: usize = LONGEST_STEPS + LONGEST_ITEMS + (32 << 10);
 /// A [`Status`] with every sink and source that there can be, and the page made of it.
 const SNAPSHOT: usize = 608 << 10;
 
@@ -98,16 +98,18 @@ impl Console {
     /// # Errors
     /// When the kernel refuses the address space.
     pub fn reserve() -> io::Result<Arena> {
-        let (answers, heads) = (ANSWERS * LONGEST_ANSWER, HEADS * LONGEST_HEAD + LONGEST_FORM);
-        // Floors that add up to the total: neither can take what is the other's.
-        let floors = Floors::NONE.with(Share::Egress, answers as u64).with(Share::Ingest, heads as u64);
+        let (answers, heads) = (ANSWERS * LONGEST_ANSWER, HEADS * LONGEST_HEAD);
+        // Heads cannot take the memory of answers, nor the reverse, but for that of a form: its memory is that of answers.
+        let floors = Floors::NONE
+            .with(Share::Egress, (answers - LONGEST_FORM) as u64)
+            .with(Share::Ingest, heads as u64);
         // As many windows as there can be heads of one page and answers.
         let windows = heads / PAGE + answers / FIRST;
         Arena::new((answers + heads) as u64, floors, LONGEST_ANSWER, windows, HEADS)
     }
 
     /// The lines of the memory plan: the arena of [`reserve`](Self::reserve), and the heap of one snapshot.
-    pub fn declared() -> [Reservation; 4] {
+    pub fn declared() -> [Reservation; 3] {
         let line = |what, count: usize, each: usize| Reservation {
             owner: "console",
             what,
@@ -116,9 +118,8 @@ impl Console {
             setting: None,
         };
         [
-            line("responses in flight", ANSWERS, LONGEST_ANSWER),
+            line("responses in flight, or the form of a trial", ANSWERS, LONGEST_ANSWER),
             line("heads of requests", HEADS, LONGEST_HEAD),
-            line("form of a trial", 1, LONGEST_FORM),
             line("snapshot being shown", 1, SNAPSHOT),
         ]
     }
