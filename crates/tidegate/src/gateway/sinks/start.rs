@@ -1,7 +1,7 @@
 //! How a sink is started, now and by its supervisor, and where it runs.
 
 use crate::Failure;
-use crate::gateway::workers::STACK;
+use crate::gateway::workers::THREAD_STACK;
 use std::path::PathBuf;
 use std::pin::Pin;
 use tidegate_arena::Arena;
@@ -92,7 +92,7 @@ impl Starter {
         Starter::Thread(Box::new(move |wiring| Ok(Box::new(start(wiring)?))))
     }
 
-    /// Threads beside the workers: of the stack that is [`STACK`].
+    /// Threads beside the workers: of the stack that is [`THREAD_STACK`].
     pub(crate) fn threads(&self) -> u64 {
         match self {
             Starter::Task(_) => 0,
@@ -115,7 +115,8 @@ impl Starter {
             }
             Starter::Thread(start) => {
                 let first = first(start(&wiring), predecessor)?;
-                let thread = std::thread::Builder::new().name(wiring.kind.to_owned()).stack_size(STACK);
+                let thread =
+                    std::thread::Builder::new().name(wiring.kind.to_owned()).stack_size(THREAD_STACK);
                 let run = move || supervisor.run_blocking(&runtime, first, || start(&wiring));
                 Ok(Task::Thread(thread.spawn(run)?))
             }
