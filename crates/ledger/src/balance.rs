@@ -2,6 +2,7 @@ mod render;
 
 use crate::forwarded::{Fate, ForwardedBook};
 use crate::journal::HeadColumns;
+use crate::pipeline::PipelineBook;
 use crate::reason::{Dropped, Refusal};
 use crate::signal::Signal;
 use crate::sink::SinkColumns;
@@ -39,6 +40,8 @@ pub struct SourceBalance {
     pub bytes: u64,
     /// Items that are forwarded instead of journalled.
     pub forwarded: ForwardedBalance,
+    /// Items that passed its pipeline.
+    pub pipeline: PipelineBalance,
     /// The difference in the equation.
     pub difference: i64,
 }
@@ -52,6 +55,21 @@ pub struct ForwardedBalance {
     pub fates: Vec<(Fate, u64)>,
     /// Items without an answer yet.
     pub open: u64,
+    /// The difference in the equation.
+    pub difference: i64,
+}
+
+/// received = accepted + filtered + sampled out + difference, of the accepted requests that passed a source's pipeline
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PipelineBalance {
+    /// Items that reached the pipeline.
+    pub received: u64,
+    /// Items that were left, for the journal.
+    pub accepted: u64,
+    /// Items that its steps dropped.
+    pub filtered: u64,
+    /// Items that its steps left out of a sample.
+    pub sampled_out: u64,
     /// The difference in the equation.
     pub difference: i64,
 }
@@ -94,7 +112,10 @@ pub struct SinkBalance {
 impl Balance {
     /// All differences added up, without their signs: zero when the books close.
     pub fn difference(&self) -> u64 {
-        let sources = self.sources.iter().flat_map(|source| [source.difference, source.forwarded.difference]);
+        let sources = self
+            .sources
+            .iter()
+            .flat_map(|source| [source.difference, source.forwarded.difference, source.pipeline.difference]);
         let sinks = self.sinks.iter().map(|sink| sink.difference);
         let all = sources.chain([self.journal.difference]).chain(sinks);
         all.fold(0, |sum, difference| sum.saturating_add(difference.unsigned_abs()))
@@ -122,6 +143,7 @@ impl SourceBalance {
             items_refused: Refusal::ALL.iter().map(items_refused).filter(|(_, count)| *count > 0).collect(),
             bytes: book.bytes,
             forwarded: ForwardedBalance::of(&book.forwarded),
+            pipeline: PipelineBalance::of(&book.pipeline),
             difference: signed_difference(book.received, closed + book.open),
         }
     }
@@ -137,6 +159,14 @@ impl ForwardedBalance {
             open: book.open,
             difference: signed_difference(book.received, closed + book.open),
         }
+    }
+}
+
+impl PipelineBalance {
+    fn of(book: &PipelineBook) -> Self {
+        let PipelineBook { received, accepted, filtered, sampled_out } = *book;
+        let difference = signed_difference(received, accepted + book.dropped());
+        Self { received, accepted, filtered, sampled_out, difference }
     }
 }
 

@@ -104,13 +104,15 @@ impl Forwarded {
             *sum += count;
         }
         match verdict {
-            Ok(counts) => book.accept(Counts::of(crate::Signal::Logs, 0, counts.bytes()), self.left_out),
+            Ok(counts) => {
+                book.accept(Counts::of(crate::Signal::Logs, 0, counts.bytes()), self.left_out, None)
+            }
             Err(reason) => book.refuse(reason),
         }
         drop(book);
         match (self.tenant.take(), verdict) {
             (None, _) => {}
-            (Some(tenant), Ok(counts)) => tenant.accept(counts),
+            (Some(tenant), Ok(counts)) => tenant.accept(counts, None),
             (Some(tenant), Err(reason)) => tenant.refuse(reason),
         }
     }

@@ -1,17 +1,18 @@
 //! The books: what came in, and what became of it. The one owner of all counters about items.
 //!
-//! Three equations hold at every moment, not only at rest, because every entry moves an item or a request
+//! These equations hold at every moment, not only at rest, because every entry moves an item or a request
 //! from one column to another under one lock:
 //!
 //! - for each source: requests received = accepted + refused (by reason) + open;
 //! - for each source that forwards items instead of journalling them: items forwarded = answered + rejected +
 //!   unanswered + refused + abandoned + open;
+//! - for each source with a pipeline: items received = accepted + filtered + sampled out;
 //! - for the journal: items accepted ≤ items appended ≤ items accepted + items handed over;
 //! - for each sink: items accepted since it was attached + replayed
 //!   = delivered + passed over + queued + dropped (by reason).
 //!
 //! Queued items are not counted here: their number follows from the journal's own counts in every record, so the
-//! third equation compares two independent counts. A sink's columns are stored with its cursor ([`SinkLedger`]), so the
+//! journal's equation compares two independent counts. A sink's columns are stored with its cursor ([`SinkLedger`]), so the
 //! books still balance after a crash.
 //!
 //! Passed over is what a sink is not configured to take, as logs by a sink for metrics: not its business, so
@@ -28,6 +29,7 @@ mod forwarded;
 mod journal;
 mod ledger;
 mod metrics;
+mod pipeline;
 mod reason;
 mod signal;
 mod sink;
@@ -38,10 +40,11 @@ mod tenant;
 #[cfg(test)]
 mod tests;
 
-pub use balance::{Balance, ForwardedBalance, JournalBalance, SinkBalance, SourceBalance};
+pub use balance::{Balance, ForwardedBalance, JournalBalance, PipelineBalance, SinkBalance, SourceBalance};
 pub use forwarded::{Fate, Forwarded};
 pub use journal::JournalItems;
 pub use ledger::{Ledger, MAX_SINKS, MAX_SOURCES, MAX_TENANTS, TooMany};
+pub use pipeline::PipedItems;
 pub use reason::{Dropped, Refusal};
 pub use signal::{Counts, Signal};
 pub use sink::{Settlement, SinkAccount};

@@ -18,6 +18,8 @@ pub(crate) fn publish(registry: &Registry, ledger: &Ledger) {
     refused(registry, REFUSED, ledger.clone(), |book| book.refused);
     refused(registry, ITEMS_REFUSED, ledger.clone(), |book| book.items_refused);
     items(registry, ledger.clone());
+    per_source(registry, ledger, Kind::Counter, FILTERED, |book| book.pipeline.filtered);
+    per_source(registry, ledger, Kind::Counter, SAMPLED_OUT, |book| book.pipeline.sampled_out);
     per_source(registry, ledger, Kind::Counter, FORWARDED, |book| book.forwarded.received);
     per_source(registry, ledger, Kind::Gauge, FORWARDED_OPEN, |book| book.forwarded.open);
     forwarded(registry, ledger.clone());
@@ -30,6 +32,7 @@ pub(crate) fn publish(registry: &Registry, ledger: &Ledger) {
     per_tenant(registry, ledger, TENANT_ACCEPTED, |book| book.accepted);
     per_tenant(registry, ledger, TENANT_BYTES, |book| book.bytes);
     per_tenant(registry, ledger, TENANT_ITEMS, |book| book.items.iter().sum());
+    per_tenant(registry, ledger, TENANT_DROPPED, |book| book.dropped);
     per_tenant(registry, ledger, TENANT_REFUSED, |book| book.refused.iter().sum());
     let ledger = ledger.clone();
     registry.computed(DIFFERENCE, Kind::Gauge, [], 1, move |emit| {
@@ -45,6 +48,12 @@ const BYTES: Name = Name::bytes("accepted", "Bytes of accepted bodies, as receiv
 const ITEMS: Name = Name::plain("items_accepted", "Items accepted (samples, log records, spans, events)");
 const ITEMS_REFUSED: Name =
     Name::plain("items_refused", "Refused items of requests that were otherwise accepted, by reason");
+const FILTERED: Name =
+    Name::plain("items_filtered", "Items that the source's pipeline dropped before the journal");
+const SAMPLED_OUT: Name = Name::plain(
+    "items_sampled_out",
+    "Items that the source's pipeline left out of the sample before the journal",
+);
 const FORWARDED: Name =
     Name::plain("items_forwarded", "Items received to be forwarded to a destination, not journalled");
 const FORWARDED_OPEN: Name = Name::plain("items_forwarded_open", "Forwarded items without an answer yet");
@@ -64,6 +73,8 @@ const TENANT_RECEIVED: Name = Name::plain("tenant_requests_received", "Requests 
 const TENANT_ACCEPTED: Name = Name::plain("tenant_requests_accepted", "Requests accepted, by tenant");
 const TENANT_REFUSED: Name = Name::plain("tenant_requests_refused", "Requests refused, by tenant");
 const TENANT_BYTES: Name = Name::bytes("tenant_accepted", "Bytes of accepted bodies, as received, by tenant");
+const TENANT_DROPPED: Name =
+    Name::plain("tenant_items_dropped", "Items that the pipelines of sources dropped, by tenant");
 const TENANT_ITEMS: Name = Name::plain("tenant_items_accepted", "Items accepted, by tenant");
 const DIFFERENCE: Name = Name::plain("books_difference", "Difference in the books; anything but 0 is a bug");
 

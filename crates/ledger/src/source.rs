@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::forwarded::ForwardedBook;
+use crate::pipeline::{PipedItems, PipelineBook};
 use crate::reason::Refusal;
 use crate::signal::{Counts, Signal};
 use crate::tenant::TenantHandle;
@@ -32,6 +33,8 @@ pub(crate) struct SourceTotals {
     pub(crate) handed_over: u64,
     /// Items that are forwarded instead of journalled.
     pub(crate) forwarded: ForwardedBook,
+    /// Items that passed its pipeline.
+    pub(crate) pipeline: PipelineBook,
 }
 
 /// A request that was received and not yet answered. Dropping it without a verdict refuses it as
@@ -66,6 +69,8 @@ pub struct SubmittedRequest {
     entry: Option<(Source, Counts)>,
     tenant: Option<TenantHandle>,
     left_out: RefusedItems,
+    /// In a box, since few requests have it and each connection has room for this.
+    piped: Option<Box<PipedItems>>,
 }
 
 impl Source {
@@ -91,10 +96,10 @@ impl Source {
         OpenRequest { source: Some(self.clone()), tenant: None, left_out: RefusedItems::default() }
     }
 
-    /// Items accepted so far, and forwarded items that were sent: what a limit of items counts.
+    /// Items accepted so far, those that its pipeline dropped, and forwarded items that were sent: what a limit of items counts.
     pub fn items(&self) -> u64 {
         let book = self.book();
-        book.items.iter().sum::<u64>() + book.forwarded.sent()
+        book.items.iter().sum::<u64>() + book.pipeline.dropped() + book.forwarded.sent()
     }
 
     pub(crate) fn book(&self) -> MutexGuard<'_, SourceTotals> {
@@ -103,13 +108,16 @@ impl Source {
 }
 
 impl SourceTotals {
-    pub(crate) fn accept(&mut self, counts: Counts, left_out: RefusedItems) {
+    pub(crate) fn accept(&mut self, counts: Counts, left_out: RefusedItems, piped: Option<PipedItems>) {
         self.open -= 1;
         self.accepted += 1;
         counts.add_to(&mut self.items);
         self.bytes += counts.bytes();
         self.items_refused[Refusal::Malformed as usize] += u64::from(left_out.malformed);
         self.items_refused[Refusal::Forbidden as usize] += u64::from(left_out.forbidden);
+        if let Some(piped) = piped {
+            self.pipeline.enter(piped, counts.items());
+        }
     }
 
     pub(crate) fn refuse(&mut self, reason: Refusal) {
@@ -159,7 +167,15 @@ impl OpenRequest {
             source.book().handed_over += counts.items();
         }
         let entry = source.map(|source| (source, counts));
-        SubmittedRequest { entry, tenant: self.tenant.take(), left_out: self.left_out }
+        SubmittedRequest { entry, tenant: self.tenant.take(), left_out: self.left_out, piped: None }
+    }
+
+    /// As [`submit`](Self::submit), for a request whose items passed the source's pipeline: `counts` are of those that are
+    /// left.
+    pub fn submit_piped(self, counts: Counts, piped: PipedItems) -> SubmittedRequest {
+        let mut submitted = self.submit(counts);
+        submitted.piped = Some(Box::new(piped));
+        submitted
     }
 
     /// The request carried nothing for the journal (such as an empty body) and was answered with success.
@@ -201,16 +217,17 @@ impl SubmittedRequest {
 
     fn close(&mut self, refused: Option<Refusal>) {
         if let Some((source, counts)) = self.entry.take() {
+            let piped = self.piped.take().map(|piped| *piped);
             let mut book = source.book();
             book.handed_over -= counts.items();
             match refused {
-                None => book.accept(counts, self.left_out),
+                None => book.accept(counts, self.left_out, piped),
                 Some(reason) => book.refuse(reason),
             }
             drop(book);
             match (self.tenant.take(), refused) {
                 (None, _) => {}
-                (Some(tenant), None) => tenant.accept(counts),
+                (Some(tenant), None) => tenant.accept(counts, piped),
                 (Some(tenant), Some(reason)) => tenant.refuse(reason),
             }
         }

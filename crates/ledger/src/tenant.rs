@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::pipeline::PipedItems;
 use crate::reason::Refusal;
 use crate::signal::{Counts, Signal};
 
@@ -35,6 +36,8 @@ pub struct TenantTotals {
     pub open: u64,
     /// Items accepted, in the order of [`Signal::ALL`].
     pub items: [u64; Signal::ALL.len()],
+    /// Items of accepted requests that the pipelines of sources dropped.
+    pub dropped: u64,
     /// Bytes of accepted bodies, as received.
     pub bytes: u64,
 }
@@ -66,9 +69,10 @@ impl TenantHandle {
         self.columns().clone()
     }
 
-    /// Items accepted so far.
+    /// Items accepted so far, and those that the pipelines of sources dropped: what a limit of items counts.
     pub fn items(&self) -> u64 {
-        self.columns().items.iter().sum()
+        let book = self.columns();
+        book.items.iter().sum::<u64>() + book.dropped
     }
 
     /// Enters a request that was received and turned out to be this tenant's.
@@ -78,11 +82,12 @@ impl TenantHandle {
         book.open += 1;
     }
 
-    pub(crate) fn accept(&self, counts: Counts) {
+    pub(crate) fn accept(&self, counts: Counts, piped: Option<PipedItems>) {
         let mut book = self.columns();
         book.open -= 1;
         book.accepted += 1;
         counts.add_to(&mut book.items);
+        book.dropped += piped.map_or(0, PipedItems::dropped);
         book.bytes += counts.bytes();
     }
 

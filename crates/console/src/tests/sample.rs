@@ -6,7 +6,8 @@ use crate::{
 };
 use std::time::{Duration, SystemTime};
 use tidegate_ledger::{
-    Balance, Dropped, ForwardedBalance, JournalBalance, Refusal, Signal, SinkBalance, SourceBalance,
+    Balance, Dropped, ForwardedBalance, JournalBalance, PipelineBalance, Refusal, Signal, SinkBalance,
+    SourceBalance,
 };
 
 const MIB: u64 = 1 << 20;
@@ -185,6 +186,7 @@ fn books() -> Balance {
             items_refused: vec![(Refusal::Malformed, 3)],
             bytes: 400 * MIB,
             forwarded: ForwardedBalance::default(),
+            pipeline: PipelineBalance::default(),
             difference: 0,
         }],
         journal: JournalBalance { accepted: 10_000_000, handed_over: 0, appended: 10_000_000, difference: 0 },

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Balance, ForwardedBalance, JournalBalance, SinkBalance, SourceBalance};
+use super::{Balance, ForwardedBalance, JournalBalance, PipelineBalance, SinkBalance, SourceBalance};
 
 impl Balance {
     /// The books as one JSON object.
@@ -51,6 +51,16 @@ impl fmt::Display for Balance {
             let ForwardedBalance { received, fates, open, difference } = forwarded;
             let fates = sum(fates.iter().map(|(fate, count)| (fate.name(), *count)));
             writeln!(f, "  {name}: {received} = {fates} + {open}{}", DifferenceWarning(*difference))?;
+        }
+        let piped: Vec<_> =
+            self.sources.iter().filter(|source| source.pipeline != PipelineBalance::default()).collect();
+        if !piped.is_empty() {
+            writeln!(f, "items: received = accepted + filtered + sampled out, by the pipelines of sources")?;
+        }
+        for SourceBalance { name, pipeline, .. } in piped {
+            let PipelineBalance { received, accepted, filtered, sampled_out, difference } = pipeline;
+            let off = DifferenceWarning(*difference);
+            writeln!(f, "  {name}: {received} = {accepted} + {filtered} + {sampled_out}{off}")?;
         }
         let JournalBalance { accepted, handed_over, appended, difference } = self.journal;
         writeln!(f, "items: accepted <= appended <= accepted + handed over, since start")?;
@@ -107,6 +117,7 @@ fn source_json(source: &SourceBalance) -> String {
         items_refused,
         bytes,
         forwarded,
+        pipeline,
         difference,
     } = source;
     let fates = object(forwarded.fates.iter().map(|(fate, count)| (fate.name(), *count)));
@@ -114,10 +125,17 @@ fn source_json(source: &SourceBalance) -> String {
     let refused = object(refused.iter().map(|(reason, count)| (reason.name(), *count)));
     let items_refused = object(items_refused.iter().map(|(reason, count)| (reason.name(), *count)));
     let items = object(items.iter().map(|(signal, count)| (signal.name(), *count)));
+    let PipelineBalance { received: piped, accepted: left, filtered, sampled_out, difference: off } =
+        pipeline;
+    let pipeline = format!(
+        "{{\"received\":{piped},\"accepted\":{left},\"filtered\":{filtered},\"sampled_out\":{sampled_out},\
+         \"difference\":{off}}}"
+    );
     format!(
         "{{\"name\":{},\"received\":{received},\"accepted\":{accepted},\"refused\":{refused},\"open\":{open},\
          \"items\":{items},\"items_refused\":{items_refused},\"bytes\":{bytes},\
-         \"forwarded\":{forwarded},\"forwarded_open\":{forwarded_open},\"forwarded_fates\":{fates},\"difference\":{difference}}}",
+         \"forwarded\":{forwarded},\"forwarded_open\":{forwarded_open},\"forwarded_fates\":{fates},\
+         \"pipeline\":{pipeline},\"difference\":{difference}}}",
         Quoted(name)
     )
 }

@@ -6,8 +6,8 @@ use tidegate_meters::Registry;
 
 use super::{ledger, metrics};
 use crate::{
-    Counts, Dropped, Fate, ItemRefusal, Ledger, MAX_SOURCES, Refusal, Settlement, Signal, SinkLedger,
-    SourceBalance,
+    Counts, Dropped, Fate, ItemRefusal, Ledger, MAX_SOURCES, PipedItems, PipelineBalance, Refusal,
+    Settlement, Signal, SinkLedger, SourceBalance,
 };
 
 /// A request that nobody closed is refused as abandoned.
@@ -86,6 +86,42 @@ fn forwarded_items_have_one_fate_each() {
     assert!(
         balance.json().contains("\"forwarded\":12,\"forwarded_open\":0,\"forwarded_fates\":{\"answered\":2,")
     );
+}
+
+/// What a source's pipeline drops is on its page and the tenant's once the rest is accepted, and a limit of items counts it.
+#[test]
+fn items_that_a_pipeline_drops_are_counted_with_those_that_are_left() {
+    let ledger = ledger(0);
+    let source = ledger.source("s").unwrap();
+    let tenant = ledger.tenant("t").unwrap();
+    let piped = PipedItems { received: 10, filtered: 5, sampled_out: 2 };
+    let open = || {
+        let mut open = source.open();
+        open.belongs_to(tenant.clone());
+        open
+    };
+    open().submit_piped(metrics(3), piped).refuse(Refusal::Disk);
+    assert_eq!(ledger.balance().sources[0].pipeline, PipelineBalance::default(), "it comes again");
+    let submitted = open().submit_piped(metrics(3), piped);
+    ledger.head().advance_to(3);
+    submitted.accept();
+    open()
+        .submit_piped(
+            Counts::of(Signal::Metrics, 0, 70),
+            PipedItems { received: 4, filtered: 4, sampled_out: 0 },
+        )
+        .accept();
+    let balance = ledger.balance();
+    let pipeline = PipelineBalance { received: 14, accepted: 3, filtered: 9, sampled_out: 2, difference: 0 };
+    assert_eq!((&balance.sources[0].pipeline, balance.difference()), (&pipeline, 0));
+    assert_eq!((source.items(), tenant.items(), tenant.book().dropped), (14, 14, 11));
+    assert!(balance.to_string().contains("\n  s: 14 = 3 + 9 + 2\n"), "{balance}");
+    let json = r#""pipeline":{"received":14,"accepted":3,"filtered":9,"sampled_out":2,"difference":0}"#;
+    assert!(balance.json().contains(json), "{}", balance.json());
+    open()
+        .submit_piped(Counts::of(Signal::Metrics, 0, 1), PipedItems { received: 1, ..PipedItems::default() })
+        .accept();
+    assert_eq!(ledger.balance().difference(), 1, "an item that is nowhere is a difference");
 }
 
 /// Items that are left out of a request are refused if the rest is accepted; else the request is.
