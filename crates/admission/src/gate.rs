@@ -3,6 +3,7 @@
 mod append_slots;
 mod decode_buffer;
 mod decode_turn;
+mod piping;
 mod rights;
 
 use crate::access::{Access, AdmissionFuture, Certificate, Identity};
@@ -13,6 +14,7 @@ use crate::deliverable::{Deliverable, Size, SizeLimit};
 use crate::drain_estimate::DrainEstimate;
 use crate::permit::{self, Permit};
 use crate::rejection::{Rejection, RejectionText};
+use crate::source_pipelines::SourcePipelines;
 use crate::tenancy::{Tenancy, TenantClaim};
 use append_slots::{AppendSlot, AppendSlots};
 use arc_swap::ArcSwap;
@@ -25,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_arena::{Arena, Charge, Share, ShareUse};
 use tidegate_journal::{AppendError as JournalRefused, Batch, Journal, Meta, Protocol, Signal, Tenant};
-use tidegate_ledger::{Counts, OpenRequest, Refusal, SubmittedRequest};
+use tidegate_ledger::{Counts, OpenRequest, PipedItems, Refusal, SubmittedRequest};
 use tidegate_limit::{AdmissionTable, Moment, RequestTooLarge};
 use tidegate_tap::{Tap, TapPoint};
 
@@ -62,6 +64,8 @@ pub struct GateRules {
     pub operators: Access,
     /// `_bulk` rights where the credentials have none of their own.
     pub bulk: Arc<ArcSwap<BulkDefaults>>,
+    /// The pipelines of sources, which run before the journal.
+    pub pipelines: SourcePipelines,
 }
 
 impl Gate {
@@ -329,38 +333,37 @@ impl Gate {
         Ok(self.size_limit(protocol, signal).check(size)?)
     }
 
-    /// Hands a checked body to the journal and counts the outcome. Returns when the body is durable. When the caller
-    /// goes away meanwhile, the body still counts as accepted, since it is written.
+    /// Passes the checked body of the request with this `permit` through the pipeline of its source, if that has one, hands
+    /// what is left of it to the journal, and counts the outcome. Returns when it is durable. When the caller goes away
+    /// after the pipeline, the body still counts as accepted, since it is written.
     ///
     /// # Errors
-    /// When the journal does not accept it.
-    pub fn append(
-        &self,
+    /// When there is no memory for the pipeline, or the journal does not accept it.
+    pub fn append<'a>(
+        &'a self,
+        permit: &'a Permit,
         open: OpenRequest,
         counts: Counts,
         mut batch: Batch,
-    ) -> impl Future<Output = Result<(), Rejection>> + Send + '_ {
+    ) -> impl Future<Output = Result<(), Rejection>> + Send + 'a {
         if let Some(tenant) = open.tenant() {
             // The name was checked when the request came in.
             batch.meta.tenant = Tenant::new(tenant.name()).unwrap_or(Tenant::NONE);
         }
-        let fits = self.fits(&open, &batch.meta);
-        if let (Some(tap), Some(source), Ok(())) = (&self.0.tap, open.source(), &fits) {
-            let body = batch.from.checked_add(batch.len).and_then(|end| batch.window.get(batch.from..end));
-            tap.offer(TapPoint::Source(source.name()), &batch.meta, body);
-        }
-        let queued = match (fits, self.try_append_slot()) {
-            // Queued here and not when the future is first polled: so a connection's task has room for the wait
-            // alone, and not for the batch.
-            (Ok(()), Some(place)) => match PendingAppend::begin(place, open, counts, batch) {
-                Ok(appending) => AppendState::Now(appending),
-                Err(refused) => AppendState::Never(refused),
-            },
-            (Ok(()), None) => match self.charge_wait() {
-                Some(paid) => AppendState::Later(Box::pin(self.append_later(paid, open, counts, batch))),
+        // Limits are about what clients send, so they come before the pipeline.
+        let queued = match (self.fits(&open, &batch.meta), self.pipeline_of(&open, &batch.meta)) {
+            (Err(refused), _) => AppendState::Never(refuse(open, refused)),
+            (Ok(()), Some(pipeline)) => match self.charge_turn() {
+                Some(paid) => {
+                    let passing = self.append_piped(paid, pipeline, permit, open, counts, batch);
+                    AppendState::Later(Box::pin(passing))
+                }
                 None => AppendState::Never(refuse(open, self.no_memory())),
             },
-            (Err(refused), _) => AppendState::Never(refuse(open, refused)),
+            (Ok(()), None) => {
+                self.show(&open, &batch);
+                self.queue(open, counts, batch)
+            }
         };
         async move {
             match queued {
@@ -368,6 +371,29 @@ impl Gate {
                 AppendState::Later(appending) => appending.await,
                 AppendState::Never(refused) => Err(refused),
             }
+        }
+    }
+
+    /// Queues a body for the disk: now and not when the future is first polled, so a connection's task has room for the wait
+    /// alone, and not for the batch.
+    fn queue(&self, open: OpenRequest, counts: Counts, batch: Batch) -> AppendState<'_> {
+        match self.try_append_slot() {
+            Some(place) => match PendingAppend::begin(place, open, counts, None, batch) {
+                Ok(appending) => AppendState::Now(appending),
+                Err(refused) => AppendState::Never(refused),
+            },
+            None => match self.charge_wait() {
+                Some(paid) => AppendState::Later(Box::pin(self.append_later(paid, open, counts, batch))),
+                None => AppendState::Never(refuse(open, self.no_memory())),
+            },
+        }
+    }
+
+    /// Shows the tap what goes to the journal.
+    fn show(&self, open: &OpenRequest, batch: &Batch) {
+        if let (Some(tap), Some(source)) = (&self.0.tap, open.source()) {
+            let body = batch.from.checked_add(batch.len).and_then(|end| batch.window.get(batch.from..end));
+            tap.offer(TapPoint::Source(source.name()), &batch.meta, body);
         }
     }
 
@@ -398,7 +424,7 @@ impl Gate {
         let place = self.append_slot().await;
         drop(paid);
         match place {
-            Some(place) => PendingAppend::begin(place, open, counts, batch)?.outcome().await,
+            Some(place) => PendingAppend::begin(place, open, counts, None, batch)?.outcome().await,
             None => Err(refuse(open, self.no_memory())),
         }
     }
@@ -509,6 +535,7 @@ impl<'a> PendingAppend<'a> {
         place: AppendSlot<'a>,
         open: OpenRequest,
         counts: Counts,
+        piped: Option<PipedItems>,
         batch: Batch,
     ) -> Result<PendingAppend<'a>, Rejection> {
         let gate: &'a Gate = place.0;
@@ -521,7 +548,10 @@ impl<'a> PendingAppend<'a> {
             return Err(refuse(open, refused.into()));
         }
         // Counted before it can be in the journal.
-        let handed_over = open.submit(counts);
+        let handed_over = match piped {
+            Some(piped) => open.submit_piped(counts, piped),
+            None => open.submit(counts),
+        };
         let queued = gate.0.journal.append(batch);
         Ok(PendingAppend { queued, place, handed_over, bytes: counts.bytes() })
     }

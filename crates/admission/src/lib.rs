@@ -8,6 +8,8 @@
 //! It promises: every refusal is an answer, with a `Retry-After` where a retry helps (promise P3); waiting
 //! for memory has a deadline; every request is counted exactly once.
 //!
+//! Behind the gate a request passes through the pipeline of its source, if that has one.
+//!
 //! Other crates check bodies (`wire`), hold the memory (`arena`) and write to disk (`journal`).
 
 pub mod access;
@@ -23,6 +25,7 @@ pub mod intake;
 pub mod otlp;
 mod permit;
 mod rejection;
+mod source_pipelines;
 mod status;
 pub mod tenancy;
 
@@ -36,4 +39,5 @@ pub use gate::{
 };
 pub use permit::Permit;
 pub use rejection::{Rejection, RejectionText};
+pub use source_pipelines::{SourcePipeline, SourcePipelines};
 pub use status::Code;

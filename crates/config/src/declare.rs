@@ -82,7 +82,7 @@ macro_rules! settings {
             }
 
             #[allow(unused_variables, reason = "a group may be empty")]
-            fn read_entries(
+            fn read_fields(
                 entries: &$crate::reader::Entries<'_>,
                 reader: &mut $crate::reader::Reader<'_, '_>,
             ) -> Option<Self> {
@@ -92,7 +92,6 @@ macro_rules! settings {
                     settings!(@option $($default)?),
                     |value| settings!(@check value $(, $range)?),
                 ); )*
-                reader.no_others(entries, &Self::fields());
                 Some($name { $( $field: $field?, )* })
             }
 

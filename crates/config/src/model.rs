@@ -34,8 +34,8 @@ pub use sinks::{
     RemoteWriteSink, Retention, Signal, Sink, Tls, Translation,
 };
 pub use sources::{
-    Acknowledge, ApmAgents, ElasticApmSource, ElasticsearchSource, HttpLogsSource, OtlpSource,
-    RemoteWriteSource, RumSource, Sources,
+    Acknowledge, ApmAgents, Before, ElasticApmSource, ElasticsearchSource, HttpLogsSource, OtlpSource,
+    RemoteWriteSource, RumSource, Source, SourcePipeline, Sources,
 };
 
 use crate::declare::settings;
@@ -67,8 +67,8 @@ settings! {
         limits: Limits = Limits::default(),
         /// Tenants: the owners of the data, if one gateway serves several.
         tenants: Tenants = Tenants::default(),
-        /// Pipelines, each with a unique name: steps that change, drop and sample what sinks take. A sink names its
-        /// `pipeline`.
+        /// Pipelines, each with a unique name: steps that change, drop and sample what sinks take, or what sources receive. A
+        /// sink or a source names its `pipeline`.
         pipelines: BTreeMap<Name, Pipeline> = BTreeMap::new(),
         /// Tests of the pipelines, which `tidegate test` runs.
         tests: Sequence<PipelineTest> = Sequence::from(Vec::new()),

@@ -21,6 +21,14 @@ pub(crate) struct Entries<'t> {
     taken: Option<&'static str>,
 }
 
+impl Entries<'_> {
+    /// Where the setting `name` is written, if it has a value.
+    pub(crate) fn written(&self, name: &str) -> Option<&Range<usize>> {
+        let written = self.list.iter().find(|entry| entry.key == name);
+        written.filter(|entry| !matches!(entry.node.value, Value::Null)).map(|entry| &entry.key_at)
+    }
+}
+
 impl<'f, 'a> Reader<'f, 'a> {
     pub(crate) fn new(errors: &'f mut ErrorCollector<'a>, top: fn() -> Vec<Field>) -> Reader<'f, 'a> {
         Reader { errors, path: Vec::new(), top }

@@ -60,7 +60,17 @@ pub(crate) trait Scalar: Sized {
 /// A group of settings.
 pub(crate) trait Section: Sized {
     fn fields() -> Vec<Field>;
-    fn read_entries(entries: &Entries<'_>, reader: &mut Reader<'_, '_>) -> Option<Self>;
+
+    /// Reads its settings among `entries`; others may be there, too.
+    fn read_fields(entries: &Entries<'_>, reader: &mut Reader<'_, '_>) -> Option<Self>;
+
+    /// Reads `entries`, which should be its settings and no others.
+    fn read_entries(entries: &Entries<'_>, reader: &mut Reader<'_, '_>) -> Option<Self> {
+        let section = Self::read_fields(entries, reader);
+        reader.no_others(entries, &Self::fields());
+        section
+    }
+
     fn plain_entries(&self) -> Vec<(String, PlainValue)>;
 }
 

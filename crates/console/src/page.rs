@@ -7,6 +7,7 @@ mod journal;
 mod left_behind;
 mod memory;
 mod sinks;
+mod source_pipelines;
 mod tenants;
 
 use crate::human::HumanDuration;
@@ -106,6 +107,7 @@ impl Page {
                 status.tenants.as_ref().map(tenants::section),
                 status.handshakes.as_ref().map(handshakes::section),
                 status.destination.as_ref().map(|destination| destination::section(destination, status.at)),
+                source_pipelines::section(&status.source_pipelines),
                 Some(sinks::section(&status.sinks, status.at)),
                 left_behind::section(&status.left_behind),
                 Some(journal::section(&status.journal)),

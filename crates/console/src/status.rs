@@ -9,6 +9,7 @@ mod left_behind;
 mod memory;
 mod raw;
 mod sink;
+mod source_pipeline;
 mod tenants;
 
 pub use destination::Destination;
@@ -17,6 +18,7 @@ pub use journal::{Damage, Journal, Syncs};
 pub use left_behind::LeftBehind;
 pub use memory::{DeclaredLine, Memory, Payload, ShareLine};
 pub use sink::{BlockedIndex, Lag, LastError, MOST_STEPS, MOST_WAITING, PipelineStep, Sink};
+pub use source_pipeline::SourcePipeline;
 pub use tenants::{Tenant, Tenants};
 
 use crate::state::StateReport;
@@ -48,6 +50,9 @@ pub struct Status {
     /// The cluster that answers a `_bulk` itself, if one does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<Destination>,
+    /// The pipelines of sources.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub source_pipelines: Vec<SourcePipeline>,
     /// The journal, between the sources and the sinks.
     pub journal: Journal,
     /// The sinks, in the order of the configuration.

@@ -49,6 +49,17 @@ impl Counts {
         self
     }
 
+    /// The same with `items` in all, of the signal that most of them are of.
+    #[must_use]
+    pub fn reduced_to(self, items: u32) -> Self {
+        let mut reduced = Self { items: [0; Signal::ALL.len()], ..self };
+        let most = self.items.iter().enumerate().max_by_key(|(_, items)| **items);
+        if let Some(left) = most.and_then(|(signal, _)| reduced.items.get_mut(signal)) {
+            *left = items;
+        }
+        reduced
+    }
+
     /// How many items of all signals.
     pub fn items(&self) -> u64 {
         self.items.iter().map(|items| u64::from(*items)).sum()

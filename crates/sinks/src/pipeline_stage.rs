@@ -20,13 +20,12 @@ pub use capacity::SinkCapacity;
 pub(crate) use passes::{PassInput, PassedBody, run_passes};
 use std::ops::Range;
 use std::sync::Arc;
-use tidegate_arena::{GROWTH_STEP, Window};
+use tidegate_arena::Window;
 use tidegate_journal::{Encoding, MAX_IN_FLIGHT, Meta, Protocol, Signal};
 use tidegate_ledger::Dropped;
 use tidegate_pipeline::{Format, Pipeline, StepCounts, Workspace};
 use tidegate_stage::{FailureLog, Owner, PipelineMeters, format_of};
 use tidegate_wire::remote_write::Version;
-use tidegate_wire::zstd;
 
 /// The pipeline of a sink. Clones share it.
 #[derive(Debug, Clone)]
@@ -57,10 +56,8 @@ pub struct EarlierPipeline {
 }
 
 impl SinkPipeline {
-    /// Fixed memory to pass a record through: windows come in whole steps, a decoder has its state, and values of one item
-    /// take two mebibytes at most.
-    pub const WORKING: usize =
-        4 * GROWTH_STEP + zstd::Decoder::BYTES + (2 << 20) + Pipeline::scratch_bytes(0) + Self::GROWTH;
+    /// Fixed memory to pass a record through.
+    pub const WORKING: usize = tidegate_stage::WORKING;
 
     /// The records of OTLP and remote write: those that pipelines read.
     pub const RECORDS: [(Protocol, Signal); 5] = [
@@ -73,15 +70,14 @@ impl SinkPipeline {
 
     /// How many bytes beyond twice its length a record or an item may have behind the pipeline, whatever its length. A change
     /// that makes one longer than its sink can deliver is undone, and counts as a failure.
-    pub const GROWTH: usize = 64 << 10;
+    pub const GROWTH: usize = tidegate_stage::GROWTH;
 
     /// How many times its decoded length a record of this protocol and signal takes while it passes through, as long as it
     /// does not become more than twice as long: as it came and decoded, the scratch buffer of about twice that length, and
     /// what comes out. A second pass begins with twice the length. `None` where the pipeline does not apply.
     #[must_use]
     pub fn copies(&self, protocol: Protocol, signal: Signal) -> Option<usize> {
-        let format = self.format(protocol, signal)?;
-        Some(if self.pipeline.passes(format) > 1 { 9 } else { 6 })
+        Some(tidegate_stage::copies(&self.pipeline, self.format(protocol, signal)?))
     }
 
     /// The need of a sink for remote write that relabels what it translates: at its largest, a piece is held with the scratch buffer and

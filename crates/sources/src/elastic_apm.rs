@@ -155,7 +155,9 @@ impl ElasticApm {
     ) -> Reply {
         let protocol = form.protocol();
         match self.inspect((gate, passage), (form, browser), body).await {
-            Ok(BodyVerdict::Useful(body, content)) => self.keep(gate, open, form, content, body).await,
+            Ok(BodyVerdict::Useful(body, content)) => {
+                self.keep((gate, passage), open, form, content, body).await
+            }
             Ok(BodyVerdict::Useless(report)) => {
                 open.refuse(Refusal::Malformed);
                 answer::reported(form, &report)
@@ -169,7 +171,7 @@ impl ElasticApm {
 
     async fn keep(
         &self,
-        gate: &Gate,
+        (gate, passage): (&Gate, &Permit),
         mut open: OpenRequest,
         form: request_head::Events,
         content: Content,
@@ -195,7 +197,7 @@ impl ElasticApm {
                 received_at_ns: now_ns(),
             };
             let batch = Batch { meta, window, from: range.start, len: range.len() };
-            if let Err(refused) = gate.append(open, counts, batch).await {
+            if let Err(refused) = gate.append(passage, open, counts, batch).await {
                 return form.marked(tidegate_admission::answer(refused, form.protocol()));
             }
         }

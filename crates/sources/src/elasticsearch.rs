@@ -134,7 +134,7 @@ impl Elasticsearch {
             .await;
         }
         let outcome = match self.inspect((gate, passage, rights), form, bulk, received).await {
-            Ok((body, content)) => self.keep(gate, open, content, body).await,
+            Ok((body, content)) => self.keep((gate, passage), open, content, body).await,
             Err(refused) => {
                 open.refuse(refused.reason);
                 Err(refused)
@@ -280,7 +280,7 @@ impl Elasticsearch {
     /// Gives the body to the journal; returns the answer when it is durable.
     async fn keep(
         &self,
-        gate: &Gate,
+        (gate, passage): (&Gate, &Permit),
         mut open: OpenRequest,
         content: Content,
         body: Received,
@@ -303,7 +303,8 @@ impl Elasticsearch {
             raw_len,
             received_at_ns: now_ns(),
         };
-        gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }).await?;
+        gate.append(passage, open, counts, Batch { meta, window, from: range.start, len: range.len() })
+            .await?;
         Ok(answer)
     }
 }

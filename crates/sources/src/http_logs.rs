@@ -75,7 +75,7 @@ impl HttpLogs {
         body: Body,
     ) -> Reply {
         match self.inspect(gate, passage, form, body.into()).await {
-            Ok((body, translated)) => self.keep(gate, open, translated, body).await,
+            Ok((body, translated)) => self.keep((gate, passage), open, translated, body).await,
             Err(refused) => {
                 open.refuse(refused.reason);
                 answer(refused, AnswerFormat::Http)
@@ -189,7 +189,7 @@ impl HttpLogs {
     /// Gives the records to the journal; answers when they are durable.
     async fn keep(
         &self,
-        gate: &Gate,
+        (gate, passage): (&Gate, &Permit),
         mut open: OpenRequest,
         translated: Translated,
         body: Received,
@@ -217,7 +217,7 @@ impl HttpLogs {
             };
             let Received { window, range } = body;
             let batch = Batch { meta, window, from: range.start, len: range.len() };
-            let appended = gate.append(open, counts, batch).await;
+            let appended = gate.append(passage, open, counts, batch).await;
             drop(account);
             if let Err(refused) = appended {
                 return answer(refused, AnswerFormat::Http);

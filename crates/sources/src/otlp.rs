@@ -148,7 +148,7 @@ impl Otlp {
                 return Err(refused);
             }
         };
-        self.keep(gate, open, form, content, body).await
+        self.keep((gate, passage), open, form, content, body).await
     }
 
     /// Checks the body, decompressed in memory of its own, which is free again on return.
@@ -255,14 +255,14 @@ impl Otlp {
     }
 
     /// Not an `async fn`: a connection's task has no room for the body beside the wait for the disk.
-    fn keep(
-        &self,
-        gate: &Gate,
+    fn keep<'a>(
+        &'a self,
+        (gate, passage): (&'a Gate, &'a Permit),
         mut open: OpenRequest,
         form: BodyFormat,
         content: Checked,
         body: Received,
-    ) -> impl Future<Output = Result<LeftOut, Rejection>> + Send {
+    ) -> impl Future<Output = Result<LeftOut, Rejection>> + Send + 'a {
         let (booked, signal) = form.signals();
         let left_out = content.left_out;
         // JSON was translated, and what was left out is not in what came.
@@ -287,7 +287,7 @@ impl Otlp {
             received_at_ns: now_ns(),
         };
         let batch = Batch { meta, window, from: range.start, len: range.len() };
-        Either::Right(gate.append(open, counts, batch).map_ok(move |()| left_out))
+        Either::Right(gate.append(passage, open, counts, batch).map_ok(move |()| left_out))
     }
 }
 

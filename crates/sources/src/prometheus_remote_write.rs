@@ -86,7 +86,7 @@ impl RemoteWrite {
                 );
                 // No more than this is kept over the wait for the disk.
                 let written = Written::of(&counts, refused);
-                match self.keep(gate, open, form.version, (raw_len, items), body).await {
+                match self.keep((gate, passage), open, form.version, (raw_len, items), body).await {
                     Ok(()) => return written.answer(),
                     Err(refused) => refused,
                 }
@@ -228,14 +228,14 @@ impl RemoteWrite {
     }
 
     /// Not an `async fn`: a connection's task has no room for the body beside the wait for the disk.
-    fn keep(
-        &self,
-        gate: &Gate,
+    fn keep<'a>(
+        &'a self,
+        (gate, passage): (&'a Gate, &'a Permit),
         open: OpenRequest,
         version: Version,
         (raw_len, items): (u32, u32),
         body: Received,
-    ) -> impl Future<Output = Result<(), Rejection>> + Send {
+    ) -> impl Future<Output = Result<(), Rejection>> + Send + 'a {
         if items == 0 {
             open.accept_empty(ledger::Signal::Metrics);
             return Either::Left(ready(Ok(())));
@@ -251,7 +251,8 @@ impl RemoteWrite {
             raw_len,
             received_at_ns: now_ns(),
         };
-        Either::Right(gate.append(open, counts, Batch { meta, window, from: range.start, len: range.len() }))
+        let batch = Batch { meta, window, from: range.start, len: range.len() };
+        Either::Right(gate.append(passage, open, counts, batch))
     }
 }
 

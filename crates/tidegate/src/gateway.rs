@@ -40,11 +40,12 @@ use reloaded_files::ReloadedFiles;
 pub(crate) use rules::CHANGES;
 use sinks::RunningSink;
 use sinks::routing::RoutingHistory;
+use sources::pipelines::CompiledPipelines;
 use status::StatusView;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use task_watch::{PeriodicThread, TaskWatch};
-use tidegate_admission::{Gate, GateRules};
+use tidegate_admission::{Gate, GateRules, SourcePipelines};
 use tidegate_arena::{Arena, Bytes, Share};
 use tidegate_config::{Config, Durability};
 use tidegate_console::Console;
@@ -69,6 +70,8 @@ pub(crate) struct Gateway {
     sinks: Arc<Mutex<Vec<RunningSink>>>,
     attach: sinks::SinkServices,
     destination: Option<Destination>,
+    /// The pipelines of sources, as they are now.
+    source_pipelines: Mutex<CompiledPipelines>,
     view: Arc<StatusView>,
     shutdowns: Vec<Shutdown>,
     acceptors: Vec<Acceptor>,
@@ -140,7 +143,9 @@ impl Gateway {
 
         let memory_wait = config.limits.memory_wait.get();
         let (access, operators) = (keys.senders.clone(), keys.admins.clone());
-        let rules = GateRules { access, operators, ..rules::of(&config, &ledger)? };
+        let pipelines = SourcePipelines::new(SourcePipelines::runs(planned.workers), pool.clone());
+        pipelines.set(planned.source_pipelines.all());
+        let rules = GateRules { access, operators, pipelines, ..rules::of(&config, &ledger)? };
         let gate = Gate::with_rules(arena.clone(), journal.clone(), memory_wait, Some(tap.clone()), rules);
         gate.set_deliverable(planned.deliverable.clone());
         let durations = registry.histogram(metrics::REQUEST_DURATION, Buckets::durations());
@@ -214,8 +219,10 @@ impl Gateway {
         let log_state = state_log::round(Arc::downgrade(&view));
         let (gate_kept, keys_kept) = (gate.clone(), keys.clone());
         let upkeep = upkeep::start(arena, console_arena, gate_kept, keys_kept, log_state, watch, leave)?;
+        let source_pipelines = Mutex::new(planned.source_pipelines.clone());
         Ok(Gateway {
             config: running_config,
+            source_pipelines,
             planned,
             workers,
             pool,

@@ -5,6 +5,7 @@ mod anonymous;
 mod append_slots;
 mod decode_buffer;
 mod enter;
+mod piping;
 
 use super::*;
 use tidegate_arena::Floors;
@@ -71,7 +72,7 @@ impl Rig {
             received_at_ns: 1,
         };
         let counts = Counts::of(tidegate_ledger::Signal::Metrics, 3, len as u64);
-        self.gate.append(open, counts, Batch { meta, window, from: 0, len }).await
+        self.gate.append(&Permit::default(), open, counts, Batch { meta, window, from: 0, len }).await
     }
 
     /// Accepted requests, and refused ones by reason; the books balance and all memory is free.

@@ -46,13 +46,20 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
             });
         }
     }
-    for name in config.pipelines.keys().filter(|name| config.sinks_of(name).next().is_none()) {
+    for (source, settings) in config.sources.pipelines() {
+        if let Some(wanted) = &settings.pipeline {
+            findings.extend(missing(config, wanted, path(["sources", source, "pipeline"])));
+        }
+    }
+    let is_unused =
+        |name: &&Name| config.sinks_of(name).next().is_none() && config.sources_of(name).next().is_none();
+    for name in config.pipelines.keys().filter(is_unused) {
         findings.push(Finding {
             path: path(["pipelines", name.as_str()]),
             range: None,
             severity: Severity::Warning,
-            message: format!("no sink uses the pipeline `{name}`"),
-            help: format!("add `pipeline: {name}` to a sink"),
+            message: format!("no sink and no source uses the pipeline `{name}`"),
+            help: format!("add `pipeline: {name}` to a sink or a source"),
         });
     }
     findings
@@ -99,6 +106,19 @@ pub(crate) fn check_steps(at: &[String], pipeline: &crate::model::Pipeline, find
     });
 }
 
+/// The error of a source or sink that names the pipeline `wanted` at this path, if there is none.
+fn missing(config: &Config, wanted: &Name, path: Vec<String>) -> Option<Finding> {
+    if config.pipelines.contains_key(wanted) {
+        return None;
+    }
+    let help = match nearest(wanted.as_str(), config.pipelines.keys().map(Name::as_str)) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("add it under `pipelines`: `{wanted}: {{ steps: […] }}`"),
+    };
+    let message = format!("there is no pipeline `{wanted}`");
+    Some(Finding { path, range: None, severity: Severity::Error, message, help })
+}
+
 fn sink(config: &Config, name: &Name, findings: &mut Vec<Finding>) {
     let Some(sink) = config.sinks.get(name) else { return };
     let Route { pipeline, when, otherwise, relabel } = sink.route();
@@ -107,14 +127,6 @@ fn sink(config: &Config, name: &Name, findings: &mut Vec<Finding>) {
         let path = below(&at, [setting.to_owned()]);
         findings.push(Finding { path, range: None, severity, message, help });
     };
-    if let Some(wanted) = pipeline.filter(|wanted| !config.pipelines.contains_key(*wanted)) {
-        let known = config.pipelines.keys().map(Name::as_str);
-        let help = match nearest(wanted.as_str(), known) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("add it under `pipelines`: `{wanted}: {{ steps: […] }}`"),
-        };
-        note("pipeline", Severity::Error, format!("there is no pipeline `{wanted}`"), help);
-    }
     if otherwise {
         let has_others =
             config.sinks.iter().any(|(other, sink)| other != name && !sink.route().when.is_empty());
@@ -131,6 +143,9 @@ fn sink(config: &Config, name: &Name, findings: &mut Vec<Finding>) {
                 "add `when` to a sink, or remove `otherwise`".to_owned(),
             );
         }
+    }
+    if let Some(wanted) = pipeline {
+        findings.extend(missing(config, wanted, below(&at, ["pipeline".to_owned()])));
     }
     if !when.is_empty() {
         let definition = Definition { steps: vec![selecting(StepKind::Keep(texts(when)))] };

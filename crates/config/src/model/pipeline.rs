@@ -1,15 +1,15 @@
 //! Pipelines: steps that change, drop and sample what a sink takes.
 
-use super::Config;
 use super::pipeline_steps::Steps;
 use super::sinks::Sink;
+use super::{Config, SourcePipeline};
 use crate::declare::{choices, settings};
 use crate::setting::Sequence;
 use crate::values::{Condition, Modulus, Name, Ratio, Statement, Text};
 use tidegate_pipeline as engine;
 
 settings! {
-    /// Steps that items pass through on their way from the journal to a sink.
+    /// Steps that items pass through on their way from the journal to a sink, or from a source to the journal.
     pub struct Pipeline {
         /// The steps, in order. Each has exactly one of `drop`, `keep`, `edit`, `relabel`, `sample` and `redact`.
         steps: Steps,
@@ -153,7 +153,7 @@ choices! {
     }
 }
 
-/// The pipeline that a sink's items pass through: its `when` or `otherwise`, its `pipeline`, and its own relabeling.
+/// The pipeline that the items of a source or sink pass through. For a sink: its `when` or `otherwise`, its `pipeline`, and its own relabeling.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SinkPipeline {
     /// All steps.
@@ -198,6 +198,19 @@ impl Config {
             steps.push(selecting(engine::StepKind::Relabel(rules)), "", "write_relabel_configs".to_owned());
         }
         (!steps.labels.is_empty()).then_some(steps)
+    }
+
+    /// The pipeline of the source `name`, if it has steps.
+    pub fn pipeline_of_source(&self, name: &str) -> Option<SinkPipeline> {
+        let (_, SourcePipeline { pipeline, .. }) =
+            self.sources.pipelines().into_iter().find(|(source, _)| *source == name)?;
+        self.pipeline(pipeline.as_ref()?).filter(|steps| !steps.labels.is_empty())
+    }
+
+    /// The sources that name the pipeline `name`.
+    pub fn sources_of(&self, name: &Name) -> impl Iterator<Item = &'static str> {
+        let sources = self.sources.pipelines().into_iter();
+        sources.filter(move |(_, own)| own.pipeline.as_ref() == Some(name)).map(|(source, _)| source)
     }
 
     /// The sinks that name the pipeline `name`.

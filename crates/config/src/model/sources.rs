@@ -1,3 +1,7 @@
+mod piped;
+
+pub use piped::{Before, Source, SourcePipeline};
+
 use std::collections::BTreeMap;
 
 use crate::declare::{choices, settings};
@@ -8,18 +12,18 @@ settings! {
     pub struct Sources {
         /// OpenTelemetry: traces, metrics, logs and profiles, over HTTP at `/v1/traces`, `/v1/metrics`, `/v1/logs`
         /// and `/v1development/profiles`, and over gRPC.
-        otlp: OtlpSource = OtlpSource::default(),
+        otlp: Source<OtlpSource> = Source::default(),
         /// Prometheus remote write 1.0 and 2.0, at `/api/v1/write` and `/api/v1/receive`.
-        prometheus_remote_write: RemoteWriteSource = RemoteWriteSource::default(),
+        prometheus_remote_write: Source<RemoteWriteSource> = Source::default(),
         /// The part of the Elasticsearch API that shippers use: `_bulk`, and the requests that clients make before
         /// it. Served under the path `prefix`, and on a separate address if `listen.elasticsearch` is set.
-        elasticsearch: ElasticsearchSource = ElasticsearchSource::default(),
+        elasticsearch: Source<ElasticsearchSource> = Source::default(),
         /// Elastic APM: events from its agents at `/intake/v2/events`, agent configuration at `/config/v1/agents`,
         /// and server information at `/` for requests from agents.
-        elastic_apm: ElasticApmSource = ElasticApmSource::default(),
+        elastic_apm: Source<ElasticApmSource> = Source::default(),
         /// Log records from any HTTP client, under the path `path`: each line of `text/plain` and each object of
         /// `application/x-ndjson` and `application/json` becomes one record.
-        http: HttpLogsSource = HttpLogsSource::default(),
+        http: Source<HttpLogsSource> = Source::default(),
     }
 }
 

@@ -2,11 +2,14 @@
 
 use super::{Align, Block, Section, Table, TableCell, Tone};
 use crate::human::HumanCount;
-use tidegate_ledger::{Balance, SinkBalance, SourceBalance};
+use tidegate_ledger::{Balance, PipelineBalance, SinkBalance, SourceBalance};
+
+/// The verdict, and the blocks about requests.
+const REQUESTS: usize = 3;
 
 pub(super) fn section(books: &Balance) -> Section {
     let journal = &books.journal;
-    let blocks = vec![
+    let mut blocks = vec![
         Block::Say(verdict(books)),
         Block::About("requests: received = accepted + refused + open".to_owned()),
         Block::Rows(Table {
@@ -55,6 +58,24 @@ pub(super) fn section(books: &Balance) -> Section {
             rows: books.sinks.iter().map(sink).collect(),
         }),
     ];
+    let piped = books.sources.iter().filter(|source| source.pipeline != PipelineBalance::default());
+    let piped: Vec<_> = piped.map(pipeline).collect();
+    if !piped.is_empty() {
+        let equation = "items by the pipelines of sources: received = accepted + filtered + sampled out";
+        let rows = Block::Rows(Table {
+            columns: &[
+                ("source", Align::Left),
+                ("received", Align::Right),
+                ("accepted", Align::Right),
+                ("filtered", Align::Right),
+                ("sampled out", Align::Right),
+                ("difference", Align::Right),
+            ],
+            rows: piped,
+        });
+        // Behind the requests of the sources.
+        blocks.splice(REQUESTS..REQUESTS, [Block::About(equation.to_owned()), rows]);
+    }
     Section { title: "Books", blocks }
 }
 
@@ -80,6 +101,12 @@ fn source(source: &SourceBalance) -> Vec<TableCell> {
         TableCell::count(source.open),
         difference(source.difference),
     ]
+}
+
+fn pipeline(source: &SourceBalance) -> Vec<TableCell> {
+    let PipelineBalance { received, accepted, filtered, sampled_out, difference: off } = source.pipeline;
+    let counts = [received, accepted, filtered, sampled_out].map(TableCell::count);
+    [TableCell::new(&*source.name)].into_iter().chain(counts).chain([difference(off)]).collect()
 }
 
 fn sink(sink: &SinkBalance) -> Vec<TableCell> {

@@ -71,7 +71,7 @@ fn state(sink: &Sink) -> (&'static str, TableCell) {
     ("state", TableCell::new(text).bad_if(sink.broken))
 }
 
-fn pipeline_step(step: &PipelineStep) -> TableCell {
+pub(super) fn pipeline_step(step: &PipelineStep) -> TableCell {
     let between = if step.pipeline.is_empty() { "" } else { " " };
     let mut text = format!("{}{between}{}: {}", step.pipeline, step.step, Plural(step.items, "item"));
     let counts = [(step.filtered, "filtered"), (step.sampled_out, "sampled out"), (step.failures, "failed")];

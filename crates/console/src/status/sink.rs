@@ -98,11 +98,11 @@ pub struct BlockedIndex {
     pub reason: String,
 }
 
-/// The most [`PipelineStep`]s that a status has, over all sinks: what is beyond is left to the metrics.
+/// The most [`PipelineStep`]s that a status has, over all sources and sinks: what is beyond is left to the metrics.
 pub const MOST_STEPS: usize = 32;
 
-/// The counts of a pipeline's step since the sink was configured with it. A record that is read again for another attempt is
-/// not counted again.
+/// The counts of a pipeline's step since its source or sink was configured with it. A record that a sink reads again for another
+/// attempt is not counted again; a request that a client sends again is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PipelineStep {
     /// The pipeline; empty for a setting of the sink itself.

@@ -6,10 +6,10 @@ use crate::page::Page;
 use crate::pipelines_page::{self, LONGEST_LISTED, ListedPipeline, MOST_LISTED};
 use crate::{
     BlockedIndex, Console, Failed, Handshakes, LONGEST_ANSWER, MOST_STEPS, MOST_WAITING, PipelineStep,
-    Status, Tenant, Tenants, html, text,
+    SourcePipeline, Status, Tenant, Tenants, html, text,
 };
 use tidegate_arena::Share;
-use tidegate_ledger::{Dropped, MAX_SINKS, MAX_SOURCES, Refusal};
+use tidegate_ledger::{Dropped, MAX_SINKS, MAX_SOURCES, PipelineBalance, Refusal};
 
 /// As much as a status can hold: every source and sink that the books have pages for, every reason, errors
 /// as long as sinks keep them.
@@ -35,7 +35,7 @@ fn crowded() -> Status {
     let waiting = vec![waiting; 4];
     (sink_books.name, sink_books.dropped) = (name.clone(), dropped);
     (source.name, source.refused) =
-        (name, Refusal::ALL.iter().map(|reason| (*reason, u64::MAX / 16)).collect());
+        (name.clone(), Refusal::ALL.iter().map(|reason| (*reason, u64::MAX / 16)).collect());
     let line = status.memory.declared[0].clone();
     status.memory.declared = vec![line; 64];
     status.sinks = vec![sink; MAX_SINKS];
@@ -50,11 +50,20 @@ fn crowded() -> Status {
         sampled_out: u64::MAX / 16,
         failures: u64::MAX / 16,
     };
-    status.sinks[0].pipeline = vec![step; MOST_STEPS];
     status.sinks.iter_mut().for_each(|sink| sink.pipeline_left_out = u64::MAX / 16);
+    status.sinks[0].pipeline = vec![step.clone(); MOST_STEPS / 2];
+    status.source_pipelines =
+        vec![SourcePipeline { source: name.clone(), steps: vec![step] }; MOST_STEPS / 2];
+    let many = u64::MAX / 16;
+    source.pipeline = PipelineBalance {
+        received: many,
+        accepted: many,
+        filtered: many,
+        sampled_out: many,
+        difference: i64::MIN,
+    };
     status.books.sinks = vec![sink_books; MAX_SINKS];
     status.books.sources = vec![source; MAX_SOURCES];
-    let many = u64::MAX / 16;
     let tenant = Tenant {
         name: "n".repeat(128),
         received: many,

@@ -76,6 +76,7 @@ pub(super) fn healthy() -> Status {
             syncs: Syncs { count: 4_321, mean: Duration::from_micros(1_830) },
             trouble: None,
         },
+        source_pipelines: Vec::new(),
         left_behind: Vec::new(),
         refused_lately: Vec::new(),
         destination: None,

@@ -103,7 +103,11 @@ fn look(config: &Config) -> CheckedFiles {
             .filter_map(Result::err)
             .chain(gateway::check_folders(config))
             .collect(),
-        notes: bodies.chain(files).chain(planned.pipelines.notes(config)).collect(),
+        notes: bodies
+            .chain(files)
+            .chain(planned.pipelines.notes(config))
+            .chain(planned.source_pipelines.notes())
+            .collect(),
     }
 }
 

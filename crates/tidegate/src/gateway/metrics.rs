@@ -1,5 +1,7 @@
 //! The meters that are read from the parts when somebody asks: memory, journal, sinks, connections.
 
+mod source_pipelines;
+
 use super::status::StatusView;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
@@ -127,6 +129,7 @@ pub(crate) fn publish(view: &Arc<StatusView>) {
     of_sinks(view, RESENT, |activity| activity.resent);
     of_sinks(view, RESTARTS, |activity| activity.restarts);
     pipelines(view);
+    source_pipelines::publish(view);
 }
 
 /// The program's version, and the data flow's state.

@@ -12,6 +12,7 @@ use super::sinks::kinds;
 use super::sinks::pipelines::SinkPipelines;
 use super::sinks::routing::RoutingHistory;
 use super::sources;
+use super::sources::pipelines::CompiledPipelines;
 use super::upkeep;
 use super::workers::{self, Workers};
 use std::fmt;
@@ -44,6 +45,8 @@ pub(crate) const PROGRAM: u64 = 10 * MIB;
 pub(crate) const JOURNAL_QUEUE: usize = 1024;
 /// Charges that can wait for memory at a time.
 pub(crate) const WAITERS: usize = 4096;
+/// An upper bound on what a connection is charged beside its request, in bytes.
+const OF_THE_CONNECTION: u64 = 128 * KIB;
 /// The least part of the payload with which a sink works.
 const MIN_SHARE: u64 = MIB / 2;
 /// How many times its own length an item may take when a sink has written it out.
@@ -72,6 +75,8 @@ pub(crate) struct GatewayPlan {
     pub(crate) common: u64,
     /// The pipelines of the sinks.
     pub(crate) pipelines: SinkPipelines,
+    /// The pipelines of the sources.
+    pub(crate) source_pipelines: CompiledPipelines,
     /// The largest record that every sink can deliver.
     pub(crate) deliverable: Deliverable,
     /// The largest requests of each source that follow from that.
@@ -89,11 +94,11 @@ pub(crate) fn of(config: &Config) -> GatewayPlan {
 
 /// The same for a gateway with a queue, whose records were routed by `history`.
 pub(crate) fn of_queued(config: &Config, history: &RoutingHistory) -> GatewayPlan {
-    with(config, SinkPipelines::of(config, history))
+    with(config, (SinkPipelines::of(config, history), CompiledPipelines::of(config)))
 }
 
-/// The plan of `config`, with the pipelines of its sinks.
-fn with(config: &Config, pipelines: SinkPipelines) -> GatewayPlan {
+/// The plan of `config`, with the pipelines of its sinks and sources.
+fn with(config: &Config, (pipelines, source_pipelines): (SinkPipelines, CompiledPipelines)) -> GatewayPlan {
     let budget = config.memory_budget();
     let memory = budget.bytes.get();
     let mut plan = MemoryPlan::new(memory);
@@ -104,6 +109,7 @@ fn with(config: &Config, pipelines: SinkPipelines) -> GatewayPlan {
     let pool = workers.div_ceil(2);
     declare(&mut plan, config, (workers, pool), connections, windows);
     pipelines.declared().for_each(|declared| plan.declare(declared));
+    source_pipelines.declared(workers).for_each(|declared| plan.declare(declared));
 
     let is_lake = |sink: &&Sink| kinds::of(sink).share() == Share::Lake;
     let lakes = config.sinks.values().filter(is_lake).count() as u64;
@@ -140,6 +146,7 @@ fn with(config: &Config, pipelines: SinkPipelines) -> GatewayPlan {
         sink_part,
         common,
         pipelines,
+        source_pipelines,
         deliverable: Deliverable::default(),
         announced: Vec::new(),
         windows,
@@ -153,6 +160,13 @@ impl GatewayPlan {
     /// The most bytes that this sink can ever hold.
     pub(crate) fn most_of(&self, sink: &Sink) -> u64 {
         self.common + if kinds::of(sink).share() == Share::Lake { self.lake_part } else { self.sink_part }
+    }
+
+    /// The longest body that a source can receive whose pipeline holds it so many times.
+    pub(crate) fn most_piped(&self, copies: usize) -> u64 {
+        let floors = self.plan.floors();
+        let most = self.common + floors.of(Share::Ingest) + floors.of(Share::Decode);
+        most.saturating_sub(OF_THE_CONNECTION + tidegate_stage::WORKING as u64) / copies.max(1) as u64
     }
 
     /// The bound on records of this protocol and signal: what every sink can deliver, of what can be received at all.

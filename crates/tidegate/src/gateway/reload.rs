@@ -2,7 +2,8 @@
 
 use super::{Failure, Gateway, backlog, plan, rules};
 use std::sync::PoisonError;
-use tidegate_admission::Deliverable;
+use tidegate_admission::{Deliverable, SourcePipelines};
+use tidegate_arena::Share;
 use tidegate_config::{Access, Config, Limits, Tenants};
 
 impl Gateway {
@@ -24,7 +25,17 @@ impl Gateway {
         self.gate.set_deliverable(Deliverable::new(|protocol, signal| {
             current.size_limit(protocol, signal).and(planned.bound(protocol, signal))
         }));
+        let mut of_sources = self.source_pipelines.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, after) = (of_sources.clone(), planned.source_pipelines.keeping(&of_sources));
         let changed = backlog::check_again(&new, &planned, &self.journal).and_then(|()| {
+            // What pipelines of sources will give back is planned for payload from here on, and still theirs: they stay until the
+            // change has succeeded, so no request passes by one that a failed change removes.
+            let spared =
+                before.run_bytes().saturating_sub(after.run_bytes()) * SourcePipelines::runs(planned.workers);
+            let _spared =
+                self.view.arena.try_charge(Share::Ingest, spared as u64).map_err(|_| {
+                    Failure::from("the memory for the change is in use by requests; try again")
+                })?;
             // Not under the lock: stopping a sink takes its time, and the pages must not wait for it. The lock
             // of the configuration keeps a second reload out.
             let sinks = || self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,6 +48,9 @@ impl Gateway {
             self.gate.set_deliverable(current);
             return Err(failure);
         }
+        self.gate.rules().pipelines.set(after.all());
+        *of_sources = after;
+        drop(of_sources);
         if let Some(destination) = &self.destination {
             destination.change(&config, &new)?;
         }
@@ -64,5 +78,6 @@ fn changeable(running: &Config, new: Config) -> Config {
         ..running.tenants.clone()
     };
     let access = Access { bulk: new.access.bulk, ..running.access.clone() };
-    Config { sinks: new.sinks, pipelines: new.pipelines, access, limits, tenants, ..running.clone() }
+    let sources = running.sources.with_pipelines_of(new.sources);
+    Config { sinks: new.sinks, pipelines: new.pipelines, sources, access, limits, tenants, ..running.clone() }
 }

@@ -22,12 +22,13 @@ const CHANGEABLE: [&str; 7] = [
 ];
 
 /// A description of the changes that apply while running: [`CHANGEABLE`], and those that other parts apply.
-pub(crate) const CHANGES: &str = "`sinks`, `pipelines`, `limits.sources`, `limits.connections_per_peer`, `tenants.limits`, \
+pub(crate) const CHANGES: &str = "`sinks`, `pipelines`, the `pipeline` of sources, `limits.sources`, `limits.connections_per_peer`, `tenants.limits`, \
                                   `tenants.indices`, `tenants.overrides`, `access.bulk`, and the contents of certificate and credentials files";
 
 /// Whether a setting that differs needs no restart.
 pub(super) fn is_changeable(setting: &str) -> bool {
-    CHANGEABLE.iter().any(|changeable| setting.starts_with(changeable))
+    let is_pipeline = setting.starts_with("sources.") && setting.ends_with(".pipeline");
+    is_pipeline || CHANGEABLE.iter().any(|changeable| setting.starts_with(changeable))
 }
 
 /// The limits that `config` sets, and where tenants are named.

@@ -6,6 +6,7 @@ mod elastic_apm;
 mod elasticsearch;
 mod http;
 mod otlp;
+pub(crate) mod pipelines;
 mod prometheus_remote_write;
 
 use super::destination::Destination;

@@ -13,8 +13,8 @@ use tidegate_config::{Config, Durability};
 use tidegate_console::{
     BlockedIndex, Damage, DeclaredLine, Destination, Failed, ForgetError, Gateway, Handshakes,
     Journal as JournalStatus, Lag, LastError, LeftBehind, ListedPipeline, MOST_STEPS, MOST_WAITING, Memory,
-    Payload, PipelineStep, Resident, Sink, Status, Syncs, Tenant, Tenants, TrialFuture, TrialInput,
-    TrialOutput,
+    Payload, PipelineStep, Resident, Sink, SourcePipeline, Status, Syncs, Tenant, Tenants, TrialFuture,
+    TrialInput, TrialOutput,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
@@ -150,6 +150,8 @@ impl StatusView {
         let stats = self.journal.stats();
         let mut books = self.ledger.balance();
         enter_taken(&mut books.sinks, &stats.sinks);
+        let source_pipelines = self.source_pipelines();
+        let steps = source_pipelines.iter().map(|pipeline| pipeline.steps.len()).sum::<usize>();
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: Some(env!("TIDEGATE_COMMIT")).filter(|commit| !commit.is_empty()).map(str::to_owned),
@@ -159,7 +161,8 @@ impl StatusView {
             refused_lately: self.refusals.lately(self.started.elapsed()),
             memory: self.memory(),
             destination: self.destination(),
-            sinks: self.sinks(&stats, &books),
+            source_pipelines,
+            sinks: self.sinks(&stats, &books, MOST_STEPS.saturating_sub(steps)),
             left_behind: self.left_behind(&stats),
             journal: self.journal(&stats),
             tenants: None,
@@ -289,10 +292,21 @@ impl StatusView {
         }
     }
 
-    fn sinks(&self, stats: &Stats, books: &Balance) -> Vec<Sink> {
+    fn source_pipelines(&self) -> Vec<SourcePipeline> {
+        let mut left = MOST_STEPS;
+        let pipelines = self.gate.rules().pipelines.all();
+        let shown = pipelines.iter().map(|pipeline| {
+            let steps: Vec<_> = pipeline.meters().steps().iter().take(left).map(pipeline_step).collect();
+            left -= steps.len();
+            SourcePipeline { source: pipeline.source().to_owned(), steps }
+        });
+        shown.collect()
+    }
+
+    fn sinks(&self, stats: &Stats, books: &Balance, mut steps: usize) -> Vec<Sink> {
         let running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sinks: Vec<Sink> = running.iter().map(|sink| self.sink(sink, stats, books)).collect();
-        let (mut left, mut steps) = (MOST_WAITING, MOST_STEPS);
+        let mut left = MOST_WAITING;
         for sink in &mut sinks {
             sink.waiting.truncate(left);
             left -= sink.waiting.len();

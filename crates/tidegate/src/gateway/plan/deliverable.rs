@@ -44,8 +44,8 @@ pub(crate) fn check(config: &Config, planned: &GatewayPlan) -> Result<(), Failur
     };
     let memory = sufficient(config, planned, |more| !more.announced.iter().any(AcceptedSizes::is_too_small));
     Err(Failure(format!(
-        "with `memory: {}` these sinks can deliver requests of at most {} (`{}`): raise `memory` to at least {memory}, or \
-         configure fewer sinks",
+        "with `memory: {}` these sinks and pipelines can hold requests of at most {} (`{}`): raise `memory` to at least {memory}, or \
+         configure fewer of them",
         planned.budget.bytes,
         Bytes(small.body),
         small.source.max_body_setting,
@@ -59,8 +59,9 @@ pub(crate) fn sufficient(
     fits: impl Fn(&GatewayPlan) -> bool,
 ) -> config::Bytes {
     // Compiled once.
+    let compiled = (planned.pipelines.clone(), planned.source_pipelines.clone());
     let planned_with =
-        |memory| super::with(&Config { memory: Some(memory), ..config.clone() }, planned.pipelines.clone());
+        |memory| super::with(&Config { memory: Some(memory), ..config.clone() }, compiled.clone());
     let mut mib = planned.budget.bytes.get() >> 20;
     loop {
         mib += 1;
@@ -145,7 +146,10 @@ pub(crate) fn announced(config: &Config, planned: &GatewayPlan) -> Vec<AcceptedS
     let of = |source: &&'static SourceKind| {
         let bounds = source.records.iter().map(|(protocol, signal)| planned.bound(*protocol, *signal));
         let bound = bounds.fold(SizeLimit::NONE, SizeLimit::and);
+        let piped =
+            planned.source_pipelines.copies(source).map_or(u64::MAX, |copies| planned.most_piped(copies));
         let (body, item) = (bound.largest_body() as u64, bound.largest_item() as u64);
+        let (body, item) = (body.min(piped), item.min(piped));
         AcceptedSizes { source, configured: (source.max_body)(&config.sources), body, item }
     };
     sources::KINDS.iter().map(of).collect()
@@ -170,7 +174,7 @@ impl AcceptedSizes {
     /// The warning about a setting that allows more than the sinks can deliver.
     pub(crate) fn shortfall(&self) -> String {
         format!(
-            "requests of up to {} are accepted, not {}: the sinks cannot hold more with this `memory`",
+            "requests of up to {} are accepted, not {}: the sinks, or the source's pipeline, cannot hold more with this `memory`",
             Bytes(self.body),
             Bytes(self.configured)
         )

@@ -45,12 +45,10 @@ impl SinkPipelines {
                 return None;
             }
             let (pipeline, _) = Pipeline::compile(&settings.definition).ok()?;
-            let steps = settings.definition.steps.iter();
-            let silent = steps.enumerate().filter(|(_, step)| step.on_error == ErrorMode::Silent);
             let sink = SinkPipeline {
                 pipeline: Arc::new(pipeline),
                 routing: settings.routing,
-                silent: silent.map(|(position, _)| position).collect(),
+                silent: silent_steps(&settings),
                 meters: meters(&settings),
                 // Known when the sink starts.
                 capacities: Vec::new(),
@@ -195,8 +193,15 @@ fn routed(settings: &config::SinkPipeline, routing: &Routing) -> Option<(Pipelin
     Some((pipeline, count))
 }
 
+/// The positions of the steps whose failures are not logged.
+pub(crate) fn silent_steps(settings: &config::SinkPipeline) -> Vec<usize> {
+    let steps = settings.definition.steps.iter().enumerate();
+    let silent = steps.filter(|(_, step)| step.on_error == ErrorMode::Silent);
+    silent.map(|(position, _)| position).collect()
+}
+
 /// Meters of all steps of a pipeline.
-fn meters(settings: &config::SinkPipeline) -> PipelineMeters {
+pub(crate) fn meters(settings: &config::SinkPipeline) -> PipelineMeters {
     let steps = settings.definition.steps.iter().zip(&settings.labels);
     let meters =
         steps.map(|(step, label)| StepMeters::new(label.pipeline.clone(), label.step.clone(), step.parts()));
