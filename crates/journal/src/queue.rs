@@ -24,8 +24,8 @@ struct State<T, R> {
     free: Vec<u32>,
     /// Queued slots in the order of arrival.
     waiting: VecDeque<u32>,
-    /// How many items were submitted, ever.
-    submitted: u64,
+    /// How many items were submitted, modulo 2^32.
+    submitted: u32,
     /// The answer to every submission until the given time.
     barred: Option<(R, u64)>,
     closed: bool,
@@ -57,9 +57,9 @@ impl<T, R> State<T, R> {
 
 struct Slot<T, R> {
     phase: Phase<T, R>,
-    /// The number of its item, in the order of submission.
-    number: u64,
     waker: Option<Waker>,
+    /// The number of its item, in the order of submission. Of 32 bits, for which a slot has room anyway.
+    number: u32,
     /// Its ticket was dropped.
     abandoned: bool,
 }
@@ -130,7 +130,7 @@ impl<T, R: Copy> Queue<T, R> {
         }
         let Some(index) = state.free.pop() else { return Err(SubmitError::Full) };
         let number = state.submitted;
-        state.submitted += 1;
+        state.submitted = number.wrapping_add(1);
         if let Some(slot) = state.slots.get_mut(index as usize) {
             *slot = Slot { phase: Phase::Queued(item), number, waker: None, abandoned: false };
         }
@@ -290,16 +290,17 @@ impl<T, R: Copy> Queue<T, R> {
         self.arrived.notify_all();
     }
 
-    /// How many items were submitted, ever.
-    pub(crate) fn submitted(&self) -> u64 {
+    /// How many items were submitted, modulo 2^32: far more than there are slots.
+    pub(crate) fn submitted(&self) -> u32 {
         lock(&self.state).submitted
     }
 
     /// Whether an item is on its way before which fewer than `number` were submitted.
-    pub(crate) fn has_pending_before(&self, number: u64) -> bool {
+    pub(crate) fn has_pending_before(&self, number: u32) -> bool {
         let state = lock(&self.state);
         let is_pending = |slot: &Slot<T, R>| matches!(slot.phase, Phase::Queued(_) | Phase::Taken);
-        state.slots.iter().any(|slot| is_pending(slot) && slot.number < number)
+        let is_before = |slot: &Slot<T, R>| number.wrapping_sub(slot.number).wrapping_sub(1) < u32::MAX / 2;
+        state.slots.iter().any(|slot| is_pending(slot) && is_before(slot))
     }
 
     /// How many slots are in use.
