@@ -51,19 +51,21 @@ fn crowded() -> Status {
         failures: u64::MAX / 16,
     };
     status.sinks.iter_mut().for_each(|sink| sink.pipeline_left_out = u64::MAX / 16);
-    status.sinks[0].pipeline = vec![step.clone(); MOST_STEPS / 2];
-    status.source_pipelines =
-        vec![SourcePipeline { source: name.clone(), steps: vec![step] }; MOST_STEPS / 2];
+    let of_source = SourcePipeline { source: name.clone(), steps: vec![step.clone()] };
+    status.source_pipelines = vec![of_source; KINDS_OF_SOURCES];
+    status.sinks[0].pipeline = vec![step; MOST_STEPS - KINDS_OF_SOURCES];
     let many = u64::MAX / 16;
-    source.pipeline = PipelineBalance {
-        received: many,
-        accepted: many,
-        filtered: many,
-        sampled_out: many,
-        difference: i64::MIN,
-    };
     status.books.sinks = vec![sink_books; MAX_SINKS];
     status.books.sources = vec![source; MAX_SOURCES];
+    for source in status.books.sources.iter_mut().take(KINDS_OF_SOURCES) {
+        source.pipeline = PipelineBalance {
+            received: many,
+            accepted: many,
+            filtered: many,
+            sampled_out: many,
+            difference: i64::MIN,
+        };
+    }
     let tenant = Tenant {
         name: "n".repeat(128),
         received: many,
@@ -80,6 +82,9 @@ fn crowded() -> Status {
     status.handshakes = Some(Handshakes::of(many, vec![failed; 10]));
     status
 }
+
+/// The sources that can have a pipeline: one of each kind.
+const KINDS_OF_SOURCES: usize = 5;
 
 /// As long as advice is.
 const ADVICE: &str = "the client's certificate is signed by an authority that is not known here: add it to those that are, \
