@@ -281,7 +281,9 @@ fn memory_stays_within_its_bound() {
         "sinks": {"app": lines_to(&server)},
     }));
     let (mut sent, mut refused) = (0, 0);
-    for (transport, items) in [(Transport::Grpc, 50), (Transport::Http, 2_000), (Transport::Grpc, 2_000)] {
+    for (transport, items) in
+        [(Transport::Grpc, 50), (Transport::Http, 2_000), (Transport::Grpc, 2_000), (Transport::Http, 4_000)]
+    {
         let authority = if transport == Transport::Grpc { gateway.grpc() } else { gateway.http() };
         let profile = OtlpProfile {
             transport,
