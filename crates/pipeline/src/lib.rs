@@ -53,3 +53,4 @@ pub use relabel::{
 };
 /// The signals of [`Format::Otlp`].
 pub use tidegate_wire::otlp::Signal;
+pub use value::FailureReason;

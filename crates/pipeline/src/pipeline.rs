@@ -9,6 +9,7 @@ use crate::relabel::{RelabelRun, RelabelWorkspace, Rules};
 use crate::required::Required;
 use crate::run::{self, Drops, Tools, Walk};
 use crate::step::Step;
+use crate::value::{Failure, FailureReason};
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::remote_write::Version;
 
@@ -68,6 +69,8 @@ pub struct StepCounts {
     pub sampled_out: u64,
     /// Failures, by statement or condition.
     pub failures: Vec<u64>,
+    /// Why each of them failed first.
+    pub reasons: Vec<Option<FailureReason>>,
 }
 
 /// The signals that passes are for.
@@ -220,7 +223,7 @@ impl Pipeline {
         let step = size_of::<StepCounts>() + size_of::<Drops>();
         size_of::<Workspace>()
             + self.steps.len() * step
-            + failures * size_of::<u64>()
+            + failures * StepCounts::OF_PART
             + Record::table_bytes(&self.uses)
             + self.regexes.cache_bytes()
             + Spare::BYTES
@@ -230,9 +233,8 @@ impl Pipeline {
     /// The working memory of a run.
     #[must_use]
     pub fn workspace(&self) -> Workspace {
-        let counts = |step: &Step| StepCounts { failures: vec![0; step.failures()], ..StepCounts::default() };
         Workspace {
-            counts: self.steps.iter().map(counts).collect(),
+            counts: self.steps.iter().map(|step| StepCounts::new(step.failures())).collect(),
             drops: vec![Drops::default(); self.steps.len()],
             record: Record::new(&self.uses),
             regexes: self.regexes.caches(),
@@ -260,6 +262,22 @@ impl Workspace {
 }
 
 impl StepCounts {
+    /// The bytes that a statement, condition or rule takes.
+    pub(crate) const OF_PART: usize = size_of::<u64>() + size_of::<Option<FailureReason>>();
+
+    /// The counts of a step with so many statements, conditions or rules.
+    pub(crate) fn new(parts: usize) -> StepCounts {
+        StepCounts { failures: vec![0; parts], reasons: vec![None; parts], ..StepCounts::default() }
+    }
+
+    /// Counts a failure of the statement, condition or rule with this number.
+    pub(crate) fn fail(&mut self, number: usize, why: Failure) {
+        if let Some((count, reason)) = self.failures.get_mut(number).zip(self.reasons.get_mut(number)) {
+            *count += 1;
+            reason.get_or_insert(why.into());
+        }
+    }
+
     fn add(&mut self, other: &StepCounts) {
         self.items += other.items;
         self.filtered += other.filtered;
@@ -267,13 +285,18 @@ impl StepCounts {
         for (own, other) in self.failures.iter_mut().zip(&other.failures) {
             *own += other;
         }
+        for (own, other) in self.reasons.iter_mut().zip(&other.reasons) {
+            *own = own.or(*other);
+        }
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Forgets all counts, and keeps their memory.
+    pub fn clear(&mut self) {
         self.items = 0;
         self.filtered = 0;
         self.sampled_out = 0;
         self.failures.fill(0);
+        self.reasons.fill(None);
     }
 }
 

@@ -159,7 +159,7 @@ impl Rules {
     /// The bytes that a workspace takes at most.
     #[must_use]
     pub fn workspace_bytes(&self) -> usize {
-        let failures = self.steps.iter().map(|step| step.rules.len() * size_of::<u64>());
+        let failures = self.steps.iter().map(|step| step.rules.len() * StepCounts::OF_PART);
         size_of::<RelabelWorkspace>()
             + Self::TEMPORARY
             + apply::State::BYTES
@@ -174,11 +174,8 @@ impl Rules {
     /// The working memory of a run.
     #[must_use]
     pub fn workspace(&self) -> RelabelWorkspace {
-        let counts = self.steps.iter();
-        let counts =
-            counts.map(|step| StepCounts { failures: vec![0; step.rules.len()], ..StepCounts::default() });
         RelabelWorkspace {
-            counts: counts.collect(),
+            counts: self.steps.iter().map(|step| StepCounts::new(step.rules.len())).collect(),
             steps: self.steps.iter().map(|step| step.number).collect(),
             state: apply::State::new(self.regexes.caches(), self.memos),
             temporary: vec![0; Self::TEMPORARY].into(),

@@ -5,7 +5,9 @@ use crate::access::Access;
 use crate::machine::Machine;
 use crate::ottl::field::Context;
 use crate::ottl::program::{Condition, Statement};
+use crate::pipeline::StepCounts;
 use crate::sample_step::SampleStep;
+use crate::value::Failure;
 use tidegate_wire::otlp::Signal;
 
 /// A compiled step.
@@ -101,13 +103,13 @@ impl Step {
         machine: &mut Machine<'_>,
         level: usize,
         signal: Signal,
-        failures: &mut [u64],
+        counts: &mut StepCounts,
     ) -> Verdict {
         if let Some(when) = &self.when {
             match machine.holds(when) {
                 Ok(true) => {}
                 Ok(false) => return Verdict::Keep,
-                Err(_) => return self.failed(failures, self.texts()),
+                Err(why) => return self.failed(counts, self.texts(), why),
             }
         }
         match &self.work {
@@ -119,7 +121,7 @@ impl Step {
                     match machine.holds(condition) {
                         Ok(false) => continue,
                         Ok(true) => is_met = true,
-                        Err(_) => match self.failed(failures, number) {
+                        Err(why) => match self.failed(counts, number, why) {
                             // What cannot be decided stays.
                             Verdict::Keep if *keeps => is_met = true,
                             Verdict::Keep => continue,
@@ -136,8 +138,8 @@ impl Step {
                 let here = statements.iter().enumerate();
                 let here = here.filter(|(_, (context, _))| context.level() == level && context.is_in(signal));
                 for (number, (_, statement)) in here {
-                    if machine.run(statement).is_err() {
-                        let verdict = self.failed(failures, self.part(number));
+                    if let Err(why) = machine.run(statement) {
+                        let verdict = self.failed(counts, self.part(number), why);
                         if verdict != Verdict::Keep {
                             return verdict;
                         }
@@ -147,17 +149,15 @@ impl Step {
             }
             Work::Sample(sample, _) => {
                 let context = if signal == Signal::Traces { Context::Span } else { Context::Log };
-                sample.run(machine, context).unwrap_or_else(|_| self.failed(failures, 0))
+                sample.run(machine, context).unwrap_or_else(|why| self.failed(counts, 0, why))
             }
             Work::Relabel { .. } => Verdict::Keep,
         }
     }
 
     /// Counts a failure of the statement or condition with this number.
-    fn failed(&self, failures: &mut [u64], number: usize) -> Verdict {
-        if let Some(count) = failures.get_mut(number) {
-            *count += 1;
-        }
+    fn failed(&self, counts: &mut StepCounts, number: usize, why: Failure) -> Verdict {
+        counts.fail(number, why);
         match self.on_error {
             ErrorMode::Drop => Verdict::Drop,
             ErrorMode::Ignore | ErrorMode::Silent => Verdict::Keep,

@@ -91,3 +91,8 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Invalid(&'static str),
 }
+
+/// Why a statement, condition or rule failed, in words of a fixed set: they hold nothing of the item, and nothing of the statement's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(transparent)]
+pub struct FailureReason(#[from] Failure);

@@ -173,6 +173,8 @@ fn a_failure_is_counted_and_its_item_stays_or_goes() {
     let (records, counts) = run_logs(vec![failing()], &logs(4));
     assert_eq!(records.len(), 4);
     assert_eq!(counts[0].failures, [0, 4]);
+    let reasons: Vec<_> = counts[0].reasons.iter().map(|it| it.map(|reason| reason.to_string())).collect();
+    assert_eq!(reasons, [None, Some("expected a string, got nil".to_owned())]);
     assert!(records.iter().all(|record| attribute(record, "x").is_some()));
 
     let mut strict = failing();

@@ -1,9 +1,9 @@
 //! Counts what the steps of a pipeline do, for `/status` and `/metrics`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tidegate_pipeline::StepCounts;
+use tidegate_pipeline::{FailureReason, StepCounts};
 
 /// The meters of a source's or sink's pipeline since that was configured with it. Clones share them; the source or sink writes,
 /// the pages read.
@@ -34,6 +34,9 @@ pub struct StepMeters {
 struct StatementMeters {
     text: String,
     failures: AtomicU64,
+    /// Why the first of the failures happened that are not logged yet. Failures are added and taken out under its lock, so a reason belongs
+    /// to those that it is logged with.
+    reason: Mutex<Option<FailureReason>>,
 }
 
 /// The numbers of a step.
@@ -67,6 +70,8 @@ pub(crate) struct FailedStatement {
     pub(crate) statement: usize,
     /// The items that it failed on.
     pub(crate) failures: u64,
+    /// Why it failed on the first of them.
+    pub(crate) reason: Option<FailureReason>,
 }
 
 impl PipelineMeters {
@@ -88,9 +93,10 @@ impl PipelineMeters {
         Duration::from_nanos(self.0.nanoseconds.load(Relaxed))
     }
 
-    /// The failures of each statement of all steps.
+    /// The failures of each statement of all steps until now. Reasons that are known are forgotten.
     pub(crate) fn failures(&self) -> Vec<u64> {
-        self.steps().iter().flat_map(StepMeters::failures).map(|(_, failures)| failures).collect()
+        let statements = self.steps().iter().flat_map(|step| &step.statements);
+        statements.map(|statement| statement.take().0).collect()
     }
 
     /// The statements that failed since the failures were those of `before`, which becomes those of now. Steps of `silent` are
@@ -99,14 +105,15 @@ impl PipelineMeters {
         let mut failed = FailedStatements::default();
         let mut before = before.iter_mut();
         for (position, step) in self.steps().iter().enumerate() {
-            for ((statement, (_, now)), before) in step.failures().enumerate().zip(&mut before) {
+            for ((statement, meters), before) in step.statements.iter().enumerate().zip(&mut before) {
+                let (now, reason) = meters.take();
                 let failures = now.saturating_sub(std::mem::replace(before, now));
                 if failures == 0 || silent.contains(&position) {
                     continue;
                 }
                 if failed.first.len() < Self::FIRST {
                     let statement = statement + 1;
-                    failed.first.push(FailedStatement { step: position, statement, failures });
+                    failed.first.push(FailedStatement { step: position, statement, failures, reason });
                 } else {
                     failed.more += 1;
                 }
@@ -126,22 +133,45 @@ impl PipelineMeters {
         step.items.fetch_add(counts.items, Relaxed);
         step.filtered.fetch_add(counts.filtered, Relaxed);
         step.sampled_out.fetch_add(counts.sampled_out, Relaxed);
-        for (statement, failures) in step.statements.iter().zip(&counts.failures) {
-            statement.failures.fetch_add(*failures, Relaxed);
+        let reasons = counts.reasons.iter().copied().chain(std::iter::repeat(None));
+        for ((statement, failures), reason) in step.statements.iter().zip(&counts.failures).zip(reasons) {
+            if *failures > 0 {
+                statement.add(*failures, reason);
+            }
         }
+    }
+}
+
+impl StatementMeters {
+    fn new(text: String) -> StatementMeters {
+        StatementMeters { text, failures: AtomicU64::new(0), reason: Mutex::new(None) }
+    }
+
+    /// Adds failures; the first of them has this reason.
+    fn add(&self, failures: u64, reason: Option<FailureReason>) {
+        let mut first = self.reason();
+        *first = first.or(reason);
+        self.failures.fetch_add(failures, Relaxed);
+    }
+
+    /// All failures, and the reason of the first one since the last call.
+    fn take(&self) -> (u64, Option<FailureReason>) {
+        let mut first = self.reason();
+        (self.failures.load(Relaxed), first.take())
+    }
+
+    fn reason(&self) -> MutexGuard<'_, Option<FailureReason>> {
+        self.reason.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl StepMeters {
     /// Meters of a step with these statements or conditions.
     pub fn new(pipeline: String, step: String, statements: Vec<String>) -> StepMeters {
-        let statements = statements.into_iter();
         StepMeters {
             pipeline,
             step,
-            statements: statements
-                .map(|text| StatementMeters { text, failures: AtomicU64::new(0) })
-                .collect(),
+            statements: statements.into_iter().map(StatementMeters::new).collect(),
             items: AtomicU64::new(0),
             filtered: AtomicU64::new(0),
             sampled_out: AtomicU64::new(0),
@@ -180,7 +210,7 @@ mod tests {
         let failures = |failures: Vec<u64>| StepCounts { failures, ..StepCounts::default() };
         meters.add(0, &failures(vec![0, 3]));
         meters.add(1, &failures(vec![9]));
-        let one = FailedStatement { step: 0, statement: 2, failures: 3 };
+        let one = FailedStatement { step: 0, statement: 2, failures: 3, reason: None };
         assert_eq!(meters.failed_since(&mut before, &[1]), FailedStatements { first: vec![one], more: 0 });
         assert_eq!(meters.failed_since(&mut before, &[1]), FailedStatements::default());
         meters.add(2, &failures(vec![1; 7]));

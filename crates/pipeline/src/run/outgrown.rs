@@ -7,6 +7,7 @@ use crate::access::Access;
 use crate::ottl::field::Context;
 use crate::ottl::program::Statement;
 use crate::step::{Step, Work};
+use crate::value::Failure;
 use std::ops::Range;
 
 /// What became of a message at its end.
@@ -63,9 +64,8 @@ impl Walk<'_> {
         };
         if let Some(counts) = self.tools.counts.get_mut(number)
             && let Some(last) = statements.iter().rposition(is_writing)
-            && let Some(count) = counts.failures.get_mut(step.part(last))
         {
-            *count += 1;
+            counts.fail(step.part(last), Failure::TooLarge);
         }
         let drops = |step: &Step| step.on_error == crate::ErrorMode::Drop;
         if drops(step) {

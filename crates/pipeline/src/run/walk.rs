@@ -296,8 +296,7 @@ impl<'a> Walk<'a> {
                 spare: &mut *self.tools.spare,
                 now_ns: self.tools.now_ns,
             };
-            let failures = self.tools.counts.get_mut(number).map(|counts| counts.failures.as_mut_slice());
-            let verdict = step.run(&mut machine, level, self.signal, failures.unwrap_or_default());
+            let verdict = step.run(&mut machine, level, self.signal, self.tools.counts.get_mut(number)?);
             let mark = machine.memory.mark();
             self.memory.resume(mark);
             if verdict != Verdict::Keep {

@@ -86,7 +86,7 @@ impl Chunk<'_, '_, '_> {
         let Applied { verdict, step, filtered, failed } = match loaded {
             Ok(()) => self.apply(series.items),
             // More labels than any receiver accepts: rules could not see all of them.
-            Err(_) => self.pass_over(series.items),
+            Err(why) => self.pass_over(series.items, why),
         };
         if self.on.state.labels.has_nameless() {
             self.on.finish();
@@ -130,11 +130,11 @@ impl Chunk<'_, '_, '_> {
         match (edited, counts) {
             (Ok(()), Some(counts)) if drops => counts.filtered += items,
             (Ok(()), _) => self.items += items,
-            (Err(_), mut counts) => {
+            (Err(why), mut counts) => {
                 self.cursor.edits.restore(before);
                 self.added.clear();
-                if let Some(failures) = counts.as_mut().and_then(|counts| counts.failures.last_mut()) {
-                    *failures += 1;
+                if let Some(counts) = &mut counts {
+                    counts.fail(counts.failures.len().saturating_sub(1), why);
                 }
                 let drops = self.rules.steps.get(step).is_some_and(|step| step.on_error == ErrorMode::Drop);
                 // To leave a series out takes less room than to write it anew.
@@ -176,9 +176,9 @@ impl Chunk<'_, '_, '_> {
         for (number, (step, counts)) in self.rules.steps.iter().zip(&mut *self.counts).enumerate() {
             applied.step = number;
             counts.items += items;
-            for (rule, failures) in step.rules.iter().zip(&mut counts.failures) {
-                applied.verdict = self.on.apply(rule).unwrap_or_else(|_| {
-                    *failures += 1;
+            for (place, rule) in step.rules.iter().enumerate() {
+                applied.verdict = self.on.apply(rule).unwrap_or_else(|why| {
+                    counts.fail(place, why);
                     applied.failed = true;
                     if step.on_error == ErrorMode::Drop { Verdict::Drop } else { Verdict::Keep }
                 });
@@ -193,14 +193,12 @@ impl Chunk<'_, '_, '_> {
     }
 
     /// Counts a series that no rule was applied to.
-    fn pass_over(&mut self, items: u64) -> Applied {
+    fn pass_over(&mut self, items: u64, why: Failure) -> Applied {
         let mut applied = Applied { verdict: Verdict::Keep, step: 0, filtered: false, failed: true };
         for (number, (step, counts)) in self.rules.steps.iter().zip(&mut *self.counts).enumerate() {
             applied.step = number;
             counts.items += items;
-            if let Some(failures) = counts.failures.first_mut() {
-                *failures += 1;
-            }
+            counts.fail(0, why);
             if step.on_error == ErrorMode::Drop {
                 applied.verdict = Verdict::Drop;
                 return applied;

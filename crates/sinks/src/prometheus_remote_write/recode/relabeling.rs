@@ -29,7 +29,7 @@ impl Relabeling {
 
     /// Forgets what the steps did to a piece that could not be made after that.
     pub(super) fn forget(&mut self) {
-        self.pending.iter_mut().for_each(clear);
+        self.pending.iter_mut().for_each(StepCounts::clear);
     }
 
     /// Relabels `body`, which has `entries` samples, histograms and exemplars. Returns how many are left.
@@ -65,14 +65,7 @@ impl Relabeling {
     pub(super) fn keep(&mut self) {
         for (step, counts) in self.pending.iter_mut().enumerate() {
             self.pipeline.meters.add(step, counts);
-            clear(counts);
+            counts.clear();
         }
     }
-}
-
-/// As [`StepCounts::default`], with the memory of before.
-fn clear(counts: &mut StepCounts) {
-    counts.items = 0;
-    (counts.filtered, counts.sampled_out) = (0, 0);
-    counts.failures.fill(0);
 }
