@@ -20,6 +20,8 @@ pub(crate) struct Access {
     /// What a metric's data says about all of its points.
     pub(crate) reads_data: bool,
     pub(crate) writes_data: bool,
+    /// Whether they count the events of a span or the points of a metric.
+    pub(crate) counts_members: bool,
 }
 
 impl Access {
@@ -45,6 +47,7 @@ impl Access {
         self.multiplies |= other.multiplies;
         self.reads_data |= other.reads_data;
         self.writes_data |= other.writes_data;
+        self.counts_members |= other.counts_members;
     }
 
     /// Adds changes of spans or log records, by their attributes.
@@ -142,6 +145,7 @@ impl Access {
                 return;
             }
             Field::Attributes | Field::Metadata => self.attributes[level] = true,
+            Field::Events | Field::DataPoints => self.counts_members = true,
             Field::SchemaUrl => self.schema_url = true,
             Field::IsMonotonic | Field::AggregationTemporality => {
                 self.reads_data = true;

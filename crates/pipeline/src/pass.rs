@@ -17,6 +17,8 @@ pub(crate) struct Pass {
     pub(crate) access: Access,
     /// Whether a level's own fields are changed from a level below.
     pub(crate) late: [bool; LEVELS],
+    /// Whether a step may drop events or points.
+    drops_members: bool,
     /// What bodies have that it changes, where that is known.
     pub(crate) required: Option<Required>,
 }
@@ -52,12 +54,12 @@ pub(crate) fn passes(steps: &[Step], signal: Signal) -> Vec<Pass> {
 }
 
 /// Whether a step may run in one walk with the steps before: no level that one of them changes from below is of interest
-/// to the other.
+/// to the other, and it does not count what they drop.
 fn can_join(pass: &Pass, access: &Access, late: &[bool; LEVELS]) -> bool {
     let clashes = |level: usize| {
         late[level] && pass.access.touches_level(level) || pass.late[level] && access.touches_level(level)
     };
-    !(0..LEVELS).any(clashes)
+    !(0..LEVELS).any(clashes) && !(pass.drops_members && access.counts_members)
 }
 
 impl Pass {
@@ -70,6 +72,7 @@ impl Pass {
             }
         }
         self.steps.push(number);
+        self.drops_members |= step.drops() && step.contexts(signal).any(|context| context.level() == 3);
         self.access.add(&access);
         for (all, one) in self.late.iter_mut().zip(late) {
             *all |= one;

@@ -97,6 +97,14 @@ impl Step {
         access
     }
 
+    /// Whether it may drop things of the contexts that it works on.
+    pub(crate) fn drops(&self) -> bool {
+        match self.work {
+            Work::Filter { .. } | Work::Sample(..) => true,
+            Work::Edit(_) | Work::Relabel { .. } => self.on_error == ErrorMode::Drop,
+        }
+    }
+
     /// Runs the step on the current thing of a level.
     pub(crate) fn run(
         &self,
