@@ -41,6 +41,11 @@ pub(crate) trait Fields {
         field: Field,
     ) -> Result<&mut MapTable, Failure>;
 
+    /// How many messages a field has that can only be counted; `None` where the record has no such field.
+    fn count(&mut self, _memory: &Memory<'_>, _context: Context, _field: Field) -> Option<usize> {
+        None
+    }
+
     /// The data of the current metric; `None` where records have none.
     fn data(&mut self) -> Option<&mut Data> {
         None

@@ -5,6 +5,7 @@
 
 mod access;
 mod attributes;
+mod counts;
 pub(crate) mod data;
 pub(crate) mod message;
 mod nested;
@@ -16,6 +17,7 @@ use crate::memory::{Memory, Slice};
 use crate::ottl::field::{Context, Field};
 use crate::table::MapTable;
 use crate::value::{Failure, Kind, Value};
+pub(crate) use counts::SpanCounts;
 use data::Data;
 use message::{FieldRanges, Message};
 use shape::Shape;
@@ -42,7 +44,9 @@ pub(crate) struct Record {
     /// The number of the event in its span.
     pub(crate) event_index: i64,
     /// All of the span, in the body.
-    pub(crate) span: Slice,
+    span: Slice,
+    /// What is in it, as soon as that is known.
+    span_counts: Option<SpanCounts>,
     cache: MapTable,
 }
 
@@ -90,6 +94,7 @@ impl Record {
             inner: Message::new(Shape::Number, inner),
             event_index: 0,
             span: Slice::EMPTY,
+            span_counts: None,
             cache: if uses.cache { MapTable::new() } else { MapTable::default() },
         }
     }
@@ -131,10 +136,18 @@ impl Record {
         }
     }
 
-    /// A list as long as the repeated field of `message`.
-    fn messages(&self, memory: &mut Memory<'_>, message: Slice, number: u32) -> Result<Value, Failure> {
-        let count = nested::count(memory, message, number);
-        nested::list_of(memory, count).map(Value::List)
+    /// Begins another span: `content` is all of it, in the body. Its events and links are counted when a statement asks, unless
+    /// `counts` has them.
+    pub(crate) fn begin_span(&mut self, fields: FieldRanges, content: Slice, counts: Option<SpanCounts>) {
+        self.item.begin(Shape::Span, fields);
+        self.span = content;
+        self.span_counts = counts;
+    }
+
+    /// What is in the span.
+    fn span_counts(&mut self, memory: &Memory<'_>) -> SpanCounts {
+        let span = self.span;
+        *self.span_counts.get_or_insert_with(|| SpanCounts::of(memory.get(span)))
     }
 
     fn owner(&mut self, context: Context) -> Option<&mut Owner> {
@@ -153,10 +166,9 @@ impl machine::Fields for Record {
                 Ok(Value::Text(self.owner(context).map_or(Slice::EMPTY, |owner| owner.schema_url)))
             }
             Field::EventIndex => Ok(Value::Int(self.event_index)),
-            Field::Events => self.messages(memory, self.span, 11),
-            Field::Links => self.messages(memory, self.span, 13),
+            // Statements compare these with nil, and count them: see `count`.
             Field::DataPoints if self.data.kind() == 0 => Ok(Value::Nil),
-            Field::DataPoints => self.messages(memory, self.data.content(), 1),
+            Field::Events | Field::Links | Field::DataPoints => Ok(Value::List(Slice::EMPTY)),
             Field::MetricType => Ok(Value::Int(self.data.metric_type())),
             Field::IsMonotonic | Field::AggregationTemporality if !self.data.has(field) => Ok(Value::Nil),
             Field::IsMonotonic | Field::AggregationTemporality => self.data.message.get(memory, field),
@@ -207,6 +219,15 @@ impl machine::Fields for Record {
         match field {
             Field::Cache => Ok(&mut self.cache),
             _ => self.message(context).attributes(memory),
+        }
+    }
+
+    fn count(&mut self, memory: &Memory<'_>, context: Context, field: Field) -> Option<usize> {
+        match field {
+            Field::Events => Some(self.span_counts(memory).events),
+            Field::Links => Some(self.span_counts(memory).links),
+            Field::DataPoints => (self.data.kind() != 0).then_some(self.data.points),
+            _ => self.message(context).count(memory, field),
         }
     }
 

@@ -45,10 +45,17 @@ fn coalesce(machine: &mut Machine<'_>, arguments: &[Argument]) -> Result<Value, 
     Ok(Value::Nil)
 }
 
-/// The bytes of a text, the elements of a list or bytes, the entries of a map. No output.
+/// The bytes of a text, the elements of a list or bytes, the entries of a map, the messages of a field. No output.
 static LEN: Signature =
     converter("Len", &[required("target", Type::Any)], Type::Int, |machine, arguments| {
         let [target] = all(arguments)?;
+        if let Argument::Value(Expression::Path(path)) = target
+            && path.field.is_counted()
+        {
+            let count = machine.record.count(&machine.memory, path.context, path.field);
+            let count = count.ok_or(Failure::Type { wanted: Kind::List, found: Kind::Nil })?;
+            return Ok(Value::Int(count as i64));
+        }
         let len = match machine.any(target)? {
             Value::Text(part) | Value::Bytes(part) => part.len as usize,
             Value::Map(part) | Value::List(part) => any_value::count(&machine.memory, part),

@@ -51,17 +51,20 @@ impl Message {
                 Value::Int(zigzag(u64::from(low32(nested::field(memory, bytes, inner).0))))
             }
             Coding::NestedVarints(inner) => Value::List(nested::varints(memory, bytes, inner)?),
-            Coding::Messages => {
-                let count = self.fields.ranges().map(|range| nested::count(memory, body(&range), number));
-                let count = count.sum();
-                Value::List(nested::list_of(memory, count)?)
-            }
+            // Statements compare it with nil, and count it.
+            Coding::Messages => Value::List(Slice::EMPTY),
             Coding::Integers | Coding::Doubles => {
                 let is_double = coding == Coding::Doubles;
                 let slot = slot.filter(|_| self.was_set(number)).map(|slot| slot.bytes);
                 Value::List(nested::numbers(memory, &self.fields, slot, number, is_double)?)
             }
         })
+    }
+
+    /// How many messages a field has; `None` when messages of this shape do not have it.
+    pub(super) fn count(&self, memory: &Memory<'_>, field: Field) -> Option<usize> {
+        let (number, _) = self.shape.place(field).filter(|(_, coding)| *coding == Coding::Messages)?;
+        Some(self.fields.ranges().map(|range| nested::count(memory, body(&range), number)).sum())
     }
 
     /// Whether a number or text within the message of a field is this one already.

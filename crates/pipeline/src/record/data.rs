@@ -27,6 +27,8 @@ pub(crate) struct Data {
     came: u32,
     /// All of it, in the body.
     content: Slice,
+    /// How many points it has in the body. It is known only where statements ask for it.
+    pub(crate) points: usize,
     /// What statements multiply the values of its points with, one after the other: doubles of eight bytes.
     factors: Slice,
 }
@@ -34,14 +36,14 @@ pub(crate) struct Data {
 impl Data {
     pub(super) fn new() -> Data {
         let message = Message::new(Shape::Data, false);
-        Data { message, kind: 0, came: 0, content: Slice::EMPTY, factors: Slice::EMPTY }
+        Data { message, kind: 0, came: 0, content: Slice::EMPTY, points: 0, factors: Slice::EMPTY }
     }
 
     /// Begins another metric's, which is `content` of the body.
     pub(crate) fn begin(&mut self, kind: u32, content: Slice) {
         self.message.begin(Shape::Data, FieldRanges::NONE);
         (self.kind, self.came, self.content) = (kind, kind, content);
-        self.factors = Slice::EMPTY;
+        (self.points, self.factors) = (0, Slice::EMPTY);
     }
 
     /// Its field in the metric, as it is now.

@@ -35,11 +35,6 @@ pub(super) fn count(memory: &Memory<'_>, message: Slice, number: u32) -> usize {
     std::iter::from_fn(|| messages.next(memory)).count()
 }
 
-/// A list of so many messages, of which nothing can be read: its elements are empty.
-pub(super) fn list_of(memory: &mut Memory<'_>, count: usize) -> Result<Slice, Failure> {
-    memory.build(|memory| (0..count).try_for_each(|_| any_value::write_element(Value::Nil, memory)))
-}
-
 /// Appends all fields of `message` but this one.
 pub(super) fn push_others(memory: &mut Memory<'_>, message: Slice, number: u32) -> Result<(), Failure> {
     let mut from = 0;

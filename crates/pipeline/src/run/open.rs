@@ -1,6 +1,7 @@
 //! A message that a walk has entered.
 
 use crate::memory::Slice;
+use crate::record::SpanCounts;
 use crate::record::message::FieldRanges;
 use crate::run::rope::{Gap, Part};
 use crate::step::Verdict;
@@ -74,6 +75,8 @@ pub(crate) struct Open<'a> {
     pub(crate) items: u64,
     /// Events so far.
     pub(crate) events: i64,
+    /// What is in a span, as far as it was scanned.
+    pub(crate) counts: SpanCounts,
     /// The step that dropped it, whole.
     pub(crate) dropped: Option<(usize, Verdict)>,
     /// The end of the temporary space before it.
@@ -93,6 +96,8 @@ pub(crate) struct Own {
     pub(crate) bytes: usize,
     /// Those of a metric's data.
     pub(crate) data_bytes: usize,
+    /// As `is_scattered`, of a metric's data.
+    pub(crate) is_data_scattered: bool,
     pub(crate) schema_url: Slice,
     /// The resource or scope; the data of a metric.
     pub(crate) message: Option<(u32, usize, usize)>,
@@ -104,6 +109,7 @@ impl Own {
         is_scattered: false,
         bytes: 0,
         data_bytes: 0,
+        is_data_scattered: false,
         schema_url: Slice::EMPTY,
         message: None,
     };

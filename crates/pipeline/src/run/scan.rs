@@ -6,7 +6,7 @@ use super::rope::Full;
 use super::walk::FIELD;
 use crate::record::message::{FieldRanges, body};
 use crate::record::shape::Shape;
-use tidegate_wire::proto::Reader;
+use tidegate_wire::proto::{Reader, WireType};
 
 impl Walk<'_> {
     /// Looks for own fields: some of them.
@@ -38,16 +38,20 @@ impl Walk<'_> {
                 field.end - len..field.end
             };
             if is_data {
+                let data = &mut self.tools.record.data;
                 if key.field == 1 {
+                    data.points += usize::from(key.wire == WireType::Length);
                     continue;
                 }
                 top.own.data_bytes += field.len();
-                let fields = &mut self.tools.record.data.message.fields;
-                if !fields.add(field) {
-                    *fields = FieldRanges::all(content, members);
-                    return self.scanned().map(|()| FIELD * FIELDS);
+                if !top.own.is_data_scattered && !data.message.fields.add(field) {
+                    top.own.is_data_scattered = true;
+                    data.message.fields = FieldRanges::all(content.clone(), members);
                 }
                 continue;
+            }
+            if kind == Container::Span {
+                top.counts.add(key);
             }
             let is_owner = matches!(kind, Container::Resource | Container::Scope);
             match key.field {
@@ -86,15 +90,14 @@ impl Walk<'_> {
             Container::Resource => record.resource.begin(Shape::Resource, owner, own.schema_url),
             Container::Scope => record.scope.begin(Shape::Scope, owner, own.schema_url),
             Container::Span => {
-                record.item.begin(Shape::Span, own.fields);
-                record.span = body(&top.content());
+                record.begin_span(own.fields, body(&top.content()), Some(top.counts));
             }
             Container::Metric if top.phase == Phase::Scan => {
                 record.item.begin(Shape::Metric, own.fields);
                 let (kind, start, end) = own.message.unwrap_or_default();
                 record.data.begin(kind, body(&(start..end)));
                 if let Some((_, start, end)) = own.message
-                    && (access.reads_data || access.writes_data)
+                    && (access.reads_data || access.writes_data || access.counts_members)
                 {
                     top.phase = Phase::ScanData;
                     top.reader = Reader::new(self.body.get(start..end).unwrap_or_default());

@@ -6,6 +6,7 @@ use super::outgrown::Rest;
 use super::rope::{Full, Rope};
 use crate::machine::Machine;
 use crate::memory::Mark;
+use crate::record::SpanCounts;
 use crate::record::message::{FieldRanges, body};
 use crate::record::shape::Shape;
 use crate::step::Verdict;
@@ -38,6 +39,7 @@ impl<'a> Open<'a> {
             members: 0,
             items: 0,
             events: 0,
+            counts: SpanCounts::default(),
             dropped: None,
             mark,
             changes_above: 0,
@@ -196,8 +198,7 @@ impl<'a> Walk<'a> {
                 }
             }
             _ if self.signal == Signal::Traces => {
-                record.item.begin(Shape::Span, fields);
-                record.span = body(&(start..whole.end));
+                record.begin_span(fields, body(&(start..whole.end)), None);
             }
             _ => record.item.begin(Shape::Log, fields),
         }
