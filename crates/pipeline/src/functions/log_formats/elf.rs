@@ -28,15 +28,22 @@ const DIRECTIVES: [(&str, &[u8]); 6] = [
     ("remark", b"elf.remark"),
 ];
 
+/// The most fields of a line: as many as the members of a map in JSON.
+const FIELDS: usize = 4096;
+
 const NOT_CLOSED: Failure = Failure::Invalid("a quoted value of the ELF entry does not end");
 
 fn block(text: &str, room: &mut Room<'_>) -> Result<(), Failure> {
     let mut values: [Option<&str>; DIRECTIVES.len()] = [None; DIRECTIVES.len()];
-    let mut fields = "";
+    let (mut fields, mut count) = ("", 0);
+    // The values that lines may still have. A line fills all of its fields, also with names that repeat, which leave no
+    // trace in the output: without a bound the work is that of fields times lines. A value takes two bytes of a line.
+    let mut left = text.len() + FIELDS;
     let list = open_entry(room, b"elf.entries", ARRAY)?;
     for line in text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()) {
         let Some(directive) = line.strip_prefix('#') else {
             let map = open_map(room)?;
+            left = left.checked_sub(count).ok_or(Failure::TooLarge)?;
             entry(line.as_bytes(), fields, room)?;
             close_all(room, map)?;
             continue;
@@ -51,6 +58,10 @@ fn block(text: &str, room: &mut Room<'_>) -> Result<(), Failure> {
         let (name, value) = (name.trim(), value.trim());
         if name.eq_ignore_ascii_case("fields") {
             fields = value;
+            count = fields.split_whitespace().count();
+            if count > FIELDS {
+                return Err(Failure::TooLarge);
+            }
         }
         for ((known, _), place) in DIRECTIVES.iter().zip(&mut values) {
             if name.eq_ignore_ascii_case(known) {

@@ -166,3 +166,16 @@ fn replacing_is_not_quadratic() {
         assert_eq!(replaced("\"a(bcd)?\""), Ok(()), "{editor}");
     }
 }
+
+/// Fields with one name leave one value for each line, so that the output bounds nothing.
+#[test]
+fn fields_of_an_extended_log_that_repeat_are_bounded() {
+    let parsed = |fields: usize, lines: usize| {
+        let text = format!("#Version: 1\n#Fields:{}\n{}", " a".repeat(fields), "x\n".repeat(lines));
+        evaluated("ParseELF(body)", body(&text), |_, value| value.map(drop))
+    };
+    assert_eq!(parsed(4_097, 1), Err(Failure::TooLarge));
+    assert_eq!(parsed(4_096, 2), Ok(()));
+    assert_eq!(parsed(4_000, 40_000), Err(Failure::TooLarge));
+    assert_eq!(parsed(2, 40_000), Ok(()));
+}
