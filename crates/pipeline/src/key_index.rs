@@ -40,7 +40,7 @@ pub(crate) struct KeyIndex {
 
 impl KeyIndex {
     /// The most entries that are searched one after the other.
-    const SEARCHED: usize = 32;
+    pub(crate) const SEARCHED: usize = 32;
     /// The most slots: a table's entries have numbers of 16 bits.
     const SLOTS: usize = 2 * MapTable::CAPACITY;
 

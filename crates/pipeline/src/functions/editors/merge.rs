@@ -3,7 +3,7 @@
 use super::{editor, required, run};
 use crate::any_value::{self, Entry, Pairs};
 use crate::functions::json::map_and_pairs;
-use crate::key_index::{self, KeyFilter};
+use crate::key_index::{self, KeyFilter, KeyIndex};
 use crate::machine::Machine;
 use crate::machine::arguments::target;
 use crate::ottl::program::Argument;
@@ -39,13 +39,15 @@ fn merge_maps(machine: &mut Machine<'_>, [map, source, strategy]: &[Argument; 3]
     machine.edit_map(target(map)?, |machine, table| {
         machine.with_index(|machine, index| {
             let Machine { memory, spare, .. } = machine;
-            // Keys that no entry has need no lookups.
+            // Keys that no entry has need no lookups. Among many entries the index is used all the same: a sender can have a
+            // filter let every key through.
+            let is_searched = table.entries().len() <= KeyIndex::SEARCHED;
             let is_known = |keys: &KeyFilter, entry: &Entry| {
                 let name = memory.get(entry.key);
                 keys.may_have(name) && key_index::search(memory, &spare.pairs, name).is_some()
             };
             let is_new = |keys: &KeyFilter| !table.entries().iter().any(|entry| is_known(keys, entry));
-            if missing && keys.as_ref().is_some_and(is_new) {
+            if missing && is_searched && keys.as_ref().is_some_and(is_new) {
                 return spare.pairs.iter().try_for_each(|pair| table.add_pair(memory, *pair));
             }
             let merge = |pair: Entry| {

@@ -49,3 +49,27 @@ fn editors_of_large_maps_are_not_quadratic() {
         assert!(many < 60 * 4_000, "{editor}: {many} reads");
     }
 }
+
+/// Keys that a filter lets through, since they have the same ends, are not compared with all entries of a large map.
+#[test]
+fn merging_json_into_a_large_map_is_not_quadratic() {
+    let write = |memory: &mut Memory<'_>| {
+        let map = memory.build(|memory| {
+            (0..3_800).try_for_each(|number| {
+                write_named(format!("same{number:04}same").as_bytes(), Value::Int(number), memory)
+            })
+        });
+        let members: Vec<_> = (0..200).map(|number| format!("\"samex{number:03}same\":{number}")).collect();
+        let json = memory.store(format!("{{{}}}", members.join(",")).as_bytes()).unwrap();
+        let body = memory.build(|memory| {
+            write_named(b"m", Value::Map(map.unwrap()), memory)?;
+            write_named(b"j", Value::Text(json), memory)
+        });
+        READS.set(0);
+        Value::Map(body.unwrap())
+    };
+    let merge = |source: &str| format!("merge_maps(attributes, {source}, \"upsert\")");
+    let text = format!("[{}, {}]", merge("body[\"m\"]"), merge("ParseJSON(body[\"j\"])"));
+    evaluated(&text, write, |_, value| assert!(value.is_ok(), "{value:?}"));
+    assert!(READS.get() < 60 * 4_000, "{} reads", READS.get());
+}
