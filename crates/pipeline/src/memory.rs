@@ -145,6 +145,14 @@ impl<'a> Memory<'a> {
         Ok(())
     }
 
+    /// Whether so many bytes can be appended.
+    ///
+    /// # Errors
+    /// [`Failure::TooLarge`] when the space has fewer.
+    pub(crate) fn check_room(&self, len: usize) -> Result<(), Failure> {
+        if self.temporary.len() - self.used < len { Err(Failure::TooLarge) } else { Ok(()) }
+    }
+
     /// Appends a copy of `slice`.
     ///
     /// # Errors

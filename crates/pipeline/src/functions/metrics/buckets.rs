@@ -100,6 +100,8 @@ fn merge(machine: &mut Machine<'_>, arguments: &[Argument]) -> Result<Value, Fai
         (without(memory, bounds, |bound| bound == at)?, merged(memory, counts, |bucket| bucket != at)?)
     };
     let Machine { memory, record, .. } = machine;
+    // Both or none: a point is broken whose numbers do not fit. Each number is packed into eight bytes.
+    memory.check_room(size_of::<u64>() * (count(memory, bounds) + count(memory, counts)))?;
     record.set(memory, Context::DataPoint, Field::ExplicitBounds, Value::List(bounds))?;
     record.set(memory, Context::DataPoint, Field::BucketCounts, Value::List(counts))?;
     Ok(Value::Nil)
