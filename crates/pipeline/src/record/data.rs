@@ -1,10 +1,11 @@
 //! The data of a metric: its kind, what it says about all of its points, and what statements do to them.
 
-use super::message::{FieldRanges, Message};
+use super::message::{FieldRanges, Message, Slot};
 use super::shape::Shape;
 use crate::memory::{Memory, Slice};
 use crate::ottl::field::Field;
-use crate::value::{Failure, Value};
+use crate::value::Failure;
+use tidegate_wire::proto::WireType;
 
 /// The kinds of data, by their field in the metric.
 pub(crate) const GAUGE: u32 = 5;
@@ -76,18 +77,15 @@ impl Data {
     }
 
     /// Makes a sum of a gauge.
-    pub(crate) fn become_sum(
-        &mut self,
-        memory: &mut Memory<'_>,
-        temporality: i64,
-        is_monotonic: bool,
-    ) -> Result<(), Failure> {
+    pub(crate) fn become_sum(&mut self, memory: &Memory<'_>, temporality: u64, is_monotonic: bool) {
         if self.kind != GAUGE {
-            return Ok(());
+            return;
         }
         self.kind = SUM;
-        self.message.set_field(memory, Field::AggregationTemporality, Value::Int(temporality))?;
-        self.message.set_field(memory, Field::IsMonotonic, Value::Bool(is_monotonic))
+        // In place of all occurrences: a gauge may have unknown fields with these numbers, of whatever type.
+        let number = |bits| Slot { bits, bytes: Slice::EMPTY, wire: WireType::Varint };
+        self.message.replace(memory, TEMPORALITY, number(temporality));
+        self.message.replace(memory, MONOTONIC, number(u64::from(is_monotonic)));
     }
 
     /// Has the values of all points multiplied.
@@ -98,6 +96,11 @@ impl Data {
             memory.push(&factor.to_le_bytes())
         })?;
         Ok(())
+    }
+
+    /// Leaves the values of its points as they are.
+    pub(crate) fn forget_factors(&mut self) {
+        self.factors = Slice::EMPTY;
     }
 
     /// The factors for its points, one after the other.
