@@ -6,7 +6,7 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
 use opentelemetry_proto::tonic::metrics::v1::{
-    Gauge, Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics,
+    Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics,
 };
 use opentelemetry_proto::tonic::trace::v1::span::{Event, Link};
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
@@ -205,4 +205,98 @@ fn dropped_points_and_events_are_not_counted() {
     let request = ExportTraceServiceRequest::decode(&*ran.body).unwrap();
     let [event] = &*request.resource_spans[0].scope_spans[0].spans[0].events else { panic!("{request:?}") };
     assert_eq!(attribute(&event.attributes, "n"), Some(1));
+}
+
+/// Bounds and counts are set both or not at all, wherever the room ends.
+#[test]
+fn merged_buckets_fit_their_bounds() {
+    let mut failures = 0;
+    for count in (200..3_000).step_by(50) {
+        let point = HistogramDataPoint {
+            explicit_bounds: (0..count).map(f64::from).collect(),
+            bucket_counts: vec![u64::MAX / 3; count as usize + 1],
+            ..HistogramDataPoint::default()
+        };
+        let data = Data::Histogram(Histogram { data_points: vec![point], aggregation_temporality: 2 });
+        let body = encoded(vec![Metric { data: Some(data), ..Metric::default() }]);
+        let steps = vec![step(StepKind::Edit, &["merge_histogram_buckets(7.0)"])];
+        let ran = run(steps, Signal::Metrics, body, NO_LIMITS);
+        failures += ran.failures;
+        let metrics = decoded(&ran.body);
+        let Some(Data::Histogram(histogram)) = &metrics[0].data else { panic!("{metrics:?}") };
+        let point = &histogram.data_points[0];
+        assert_eq!(point.explicit_bounds.len() + 1, point.bucket_counts.len(), "{count}");
+        assert_eq!(point.explicit_bounds.len() as u64, count as u64 - 1 + ran.failures);
+    }
+    assert!(failures > 0);
+}
+
+/// A gauge may have any unknown fields, also with the numbers of a sum's.
+#[test]
+fn a_gauge_with_unknown_fields_becomes_a_valid_sum() {
+    let field = |tag: u8, content: &[u8]| [&[tag, content.len() as u8], content].concat();
+    // A point, text and a number in field 3, text and a number in field 2.
+    let gauge = [&[0x0a, 0][..], &[0x1a, 1, b'x', 0x18, 1], &[0x12, 1, b'y', 0x10, 1]].concat();
+    let body = field(0x0a, &field(0x12, &field(0x12, &field(0x2a, &gauge))));
+    check(Signal::Metrics, &body).unwrap();
+    let steps = vec![step(StepKind::Edit, &["convert_gauge_to_sum(\"delta\", true)"])];
+    let ran = run(steps, Signal::Metrics, body, NO_LIMITS);
+    let metrics = decoded(&ran.body);
+    let Some(Data::Sum(sum)) = &metrics[0].data else { panic!("{metrics:?}") };
+    assert_eq!((sum.aggregation_temporality, sum.is_monotonic, sum.data_points.len()), (1, true, 1));
+}
+
+/// Metrics in seconds, with two points.
+fn seconds() -> Vec<u8> {
+    let point =
+        |value| NumberDataPoint { value: Some(Number::AsDouble(value)), ..NumberDataPoint::default() };
+    let metric = gauge(vec![point(1.0), point(2.0)]);
+    encoded(vec![Metric { unit: "s".into(), description: "d".repeat(3_000), ..metric }])
+}
+
+fn values(metric: &Metric) -> Vec<Option<Number>> {
+    points(metric).iter().map(|point| point.value).collect()
+}
+
+const SCALE: &str = "scale_metric(1000.0, \"ms\")";
+
+/// A point that grows too much is without the other changes, but its value has the unit of its metric.
+#[test]
+fn a_point_that_becomes_too_long_is_multiplied() {
+    let copy = "set(datapoint.attributes[\"x\"], metric.description) where datapoint.value_double > 1500.0";
+    let steps = vec![step(StepKind::Edit, &[SCALE]), step(StepKind::Edit, &[copy])];
+    let ran = run(steps, Signal::Metrics, seconds(), Limits { growth: 1_000, ..NO_LIMITS });
+    let metrics = decoded(&ran.body);
+    assert_eq!(metrics[0].unit, "ms");
+    assert_eq!(values(&metrics[0]), [1_000.0, 2_000.0].map(|value| Some(Number::AsDouble(value))));
+    assert!(points(&metrics[0])[1].attributes.is_empty());
+    assert_eq!((ran.failures, ran.filtered), (1, 0));
+}
+
+/// Where a metric's own fields stay as they were, so do the values of its points.
+#[test]
+fn a_metric_that_becomes_too_long_is_not_multiplied() {
+    let copy = "set(metric.name, metric.description)";
+    let steps = vec![step(StepKind::Edit, &[SCALE, copy])];
+    let ran = run(steps, Signal::Metrics, seconds(), Limits { growth: 1_000, ..NO_LIMITS });
+    assert!(ran.body == seconds() && ran.failures == 1 && ran.filtered == 0);
+}
+
+/// A point for whose multiplied values there is no room is dropped: with the unit of the others it would be wrong.
+#[test]
+fn a_point_that_cannot_be_multiplied_is_dropped() {
+    let point = |bounds: i32| HistogramDataPoint {
+        explicit_bounds: (0..bounds).map(f64::from).collect(),
+        ..HistogramDataPoint::default()
+    };
+    let data = Histogram { data_points: vec![point(20_000), point(1)], aggregation_temporality: 2 };
+    let body = encoded(vec![Metric { data: Some(Data::Histogram(data)), ..Metric::default() }]);
+    let ran = run(vec![step(StepKind::Edit, &[SCALE])], Signal::Metrics, body, NO_LIMITS);
+    let metrics = decoded(&ran.body);
+    let Some(Data::Histogram(histogram)) = &metrics[0].data else { panic!("{metrics:?}") };
+    assert_eq!(
+        histogram.data_points.iter().map(|point| point.explicit_bounds.len()).collect::<Vec<_>>(),
+        [1]
+    );
+    assert_eq!((metrics[0].unit.as_str(), ran.failures, ran.filtered), ("ms", 1, 1));
 }

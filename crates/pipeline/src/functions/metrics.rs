@@ -12,6 +12,7 @@ use crate::ottl::field::{Context, Field};
 use crate::ottl::program::Argument;
 use crate::ottl::signature::{Effect, Signature, Type};
 use crate::record::data;
+use crate::record::shape::Shape;
 use crate::value::{Failure, Value};
 
 pub(super) static FUNCTIONS: &[&Signature] = &[
@@ -53,14 +54,14 @@ static CONVERT_GAUGE_TO_SUM: Signature = Signature {
             let temporality = temporality(arguments, machine.memory.constants);
             let is_monotonic = literal(arguments, 1) == Some(Value::Bool(true));
             let Machine { memory, record, .. } = machine;
-            record.data().ok_or(NO_METRIC)?.become_sum(memory, temporality, is_monotonic)?;
+            record.data().ok_or(NO_METRIC)?.become_sum(memory, temporality, is_monotonic);
             Ok(Value::Nil)
         },
     )
 };
 
 /// The temporality that the first argument names; 0 for another text.
-fn temporality(arguments: &[Argument], constants: &[u8]) -> i64 {
+fn temporality(arguments: &[Argument], constants: &[u8]) -> u64 {
     let Some(Value::Text(name)) = literal(arguments, 0) else { return 0 };
     match constants.get(name.start as usize..(name.start + name.len) as usize) {
         Some(b"delta") => 1,
@@ -141,12 +142,10 @@ static HAS_ATTR_ON_DATAPOINT: Signature = Signature {
 fn first_attribute(machine: &mut Machine<'_>, arguments: &[Argument]) -> Result<Option<Value>, Failure> {
     let Machine { memory, record, .. } = machine;
     let metric = record.data().ok_or(NO_METRIC)?;
-    let attributes = match metric.kind() {
-        data::GAUGE | data::SUM | data::SUMMARY => 7,
-        data::HISTOGRAM => 9,
-        data::EXPONENTIAL => 1,
-        _ => return Err(NO_DATA),
-    };
+    if metric.kind() == 0 {
+        return Err(NO_DATA);
+    }
+    let attributes = Shape::of_points(metric.kind()).attributes();
     let Some(Value::Text(key)) = literal(arguments, 0) else { return Ok(None) };
     let mut points = any_value::RepeatedField::new(metric.content(), 1);
     while let Some((_, point)) = points.next(memory) {

@@ -136,6 +136,11 @@ impl Message {
         self.is_unloadable = false;
     }
 
+    /// Forgets all changes.
+    pub(crate) fn begin_again(&mut self) {
+        self.begin(self.shape, self.fields);
+    }
+
     /// Whether a statement changed it.
     #[inline]
     pub(crate) fn is_changed(&self) -> bool {

@@ -14,7 +14,7 @@ impl Message {
     /// Multiplies the values of a data point with `factors`, doubles of eight bytes, one after the other.
     ///
     /// # Errors
-    /// When there is no room for the new values. The point is to be given up then, or written as it was.
+    /// When there is no room for the new values. The point is to be given up then.
     pub(crate) fn multiply(&mut self, memory: &mut Memory<'_>, factors: Slice) -> Result<(), Failure> {
         match self.shape {
             Shape::Number => {

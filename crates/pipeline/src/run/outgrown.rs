@@ -19,6 +19,21 @@ pub(super) enum Rest {
     Dropped(usize),
 }
 
+/// The steps to which a change that is too large is due.
+pub(super) struct TooLarge {
+    /// The last one that makes such changes.
+    pub(super) writer: usize,
+    /// The one whose failures drop.
+    pub(super) dropping: Option<usize>,
+}
+
+impl TooLarge {
+    /// The step that drops what cannot stay as it was.
+    pub(super) fn step(&self) -> usize {
+        self.dropping.unwrap_or(self.writer)
+    }
+}
+
 impl Walk<'_> {
     /// Writes what changed of a message behind its members. A span with its events is one item, and may be too long then.
     pub(super) fn write_rest(
@@ -50,6 +65,11 @@ impl Walk<'_> {
     /// Counts that changes were too large to be written, with the last statement that makes such, on whatever level it runs.
     /// Returns the step whose failures drop.
     pub(super) fn too_large_of(&mut self, writes: impl Fn(&Access) -> bool) -> Option<usize> {
+        self.count_too_large(writes)?.dropping
+    }
+
+    /// As [`too_large_of`](Self::too_large_of), for what cannot stay as it was.
+    pub(super) fn count_too_large(&mut self, writes: impl Fn(&Access) -> bool) -> Option<TooLarge> {
         let (steps, signal) = (self.steps, self.signal);
         let mut writers = self.pass.steps.iter().rev().filter_map(|number| {
             let step = steps.get(*number).filter(|step| writes(&step.access(signal)))?;
@@ -68,9 +88,10 @@ impl Walk<'_> {
             counts.fail(step.part(last), Failure::TooLarge);
         }
         let drops = |step: &Step| step.on_error == crate::ErrorMode::Drop;
-        if drops(step) {
-            return Some(number);
-        }
-        writers.find(|(_, step, _)| drops(step)).map(|(number, ..)| number)
+        let dropping = match drops(step) {
+            true => Some(number),
+            false => writers.find(|(_, step, _)| drops(step)).map(|(number, ..)| number),
+        };
+        Some(TooLarge { writer: number, dropping })
     }
 }

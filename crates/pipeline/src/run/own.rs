@@ -68,6 +68,10 @@ impl Walk<'_> {
         let written = if grown > above && grown > self.growth { Err(Full) } else { written };
         if is_changed && written.and_then(|()| self.rope.check_room()).is_err() {
             self.rope.restore(before);
+            if kind == Container::Metric {
+                // Its unit stays, and so do the values.
+                self.tools.record.data.forget_factors();
+            }
             if let Some(step) = self.too_large(kind) {
                 self.rope.passed_ahead(bytes);
                 return self.give_up(step);

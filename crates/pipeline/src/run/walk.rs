@@ -190,8 +190,8 @@ impl<'a> Walk<'a> {
                 record.event_index = events;
             }
             Container::Data => {
-                let (kind, data) = (around.field, around.start.offset());
-                if let Some(step) = self.begin_point(kind, data, fields) {
+                let kind = around.field;
+                if let Some(step) = self.begin_point(kind, fields) {
                     self.memory.release(mark);
                     self.drop_member(step, Verdict::Drop, 1);
                     return Ok(Some(FIELD + cost));
@@ -202,29 +202,54 @@ impl<'a> Walk<'a> {
             }
             _ => record.item.begin(Shape::Log, fields),
         }
-        match self.apply(level) {
+        let verdict = self.apply(level);
+        let mark = Some(mark).filter(|_| self.tools.record.changes_above(level) == above);
+        match verdict {
             Some((step, verdict)) => self.drop_member(step, verdict, u64::from(is_item)),
-            None => self.write_leaf(key.field, level, whole, is_item)?,
+            None => self.write_leaf(key.field, level, whole, is_item, mark)?,
         }
-        if self.tools.record.changes_above(level) == above {
+        if let Some(mark) = mark {
             self.memory.release(mark);
         }
         Ok(Some(FIELD + cost))
     }
 
-    /// Puts a record on the rope that steps were run on.
+    /// Puts a record on the rope that steps were run on. `mark` is where its values begin in the temporary space, if they can go.
     fn write_leaf(
         &mut self,
         field: u32,
         level: usize,
         whole: Range<usize>,
         is_item: bool,
+        mark: Option<Mark>,
     ) -> Result<(), Full> {
         let record = &*self.tools.record;
         let message = if level == 3 { &record.inner } else { &record.item };
         if !message.is_changed() {
             return self.keep(whole, is_item);
         }
+        if self.write_changed(field, level, &whole) {
+            self.kept(is_item);
+            return Ok(());
+        }
+        let factors = self.factors().filter(|_| level == 3);
+        let Some(too_large) = self.count_too_large(|access| access.writes_level(level)) else {
+            return self.keep(whole, is_item);
+        };
+        match (too_large.dropping, factors) {
+            (None, None) => return self.keep(whole, is_item),
+            (None, Some(factors)) if self.write_multiplied(factors, field, &whole, mark) => {
+                self.kept(is_item);
+            }
+            _ => self.drop_member(too_large.step(), Verdict::Drop, u64::from(is_item)),
+        }
+        Ok(())
+    }
+
+    /// Puts a record on the rope with its changes, or nothing when it is too long. Returns whether it is there.
+    pub(super) fn write_changed(&mut self, field: u32, level: usize, whole: &Range<usize>) -> bool {
+        let record = &*self.tools.record;
+        let message = if level == 3 { &record.inner } else { &record.item };
         let (before, len) = (self.rope.checkpoint(), self.rope.len());
         let grown = self.stack.get(self.depth).map_or(0, |around| around.grown);
         let most = whole.len().saturating_add(self.growth.saturating_sub(grown));
@@ -234,21 +259,15 @@ impl<'a> Walk<'a> {
             self.rope.check_room()?;
             if self.rope.len() - len > most { Err(Full) } else { Ok(()) }
         });
-        if written.is_ok() {
-            if let Some(around) = self.stack.get_mut(self.depth) {
-                around.is_dirty = true;
+        match written {
+            Ok(()) => {
+                if let Some(around) = self.stack.get_mut(self.depth) {
+                    around.is_dirty = true;
+                }
             }
-            self.kept(is_item);
-            return Ok(());
+            Err(Full) => self.rope.restore(before),
         }
-        self.rope.restore(before);
-        match self.too_large_of(|access| access.writes_level(level)) {
-            Some(step) => {
-                self.drop_member(step, Verdict::Drop, u64::from(is_item));
-                Ok(())
-            }
-            None => self.keep(whole, is_item),
-        }
+        written.is_ok()
     }
 
     /// Puts a range of the body on the rope.
