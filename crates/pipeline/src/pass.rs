@@ -59,7 +59,8 @@ fn can_join(pass: &Pass, access: &Access, late: &[bool; LEVELS]) -> bool {
     let clashes = |level: usize| {
         late[level] && pass.access.touches_level(level) || pass.late[level] && access.touches_level(level)
     };
-    !(0..LEVELS).any(clashes) && !(pass.drops_members && access.counts_members)
+    let is_counted = pass.drops_members && access.counts_members;
+    !is_counted && !(0..LEVELS).any(clashes)
 }
 
 impl Pass {
