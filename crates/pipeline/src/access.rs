@@ -35,6 +35,11 @@ impl Access {
         self.writes.get(level) == Some(&true)
     }
 
+    /// Whether they need more of a metric's data than some of its points.
+    pub(crate) fn needs_data_fields(&self) -> bool {
+        self.reads_data || self.writes_data || self.counts_members
+    }
+
     /// Adds what others read and change.
     pub(crate) fn add(&mut self, other: &Access) {
         for level in 0..LEVELS {

@@ -4,6 +4,7 @@
 //! [`program`], which the machine runs. Sources:
 //! <https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/pkg/ottl>.
 
+pub(crate) mod calls;
 pub(crate) mod check;
 pub(crate) mod components;
 pub(crate) mod diagnostic;

@@ -2,9 +2,14 @@
 
 use crate::access::Access;
 use crate::level::LEVELS;
+use crate::machine::arguments::literal;
+use crate::memory::Slice;
 use crate::ottl::field::Context;
+use crate::ottl::signature::Effect;
+use crate::record::point_attributes;
 use crate::required::Required;
 use crate::step::Step;
+use crate::value::Value;
 use tidegate_wire::otlp::Signal;
 
 /// Steps that one walk over a body runs.
@@ -19,6 +24,8 @@ pub(crate) struct Pass {
     pub(crate) late: [bool; LEVELS],
     /// Whether a step may drop events or points.
     drops_members: bool,
+    /// The keys that statements on metrics look for among the attributes of points, by their places in the constants.
+    pub(crate) point_keys: Vec<Slice>,
     /// What bodies have that it changes, where that is known.
     pub(crate) required: Option<Required>,
 }
@@ -50,6 +57,10 @@ pub(crate) fn passes(steps: &[Step], signal: Signal) -> Vec<Pass> {
         }
         lowest = lowest.max(last);
     }
+    for pass in &mut passes {
+        pass.point_keys.sort_unstable_by_key(|key| point_attributes::order(*key));
+        pass.point_keys.dedup();
+    }
     passes
 }
 
@@ -73,6 +84,13 @@ impl Pass {
             }
         }
         self.steps.push(number);
+        step.for_each_call(signal, &mut |call| {
+            if call.function.effects.contains(&Effect::ReadsPoints)
+                && let Some(Value::Text(key)) = literal(&call.arguments, 0)
+            {
+                self.point_keys.push(key);
+            }
+        });
         self.drops_members |= step.drops() && step.contexts(signal).any(|context| context.level() == 3);
         self.access.add(&access);
         for (all, one) in self.late.iter_mut().zip(late) {

@@ -149,6 +149,7 @@ impl Pipeline {
         let mut uses = Uses::default();
         for pass in passes.iter().flatten() {
             uses.cache |= pass.access.cache;
+            uses.point_keys = uses.point_keys.max(pass.point_keys.len());
             for (all, one) in uses.attributes.iter_mut().zip(pass.access.attributes) {
                 *all |= one;
             }

@@ -9,6 +9,7 @@ mod counts;
 pub(crate) mod data;
 pub(crate) mod message;
 mod nested;
+pub(crate) mod point_attributes;
 mod scale;
 pub(crate) mod shape;
 
@@ -20,6 +21,7 @@ use crate::value::{Failure, Kind, Value};
 pub(crate) use counts::SpanCounts;
 use data::Data;
 use message::{FieldRanges, Message};
+use point_attributes::PointAttributes;
 use shape::Shape;
 
 /// Which parts of records a program uses: what it does not use costs no memory.
@@ -28,6 +30,8 @@ pub(crate) struct Uses {
     /// Attributes, or a metric's metadata, by level: resource, scope, item, and what is in the item.
     pub(crate) attributes: [bool; 4],
     pub(crate) cache: bool,
+    /// The most keys of points' attributes that a pass asks metrics for.
+    pub(crate) point_keys: usize,
 }
 
 /// The record that statements work on, and what is around it.
@@ -90,7 +94,7 @@ impl Record {
             resource: owner(Shape::Resource, resource),
             scope: owner(Shape::Scope, scope),
             item: Message::new(Shape::Log, item),
-            data: Data::new(),
+            data: Data::new(uses.point_keys),
             inner: Message::new(Shape::Number, inner),
             event_index: 0,
             span: Slice::EMPTY,
@@ -102,7 +106,7 @@ impl Record {
     /// The bytes that a record takes beside its own size.
     pub(crate) fn table_bytes(uses: &Uses) -> usize {
         let tables = uses.attributes.iter().chain([&uses.cache]).filter(|used| **used);
-        tables.count() * MapTable::BYTES
+        tables.count() * MapTable::BYTES + uses.point_keys * PointAttributes::BYTES
     }
 
     /// How often statements changed what is above a level: values made for that live longer than what is on the level.

@@ -3,8 +3,9 @@
 use crate::ErrorMode;
 use crate::access::Access;
 use crate::machine::Machine;
+use crate::ottl::calls;
 use crate::ottl::field::Context;
-use crate::ottl::program::{Condition, Statement};
+use crate::ottl::program::{Call, Condition, Statement};
 use crate::pipeline::StepCounts;
 use crate::sample_step::SampleStep;
 use crate::value::Failure;
@@ -74,6 +75,24 @@ impl Step {
         let statements = statements.iter().map(|(context, _)| *context);
         let all = conditions.chain(statements).chain(sampled.iter().copied());
         all.filter(move |context| context.is_in(signal))
+    }
+
+    /// Visits its calls in bodies of a signal.
+    pub(crate) fn for_each_call<'s>(&'s self, signal: Signal, each: &mut dyn FnMut(&'s Call)) {
+        match &self.work {
+            Work::Filter { conditions, .. } => {
+                let conditions = conditions.iter().filter(|(context, _)| context.is_in(signal));
+                conditions.for_each(|(_, condition)| calls::of_condition(condition, each));
+            }
+            Work::Edit(statements) => {
+                let statements = statements.iter().filter(|(context, _)| context.is_in(signal));
+                statements.for_each(|(_, statement)| calls::of_statement(statement, each));
+            }
+            Work::Sample(..) | Work::Relabel { .. } => {}
+        }
+        if let Some(when) = &self.when {
+            calls::of_condition(when, each);
+        }
     }
 
     /// What it reads and changes in bodies of a signal.

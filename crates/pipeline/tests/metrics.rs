@@ -3,6 +3,7 @@
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
 use opentelemetry_proto::tonic::metrics::v1::{
@@ -54,7 +55,7 @@ fn run(steps: Vec<StepDefinition>, signal: Signal, body: Vec<u8>, limits: Limits
                 out
             }
         };
-        check(signal, &ran.body).unwrap();
+        check(signal, &ran.body).expect("the output is valid");
     }
     workspace.take_counts(|_, counts| {
         ran.failures += counts.failures.iter().sum::<u64>();
@@ -70,7 +71,7 @@ fn encoded(metrics: Vec<Metric>) -> Vec<u8> {
 }
 
 fn decoded(body: &[u8]) -> Vec<Metric> {
-    let groups = ExportMetricsServiceRequest::decode(body).unwrap().resource_metrics;
+    let groups = ExportMetricsServiceRequest::decode(body).expect("it decodes").resource_metrics;
     groups.into_iter().flat_map(|group| group.scope_metrics).flat_map(|scope| scope.metrics).collect()
 }
 
@@ -91,7 +92,7 @@ fn flagged(flags: u32) -> NumberDataPoint {
 }
 
 /// The integer attribute `key`.
-fn attribute(attributes: &[opentelemetry_proto::tonic::common::v1::KeyValue], key: &str) -> Option<i64> {
+fn attribute(attributes: &[KeyValue], key: &str) -> Option<i64> {
     let value = attributes.iter().find(|pair| pair.key == key)?.value.clone()?.value?;
     if let Value::IntValue(number) = value { Some(number) } else { panic!("{value:?}") }
 }
@@ -299,4 +300,52 @@ fn a_point_that_cannot_be_multiplied_is_dropped() {
         [1]
     );
     assert_eq!((metrics[0].unit.as_str(), ran.failures, ran.filtered), ("ms", 1, 1));
+}
+
+/// A statement on a metric asks all of its points, and each call of a run does a part of that.
+#[test]
+fn attributes_of_points_are_found_in_parts() {
+    let text = |key: &str, value: &str| KeyValue {
+        key: key.into(),
+        value: Some(AnyValue { value: Some(Value::StringValue(value.into())) }),
+        ..KeyValue::default()
+    };
+    let point = |key: &str, value: &str| NumberDataPoint {
+        attributes: vec![text("same", "s"), text(key, value)],
+        ..NumberDataPoint::default()
+    };
+    let set = |name: &str, condition: &str| format!("set(metric.{name}, \"x\") where {condition}");
+    let statements = [
+        set("name", "HasAttrKeyOnDatapoint(\"none\")"),
+        set("unit", "HasAttrOnDatapoint(\"k\", \"first\") and HasAttrKeyOnDatapoint(\"same\")"),
+        set("description", "HasAttrOnDatapoint(\"k\", \"second\") or HasAttrKeyOnDatapoint(\"none\")"),
+    ];
+    let steps = || vec![step(StepKind::Edit, &statements.each_ref().map(String::as_str))];
+    let mut all = vec![point("other", "o"); 20_000];
+    all.extend([point("k", "first"), point("k", "second")]);
+    let histogram =
+        HistogramDataPoint { attributes: vec![text("k", "second")], ..HistogramDataPoint::default() };
+    let data = Histogram { data_points: vec![histogram], aggregation_temporality: 2 };
+    let body = encoded(vec![
+        gauge(all),
+        Metric { name: "h".into(), data: Some(Data::Histogram(data)), ..Metric::default() },
+        gauge(vec![point("other", "o")]),
+    ]);
+    let ran = run(steps(), Signal::Metrics, body.clone(), NO_LIMITS);
+    let metrics = decoded(&ran.body);
+    let found: Vec<_> =
+        metrics.iter().map(|metric| [&*metric.name, &*metric.unit, &*metric.description]).collect();
+    assert_eq!(found, [["m", "x", ""], ["h", "", "x"], ["m", "", ""]]);
+    assert_eq!(ran.failures, 0);
+
+    let pipeline = Pipeline::compile(&Definition { steps: steps() }).unwrap().0;
+    let (mut workspace, mut scratch) = (pipeline.workspace(), vec![0; Pipeline::scratch_bytes(body.len())]);
+    let format = Format::Otlp(Signal::Metrics);
+    let mut run = Run::new(&pipeline, 0, &mut workspace, format, &body, &mut scratch, 0);
+    let mut calls = 0;
+    while !matches!(run.advance(), Progress::Done(_)) {
+        calls += 1;
+    }
+    // Three keys, of which two are looked for until the end: each call looks at some 32 KiB.
+    assert!(calls >= 2 * body.len() / (32 << 10), "{calls} calls for {} bytes", body.len());
 }

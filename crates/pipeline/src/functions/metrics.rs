@@ -4,7 +4,6 @@
 mod buckets;
 
 use super::{all, converter, optional, required};
-use crate::any_value::{self, read_pair};
 use crate::machine::Machine;
 use crate::machine::arguments::literal;
 use crate::memory::Slice;
@@ -12,7 +11,6 @@ use crate::ottl::field::{Context, Field};
 use crate::ottl::program::Argument;
 use crate::ottl::signature::{Effect, Signature, Type};
 use crate::record::data;
-use crate::record::shape::Shape;
 use crate::value::{Failure, Value};
 
 pub(super) static FUNCTIONS: &[&Signature] = &[
@@ -138,24 +136,12 @@ static HAS_ATTR_ON_DATAPOINT: Signature = Signature {
     )
 };
 
-/// The attribute of the first point that has it. The key is the first argument.
+/// The attribute of the first point that has it: the walk has found it. The key is the first argument.
 fn first_attribute(machine: &mut Machine<'_>, arguments: &[Argument]) -> Result<Option<Value>, Failure> {
-    let Machine { memory, record, .. } = machine;
-    let metric = record.data().ok_or(NO_METRIC)?;
+    let metric = machine.record.data().ok_or(NO_METRIC)?;
     if metric.kind() == 0 {
         return Err(NO_DATA);
     }
-    let attributes = Shape::of_points(metric.kind()).attributes();
     let Some(Value::Text(key)) = literal(arguments, 0) else { return Ok(None) };
-    let mut points = any_value::RepeatedField::new(metric.content(), 1);
-    while let Some((_, point)) = points.next(memory) {
-        let mut pairs = any_value::RepeatedField::new(point, attributes);
-        while let Some((_, pair)) = pairs.next(memory) {
-            let (name, value) = read_pair(memory, pair);
-            if memory.get(name) == memory.get(key) {
-                return Ok(Some(value));
-            }
-        }
-    }
-    Ok(None)
+    Ok(metric.attributes.get(key))
 }

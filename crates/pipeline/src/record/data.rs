@@ -1,6 +1,7 @@
 //! The data of a metric: its kind, what it says about all of its points, and what statements do to them.
 
 use super::message::{FieldRanges, Message, Slot};
+use super::point_attributes::PointAttributes;
 use super::shape::Shape;
 use crate::memory::{Memory, Slice};
 use crate::ottl::field::Field;
@@ -30,18 +31,29 @@ pub(crate) struct Data {
     content: Slice,
     /// How many points it has in the body. It is known only where statements ask for it.
     pub(crate) points: usize,
+    /// What its points have of attributes that statements ask for.
+    pub(crate) attributes: PointAttributes,
     /// What statements multiply the values of its points with, one after the other: doubles of eight bytes.
     factors: Slice,
 }
 
 impl Data {
-    pub(super) fn new() -> Data {
-        let message = Message::new(Shape::Data, false);
-        Data { message, kind: 0, came: 0, content: Slice::EMPTY, points: 0, factors: Slice::EMPTY }
+    /// A metric's data, with room for so many keys of points' attributes.
+    pub(super) fn new(keys: usize) -> Data {
+        Data {
+            message: Message::new(Shape::Data, false),
+            kind: 0,
+            came: 0,
+            content: Slice::EMPTY,
+            points: 0,
+            attributes: PointAttributes::new(keys),
+            factors: Slice::EMPTY,
+        }
     }
 
-    /// Begins another metric's, which is `content` of the body.
-    pub(crate) fn begin(&mut self, kind: u32, content: Slice) {
+    /// Begins another metric's, which is `content` of the body. Statements ask its points for the attributes `keys`.
+    pub(crate) fn begin(&mut self, kind: u32, content: Slice, keys: &[Slice]) {
+        self.attributes.begin(keys);
         self.message.begin(Shape::Data, FieldRanges::NONE);
         (self.kind, self.came, self.content) = (kind, kind, content);
         (self.points, self.factors) = (0, Slice::EMPTY);

@@ -1,9 +1,9 @@
 //! Finds what a message says about all of its members, wherever that is in it, before the walk goes through them.
 
-use super::Walk;
 use super::open::{Container, Phase};
 use super::rope::Full;
 use super::walk::FIELD;
+use super::{WORK, Walk};
 use crate::record::message::{FieldRanges, body};
 use crate::record::shape::Shape;
 use tidegate_wire::proto::{Reader, WireType};
@@ -22,7 +22,9 @@ impl Walk<'_> {
             _ => (top.content(), 0),
         };
         let raw = self.body;
+        let needs_fields = access.needs_data_fields();
         let needs_all = kind.level().is_some_and(|level| access.writes_level(level)) || access.schema_url;
+        let mut cost = FIELD * FIELDS;
         for _ in 0..FIELDS {
             let before = base + top.reader.offset();
             let Ok(Some(key)) = top.reader.key() else { return self.scanned().map(|()| FIELD * FIELDS) };
@@ -41,6 +43,17 @@ impl Walk<'_> {
                 let data = &mut self.tools.record.data;
                 if key.field == 1 {
                     data.points += usize::from(key.wire == WireType::Length);
+                    let open = data.attributes.open();
+                    if open > 0 {
+                        let number = Shape::of_points(data.kind()).attributes();
+                        data.attributes.look(&self.memory, body(&payload()), number);
+                        cost = cost.saturating_add(field.len().saturating_mul(open));
+                        if cost > WORK {
+                            break;
+                        }
+                    } else if !needs_fields {
+                        return self.scanned().map(|()| cost);
+                    }
                     continue;
                 }
                 top.own.data_bytes += field.len();
@@ -76,7 +89,7 @@ impl Walk<'_> {
                 _ => top.own.add(field, content.clone(), members),
             }
         }
-        Ok(FIELD * FIELDS)
+        Ok(cost)
     }
 
     /// Own fields are known: they become the current resource, scope, span or metric.
@@ -95,9 +108,10 @@ impl Walk<'_> {
             Container::Metric if top.phase == Phase::Scan => {
                 record.item.begin(Shape::Metric, own.fields);
                 let (kind, start, end) = own.message.unwrap_or_default();
-                record.data.begin(kind, body(&(start..end)));
+                let keys = &*self.pass.point_keys;
+                record.data.begin(kind, body(&(start..end)), keys);
                 if let Some((_, start, end)) = own.message
-                    && (access.reads_data || access.writes_data || access.counts_members)
+                    && (access.needs_data_fields() || !keys.is_empty())
                 {
                     top.phase = Phase::ScanData;
                     top.reader = Reader::new(self.body.get(start..end).unwrap_or_default());
