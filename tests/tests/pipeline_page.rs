@@ -164,11 +164,11 @@ fn items_are_taken_from_what_arrives() {
         page
     });
     let text = page.text();
-    assert!(text.contains("of what has just arrived") && text.contains("\"body\":\"just now\""), "{text}");
+    assert!(text.contains("Took ") && text.contains("\"body\":\"just now\""), "{text}");
     assert!(text.contains("<ins>&quot;seen&quot;</ins>") && !text.contains("stale"), "{text}");
     let none = send(&gateway, "?take=traces", FORM, &form("", "kept"), &[]).text();
     assert!(
-        none.contains("No traces arrived within 3 seconds") && none.contains("kept</textarea>"),
+        none.contains("No traces were received within 3 seconds") && none.contains("kept</textarea>"),
         "{none}"
     );
     gateway.at_rest(SOON);

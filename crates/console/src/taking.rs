@@ -1,5 +1,6 @@
-//! Takes the next few items from what arrives, as lines that a form takes.
+//! Takes the next items received, as lines that a form takes.
 
+use crate::human::Plural;
 use crate::page_buffer::PageBuffer;
 use crate::trial::LONGEST_ITEMS;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use tidegate_wire::otlp;
 use tidegate_wire::otlp::json::{Encoder, Layout, Next};
 use tidegate_wire::remote_write::{Series, Symbols, Version, view};
 
-/// How long to wait for something to arrive.
+/// How long to wait for a request.
 const WAIT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// So many items are taken.
@@ -67,8 +68,8 @@ async fn taken(reader: &RecordReader, signal: Signal, page: PageBuffer) -> Taken
     }
     let words = match (lines.items, why) {
         (0, Some(why)) => format!("Nothing was taken: {why}."),
-        (0, None) => format!("No {} arrived within {} seconds.", signal.name(), WAIT.as_secs()),
-        (items, _) => format!("{items} of what has just arrived."),
+        (0, None) => format!("No {} were received within {} seconds.", signal.name(), WAIT.as_secs()),
+        (items, _) => format!("Took {}.", Plural(items as u64, "item")),
     };
     TakenItems { page: (lines.items > 0).then_some(lines.page), words }
 }

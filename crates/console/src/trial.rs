@@ -27,7 +27,7 @@ pub struct TrialRequest {
     pub form_bytes: usize,
     /// Steps of a configured pipeline, which take the place of those in the form.
     pub load: Option<LoadedSteps>,
-    /// What was taken from what arrives, in the place of the items in the form: as long as what follows the form.
+    /// What was taken of the items received, in the place of the items in the form: as long as what follows the form.
     pub taken: Option<Taken>,
     /// The names of the configured pipelines.
     pub pipelines: Vec<String>,
@@ -44,7 +44,7 @@ pub struct LoadedSteps {
     pub steps: Option<String>,
 }
 
-/// What was taken from what arrives.
+/// What was taken of the items received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
     /// In words: how many items, or why none.

@@ -67,7 +67,7 @@ fn report() -> TrialReport {
         changes,
     };
     TrialReport {
-        notes: vec!["2 of what has just arrived.".to_owned()],
+        notes: vec!["Took 2 items.".to_owned()],
         warnings: vec!["line 2, column 3: this <is> never true".to_owned()],
         items_problems: vec![TextProblem {
             line: 7,

@@ -92,7 +92,7 @@ fn form_markup(form: &TrialForm, pipelines: &[String], out: &mut String) -> fmt:
          aria-describedby=\"items-hint\" placeholder=\"{ITEMS_EXAMPLE}\">\n{}</textarea>",
         Verbatim(&form.items)
     )?;
-    writeln!(out, "<p class=\"choices\">Take the next few from what arrives:")?;
+    writeln!(out, "<p class=\"choices\">Take the next items received:")?;
     for signal in ["logs", "traces", "metrics"] {
         writeln!(out, "<button formaction=\"/pipelines?take={signal}#try\">{signal}</button>")?;
     }

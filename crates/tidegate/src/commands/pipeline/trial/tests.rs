@@ -94,12 +94,12 @@ fn what_was_asked_for_takes_the_place_of_what_was_sent() {
     let mut request = request("multipart/form-data; boundary=x", form);
     request.load =
         Some(LoadedSteps { name: "clean".into(), steps: Some("- drop: log.body == \"new\"".into()) });
-    request.taken = Some(Taken { words: "1 of what has just arrived.".into() });
+    request.taken = Some(Taken { words: "Took 1 item.".into() });
     let (status, page) = answered(&request, form, "{\"signal\":\"logs\",\"body\":\"new\"}\n");
     let page = page.as_str().unwrap();
     assert_eq!(status, "200");
     assert!(page.contains("- drop: log.body == \"new\"</textarea>") && !page.contains("stale"), "{page}");
-    assert!(page.contains("Dropped by step 1") && page.contains("1 of what has just arrived."), "{page}");
+    assert!(page.contains("Dropped by step 1") && page.contains("Took 1 item."), "{page}");
     request.load = Some(LoadedSteps { name: "gone".into(), steps: None });
     let (_, page) = answered(&request, form, "");
     assert!(page.as_str().unwrap().contains("There is no pipeline gone"));
