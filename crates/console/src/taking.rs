@@ -3,13 +3,14 @@
 use crate::human::Plural;
 use crate::page_buffer::PageBuffer;
 use crate::trial::LONGEST_ITEMS;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 use tidegate_arena::Arena;
 use tidegate_journal::{Meta, Protocol, Signal};
 use tidegate_tap::{RecordReader, Tap, TapFilter};
 use tidegate_wire::otlp;
 use tidegate_wire::otlp::json::{Encoder, Layout, Next};
-use tidegate_wire::remote_write::{Series, Symbols, Version, view};
+use tidegate_wire::remote_write::{Series, Symbols, Version, view, write_series};
 
 /// How long to wait for a request.
 const WAIT: Duration = Duration::from_secs(3);
@@ -150,33 +151,69 @@ impl LineWriter {
         self.page.truncate(end);
     }
 
-    /// A series as Prometheus shows it.
+    /// A series as Prometheus shows it; nothing of one that does not fit.
     fn series(&mut self, series: &Series<'_>) {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (mut name, mut labels) = (String::new(), Vec::new());
-        for label in series.labels() {
-            match label.name {
-                b"__name__" => name = text(label.value),
-                _ => labels.push(format!("{}={:?}", quoted(text(label.name)), text(label.value))),
-            }
-        }
-        let name = quoted(name);
-        let is_inside = name.starts_with('"');
-        if is_inside {
-            labels.insert(0, name.clone());
-        }
-        let name = if is_inside { "" } else { name.as_str() };
-        let line =
-            if labels.is_empty() { format!("{name}\n") } else { format!("{name}{{{}}}\n", labels.join(",")) };
-        if self.page.len() + line.len() <= LONGEST_ITEMS && self.page.bytes(line.as_bytes()) {
+        let before = self.page.len();
+        let mut line = SeriesLine(&mut self.page);
+        if write_series(series, &mut line).and_then(|()| line.write_str("\n")).is_ok() {
             self.items += 1;
+        } else {
+            self.page.truncate(before);
         }
     }
 }
 
-/// A name, in quotes where it needs them.
-fn quoted(name: String) -> String {
-    let is_start = |letter: char| letter.is_ascii_alphabetic() || letter == '_' || letter == ':';
-    let is_plain = name.chars().all(|letter| is_start(letter) || letter.is_ascii_digit());
-    if name.is_empty() || is_plain && name.starts_with(is_start) { name } else { format!("{name:?}") }
+/// Writes straight into the page, whose memory is charged, and refuses what is beyond the longest items of a form: the text of a
+/// series can be a thousand times as long as the request.
+struct SeriesLine<'a>(&'a mut PageBuffer);
+
+impl fmt::Write for SeriesLine<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > LONGEST_ITEMS { Err(fmt::Error) } else { self.0.write_str(text) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Console;
+    use tidegate_journal::{Encoding, Tenant};
+
+    fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+        let (mut out, mut length) = (vec![number << 3 | 2], bytes.len());
+        while length >= 0x80 {
+            out.push((length & 0x7f) as u8 | 0x80);
+            length >>= 7;
+        }
+        out.push(length as u8);
+        [out, bytes.to_vec()].concat()
+    }
+
+    /// A short request whose text is 65 MB to 260 MB long takes no more memory than any other, and the next series is still taken.
+    #[test]
+    fn a_series_of_any_length_takes_no_memory() {
+        let long = "\u{1}".repeat(65_000);
+        let symbols = ["", "__name__", "long", "k", &long, "short", "a\u{1}\"b"];
+        let symbols = symbols.map(|symbol| field(4, symbol.as_bytes())).concat();
+        let series = |references: &[u8]| field(5, &field(1, references));
+        let long = series(&[&[1, 2][..], &[3, 4].repeat(1_000)].concat());
+        let body = [symbols, long.clone(), long, series(&[1, 5, 3, 6])].concat();
+        let meta = Meta {
+            tenant: Tenant::NONE,
+            signal: Signal::Metrics,
+            protocol: Protocol::RemoteWrite2,
+            encoding: Encoding::Identity,
+            items: 3,
+            raw_len: u32::try_from(body.len()).unwrap(),
+            received_at_ns: 1,
+        };
+        let arena = Console::reserve().unwrap();
+        let mut lines = LineWriter { page: PageBuffer::take(&arena).unwrap(), items: 0, form: None };
+        let heap = allocation_counter::measure(|| lines.record(&meta, Ok(&body)).unwrap());
+        assert!(heap.bytes_max <= 4 << 10, "{} bytes", heap.bytes_max);
+        let held: u64 = arena.usage().shares.iter().map(|share| share.used).sum();
+        assert!(held <= 2 * LONGEST_ITEMS as u64, "{held} bytes of pages");
+        assert_eq!(lines.items, 1);
+        assert_eq!(lines.page.since(0), b"short{k=\"a\\x01\\\"b\"}\n");
+    }
 }

@@ -3,7 +3,7 @@
 use crate::items::ItemError;
 use tidegate_wire::output::{Full, SliceOutput};
 use tidegate_wire::proto::write;
-use tidegate_wire::remote_write::v1;
+use tidegate_wire::remote_write::{Series, v1, write_series};
 
 /// The body of a 1.0 request with these series, each with one sample; its value is 0 where none is written. Labels are in order
 /// of their names, as the protocol has them.
@@ -40,24 +40,10 @@ pub fn decode(body: &[u8]) -> Vec<String> {
 /// The series of a 1.0 request, each with its samples.
 #[must_use]
 pub fn decode_with_values(body: &[u8]) -> Vec<(String, Vec<f64>)> {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let series = v1::Request::new(body).series().map(|series| {
-        let (mut name, mut labels) = (String::new(), Vec::new());
-        for label in series.labels() {
-            match label.name {
-                b"__name__" => name = text(label.value),
-                _ => labels.push(format!("{}={:?}", quoted(&text(label.name)), text(label.value))),
-            }
-        }
-        if quoted(&name) != name {
-            labels.insert(0, format!("{name:?}"));
-            name.clear();
-        }
-        let text = if labels.is_empty() && !name.is_empty() {
-            name
-        } else {
-            format!("{name}{{{}}}", labels.join(","))
-        };
+        let mut text = String::new();
+        // A text has room for all.
+        let _ = write_series(&Series::V1(series), &mut text);
         (text, series.samples().map(|sample| sample.value()).collect())
     });
     series.collect()
@@ -73,14 +59,6 @@ fn write_label(out: &mut SliceOutput<'_>, (name, value): &(String, String)) -> R
 fn write_sample(out: &mut SliceOutput<'_>, value: f64) -> Result<(), Full> {
     write::length(out, 2, 9)?;
     write::fixed64(out, 1, value.to_bits())
-}
-
-/// A name as it stands without quotes where it may.
-fn quoted(name: &str) -> String {
-    let is_start = |letter: char| letter.is_ascii_alphabetic() || letter == '_' || letter == ':';
-    let is_plain =
-        name.starts_with(is_start) && name.chars().all(|letter| is_start(letter) || letter.is_ascii_digit());
-    if is_plain || name.is_empty() { name.to_owned() } else { format!("{name:?}") }
 }
 
 type Labels = Vec<(String, String)>;
@@ -126,19 +104,39 @@ fn parsed(text: &str) -> Option<(Labels, f64)> {
     (!labels.is_empty()).then_some((labels, value))
 }
 
-/// A text in quotes, and what is behind it.
+/// A text in quotes, with the escapes of Go as Prometheus has them, and what is behind it.
 fn string(text: &str) -> Option<(String, &str)> {
-    let inner = text.strip_prefix('"')?;
-    let (mut value, mut letters) = (String::new(), inner.char_indices());
+    let mut rest = text.strip_prefix('"')?;
+    let mut value = String::new();
     loop {
-        match letters.next()? {
-            (at, '"') => return Some((value, inner.get(at + 1..)?)),
-            (_, '\\') => value.push(match letters.next()?.1 {
-                'n' => '\n',
-                other => other,
-            }),
-            (_, letter) => value.push(letter),
+        let at = rest.find(['"', '\\'])?;
+        value.push_str(rest.get(..at)?);
+        let escape = rest.get(at + 1..)?;
+        if rest.get(at..)?.starts_with('"') {
+            return Some((value, escape));
         }
+        let letter = escape.chars().next()?;
+        let digits = |digits: usize| {
+            let code =
+                escape.get(1..=digits).filter(|code| code.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+            Some((char::from_u32(u32::from_str_radix(code, 16).ok()?)?, digits + 1))
+        };
+        let (letter, len) = match letter {
+            'a' => ('\x07', 1),
+            'b' => ('\x08', 1),
+            'f' => ('\x0c', 1),
+            'n' => ('\n', 1),
+            'r' => ('\r', 1),
+            't' => ('\t', 1),
+            'v' => ('\x0b', 1),
+            // From 128 on it is a byte, which need not be a character.
+            'x' => digits(2).filter(|(letter, _)| letter.is_ascii())?,
+            'u' => digits(4)?,
+            'U' => digits(8)?,
+            other => (other, other.len_utf8()),
+        };
+        value.push(letter);
+        rest = escape.get(len..)?;
     }
 }
 
@@ -154,9 +152,12 @@ mod tests {
             r#"{"http.requests","k.1"="v"}"#,
             r#"x{a="q\"uo\\te"}"#,
             r#"{a="b"}"#,
+            r#"x{a="\x01\t\r\n\u0085\u202e"}"#,
         ];
         let body = encode(texts).unwrap();
         assert_eq!(decode(&body), texts);
+        let written_otherwise = r#"x{a="\a\b\f\v\u00e9\U0001f980\/"}"#;
+        assert_eq!(decode(&encode([written_otherwise]).unwrap()), ["x{a=\"\\x07\\x08\\x0c\\x0bé🦀/\"}"]);
         assert_eq!(decode(&encode([r#" up { b = "2" , a="1", } 7.5"#]).unwrap()), [r#"up{a="1",b="2"}"#]);
         let samples: Vec<f64> = v1::Request::new(&encode(["up 7.5"]).unwrap())
             .series()
@@ -167,7 +168,18 @@ mod tests {
 
     #[test]
     fn what_is_no_series_is_named() {
-        for text in ["", "{}", "up{", "up{a}x", "up{a=b}", "up{a=\"b\"", "up seven"] {
+        for text in [
+            "",
+            "{}",
+            "up{",
+            "up{a}x",
+            "up{a=b}",
+            "up{a=\"b\"",
+            "up seven",
+            "up{a=\"\\x\"}",
+            "up{a=\"\\xff\"}",
+            "up{a=\"\\ud800\"}",
+        ] {
             let refused = encode(["ok", text]);
             assert!(refused.as_ref().is_err_and(|error| error.item == 1), "{text}: {refused:?}");
         }

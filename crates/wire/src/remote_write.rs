@@ -18,6 +18,7 @@ mod item;
 pub mod join;
 mod repair;
 mod rewrite;
+mod series_text;
 pub mod split;
 pub(crate) mod symbols;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use histogram::{Count, Histogram, Span};
 pub use item::{Exemplar, Label, Metadata, STALE_NAN, Sample};
 pub use repair::repair;
 pub use rewrite::RewriteError;
+pub use series_text::write_series;
 pub use symbols::Symbols;
 pub use view::{Labels, Request, Series, SeriesIter};
 
