@@ -19,6 +19,8 @@ const STYLE: &str = include_str!("html/pipelines.css");
 pub struct ListedPipeline {
     /// Its name.
     pub name: String,
+    /// The sources that have it.
+    pub sources: Vec<&'static str>,
     /// The sinks that have it.
     pub sinks: Vec<String>,
     /// Its steps as they are written in the configuration; `None` where they are too long to be listed.
@@ -68,17 +70,27 @@ pub(crate) fn end(out: &mut dyn Write) -> fmt::Result {
 }
 
 fn pipeline(pipeline: &ListedPipeline, status: &Status, open: &str, out: &mut dyn Write) -> fmt::Result {
-    let ListedPipeline { name, sinks, steps } = pipeline;
+    let ListedPipeline { name, sources, sinks, steps } = pipeline;
     let counts: Vec<(&str, &PipelineStep)> = status
         .sinks
         .iter()
         .flat_map(|sink| sink.pipeline.iter().map(|step| (sink.name.as_str(), step)))
         .filter(|(_, step)| step.pipeline == *name)
         .collect();
-    let used = match sinks.as_slice() {
-        [] => "no sink uses it".to_owned(),
-        [one] => format!("before the sink {one}"),
-        several => format!("before the sinks {}", several.join(", ")),
+    let behind = match sources.as_slice() {
+        [] => None,
+        [one] => Some(format!("behind the source {one}")),
+        several => Some(format!("behind the sources {}", several.join(", "))),
+    };
+    let before = match sinks.as_slice() {
+        [] => None,
+        [one] => Some(format!("before the sink {one}")),
+        several => Some(format!("before the sinks {}", several.join(", "))),
+    };
+    let used = match (behind, before) {
+        (None, None) => "no source or sink uses it".to_owned(),
+        (Some(one), None) | (None, Some(one)) => one,
+        (Some(behind), Some(before)) => format!("{behind}; {before}"),
     };
     writeln!(out, "<details{open}>\n<summary><b>{}</b>, {}</summary>", Escaped(name), Escaped(&used))?;
     if !counts.is_empty() {

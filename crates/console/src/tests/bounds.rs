@@ -107,6 +107,7 @@ fn a_snapshot_fits_its_declaration() {
     let listed: Vec<ListedPipeline> = (0..MOST_LISTED)
         .map(|position| ListedPipeline {
             name: "n".repeat(64),
+            sources: vec!["prometheus_remote_write"; 5],
             sinks: vec!["n".repeat(64); if position == 0 { MAX_SINKS } else { 0 }],
             steps: Some("&".repeat(LONGEST_LISTED / MOST_LISTED)),
         })

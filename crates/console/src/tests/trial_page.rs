@@ -11,19 +11,21 @@ use serde_json::{Value, json};
 
 /// Some configured pipelines.
 pub(super) fn pipelines() -> Vec<ListedPipeline> {
-    let listed = |name: &str, sinks: &[&str], steps: Option<&str>| ListedPipeline {
+    let listed = |name: &str, sources: &[&'static str], sinks: &[&str], steps: Option<&str>| ListedPipeline {
         name: name.to_owned(),
+        sources: sources.to_vec(),
         sinks: sinks.iter().map(|sink| (*sink).to_owned()).collect(),
         steps: steps.map(str::to_owned),
     };
     vec![
         listed(
             "clean",
+            &[],
             &["lake", "upstream"],
             Some("- drop: log.body == \"<x>\"\n- edit:   # \"why\"\n    - set(log.body, \"${SALT}\")"),
         ),
-        listed("names", &["upstream"], None),
-        listed("spare", &[], Some("- relabel: []")),
+        listed("names", &["otlp"], &["upstream"], None),
+        listed("spare", &[], &[], Some("- relabel: []")),
     ]
 }
 

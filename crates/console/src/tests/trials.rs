@@ -44,7 +44,10 @@ fn the_page_is_served_with_steps_to_begin_with() {
         "{}",
         page.head
     );
-    assert!(page.body.contains("<td class=\"right\">12,345</td>") && page.body.contains("no sink uses it"));
+    assert!(
+        page.body.contains("<td class=\"right\">12,345</td>")
+            && page.body.contains("no source or sink uses it")
+    );
     assert!(page.body.contains("placeholder=") && page.body.ends_with("</html>\n"));
     let page = served.ask("GET /pipelines?load=clean");
     assert!(

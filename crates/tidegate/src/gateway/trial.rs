@@ -131,6 +131,7 @@ pub(super) fn listed(config: &Config) -> Vec<ListedPipeline> {
         left -= steps.map_or(0, str::len);
         ListedPipeline {
             name: name.to_string(),
+            sources: config.sources_of(name).collect(),
             sinks: config.sinks_of(name).map(Name::to_string).collect(),
             steps: steps.map(str::to_owned),
         }
@@ -168,12 +169,14 @@ mod tests {
     fn pipelines_are_listed_within_their_bound() {
         let step = format!("- drop: log.body == \"{}\"", "x".repeat(LONGEST_LISTED * 2 / 3));
         let text = format!(
-            "pipelines:\n  a:\n    steps:\n    {step}\n  b:\n    steps:\n    {step}\n  c:\n    steps: [{{drop: 'log.body == \"${{WORD}}\"'}}]\nsinks: {{s: {{type: blackhole, pipeline: a}}}}\n"
+            "pipelines:\n  a:\n    steps:\n    {step}\n  b:\n    steps:\n    {step}\n  c:\n    steps: [{{drop: 'log.body == \"${{WORD}}\"'}}]\nsinks: {{s: {{type: blackhole, pipeline: a}}}}\nsources: {{otlp: {{pipeline: c}}}}\n"
         );
         let config = tidegate_config::parse("test", &text, &|_| Some("s3cret".to_owned())).unwrap();
         let listed = listed(&config);
         let is_shown: Vec<bool> = listed.iter().map(|pipeline| pipeline.steps.is_some()).collect();
         assert_eq!((is_shown, listed[0].sinks.as_slice()), (vec![true, false, true], &["s".to_owned()][..]));
+        let sources: Vec<&[&str]> = listed.iter().map(|pipeline| pipeline.sources.as_slice()).collect();
+        assert_eq!(sources, [&[][..], &[], &["otlp"]]);
         assert_eq!(listed[2].steps.as_deref(), Some("[{drop: 'log.body == \"${WORD}\"'}]"));
         assert_eq!(steps_of(&config, "b").as_deref(), Some(step.as_str()));
         assert_eq!(steps_of(&config, "d"), None);
