@@ -30,8 +30,8 @@ const CONTEXTS: [(&str, Option<Signal>); 10] = [
 
 const KEYWORDS: [&str; 7] = ["and", "or", "not", "where", "true", "false", "nil"];
 
-/// The signal whose items a condition or statement is about, by the contexts of its paths and the functions that only one signal has; none if it only names
-/// resources or scopes.
+/// The signal whose items a condition or statement is about, by the contexts of its paths and the functions that only one
+/// signal has; none if it only names resources or scopes.
 pub(super) fn signal_of(text: &str) -> Option<Signal> {
     tokens(text).into_iter().find_map(|(_, token)| match token {
         Token::Path(path) => context_of(path).and_then(|(_, signal)| signal),
