@@ -40,7 +40,7 @@ pub struct SinkPipeline {
     pub meters: PipelineMeters,
     /// What the sink can deliver of what comes out, by protocol and signal. What is not in it is unlimited.
     pub capacities: Vec<(Protocol, Signal, SinkCapacity)>,
-    /// Those for records of earlier times, oldest first.
+    /// Those for records of earlier periods, oldest first.
     pub earlier: Vec<EarlierPipeline>,
 }
 
@@ -105,12 +105,12 @@ impl SinkPipeline {
         self.format(protocol, signal).is_some()
     }
 
-    /// The pipeline for records of an earlier time.
-    fn before(&self, earlier: &EarlierPipeline) -> (Range<u64>, SinkPipeline, Workspace) {
+    /// The pipeline for records of an earlier period.
+    fn before(&self, earlier: &EarlierPipeline) -> EarlierStage {
         let EarlierPipeline { records, pipeline, routing } = earlier.clone();
         let workspace = pipeline.workspace();
-        let sink = SinkPipeline { pipeline, routing, earlier: Vec::new(), ..self.clone() };
-        (records, sink, workspace)
+        let pipeline = SinkPipeline { pipeline, routing, earlier: Vec::new(), ..self.clone() };
+        EarlierStage { records, pipeline, workspace }
     }
 
     /// What the sink can deliver of records of this protocol and signal.
@@ -161,8 +161,8 @@ pub(crate) struct PipelineStage {
     sink: String,
     pipeline: SinkPipeline,
     workspace: Workspace,
-    /// The pipelines for records of earlier times, and their workspaces.
-    earlier: Vec<(Range<u64>, SinkPipeline, Workspace)>,
+    /// The pipelines for records of earlier periods.
+    earlier: Vec<EarlierStage>,
     kept: KeptBodies,
     output: Option<StagedBody>,
     /// Open records of which steps dropped something, by number.
@@ -170,6 +170,13 @@ pub(crate) struct PipelineStage {
     /// The last record that the meters have counted.
     counted: Option<u64>,
     failures: FailureLog,
+}
+
+/// The pipeline for records of an earlier period at work.
+struct EarlierStage {
+    records: Range<u64>,
+    pipeline: SinkPipeline,
+    workspace: Workspace,
 }
 
 /// What goes on instead of a record's body in the journal.
@@ -218,9 +225,22 @@ impl PipelineStage {
 
     /// The format of a record's decoded body, if the pipeline applies to it.
     pub(crate) fn format(&self, sequence: u64, meta: &Meta) -> Option<Format> {
-        let earlier = self.earlier.iter().find(|(records, ..)| records.contains(&sequence));
-        let pipeline = earlier.map_or(&self.pipeline, |(_, pipeline, _)| pipeline);
+        let earlier = self.earlier_of(sequence).and_then(|at| self.earlier.get(at));
+        let pipeline = earlier.map_or(&self.pipeline, |earlier| &earlier.pipeline);
         pipeline.format(meta.protocol, meta.signal)
+    }
+
+    /// The position of the earlier pipeline for this record; none for one of the current period.
+    fn earlier_of(&self, sequence: u64) -> Option<usize> {
+        self.earlier.iter().position(|earlier| earlier.records.contains(&sequence))
+    }
+
+    /// The pipeline for this record, and its workspace.
+    fn of_record(&mut self, sequence: u64) -> (&SinkPipeline, &mut Workspace) {
+        match self.earlier_of(sequence).and_then(|at| self.earlier.get_mut(at)) {
+            Some(EarlierStage { pipeline, workspace, .. }) => (pipeline, workspace),
+            None => (&self.pipeline, &mut self.workspace),
+        }
     }
 
     /// The least memory that passing a record through takes, in bytes.
@@ -289,10 +309,7 @@ impl PipelineStage {
             }
         };
         let kept = came.as_ref().map_or(0, |body| body.len());
-        let PipelineStage { pipeline, workspace, earlier, .. } = &mut *self;
-        let earlier = earlier.iter_mut().find(|(records, ..)| records.contains(&sequence));
-        let (pipeline, workspace) =
-            earlier.map_or((&*pipeline, workspace), |(_, pipeline, space)| (&*pipeline, space));
+        let (pipeline, workspace) = self.of_record(sequence);
         let capacity = pipeline.capacity(meta.protocol, meta.signal);
         let limits = capacity.limits(kept, decoded.len(), pipeline.pipeline.passes(format));
         let from = PassInput { format, now_ns: meta.received_at_ns, limits };
@@ -325,17 +342,20 @@ impl PipelineStage {
 
     /// Enters the counts of a record that passed: in the meters where it passed for the first time.
     fn count(&mut self, sequence: u64, low: u64) {
+        let at = self.earlier_of(sequence);
         let PipelineStage { pipeline, workspace, earlier, counted, .. } = self;
-        let earlier = earlier.iter_mut().find(|(records, ..)| records.contains(&sequence));
-        let (routing, workspace) =
-            earlier.map_or((pipeline.routing, workspace), |(_, pipeline, space)| (pipeline.routing, space));
+        let earlier = at.and_then(|at| earlier.get_mut(at));
+        let (routing, workspace) = match earlier {
+            Some(EarlierStage { pipeline, workspace, .. }) => (pipeline.routing, workspace),
+            None => (pipeline.routing, workspace),
+        };
         let is_new = counted.is_none_or(|counted| sequence > counted);
         let mut open = OpenRecord { sequence, passed: 0, filtered: 0, sampled_out: 0 };
         let mut has_failed = false;
         workspace.take_counts(|step, counts: &StepCounts| {
             open.add(counts, step < routing);
             has_failed |= counts.failures.iter().any(|failures| *failures > 0);
-            // The steps behind those that select are the same at all times.
+            // The steps behind those that select are the same in all periods.
             let shown = match step.checked_sub(routing) {
                 Some(behind) => Some(behind + pipeline.routing),
                 None => (routing == pipeline.routing).then_some(step),
