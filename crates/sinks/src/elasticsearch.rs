@@ -24,7 +24,7 @@ mod settings;
 mod setup;
 mod unavailable_indices;
 
-pub use cluster::Cluster;
+pub use cluster::{Cluster, ClusterNodes};
 pub use settings::Settings;
 pub use setup::{SetupError, put_templates};
 

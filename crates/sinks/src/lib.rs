@@ -38,8 +38,8 @@ pub use blackhole::blackhole;
 pub use delivery::{BadLevel, EndpointError, StartError};
 pub use egress_budget::{BorrowQueue, EgressBudget};
 pub use elasticsearch::{
-    Cluster, Elasticsearch, Settings as ElasticsearchSettings, SetupError as ElasticsearchSetupError,
-    put_templates,
+    Cluster, ClusterNodes, Elasticsearch, Settings as ElasticsearchSettings,
+    SetupError as ElasticsearchSetupError, put_templates,
 };
 pub use health::{Activity, BlockedDestination, Health, LastError};
 pub use http::Http;

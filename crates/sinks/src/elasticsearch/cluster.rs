@@ -25,13 +25,26 @@ struct ClusterState {
     last_failure: Option<String>,
 }
 
+/// Nodes that a [`Cluster`] can change to.
+pub struct ClusterNodes(Arc<Mutex<Endpoints<Node>>>);
+
+impl ClusterNodes {
+    /// Those that `settings` name, for at most `max_in_flight` requests at a time.
+    ///
+    /// # Errors
+    /// When an address or the TLS settings cannot be used, or there is no address.
+    pub fn new(settings: &Settings, max_in_flight: usize) -> Result<ClusterNodes, StartError> {
+        Ok(ClusterNodes(Arc::new(Mutex::new(nodes(settings, max_in_flight)?))))
+    }
+}
+
 impl Cluster {
     /// The cluster that `settings` name, for at most `max_in_flight` requests at a time.
     ///
     /// # Errors
-    /// When an address or the TLS settings cannot be used, or there is no address.
+    /// As [`ClusterNodes::new`].
     pub fn new(settings: &Settings, max_in_flight: usize) -> Result<Cluster, StartError> {
-        let nodes = Arc::new(Mutex::new(nodes(settings, max_in_flight)?));
+        let ClusterNodes(nodes) = ClusterNodes::new(settings, max_in_flight)?;
         Ok(Cluster(Arc::new(Mutex::new(ClusterState {
             nodes,
             health: Health::default(),
@@ -45,16 +58,11 @@ impl Cluster {
         super::peer::bytes(&Settings { max_in_flight, ..settings.clone() })
     }
 
-    /// Sends later requests to the cluster that `settings` name.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new); nothing has changed then.
-    pub fn change(&self, settings: &Settings, max_in_flight: usize) -> Result<(), StartError> {
-        let nodes = Arc::new(Mutex::new(nodes(settings, max_in_flight)?));
+    /// Sends later requests to these nodes.
+    pub fn change(&self, ClusterNodes(nodes): ClusterNodes) {
         let mut state = self.state();
         // The failure was that of the cluster before.
         (state.nodes, state.failing_since) = (nodes, None);
-        Ok(())
     }
 
     /// How long until a node is tried again, where none can be reached.

@@ -11,7 +11,7 @@ use tidegate_arena::{Arena, MemoryPlan, Reservation, Share};
 use tidegate_bulk::{Forward, Settings};
 use tidegate_config::{Config, ElasticsearchSink};
 use tidegate_meters::Registry;
-use tidegate_sinks::{Cluster, ElasticsearchSettings};
+use tidegate_sinks::{Cluster, ClusterNodes, ElasticsearchSettings};
 use tidegate_sources::BulkDestination;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -147,16 +147,23 @@ impl Destination {
         }
     }
 
-    /// Takes over what has changed of the sink.
+    /// What has changed of the sink, ready to be taken over.
     ///
     /// # Errors
-    /// When the sink's settings cannot be used; nothing has changed then.
-    pub(super) fn change(&self, old: &Config, new: &Config) -> Result<(), Failure> {
+    /// When the sink's settings cannot be used.
+    pub(super) fn changed(old: &Config, new: &Config) -> Result<Option<ClusterNodes>, Failure> {
         let (before, after) = (old.destination(), new.destination());
         match after {
-            Some((_, sink)) if before != after => Ok(self.cluster.change(&of(sink)?, requests(new, sink))?),
-            _ => Ok(()),
+            Some((_, sink)) if before != after => {
+                Ok(Some(ClusterNodes::new(&of(sink)?, requests(new, sink))?))
+            }
+            _ => Ok(None),
         }
+    }
+
+    /// Takes it over.
+    pub(super) fn change(&self, nodes: ClusterNodes) {
+        self.cluster.change(nodes);
     }
 
     /// Whether the driver has ended, as it must not.

@@ -1,5 +1,6 @@
 //! Takes over a configuration that was read again.
 
+use super::destination::Destination;
 use super::{Failure, Gateway, backlog, plan, rules};
 use std::sync::PoisonError;
 use tidegate_admission::{Deliverable, SourcePipelines};
@@ -20,6 +21,12 @@ impl Gateway {
         let new = changeable(&config, new);
         let planned = plan::of_queued(&new, &self.attach.routing());
         plan::check(&new, &planned)?;
+        // All that can fail comes before the sinks change.
+        let bulk = rules::bulk(&new)?;
+        let cluster = match &self.destination {
+            Some(destination) => Destination::changed(&config, &new)?.map(|nodes| (destination, nodes)),
+            None => None,
+        };
         let current = self.gate.deliverable();
         // From now on nothing comes in that either the old or the new sinks could not deliver.
         self.gate.set_deliverable(Deliverable::new(|protocol, signal| {
@@ -51,10 +58,10 @@ impl Gateway {
         self.gate.rules().pipelines.set(after.all());
         *of_sources = after;
         drop(of_sources);
-        if let Some(destination) = &self.destination {
-            destination.change(&config, &new)?;
+        if let Some((destination, nodes)) = cluster {
+            destination.change(nodes);
         }
-        rules::change(self.gate.rules(), &new)?;
+        rules::change(self.gate.rules(), &new, bulk);
         backlog::accept(&new, &planned);
         self.gate.set_deliverable(planned.deliverable);
         self.door.change_peers(new.limits.connections_per_peer);

@@ -61,7 +61,10 @@ pub(super) fn of(config: &Config, ledger: &Ledger) -> Result<GateRules, Failure>
 }
 
 /// The `_bulk` rights of clients whose credentials grant none.
-fn bulk(config: &Config) -> Result<BulkDefaults, Failure> {
+///
+/// # Errors
+/// When the patterns for indices cannot be read.
+pub(super) fn bulk(config: &Config) -> Result<BulkDefaults, Failure> {
     let indices = |globs: &Option<Vec<IndexGlob>>| -> Result<Option<Indices>, Failure> {
         let Some(globs) = globs else { return Ok(None) };
         let globs: Vec<&str> = globs.iter().map(IndexGlob::as_str).collect();
@@ -91,16 +94,12 @@ pub(super) fn bytes(config: &Config) -> Option<u64> {
     config.has_tenants().then(|| Tenants::bytes(most_tenants(config)) as u64)
 }
 
-/// Takes the limits of `config` over, in place of those of before.
-///
-/// # Errors
-/// When the patterns for indices cannot be read.
-pub(super) fn change(rules: &GateRules, config: &Config) -> Result<(), Failure> {
-    rules.bulk.store(Arc::new(bulk(config)?));
+/// Takes the limits of `config` over, in place of those of before, and its [`bulk`] rights.
+pub(super) fn change(rules: &GateRules, config: &Config, bulk: BulkDefaults) {
+    rules.bulk.store(Arc::new(bulk));
     if let Some(table) = &rules.limits {
         table.set_limits(|name| of_source(config, name), of_tenants(config));
     }
-    Ok(())
 }
 
 fn most_tenants(config: &Config) -> u16 {
