@@ -1,22 +1,24 @@
 //! The sinks of a running gateway: started, compared with a new configuration, stopped.
 
 pub(crate) mod kinds;
+mod memory;
 pub(crate) mod pipelines;
 pub(crate) mod routing;
 mod start;
 
 use self::pipelines::SinkPipelines;
-use self::routing::RoutingHistory;
+use self::routing::{QueueSpan, RoutingHistory};
 use super::plan::{self, GatewayPlan};
 use super::workers::Workers;
 use crate::Failure;
+use memory::SinkMemory;
 use start::{SinkEnvironment, Task};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tidegate_arena::{Arena, Floors, Share};
+use tidegate_arena::Arena;
 use tidegate_config::{Config, Name, Sink};
 use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Journal, Signal, WhenFull};
@@ -59,39 +61,6 @@ impl RunningSink {
     }
 }
 
-/// The memory of each sink, from the plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct SinkMemory {
-    total: u64,
-    floors: Floors,
-    /// The lake writer's slice.
-    slice: u64,
-    /// A lake's part of what is read from the journal.
-    lake: usize,
-    /// Any other sink's.
-    other: usize,
-}
-
-impl SinkMemory {
-    fn of(planned: &GatewayPlan, sinks: &BTreeMap<Name, Sink>) -> SinkMemory {
-        let others = sinks.values().filter(|sink| kinds::of(sink).share() != Share::Lake).count();
-        let floors = planned.plan.floors();
-        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-        SinkMemory {
-            total: planned.plan.payload(),
-            floors,
-            slice: planned.slice,
-            lake: bytes(planned.lake_part),
-            other: bytes(floors.of(Share::Egress)) / others.max(1),
-        }
-    }
-
-    /// The part of a sink that is charged to this share.
-    fn charged_to(&self, share: Share) -> usize {
-        if share == Share::Lake { self.lake } else { self.other }
-    }
-}
-
 /// The services that sinks are attached to.
 pub(crate) struct SinkServices {
     data: PathBuf,
@@ -126,10 +95,10 @@ impl SinkServices {
         tap: &Tap,
     ) -> Result<SinkServices, Failure> {
         let mut routing = RoutingHistory::read(&config.data)?;
-        let (head, low) = span_of(journal);
+        let queue = span_of(journal);
         let routings = planned.pipelines.routings(config.sinks.keys());
-        routing.check_room(&routings, low)?;
-        routing.begin(&routings, head, low);
+        routing.check_room(&routings, &queue)?;
+        routing.begin(&routings, &queue);
         routing.store(&config.data)?;
         let letters = config.data.join("dead-letters");
         let dead_letters = DeadLetters::open(&letters, dead_letters::DEFAULT_MAX)
@@ -172,38 +141,67 @@ impl SinkServices {
     ) -> Result<(), Failure> {
         let (before, after) = (*self.parts(), SinkMemory::of(planned, new));
         let pipelines_before = self.pipelines();
-        self.routing().check_room(&planned.pipelines.routings(new.keys()), span_of(&self.journal).1)?;
+        self.routing().check_room(&planned.pipelines.routings(new.keys()), &span_of(&self.journal))?;
         let pipelines = planned.pipelines.with_meters_of(&pipelines_before);
-        let is_same = |name: &str| pipelines.is_same_in(&pipelines_before, name);
-        self.stop_others(running, |sink| {
-            let configured = new.iter().find(|(name, _)| name.as_str() == sink.name);
-            configured.is_some_and(|(name, sink)| old.get(name) == Some(sink))
-                && sink.parts == after
-                && is_same(&sink.name)
-        });
+        let is_same = |sink: &RunningSink| {
+            let has_name = |(name, _): &(&Name, &Sink)| name.as_str() == sink.name;
+            let configured = old.iter().find(has_name);
+            configured.is_some()
+                && configured == new.iter().find(has_name)
+                && pipelines.is_same_in(&pipelines_before, &sink.name)
+        };
+        self.stop_others(running, |sink| sink.parts == after && is_same(sink));
         self.set_pipelines(&pipelines);
         let changed = self
-            .replan(after)
+            .replan(after, 0)
             .and_then(|()| self.begin_routing(&pipelines, new))
             .and_then(|()| self.start_missing(running, new));
         if changed.is_err() {
-            self.stop_others(running, |sink| sink.parts == before && is_same(&sink.name));
-            self.set_pipelines(&pipelines_before);
-            self.begin_routing(&pipelines_before, old)?;
-            self.replan(before)?;
-            self.start_missing(running, old)?;
+            self.stop_others(running, |sink| sink.parts == before && is_same(sink));
+            self.roll_back(running, old, &pipelines_before, before);
         }
-        self.tell_of_cursors(new);
+        self.tell_of_cursors(if changed.is_ok() { new } else { old });
         changed
     }
 
-    /// Routes what is journalled from now on by `pipelines`. No sink that is routed otherwise runs any more, so none has read
-    /// further.
+    /// Has `sinks` run again after a failed change, with the pipelines and the memory of before. What fails is logged: whatever it is,
+    /// the sinks have to run.
+    fn roll_back(
+        &self,
+        running: &mut Vec<RunningSink>,
+        sinks: &BTreeMap<Name, Sink>,
+        pipelines: &SinkPipelines,
+        parts: SinkMemory,
+    ) {
+        let log = |Failure(error)| tracing::error!(error, "going back to the configuration before failed");
+        let queue = span_of(&self.journal);
+        let history = {
+            let mut routing = self.routing();
+            routing.begin(&pipelines.routings(sinks.keys()), &queue);
+            routing.clone()
+        };
+        history.store(&self.data).unwrap_or_else(log);
+        // What came since the change began was routed as it says, and is queued.
+        let earlier = pipelines.with_earlier_of(sinks.keys(), &history);
+        let bytes = |of: &SinkPipelines| of.declared().map(|line| line.bytes()).sum::<u64>();
+        self.set_pipelines(&earlier);
+        self.replan(parts, bytes(&earlier).saturating_sub(bytes(pipelines))).unwrap_or_else(log);
+        for (name, sink) in sinks {
+            self.start_if_missing(running, name, sink).unwrap_or_else(log);
+        }
+        running.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+
+    /// Routes what is journalled from now on by `pipelines`; as before, where that cannot be stored. No sink that is routed otherwise
+    /// runs any more, so none has read further.
     fn begin_routing(&self, pipelines: &SinkPipelines, sinks: &BTreeMap<Name, Sink>) -> Result<(), Failure> {
-        let (head, low) = span_of(&self.journal);
+        let queue = span_of(&self.journal);
         let mut routing = self.routing();
-        routing.begin(&pipelines.routings(sinks.keys()), head, low);
-        routing.store(&self.data)
+        let mut changed = routing.clone();
+        changed.begin(&pipelines.routings(sinks.keys()), &queue);
+        changed.store(&self.data)?;
+        *routing = changed;
+        Ok(())
     }
 
     /// How queued records are routed.
@@ -218,12 +216,22 @@ impl SinkServices {
         sinks: &BTreeMap<Name, Sink>,
     ) -> Result<(), Failure> {
         for (name, sink) in sinks {
-            if !running.iter().any(|sink| sink.name == name.as_str()) {
-                running.push(self.start(name.as_str(), sink)?);
-                tracing::info!(sink = name.as_str(), "the sink is running");
-            }
+            self.start_if_missing(running, name, sink)?;
         }
         running.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(())
+    }
+
+    fn start_if_missing(
+        &self,
+        running: &mut Vec<RunningSink>,
+        name: &Name,
+        sink: &Sink,
+    ) -> Result<(), Failure> {
+        if !running.iter().any(|sink| sink.name == name.as_str()) {
+            running.push(self.start(name.as_str(), sink)?);
+            tracing::info!(sink = name.as_str(), "the sink is running");
+        }
         Ok(())
     }
 
@@ -236,10 +244,10 @@ impl SinkServices {
         self.leaving.lock().unwrap_or_else(PoisonError::into_inner).extend(late);
     }
 
-    /// Gives the arena another plan, waiting a while for what is charged to fit it.
-    fn replan(&self, parts: SinkMemory) -> Result<(), Failure> {
+    /// Gives the arena another plan, less so many bytes that the plan does not have, waiting a while for what is charged to fit it.
+    fn replan(&self, parts: SinkMemory, beside: u64) -> Result<(), Failure> {
         let deadline = Instant::now() + self.patience;
-        while self.arena.replan(parts.total, parts.floors).is_err() {
+        while self.arena.replan(parts.total.saturating_sub(beside), parts.floors).is_err() {
             if Instant::now() > deadline {
                 return Err(Failure::from("the memory for the new sinks is in use by requests; try again"));
             }
@@ -336,10 +344,11 @@ impl SinkServices {
     }
 }
 
-/// The sequence of the next record of `journal`, and of the first that some sink has not completed.
-fn span_of(journal: &Journal) -> (u64, Option<u64>) {
+/// What is queued in `journal`.
+fn span_of(journal: &Journal) -> QueueSpan {
     let stats = journal.stats();
-    (stats.head, stats.sinks.iter().map(|sink| sink.position.sequence).min())
+    let cursors = stats.sinks.into_iter().map(|sink| (sink.position.sequence, sink.name));
+    QueueSpan { head: stats.head, oldest: cursors.min() }
 }
 
 /// A signal of the configuration, as the journal names it.

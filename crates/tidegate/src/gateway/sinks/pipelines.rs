@@ -19,7 +19,7 @@ pub(crate) struct SinkPipelines(Arc<BTreeMap<Name, CompiledPipeline>>);
 struct CompiledPipeline {
     settings: config::SinkPipeline,
     sink: SinkPipeline,
-    /// Those for queued records of times in which the sink took other items, by the number of the time.
+    /// Those for queued records of periods in which the sink took other items, by the number of the period.
     earlier: Vec<(u64, Arc<Pipeline>, usize)>,
 }
 
@@ -28,35 +28,35 @@ impl SinkPipelines {
     pub(crate) fn of(config: &Config, history: &RoutingHistory) -> SinkPipelines {
         let routings = routings(config);
         let compiled = config.sinks.keys().filter_map(|name| {
-            let settings = config.pipeline_of(name).unwrap_or_else(|| config::SinkPipeline {
-                definition: Definition::default(),
-                routing: 0,
-                labels: Vec::new(),
-            });
-            let earlier: Vec<_> = history
-                .earlier(&routings, name.as_str())
-                .filter(|(_, routing)| routings.get(name.as_str()) != Some(*routing))
-                .filter_map(|(number, routing)| {
-                    let (pipeline, routing) = routed(&settings, routing)?;
-                    Some((number, Arc::new(pipeline), routing))
-                })
-                .collect();
+            let settings = config.pipeline_of(name).unwrap_or_else(no_steps);
+            let earlier = earlier(&settings, (&routings, name.as_str()), history);
             if settings.labels.is_empty() && earlier.is_empty() {
                 return None;
             }
-            let (pipeline, _) = Pipeline::compile(&settings.definition).ok()?;
-            let sink = SinkPipeline {
-                pipeline: Arc::new(pipeline),
-                routing: settings.routing,
-                silent: silent_steps(&settings),
-                meters: meters(&settings),
-                // Known when the sink starts.
-                capacities: Vec::new(),
-                earlier: Vec::new(),
-            };
-            Some((name.clone(), CompiledPipeline { settings, sink, earlier }))
+            Some((name.clone(), CompiledPipeline { sink: compiled(&settings)?, settings, earlier }))
         });
         SinkPipelines(Arc::new(compiled.collect()))
+    }
+
+    /// These, with pipelines for what is queued by `history`, which may have changed since they were compiled. `sinks` are all sinks
+    /// of their configuration.
+    pub(crate) fn with_earlier_of<'a>(
+        &self,
+        sinks: impl Iterator<Item = &'a Name> + Clone,
+        history: &RoutingHistory,
+    ) -> SinkPipelines {
+        let routings = self.routings(sinks.clone());
+        let pipelines = sinks.filter_map(|name| {
+            let known = self.compiled(name.as_str());
+            let settings = known.map_or_else(no_steps, |known| known.settings.clone());
+            let earlier = earlier(&settings, (&routings, name.as_str()), history);
+            if known.is_none() && earlier.is_empty() {
+                return None;
+            }
+            let sink = known.map(|known| known.sink.clone()).or_else(|| compiled(&settings))?;
+            Some((name.clone(), CompiledPipeline { settings, sink, earlier }))
+        });
+        SinkPipelines(Arc::new(pipelines.collect()))
     }
 
     /// The pipeline of the sink `name`.
@@ -106,7 +106,7 @@ impl SinkPipelines {
         sink.copies(protocol, signal).into_iter().chain(of_earlier).max()
     }
 
-    /// The pipelines of the sink `name` for queued records of earlier times.
+    /// The pipelines of the sink `name` for queued records of earlier periods.
     pub(crate) fn earlier(&self, name: &str, history: &RoutingHistory) -> Vec<EarlierPipeline> {
         let earlier = self.compiled(name).into_iter().flat_map(|compiled| &compiled.earlier);
         let of = |(number, pipeline, routing): &(u64, Arc<Pipeline>, usize)| {
@@ -119,8 +119,9 @@ impl SinkPipelines {
     /// The lines of the plan for what they take beside payload.
     pub(crate) fn declared(&self) -> impl Iterator<Item = Reservation> {
         self.0.values().flat_map(|CompiledPipeline { sink, earlier, .. }| {
-            let of_earlier =
-                earlier.iter().map(|(_, pipeline, _)| pipeline.program_bytes() + pipeline.workspace_bytes());
+            let of_earlier = |bytes: fn(&Pipeline) -> usize| {
+                earlier.iter().map(|(_, pipeline, _)| bytes(pipeline)).sum::<usize>()
+            };
             let line = |what, count, each: usize| Reservation {
                 owner: "sink",
                 what,
@@ -132,7 +133,16 @@ impl SinkPipelines {
                 // While a configuration is read again there is the old one, and the new one.
                 line("a pipeline, and the one that takes its place", 2, sink.pipeline.program_bytes()),
                 line("working memory of a pipeline", 1, SinkPipeline::working_bytes(&sink.pipeline)),
-                line("pipelines for records that were routed otherwise", 1, of_earlier.sum()),
+                line(
+                    "pipelines for records that were routed otherwise, and those that take their place",
+                    2,
+                    of_earlier(Pipeline::program_bytes),
+                ),
+                line(
+                    "working memory of pipelines for these records",
+                    1,
+                    of_earlier(Pipeline::workspace_bytes),
+                ),
             ]
             .into_iter()
             .filter(|line| line.each > 0)
@@ -183,8 +193,41 @@ pub(crate) fn routings(config: &Config) -> BTreeMap<String, Routing> {
     config.sinks.keys().map(of).collect()
 }
 
-/// A sink's pipeline with another routing, and how many of its steps that is. Conditions that this version does not compile any more
-/// do not select.
+/// The settings of a sink without a pipeline.
+fn no_steps() -> config::SinkPipeline {
+    config::SinkPipeline { definition: Definition::default(), routing: 0, labels: Vec::new() }
+}
+
+fn compiled(settings: &config::SinkPipeline) -> Option<SinkPipeline> {
+    let (pipeline, _) = Pipeline::compile(&settings.definition).ok()?;
+    Some(SinkPipeline {
+        pipeline: Arc::new(pipeline),
+        routing: settings.routing,
+        silent: silent_steps(settings),
+        meters: meters(settings),
+        // Known when the sink starts.
+        capacities: Vec::new(),
+        earlier: Vec::new(),
+    })
+}
+
+/// The pipelines of the sink `name` for the periods in which it was routed otherwise.
+fn earlier(
+    settings: &config::SinkPipeline,
+    (routings, name): (&BTreeMap<String, Routing>, &str),
+    history: &RoutingHistory,
+) -> Vec<(u64, Arc<Pipeline>, usize)> {
+    let before = history.earlier(routings, name);
+    let others = before.filter(|(_, routing)| routings.get(name) != Some(*routing));
+    let compiled = others.filter_map(|(number, routing)| {
+        let (pipeline, routing) = routed(settings, routing)?;
+        Some((number, Arc::new(pipeline), routing))
+    });
+    compiled.collect()
+}
+
+/// A sink's pipeline with another routing, and how many of its steps that is. None where this version does not compile the conditions
+/// any more: what is queued is routed by the current ones then.
 fn routed(settings: &config::SinkPipeline, routing: &Routing) -> Option<(Pipeline, usize)> {
     let mut steps = routing.steps();
     let count = steps.len();

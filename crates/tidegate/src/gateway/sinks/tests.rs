@@ -2,16 +2,27 @@
 
 use super::*;
 use crate::gateway::plan;
+use std::path::Path;
 use std::sync::mpsc::sync_channel;
-use tidegate_journal::StartAt;
+use tidegate_arena::Share;
+use tidegate_journal::{Batch, Encoding, Meta, Protocol, StartAt, Tenant};
 use tidegate_meters::Registry;
 
 const NAME: &str = "nowhere";
 
 /// A journal, and what sinks are attached to, with a single sink that goes nowhere.
-fn attached(dir: &std::path::Path) -> (Config, GatewayPlan, SinkServices, Journal) {
-    let sinks = BTreeMap::from([(NAME.parse().unwrap(), Sink::Blackhole(Default::default()))]);
-    let config = Config { data: dir.to_owned(), sinks, ..Config::default() };
+fn attached(dir: &Path) -> (Config, GatewayPlan, SinkServices, Journal) {
+    attached_to(dir, &format!("{NAME}: {{type: blackhole}}"))
+}
+
+/// A configuration with these sinks, as YAML.
+fn config(dir: &Path, sinks: &str) -> Config {
+    let text = format!("memory: 256MiB\ndata: '{}'\nsinks: {{{sinks}}}\n", dir.display());
+    tidegate_config::parse("test", &text, &|_| None).unwrap_or_else(|errors| panic!("{text}\n{errors}"))
+}
+
+fn attached_to(dir: &Path, sinks: &str) -> (Config, GatewayPlan, SinkServices, Journal) {
+    let config = config(dir, sinks);
     let planned = plan::of(&config);
     let arena = Arena::new(planned.plan.payload(), planned.plan.floors(), planned.window, 64, 64).unwrap();
     let (journal, recovery) = Journal::open(tidegate_journal::Settings::new(dir.join("journal"))).unwrap();
@@ -79,4 +90,101 @@ fn a_sink_that_cannot_start_fails_the_change() {
         panic!("it cannot be followed twice")
     };
     assert!(message.starts_with("starting the sink `nowhere`: "), "{message}");
+}
+
+/// The names of the sinks that run, and where they send.
+fn shown(running: &[RunningSink]) -> Vec<(&str, &str)> {
+    running.iter().map(|sink| (&*sink.name, &*sink.target)).collect()
+}
+
+fn change(
+    (attach, running): (&SinkServices, &mut Vec<RunningSink>),
+    old: &Config,
+    new: &Config,
+) -> Result<(), Failure> {
+    let planned = plan::of_queued(new, &attach.routing());
+    attach.change(running, &old.sinks, &new.sinks, &planned)
+}
+
+/// A change that fails to store its routing leaves the sinks running, and the routing as it was; also when the disk stays full.
+#[test]
+fn sinks_run_again_when_their_routing_cannot_be_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let taking = |body: u32| format!("{NAME}: {{type: blackhole, when: 'log.body == \"{body}\"'}}");
+    let (old, _planned, attach, _journal) = attached_to(dir.path(), &taking(1));
+    let mut running = attach.start_all(&old.sinks).unwrap();
+    let before = attach.routing().clone();
+    // The file that is written first cannot be opened.
+    let full = dir.path().join("routing.new");
+    std::fs::create_dir(&full).unwrap();
+    let new = config(dir.path(), &taking(2));
+    let Err(Failure(error)) = change((&attach, &mut running), &old, &new) else {
+        panic!("it cannot be stored")
+    };
+    assert!(error.starts_with("writing "), "{error}");
+    assert_eq!(running.len(), 1);
+    assert_eq!(*attach.routing(), before);
+    std::fs::remove_dir(&full).unwrap();
+    change((&attach, &mut running), &old, &new).unwrap_or_else(|Failure(error)| panic!("{error}"));
+    assert_ne!(*attach.routing(), before);
+    stop_all(running, Instant::now() + Duration::from_secs(20));
+}
+
+/// After a change that failed, the sinks are those of before, also where a changed or a new one had started already.
+#[test]
+fn a_failed_change_leaves_no_sink_of_the_new_configuration() {
+    let dir = tempfile::tempdir().unwrap();
+    let to = |port: u16| format!("b: {{type: otlp, endpoints: 'http://127.0.0.1:{port}'}}");
+    let (old, _planned, attach, journal) = attached_to(dir.path(), &to(1));
+    let mut running = attach.start_all(&old.sinks).unwrap();
+    let _other = journal.follow("c", StartAt::Oldest, WhenFull::Block).unwrap();
+    let new = config(dir.path(), &format!("a: {{type: blackhole}}, {}, c: {{type: blackhole}}", to(2)));
+    assert!(change((&attach, &mut running), &old, &new).is_err(), "`c` is followed already");
+    let names = shown(&running);
+    assert!(matches!(names.as_slice(), [("b", target)] if target.contains(":1")), "{names:?}");
+    stop_all(running, Instant::now() + Duration::from_secs(20));
+}
+
+/// What came while a change failed is routed as that said, by the sinks that are started again.
+#[test]
+fn records_of_a_failed_change_keep_its_routing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (old, planned, attach, journal) = attached_to(dir.path(), &format!("{NAME}: {{type: blackhole}}"));
+    let _cursor = journal.follow("behind", StartAt::Oldest, WhenFull::Block).unwrap();
+    let new = config(dir.path(), &format!("{NAME}: {{type: blackhole, when: 'log.body == \"x\"'}}"));
+    let changed = plan::of_queued(&new, &attach.routing()).pipelines;
+    append(&attach, &journal);
+    attach.begin_routing(&changed, &new.sinks).unwrap_or_else(|Failure(error)| panic!("{error}"));
+    append(&attach, &journal);
+    let mut running = Vec::new();
+    let parts = *attach.parts();
+    attach.roll_back(&mut running, &old.sinks, &planned.pipelines, parts);
+    assert_eq!(running.len(), 1);
+    let earlier = attach.pipelines().earlier(NAME, &attach.routing());
+    let [earlier] = earlier.as_slice() else { panic!("{} earlier pipelines", earlier.len()) };
+    assert_eq!((earlier.records.clone(), earlier.routing), (1..2, 1));
+    let pipelines = attach.pipelines();
+    let mut declared = pipelines.declared().map(|line| (line.what, line.count));
+    let line = declared.find(|(what, _)| what.starts_with("pipelines for records"));
+    assert_eq!(line.map(|(_, count)| count), Some(2), "the next reload has it beside its successor");
+    // Its memory is not payload.
+    assert!(attach.arena.usage().total < parts.total);
+    stop_all(running, Instant::now() + Duration::from_secs(20));
+}
+
+/// Journals a record.
+fn append(attach: &SinkServices, journal: &Journal) {
+    attach.worker().block_on(async {
+        let window = attach.arena.window(Share::Ingest, 1).await.unwrap();
+        let meta = Meta {
+            tenant: Tenant::NONE,
+            signal: Signal::Logs,
+            protocol: Protocol::Otlp,
+            encoding: Encoding::Identity,
+            items: 1,
+            raw_len: 0,
+            received_at_ns: 1,
+        };
+        journal.append(Batch { meta, window, from: 0, len: 0 }).await.unwrap();
+    });
 }
