@@ -52,5 +52,6 @@ pub use relabel::{
     VMAGENT_ACTIONS, explain,
 };
 /// The signals of [`Format::Otlp`].
+pub use required::LiteralSearch;
 pub use tidegate_wire::otlp::Signal;
 pub use value::FailureReason;

@@ -6,7 +6,7 @@ use crate::pass::{self, Pass};
 use crate::record::{Record, Uses};
 use crate::regex::{Caches, Regexes};
 use crate::relabel::{RelabelRun, RelabelWorkspace, Rules};
-use crate::required::Required;
+use crate::required::{LiteralSearch, Required};
 use crate::run::{self, Drops, Tools, Walk};
 use crate::step::Step;
 use crate::value::{Failure, FailureReason};
@@ -191,8 +191,19 @@ impl Pipeline {
     /// Whether a pass may change `body`: false when a literal that it needs does not occur.
     #[must_use]
     pub fn may_change(&self, pass: usize, format: Format, body: &[u8]) -> bool {
+        let mut search = self.literal_search(pass, format, body);
+        loop {
+            if let Some(answer) = search.advance() {
+                return answer;
+            }
+        }
+    }
+
+    /// As [`may_change`](Self::may_change), in bounded steps.
+    #[must_use]
+    pub fn literal_search<'a>(&'a self, pass: usize, format: Format, body: &'a [u8]) -> LiteralSearch<'a> {
         let required = self.passes_of(format).get(pass).and_then(|pass| pass.required.as_ref());
-        pass < self.passes(format) && required.is_none_or(|required| required.is_in(body))
+        LiteralSearch::new(required.ok_or(pass < self.passes(format)), body)
     }
 
     /// The length of the scratch buffer for a body of `body_len` bytes. The output of a pass is at most `body_len` and this long.

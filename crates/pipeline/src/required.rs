@@ -18,9 +18,47 @@ const SHORTEST: usize = 4;
 /// Looking for more than this takes as long as running the steps.
 const MOST: usize = 4;
 
+/// How much of a body is searched in one step, in bytes.
+const STEP: usize = 256 << 10;
+
 /// Texts of which at least one is in every body that a pass changes.
 #[derive(Debug)]
 pub(crate) struct Required(Vec<Finder<'static>>);
+
+/// A search for the texts that a pass needs in a body, in bounded steps.
+#[derive(Debug)]
+pub struct LiteralSearch<'a> {
+    // Nothing to search for is an answer already.
+    required: Result<&'a Required, bool>,
+    body: &'a [u8],
+    /// What was searched.
+    end: usize,
+}
+
+impl<'a> LiteralSearch<'a> {
+    /// A search for one of `required`; without any, the answer.
+    pub(crate) fn new(required: Result<&'a Required, bool>, body: &'a [u8]) -> LiteralSearch<'a> {
+        LiteralSearch {
+            required: required.and_then(|one| if one.0.is_empty() { Err(false) } else { Ok(one) }),
+            body,
+            end: 0,
+        }
+    }
+
+    /// Searches the next part; `Some` when it is known whether the pass may change the body.
+    pub fn advance(&mut self) -> Option<bool> {
+        let required = match self.required {
+            Ok(required) => required,
+            Err(answer) => return Some(answer),
+        };
+        let longest = required.0.iter().map(|finder| finder.needle().len()).max().unwrap_or_default();
+        // A text may lie across the end of the part before.
+        let begin = self.end.saturating_sub(longest.saturating_sub(1));
+        self.end = self.end.saturating_add(STEP.max(longest)).min(self.body.len());
+        let is_found = required.is_in(self.body.get(begin..self.end).unwrap_or_default());
+        (is_found || self.end == self.body.len()).then_some(is_found)
+    }
+}
 
 /// Texts of which at least one is needed; `None` where nothing is known.
 type Needs = Option<Vec<Vec<u8>>>;
@@ -43,7 +81,7 @@ impl Required {
     }
 
     /// Whether `body` has one of the texts.
-    pub(crate) fn is_in(&self, body: &[u8]) -> bool {
+    fn is_in(&self, body: &[u8]) -> bool {
         self.0.iter().any(|finder| finder.find(body).is_some())
     }
 }

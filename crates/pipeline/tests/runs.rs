@@ -336,6 +336,27 @@ fn literals_tell_which_bodies_are_of_no_interest() {
     }
 }
 
+/// A long body is searched in parts, and a text that lies across two of them is found.
+#[test]
+fn literals_are_searched_in_bounded_steps() {
+    const PART: usize = 256 << 10;
+    let text = "nothing.like.it";
+    let pipeline = compiled(vec![edit(&[&format!("delete_key(log.attributes, \"{text}\")")])]);
+    let search = |body: &[u8]| {
+        let mut search = pipeline.literal_search(0, LOGS, body);
+        (1..).find_map(|steps| search.advance().map(|answer| (answer, steps))).unwrap()
+    };
+    let mut body = vec![b'n'; 4 * PART];
+    assert_eq!((search(&body), search(&[])), ((false, 4), (false, 1)));
+    for begin in [0, PART - text.len(), PART - text.len() + 1, PART - 1, PART, 4 * PART - text.len()] {
+        body.fill(b'n');
+        body[begin..begin + text.len()].copy_from_slice(text.as_bytes());
+        assert_eq!(search(&body), (true, (begin + text.len()).div_ceil(PART)), "at {begin}");
+    }
+    let never = compiled(vec![edit(&[r#"delete_key(log.attributes, "user.email") where false"#])]);
+    assert_eq!(never.literal_search(0, LOGS, &body).advance(), Some(false));
+}
+
 /// The memory of a compiled pipeline is what was declared for it, however large the automata of its patterns are.
 #[test]
 fn declares_the_memory_of_its_program() {

@@ -15,4 +15,4 @@ pub use failure_log::{FailureLog, Owner};
 pub use format::format_of;
 pub use memory::{GROWTH, WORKING, copies};
 pub use meters::{PipelineMeters, StepMeters, StepTotals};
-pub use run::{run, write};
+pub use run::{may_change, run, write};

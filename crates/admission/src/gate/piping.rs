@@ -41,10 +41,20 @@ pub(super) struct Passed {
 struct Pass<'a> {
     pipeline: &'a SourcePipeline,
     number: usize,
+    /// Its literals are in the body: they need not be searched again.
+    may_change: bool,
     format: Format,
     now_ns: i64,
     /// What the request holds of the `ingest` and of the `decode` share.
     held: (usize, usize),
+}
+
+/// The pass with which to begin: those before it change nothing.
+#[derive(Clone, Copy)]
+pub(super) struct FirstPass {
+    pub(super) number: usize,
+    /// It is known to find what it needs in the body.
+    pub(super) may_change: bool,
 }
 
 /// What a pass left of a body that it changed.
@@ -111,20 +121,24 @@ impl Gate {
             return Err(Rejection::too_large(MOST - 1));
         }
         let body = body_of(window, *from, *len);
-        if meta.encoding == Encoding::Identity && !may_change(pipeline.pipeline(), format, body) {
-            return Ok(unchanged(batch, self.translation_charge(permit)));
+        let mut first = FirstPass { number: 0, may_change: false };
+        if meta.encoding == Encoding::Identity {
+            match first_pass(pipeline.pipeline(), format, body).await {
+                Some(number) => first = FirstPass { number, may_change: true },
+                None => return Ok(unchanged(batch, self.translation_charge(permit))),
+            }
         }
         let turn = self.0.rules.pipelines.turn(raw_len > LARGE);
         let turn = tokio::time::timeout(self.0.memory_wait, turn).await;
         let _turn = turn.ok().flatten().ok_or_else(|| self.no_memory())?;
         // On the heap now, and not while it waits: there is memory for those that run.
-        Box::pin(self.pass_in_turn(pipeline, format, permit, batch)).await
+        Box::pin(self.pass_in_turn((pipeline, format), first, permit, batch)).await
     }
 
     pub(super) async fn pass_in_turn(
         &self,
-        pipeline: &SourcePipeline,
-        format: Format,
+        (pipeline, format): (&SourcePipeline, Format),
+        first: FirstPass,
         permit: &Permit,
         batch: Batch,
     ) -> Result<Passed, Rejection> {
@@ -146,10 +160,11 @@ impl Gate {
         let mut account = self.translation_charge(permit);
         let mut left: Option<(Window, u64)> = None;
         let now_ns = i64::try_from(meta.received_at_ns).unwrap_or(i64::MAX);
-        for number in 0..pipeline.pipeline().passes(format) {
+        for number in first.number..pipeline.pipeline().passes(format) {
             let edited = left.as_ref().map_or(0, |(window, _)| window.charged());
             let held = (received + edited, room.charged());
-            let pass = Pass { pipeline, number, format, now_ns, held };
+            let may_change = first.may_change && number == first.number;
+            let pass = Pass { pipeline, number, may_change, format, now_ns, held };
             let passed = match &left {
                 None => {
                     let (front, scratch) = room.spare_mut().split_at_mut_checked(decoded).ok_or(INTERNAL)?;
@@ -198,9 +213,9 @@ impl Gate {
         scratch: &mut [u8],
         account: &mut TranslationCharge,
     ) -> Result<Option<Left>, Rejection> {
-        let Pass { pipeline, number, format, now_ns, held } = pass;
+        let Pass { pipeline, number, may_change, format, now_ns, held } = pass;
         let (program, meters) = (pipeline.pipeline(), pipeline.meters());
-        if !program.may_change(number, format, body) {
+        if !may_change && !tidegate_stage::may_change(program, number, format, body).await {
             return Ok(None);
         }
         let scratch = scratch.get_mut(..Pipeline::scratch_bytes(body.len())).ok_or(INTERNAL)?;
@@ -241,8 +256,9 @@ impl Gate {
             Format::RemoteWrite(Version::V2) => Some(room.beside(self, Symbols::bytes_for(&window))?),
             _ => None,
         };
+        let len = window.len();
         let look = move || (largest_item(format, &window), window);
-        let (item, window) = match self.0.rules.pipelines.pool().filter(|_| meta.raw_len as usize > LARGE) {
+        let (item, window) = match self.0.rules.pipelines.pool().filter(|_| len > LARGE) {
             Some(pool) => pool.run(look).await.map_err(|_| INTERNAL.retry_after(self.memory_delay()))?,
             None => look(),
         };
@@ -260,8 +276,14 @@ fn body_of(window: &Window, from: usize, len: usize) -> &[u8] {
     from.checked_add(len).and_then(|end| window.get(from..end)).unwrap_or_default()
 }
 
-fn may_change(pipeline: &Pipeline, format: Format, body: &[u8]) -> bool {
-    (0..pipeline.passes(format)).any(|pass| pipeline.may_change(pass, format, body))
+/// The first pass that may change `body`.
+async fn first_pass(pipeline: &Pipeline, format: Format, body: &[u8]) -> Option<usize> {
+    for pass in 0..pipeline.passes(format) {
+        if tidegate_stage::may_change(pipeline, pass, format, body).await {
+            return Some(pass);
+        }
+    }
+    None
 }
 
 fn unchanged(batch: Batch, account: TranslationCharge) -> Passed {

@@ -42,7 +42,7 @@ pub(crate) async fn run_passes(
     let mut passed = PassedBody { body, items, is_changed: false };
     for pass in 0..pipeline.passes(format) {
         let body = &passed.body;
-        if !pipeline.may_change(pass, format, body) {
+        if !tidegate_stage::may_change(pipeline, pass, format, body).await {
             continue;
         }
         let scratch_len = Pipeline::scratch_bytes(body.len());

@@ -242,6 +242,21 @@ async fn what_could_not_be_delivered_is_refused() {
     assert_eq!(page.pipeline, balance(2, 2, 0));
 }
 
+/// A long body that a pipeline made of a short one is not checked on the thread of a connection either.
+#[tokio::test]
+async fn long_edited_bodies_are_checked_in_the_pool() {
+    let pool = Pool::start(1, 4).unwrap();
+    let pipelines = SourcePipelines::new(RUNS, pool.clone());
+    pipelines.set(vec![pipeline(edit(r#"set(log.attributes["copy"], log.body)"#))]);
+    let rig = rig_with(64 << 20, |_, _| GateRules { pipelines, ..GateRules::default() });
+    rig.gate.set_deliverable(Deliverable::new(|_, _| SizeLimit { most: 4 << 20, factor: 0, item: 1 << 20 }));
+    pool.stop();
+    rig.send_logs(&["a"]).await.unwrap();
+    let texts = vec!["x".repeat(1000); 560];
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    assert_eq!(rig.send_logs(&texts).await.unwrap_err().reason, Refusal::Internal);
+}
+
 /// A pipeline that takes the place of another applies to the next request, and the other's workspaces go.
 #[tokio::test]
 async fn another_pipeline_takes_its_place() {
@@ -283,7 +298,8 @@ async fn waits_and_runs_fit_their_declarations() {
     let first = batch().await;
     let (own, format) = rig.gate.pipeline_of(&rig.source.open(), &first.meta).unwrap();
     let permit = Permit::default();
-    let run = size_of_val(&rig.gate.pass_in_turn(&own, format, &permit, first));
+    let begin = super::super::piping::FirstPass { number: 0, may_change: false };
+    let run = size_of_val(&rig.gate.pass_in_turn((&own, format), begin, &permit, first));
     // The other half is for the engine's state, which is in a box of its own.
     assert!(run <= SourcePipeline::RUN_BYTES / 2, "{run} bytes");
     let paid = rig.gate.charge_turn().unwrap();
