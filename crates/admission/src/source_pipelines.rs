@@ -1,11 +1,12 @@
 //! The pipelines of sources, which run before the journal.
 //!
 //! Promises: what a source has a pipeline for never reaches the journal without having passed it, also while the
-//! configuration is read again; and there are never more [`Workspace`]s of a source than runs at once.
+//! configuration is read again; there are never more [`Workspace`]s of a source than runs at once, those of a pipeline that
+//! was replaced included; and memory that a replacement gives back is charged until the last request has left it.
 
 use arc_swap::ArcSwap;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidegate_arena::Charge;
 use tidegate_journal::{Protocol, Signal};
 use tidegate_pipeline::{Format, Pipeline, StepCounts, Workspace};
 use tidegate_pool::Pool;
@@ -23,12 +24,19 @@ struct State {
     /// Of these runs, those of large bodies: one less, so small ones never wait for large ones alone.
     large: Semaphore,
     current: ArcSwap<Vec<Arc<SourcePipeline>>>,
+    /// The workspaces without a run, of each of the current pipelines. Locked for moments only.
+    idle: Mutex<Vec<IdleWorkspaces>>,
     /// Where large bodies are checked once more.
     pool: Option<Pool>,
 }
 
+/// The workspaces of a pipeline without a run.
+struct IdleWorkspaces {
+    owner: Arc<SourcePipeline>,
+    workspaces: Vec<Workspace>,
+}
+
 /// The pipeline of a source.
-#[derive(Debug)]
 pub struct SourcePipeline {
     source: String,
     pipeline: Arc<Pipeline>,
@@ -36,10 +44,8 @@ pub struct SourcePipeline {
     silent: Vec<usize>,
     meters: PipelineMeters,
     log: Mutex<FailureLog>,
-    /// Workspaces without a run.
-    idle: Mutex<Vec<Workspace>>,
-    /// Another one has taken its place.
-    is_replaced: AtomicBool,
+    /// The memory that its replacement gives back. Requests may still be in it: it ends with the last of them.
+    spared: Mutex<Option<Arc<Charge>>>,
 }
 
 /// The turn to run. Dropping it passes the turn on.
@@ -50,6 +56,7 @@ pub(crate) struct RunTurn<'a> {
 
 /// A workspace for one run.
 pub(crate) struct HeldWorkspace<'a> {
+    pipelines: &'a State,
     owner: &'a SourcePipeline,
     // There is one until this is dropped.
     workspace: Option<Workspace>,
@@ -68,8 +75,21 @@ impl State {
             all: Semaphore::new(runs),
             large: Semaphore::new(runs.saturating_sub(1)),
             current: ArcSwap::default(),
+            idle: Mutex::default(),
             pool,
         }
+    }
+}
+
+impl State {
+    fn idle(&self) -> MutexGuard<'_, Vec<IdleWorkspaces>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl IdleWorkspaces {
+    fn is_of(&self, pipeline: &SourcePipeline) -> bool {
+        std::ptr::eq(&raw const *self.owner, pipeline)
     }
 }
 
@@ -87,16 +107,23 @@ impl SourcePipelines {
         SourcePipelines(Arc::new(State::new(runs, Some(pool))))
     }
 
-    /// Has requests that arrive from now on pass through these.
-    pub fn set(&self, pipelines: Vec<Arc<SourcePipeline>>) {
-        let before = self.0.current.swap(Arc::new(pipelines));
-        let now = self.0.current.load();
-        // They may be those of before again.
-        now.iter().for_each(|own| own.is_replaced.store(false, Relaxed));
-        for replaced in before.iter().filter(|before| !now.iter().any(|it| Arc::ptr_eq(it, before))) {
-            replaced.is_replaced.store(true, Relaxed);
-            replaced.idle().clear();
+    /// Has requests that arrive from now on pass through these. `spared` is the memory that those give back which are not
+    /// among them: it stays charged until the last request has left them.
+    pub fn set(&self, pipelines: Vec<Arc<SourcePipeline>>, spared: Option<Charge>) {
+        let spared = spared.map(Arc::new);
+        let mut idle = self.0.idle();
+        let mut before = std::mem::take(&mut *idle);
+        for own in &pipelines {
+            // It may be one of before again.
+            own.set_spared(None);
+            let same = before.iter().position(|before| Arc::ptr_eq(&before.owner, own));
+            idle.push(match same {
+                Some(same) => before.swap_remove(same),
+                None => IdleWorkspaces { owner: Arc::clone(own), workspaces: Vec::new() },
+            });
         }
+        before.iter().for_each(|replaced| replaced.owner.set_spared(spared.clone()));
+        self.0.current.store(Arc::new(pipelines));
     }
 
     /// All of them as they are now.
@@ -125,6 +152,33 @@ impl SourcePipelines {
         Some(RunTurn { _all: all.acquire().await.ok()?, _large: large })
     }
 
+    /// A workspace for a run of `own`, which has the turn.
+    pub(crate) fn workspace<'a>(&'a self, own: &'a SourcePipeline) -> HeldWorkspace<'a> {
+        let pipelines = &*self.0;
+        // One without a run goes, whosever of this source it is: those with a run are as many as turns at most.
+        let mut all = pipelines.idle();
+        let current = all.iter_mut().find(|current| current.owner.source == own.source);
+        let idle = current.and_then(|current| Some((current.is_of(own), current.workspaces.pop()?)));
+        drop(all);
+        let mut workspace = match idle {
+            Some((true, workspace)) => workspace,
+            other => {
+                drop(other);
+                own.pipeline.workspace()
+            }
+        };
+        // A run that was given up has left its counts.
+        workspace.take_counts(|_, _| {});
+        HeldWorkspace { pipelines, owner: own, workspace: Some(workspace) }
+    }
+
+    /// How many workspaces of the pipeline of this source have no run.
+    #[cfg(test)]
+    pub(crate) fn idle_workspaces(&self, source: &str) -> usize {
+        let all = self.0.idle();
+        all.iter().find(|idle| idle.owner.source == source).map_or(0, |idle| idle.workspaces.len())
+    }
+
     pub(crate) fn pool(&self) -> Option<&Pool> {
         self.0.pool.as_ref()
     }
@@ -148,8 +202,7 @@ impl SourcePipeline {
             silent,
             log: Mutex::new(FailureLog::new(&meters)),
             meters,
-            idle: Mutex::default(),
-            is_replaced: AtomicBool::new(false),
+            spared: Mutex::default(),
         }
     }
 
@@ -179,15 +232,6 @@ impl SourcePipeline {
         format_of(&self.pipeline, protocol, signal)
     }
 
-    /// A workspace, for a run that has the turn.
-    pub(crate) fn workspace(&self) -> HeldWorkspace<'_> {
-        let idle = self.idle().pop();
-        let mut workspace = idle.unwrap_or_else(|| self.pipeline.workspace());
-        // A run that was given up has left its counts.
-        workspace.take_counts(|_, _| {});
-        HeldWorkspace { owner: self, workspace: Some(workspace) }
-    }
-
     /// Enters what the steps did to one body. Returns how many items they dropped, and how many they left out of a sample.
     pub(crate) fn count(&self, workspace: &mut Workspace) -> (u64, u64) {
         let (mut filtered, mut sampled_out, mut has_failed) = (0, 0, false);
@@ -204,30 +248,24 @@ impl SourcePipeline {
         (filtered, sampled_out)
     }
 
-    /// Workspaces without a run.
-    #[cfg(test)]
-    pub(crate) fn idle_workspaces(&self) -> usize {
-        self.idle().len()
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<Workspace>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn set_spared(&self, charge: Option<Arc<Charge>>) {
+        *self.spared.lock().unwrap_or_else(PoisonError::into_inner) = charge;
     }
 }
 
 impl HeldWorkspace<'_> {
     pub(crate) fn get(&mut self) -> &mut Workspace {
-        let HeldWorkspace { owner, workspace } = self;
+        let HeldWorkspace { owner, workspace, .. } = self;
         workspace.get_or_insert_with(|| owner.pipeline.workspace())
     }
 }
 
 impl Drop for HeldWorkspace<'_> {
     fn drop(&mut self) {
-        let mut idle = self.owner.idle();
-        // Under the lock, so that none stays behind when it is replaced.
-        if !self.owner.is_replaced.load(Relaxed) {
-            idle.extend(self.workspace.take());
+        let mut all = self.pipelines.idle();
+        // That of a pipeline that was replaced goes.
+        if let Some(current) = all.iter_mut().find(|current| current.is_of(self.owner)) {
+            current.workspaces.extend(self.workspace.take());
         }
     }
 }

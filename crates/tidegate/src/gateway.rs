@@ -144,7 +144,7 @@ impl Gateway {
         let memory_wait = config.limits.memory_wait.get();
         let (access, operators) = (keys.senders.clone(), keys.admins.clone());
         let pipelines = SourcePipelines::new(SourcePipelines::runs(planned.workers), pool.clone());
-        pipelines.set(planned.source_pipelines.all());
+        pipelines.set(planned.source_pipelines.all(), None);
         let rules = GateRules { access, operators, pipelines, ..rules::of(&config, &ledger)? };
         let gate = Gate::with_rules(arena.clone(), journal.clone(), memory_wait, Some(tap.clone()), rules);
         gate.set_deliverable(planned.deliverable.clone());

@@ -142,7 +142,7 @@ impl Gate {
         permit: &Permit,
         batch: Batch,
     ) -> Result<Passed, Rejection> {
-        let mut workspace = pipeline.workspace();
+        let mut workspace = self.0.rules.pipelines.workspace(pipeline);
         let Batch { meta, window, from, len } = &batch;
         let (came, received) = (body_of(window, *from, *len), window.charged());
         let (raw_len, encoding) = (meta.raw_len as usize, meta.encoding);

@@ -36,10 +36,10 @@ impl Gateway {
         let (before, after) = (of_sources.clone(), planned.source_pipelines.keeping(&of_sources));
         let changed = backlog::check_again(&new, &planned, &self.journal).and_then(|()| {
             // What pipelines of sources will give back is planned for payload from here on, and still theirs: they stay until the
-            // change has succeeded, so no request passes by one that a failed change removes.
+            // change has succeeded, so no request passes by one that a failed change removes, and requests may be in them
+            // even then.
+            let spared = before.spared_bytes(&after) * SourcePipelines::runs(planned.workers);
             let spared =
-                before.run_bytes().saturating_sub(after.run_bytes()) * SourcePipelines::runs(planned.workers);
-            let _spared =
                 self.view.arena.try_charge(Share::Ingest, spared as u64).map_err(|_| {
                     Failure::from("the memory for the change is in use by requests; try again")
                 })?;
@@ -49,13 +49,16 @@ impl Gateway {
             let mut running = std::mem::take(&mut *sinks());
             let changed = self.attach.change(&mut running, &config.sinks, &new.sinks, &planned);
             *sinks() = running;
-            changed
+            changed.map(|()| spared)
         });
-        if let Err(failure) = changed {
-            self.gate.set_deliverable(current);
-            return Err(failure);
-        }
-        self.gate.rules().pipelines.set(after.all());
+        let spared = match changed {
+            Ok(spared) => spared,
+            Err(failure) => {
+                self.gate.set_deliverable(current);
+                return Err(failure);
+            }
+        };
+        self.gate.rules().pipelines.set(after.all(), Some(spared));
         *of_sources = after;
         drop(of_sources);
         if let Some((destination, nodes)) = cluster {

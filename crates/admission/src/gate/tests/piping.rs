@@ -16,7 +16,7 @@ const RUNS: usize = 2;
 /// A gate whose source has a pipeline of these steps.
 fn piped(steps: Vec<StepKind>) -> Rig {
     let pipelines = SourcePipelines::new(RUNS, Pool::start(1, 4).unwrap());
-    pipelines.set(vec![pipeline(steps)]);
+    pipelines.set(vec![pipeline(steps)], None);
     rig_with(64 << 20, |_, _| GateRules { pipelines, ..GateRules::default() })
 }
 
@@ -247,7 +247,7 @@ async fn what_could_not_be_delivered_is_refused() {
 async fn long_edited_bodies_are_checked_in_the_pool() {
     let pool = Pool::start(1, 4).unwrap();
     let pipelines = SourcePipelines::new(RUNS, pool.clone());
-    pipelines.set(vec![pipeline(edit(r#"set(log.attributes["copy"], log.body)"#))]);
+    pipelines.set(vec![pipeline(edit(r#"set(log.attributes["copy"], log.body)"#))], None);
     let rig = rig_with(64 << 20, |_, _| GateRules { pipelines, ..GateRules::default() });
     rig.gate.set_deliverable(Deliverable::new(|_, _| SizeLimit { most: 4 << 20, factor: 0, item: 1 << 20 }));
     pool.stop();
@@ -264,16 +264,50 @@ async fn another_pipeline_takes_its_place() {
     rig.send_logs(&["a", "b"]).await.unwrap();
     let pipelines = &rig.gate.rules().pipelines;
     let before = Arc::clone(&pipelines.all()[0]);
-    let held = before.workspace();
-    pipelines.set(vec![pipeline(drops("log.body == \"b\""))]);
+    let held = pipelines.workspace(&before);
+    pipelines.set(vec![pipeline(drops("log.body == \"b\""))], None);
     drop(held);
-    assert_eq!(before.idle_workspaces(), 0);
+    assert_eq!(pipelines.idle_workspaces("test"), 0);
     rig.send_logs(&["a", "b"]).await.unwrap();
-    assert!(rig.has_on_disk(b"a") && pipelines.all()[0].idle_workspaces() == 1);
-    pipelines.set(vec![]);
+    assert!(rig.has_on_disk(b"a") && pipelines.idle_workspaces("test") == 1);
+    pipelines.set(vec![], None);
     rig.send_logs(&["a", "b"]).await.unwrap();
     let page = rig.page();
     assert_eq!((page.items[0].1, page.pipeline), (4, balance(4, 2, 2)));
+}
+
+/// A request that waited while its pipeline was replaced takes the place of a workspace that has no run.
+#[tokio::test]
+async fn there_are_no_more_workspaces_than_turns() {
+    let rig = piped(drops("log.body == \"a\""));
+    let pipelines = &rig.gate.rules().pipelines;
+    let before = Arc::clone(&pipelines.all()[0]);
+    pipelines.set(vec![pipeline(drops("log.body == \"b\""))], None);
+    let now = Arc::clone(&pipelines.all()[0]);
+    let both = [pipelines.workspace(&now), pipelines.workspace(&now)];
+    drop(both);
+    assert_eq!(pipelines.idle_workspaces("test"), RUNS);
+    let late = pipelines.workspace(&before);
+    assert_eq!(pipelines.idle_workspaces("test"), RUNS - 1);
+    let next = pipelines.workspace(&now);
+    drop((late, next));
+    assert_eq!(pipelines.idle_workspaces("test"), RUNS - 1);
+}
+
+/// What a pipeline gives back is charged until the last request has left it.
+#[tokio::test]
+async fn a_replaced_pipeline_keeps_its_memory_until_nothing_is_in_it() {
+    let rig = piped(drops("log.body == \"a\""));
+    let pipelines = &rig.gate.rules().pipelines;
+    let request = Arc::clone(&pipelines.all()[0]);
+    let free = rig.arena.free(Share::Ingest);
+    pipelines.set(vec![], Some(rig.arena.try_charge(Share::Ingest, 1000).unwrap()));
+    assert_eq!(rig.arena.free(Share::Ingest), free - 1000);
+    drop(request);
+    assert_eq!(rig.arena.free(Share::Ingest), free);
+    // Nothing gives anything back.
+    pipelines.set(vec![], Some(rig.arena.try_charge(Share::Ingest, 1000).unwrap()));
+    assert_eq!(rig.arena.free(Share::Ingest), free);
 }
 
 /// What a waiting request and a run keep on the heap is what is declared for them.

@@ -49,9 +49,14 @@ impl CompiledPipelines {
         self.0.iter().map(|compiled| Arc::clone(&compiled.source)).collect()
     }
 
-    /// The memory of one run of each, in bytes.
-    pub(crate) fn run_bytes(&self) -> usize {
-        self.0.iter().map(|compiled| compiled.source.run_bytes()).sum()
+    /// The memory that `after` needs less for a run of each source, in bytes. What one source needs less is no memory of
+    /// another that needs more: both may be in use at the same time.
+    pub(crate) fn spared_bytes(&self, after: &CompiledPipelines) -> usize {
+        let spared = |own: &CompiledPipeline| {
+            let same = after.0.iter().find(|after| after.kind.name == own.kind.name);
+            own.source.run_bytes().saturating_sub(same.map_or(0, |after| after.source.run_bytes()))
+        };
+        self.0.iter().map(spared).sum()
     }
 
     /// How many times a source of this kind holds a record in its pipeline; `None` where none reads it.
