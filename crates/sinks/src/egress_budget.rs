@@ -36,6 +36,8 @@ struct BudgetState {
     borrowing: AtomicBool,
     /// Invariant: at most `part`, or `most` while borrowing.
     held: AtomicUsize,
+    /// How many bytes were missing for what was asked for last.
+    missing: AtomicUsize,
     /// Something was given back.
     fell: Notify,
 }
@@ -111,6 +113,7 @@ impl EgressBudget {
             queue: Arc::clone(queue),
             borrowing: AtomicBool::new(false),
             held: AtomicUsize::new(0),
+            missing: AtomicUsize::new(0),
             fell: Notify::new(),
         }))
     }
@@ -146,6 +149,16 @@ impl EgressBudget {
     /// Whether it is this sink's turn to borrow.
     pub(crate) fn is_borrowing(&self) -> bool {
         self.0.borrowing.load(Relaxed)
+    }
+
+    /// How much is held, in bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.0.held.load(Relaxed)
+    }
+
+    /// How many bytes were missing for what was asked for last; none where it was had, or may be had a little later.
+    pub(crate) fn missing(&self) -> usize {
+        self.0.missing.load(Relaxed)
     }
 
     /// Whether more is held than the sink's own part.
@@ -206,9 +219,10 @@ impl EgressBudget {
     }
 
     fn hold(&self, bytes: usize) -> Result<BudgetCharge, BudgetError> {
-        let BudgetState { part, most, borrowing, held, .. } = &*self.0;
+        let BudgetState { part, most, borrowing, held, missing, .. } = &*self.0;
         let limit = if borrowing.load(Relaxed) { *most } else { *part };
         let wanted = held.load(Relaxed).saturating_add(bytes);
+        missing.store(wanted.saturating_sub(limit), Relaxed);
         if wanted > *most {
             return Err(BudgetError::Never);
         }

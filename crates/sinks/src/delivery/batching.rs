@@ -58,7 +58,7 @@ impl<P: SinkProtocol> Delivery<P> {
         if P::ORDERED && !(pipeline.open.is_empty() && pipeline.work.is_empty()) {
             // What was read before it goes before it.
             pipeline.close_all();
-            pipeline.reading = ReadMode::Waiting(record);
+            pipeline.reading = ReadMode::Waiting { record, held: usize::MAX };
             return;
         }
         let usual = if single { 0 } else { pipeline.usual.min(limits.kept) };
@@ -76,15 +76,20 @@ impl<P: SinkProtocol> Delivery<P> {
 }
 
 impl<P: SinkProtocol> Pipeline<P> {
-    /// Has a record wait until something that is held is given back.
+    /// Has a record wait until as much of what is held is given back as was missing for it: to stage it anew before that is of no use.
     fn wait_for_memory(&mut self, record: Record) {
+        self.consumer.release();
         self.close_all();
-        if self.is_idle() {
-            self.send_alone(record.into());
-        } else {
+        let held = self.room.held().checked_sub(self.room.missing());
+        match held.filter(|_| !self.is_idle()) {
             // Something that is held is given back some day.
-            self.memory = MemoryState::Exhausted;
-            self.reading = ReadMode::Waiting(record);
+            Some(held) => {
+                self.memory = MemoryState::Exhausted;
+                self.reading = ReadMode::Waiting { record, held };
+            }
+            None => {
+                self.send_alone(record.into());
+            }
         }
     }
 

@@ -74,7 +74,10 @@ impl<P: SinkProtocol> Delivery<P> {
     pub(crate) async fn run(mut self) {
         let stop = self.stop.clone();
         loop {
-            self.protocol.tend(&mut self.pipeline).await;
+            // A record that is given up halfway has changed nothing: it is unsettled, and its counts are not entered.
+            if stop.or(self.protocol.tend(&mut self.pipeline)).await.is_none() {
+                break;
+            }
             if P::ORDERED && self.pipeline.has_its_turn() {
                 // Connections may still hold what was sent last, and what comes may need all of the memory.
                 let own = self.pipeline.held();
@@ -84,8 +87,10 @@ impl<P: SinkProtocol> Delivery<P> {
             }
             self.advance();
             if let Some(record) = self.pipeline.resumed() {
-                Box::pin(self.take(record)).await;
-                continue;
+                match stop.or(Box::pin(self.take(record))).await {
+                    Some(()) => continue,
+                    None => break,
+                }
             }
             if self.pipeline.is_idle() {
                 if let Some(oversize) = self.pipeline.drain.take_alone() {
@@ -104,7 +109,11 @@ impl<P: SinkProtocol> Delivery<P> {
             match stop.or(Box::pin(self.event())).await {
                 Some(EngineEvent::Answered(answered)) => self.land(answered, true),
                 Some(EngineEvent::Prepared(prepared)) => self.prepared(prepared),
-                Some(EngineEvent::Record(Some(record))) => Box::pin(self.take(record)).await,
+                Some(EngineEvent::Record(Some(record))) => {
+                    if stop.or(Box::pin(self.take(record))).await.is_none() {
+                        break;
+                    }
+                }
                 Some(EngineEvent::Record(None)) => {
                     self.pipeline.reading = ReadMode::Ended;
                     self.pipeline.close_all();
@@ -232,8 +241,9 @@ impl<P: SinkProtocol> Delivery<P> {
 impl<P: SinkProtocol> Pipeline<P> {
     /// The record that waited for memory, when there may be some now.
     fn resumed(&mut self) -> Option<Record> {
-        let ReadMode::Waiting(record) = self.reading else { return None };
-        let may = self.memory == MemoryState::Available || self.is_idle();
+        let ReadMode::Waiting { record, held } = self.reading else { return None };
+        let has_come = self.memory == MemoryState::Available && !self.room.holds_more_than(held);
+        let may = has_come || self.is_idle();
         (may && self.drain.is_none() && (!P::ORDERED || self.reads_on())).then(|| {
             self.reading = ReadMode::Next;
             record

@@ -16,8 +16,8 @@ pub(crate) const MIN_REQUEST_SIZE: usize = 64 << 10;
 pub(super) enum ReadMode {
     /// The next record.
     Next,
-    /// Nothing: this record waits for memory.
-    Waiting(Record),
+    /// Nothing: this record waits until no more than `held` bytes are held.
+    Waiting { record: Record, held: usize },
     /// Nothing: the journal was closed, and everything in it was read.
     Ended,
 }

@@ -1,12 +1,10 @@
 //! Promise: what arrives is the concatenation of what was accepted, however it came and however it goes out.
 
 use crate::peer::{Peer, Reply};
-use crate::rig::{BOTH, PART, Rig, settings};
-use std::sync::Arc;
+use crate::rig::{BOTH, PART, Rig, pipeline, settings};
 use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_ledger::Dropped;
-use tidegate_pipeline::{Definition, ErrorMode, Pipeline, StepDefinition, StepKind};
-use tidegate_sinks::{Compression, OtlpSettings, PipelineMeters, SinkPipeline, Transport};
+use tidegate_sinks::{Compression, OtlpSettings, Transport};
 
 const ENCODINGS: [Encoding; 3] = [Encoding::Identity, Encoding::Gzip, Encoding::Zstd];
 const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::Gzip(6), Compression::Zstd(3)];
@@ -52,20 +50,11 @@ async fn bodies_of_any_encoding_are_joined_for_any_compression() {
 /// Bodies that a pipeline looked at and did not change are decoded once: only those go on as they came that are joined so.
 #[tokio::test]
 async fn bodies_behind_a_pipeline_are_decoded_once() {
-    let kind = StepKind::Edit(vec![r#"delete_key(span.attributes, "no span has this")"#.to_owned()]);
-    let steps = vec![StepDefinition { when: None, on_error: ErrorMode::Ignore, kind }];
-    let pipeline = Arc::new(Pipeline::compile(&Definition { steps }).unwrap().0);
+    let pipeline = pipeline(r#"delete_key(span.attributes, "no span has this")"#);
     for compression in COMPRESSIONS {
         for join_members in [false, true] {
             let mut rig = Rig::new(PART);
-            rig.pipeline = Some(SinkPipeline {
-                pipeline: Arc::clone(&pipeline),
-                routing: 0,
-                silent: vec![],
-                meters: PipelineMeters::new(vec![]),
-                capacities: vec![],
-                earlier: vec![],
-            });
+            rig.pipeline = Some(pipeline.clone());
             let peer = Peer::new();
             for encoding in ENCODINGS {
                 rig.put(Signal::Traces, encoding, 50).await;

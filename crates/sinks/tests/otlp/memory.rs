@@ -3,9 +3,10 @@
 
 use crate::bodies::{encoded, request};
 use crate::peer::{Peer, Reply};
-use crate::rig::{BOTH, PART, Rig, settings};
+use crate::rig::{BOTH, PART, Rig, SECOND, pipeline, settings};
 use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_ledger::Dropped;
+use tidegate_pipeline::Pipeline;
 use tidegate_sinks::{Compression, OtlpSettings};
 
 #[tokio::test]
@@ -108,4 +109,36 @@ async fn a_record_that_waits_behind_a_damaged_one_is_sent() {
     rig.drain(OtlpSettings { compression: Compression::Gzip(1), ..settings }).await;
     rig.assert_but(&[&peer], 0..20);
     assert_eq!(rig.dropped(), [(Dropped::Damaged, 20)]);
+}
+
+/// A record that waits for memory passes the pipeline again when enough was given back, and not whenever a request comes back.
+#[tokio::test]
+async fn a_record_that_waits_is_not_staged_before_memory_came() {
+    let len = request(Signal::Logs, 0..20, 50_000).len();
+    // What comes out of the pipeline has room, but not beside the first record.
+    let mut rig = Rig::new(2 * len + Pipeline::scratch_bytes(len) + (350 << 10));
+    let peer = Peer::new();
+    let pipeline = pipeline(r#"set(log.attributes["x"], "1")"#);
+    let meters = pipeline.meters.clone();
+    rig.pipeline = Some(pipeline);
+    rig.put_padded(Signal::Logs, Encoding::Identity, 10, 45_000).await;
+    rig.put_padded(Signal::Logs, Encoding::Identity, 20, 50_000).await;
+    peer.script(vec![Reply::Stall; 4]);
+    let script = async {
+        // The second record found no room.
+        while rig.peak() < 4 << 20 || rig.held() > 1 << 20 {
+            tokio::task::yield_now().await;
+        }
+        let before = meters.time();
+        assert_eq!(meters.steps()[0].totals().items, 10);
+        // The first had no answer in time, and is sent again.
+        peer.stalled(2).await;
+        assert_eq!(meters.time(), before, "nothing was given back");
+        peer.script([]);
+        peer.release();
+    };
+    let settings = OtlpSettings { timeout: SECOND, ..settings(&peer, BOTH[0]) };
+    tokio::join!(rig.drain(settings), script);
+    assert_eq!(meters.steps()[0].totals().items, 30);
+    assert_eq!(rig.dropped(), []);
 }

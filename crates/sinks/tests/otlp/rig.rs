@@ -12,9 +12,10 @@ use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Batch, Durability, Encoding, Journal, Meta, Protocol, Signal, Tenant, WhenFull};
 use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
 use tidegate_meters::Registry;
+use tidegate_pipeline::{Definition, ErrorMode, Pipeline, StepDefinition, StepKind};
 use tidegate_sinks::{
-    BorrowQueue, Compression, EgressBudget, Health, Otlp, OtlpSettings, Signals, SinkContext, SinkPipeline,
-    StopSender, Tls, Transport,
+    BorrowQueue, Compression, EgressBudget, Health, Otlp, OtlpSettings, PipelineMeters, Signals, SinkContext,
+    SinkPipeline, StepMeters, StopSender, Tls, Transport,
 };
 use tidegate_tap::Tap;
 
@@ -237,6 +238,21 @@ impl Rig {
             let expected = usize::from(!missing.contains(&(number as u64)));
             assert_eq!(times, expected, "item {number} of {}", self.next);
         }
+    }
+}
+
+/// A pipeline of one statement.
+pub(crate) fn pipeline(statement: &str) -> SinkPipeline {
+    let kind = StepKind::Edit(vec![statement.to_owned()]);
+    let steps = vec![StepDefinition { when: None, on_error: ErrorMode::Ignore, kind }];
+    let meters = StepMeters::new(String::new(), String::new(), vec![statement.to_owned()]);
+    SinkPipeline {
+        pipeline: Arc::new(Pipeline::compile(&Definition { steps }).unwrap().0),
+        routing: 0,
+        silent: vec![],
+        meters: PipelineMeters::new(vec![meters]),
+        capacities: vec![],
+        earlier: vec![],
     }
 }
 
