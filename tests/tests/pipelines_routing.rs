@@ -6,13 +6,27 @@
 use serde_json::{Value, json};
 use tidegate_tests::{Gateway, Recorder, SOON, free_address, http, until};
 
+/// A sink that sends lines of JSON to `url`, with one more setting.
+fn sink(url: &str, key: &str, value: Value) -> Value {
+    json!({"type": "http", "endpoints": [url], "linger": "20ms", "backoff": {"max": "200ms"}, key: value})
+}
+
+/// One that takes what meets this condition.
+fn taking(url: &str, condition: &str) -> Value {
+    sink(url, "when", json!(condition))
+}
+
+/// These sinks in little memory.
+fn gateway_with(sinks: Value) -> Value {
+    json!({"memory": "96MiB", "sinks": sinks})
+}
+
 /// `errors` takes what is at least this severe, and `rest` the rest.
 fn settings(errors: &str, rest: &str, severity: u32) -> Value {
-    let lines = |url: &str, key: &str, value: Value| json!({"type": "http", "endpoints": [url], "linger": "20ms", "backoff": {"max": "200ms"}, key: value});
-    json!({"memory": "96MiB", "sinks": {
-        "errors": lines(errors, "when", json!(format!("log.severity_number >= {severity}"))),
-        "rest": lines(rest, "otherwise", json!(true)),
-    }})
+    gateway_with(json!({
+        "errors": taking(errors, &format!("log.severity_number >= {severity}")),
+        "rest": sink(rest, "otherwise", json!(true)),
+    }))
 }
 
 /// Sends a log record of each of these severities.
@@ -79,4 +93,50 @@ fn queued_items_are_routed_as_when_they_were_received() {
     post(&gateway, &[8, 9]);
     gateway.at_rest(SOON);
     assert_eq!((severities(&errors), severities(&rest)), (vec![9, 9, 13, 17, 17], vec![1, 8, 9, 9, 13]));
+}
+
+/// A sink that is new takes nothing of what is queued from a time when another sink was to take it.
+#[test]
+fn a_new_sink_leaves_what_others_were_to_take() {
+    let (warnings, rest) = (Recorder::start(), Recorder::start());
+    let nowhere = format!("http://{}/", free_address());
+    let before = settings(&nowhere, &rest.url(), 17);
+    let mut gateway = Gateway::started(before.clone());
+    post(&gateway, &[9, 13, 17]);
+    until(SOON, "the rest", || severities(&rest) == [9, 13]);
+
+    let mut after = before;
+    after["sinks"]["warnings"] =
+        taking(&warnings.url(), "log.severity_number >= 13 and log.severity_number < 17");
+    reload(&mut gateway, after);
+    post(&gateway, &[10, 14, 18]);
+    until(SOON, "the warnings", || !severities(&warnings).is_empty());
+    until(SOON, "the rest", || severities(&rest) == [9, 10, 13]);
+    assert_eq!(severities(&warnings), [14]);
+}
+
+/// A sink that was removed and comes back takes what was left to it before, and nothing of what came while it was away.
+#[test]
+fn a_sink_that_comes_back_leaves_what_came_while_it_was_away() {
+    let (errors, rest) = (Recorder::start(), Recorder::start());
+    let nowhere = format!("http://{}/", free_address());
+    let mut before = settings(&nowhere, &rest.url(), 17);
+    // `otherwise` needs a sink with a `when`.
+    before["sinks"]["other"] = taking(&nowhere, "log.severity_number == 1");
+    let mut gateway = Gateway::started(before.clone());
+    post(&gateway, &[9, 17]);
+    until(SOON, "the rest", || severities(&rest) == [9]);
+
+    let mut away = before.clone();
+    away["sinks"].as_object_mut().unwrap().remove("errors");
+    reload(&mut gateway, away);
+    post(&gateway, &[18]);
+    until(SOON, "the rest", || severities(&rest) == [9, 18]);
+
+    before["sinks"]["errors"] = taking(&errors.url(), "log.severity_number >= 17");
+    reload(&mut gateway, before);
+    post(&gateway, &[10, 19]);
+    until(SOON, "the errors", || severities(&errors).contains(&19));
+    until(SOON, "the rest", || severities(&rest) == [9, 10, 18]);
+    assert_eq!(severities(&errors), [17, 19]);
 }

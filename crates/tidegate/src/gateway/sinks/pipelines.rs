@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, Config, Name};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_pipeline::{Definition, ErrorMode, Pipeline, StepKind};
+use tidegate_pipeline::{Definition, ErrorMode, Pipeline, StepDefinition, StepKind};
 use tidegate_sinks::{EarlierPipeline, PipelineMeters, Signals, SinkPipeline, StepMeters};
 
 /// The pipelines by the names of their sinks. Those of sinks without one are missing.
@@ -217,19 +217,16 @@ fn earlier(
     (routings, name): (&BTreeMap<String, Routing>, &str),
     history: &RoutingHistory,
 ) -> Vec<(u64, Arc<Pipeline>, usize)> {
-    let before = history.earlier(routings, name);
-    let others = before.filter(|(_, routing)| routings.get(name) != Some(*routing));
-    let compiled = others.filter_map(|(number, routing)| {
-        let (pipeline, routing) = routed(settings, routing)?;
+    let compiled = history.earlier(routings, name).filter_map(|(number, steps)| {
+        let (pipeline, routing) = routed(settings, steps)?;
         Some((number, Arc::new(pipeline), routing))
     });
     compiled.collect()
 }
 
-/// A sink's pipeline with another routing, and how many of its steps that is. None where this version does not compile the conditions
+/// A sink's pipeline that selects with these steps, and how many they are. None where this version does not compile the conditions
 /// any more: what is queued is routed by the current ones then.
-fn routed(settings: &config::SinkPipeline, routing: &Routing) -> Option<(Pipeline, usize)> {
-    let mut steps = routing.steps();
+fn routed(settings: &config::SinkPipeline, mut steps: Vec<StepDefinition>) -> Option<(Pipeline, usize)> {
     let count = steps.len();
     steps.extend_from_slice(settings.definition.steps.get(settings.routing..)?);
     let (pipeline, _) = Pipeline::compile(&Definition { steps }).ok()?;

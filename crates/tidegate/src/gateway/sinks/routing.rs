@@ -70,6 +70,17 @@ impl Routing {
         let drop = (!self.drop.is_empty()).then(|| step(StepKind::Drop(self.drop.clone())));
         keep.into_iter().chain(drop).collect()
     }
+
+    /// Steps that leave all items that these conditions are about, whether they meet them or not. None if there are no conditions.
+    pub(crate) fn leaving_all(&self) -> Vec<StepDefinition> {
+        let conditions = self.keep.iter().chain(&self.drop);
+        let texts: Vec<String> =
+            conditions.flat_map(|text| [text.clone(), format!("not ({text})")]).collect();
+        // A condition that fails on an item leaves that too.
+        let step =
+            || StepDefinition { when: None, on_error: ErrorMode::Drop, kind: StepKind::Drop(texts.clone()) };
+        (!texts.is_empty()).then(step).into_iter().collect()
+    }
 }
 
 impl RoutingHistory {
@@ -149,22 +160,59 @@ impl RoutingHistory {
         self.periods.drain(..passed);
     }
 
-    /// The routing of a sink in the periods before the one in which it is `now`, with their numbers.
+    /// The steps by which a sink selects among the records of the periods before the one in which the sinks are routed by `sinks`, with
+    /// the numbers of these periods; those left out where they are the steps of now.
     pub(crate) fn earlier<'a>(
         &'a self,
-        sinks: &BTreeMap<String, Routing>,
+        sinks: &'a BTreeMap<String, Routing>,
         name: &'a str,
-    ) -> impl Iterator<Item = (u64, &'a Routing)> {
+    ) -> impl Iterator<Item = (u64, Vec<StepDefinition>)> {
         let current =
             if self.is_current(sinks) { self.periods.len().saturating_sub(1) } else { self.periods.len() };
         let before = self.periods.iter().take(current);
-        before.filter_map(move |period| Some((period.number, period.sinks.get(name)?)))
+        before.filter_map(move |period| {
+            let now = sinks.get(name)?;
+            let steps = match period.sinks.get(name) {
+                Some(routing) if routing == now => return None,
+                Some(routing) => routing.steps(),
+                None => self.of_absent(period, sinks, now)?,
+            };
+            Some((period.number, steps))
+        })
+    }
+
+    /// The steps of a sink for a period without it: it is new, or was removed and came back. None where they are those of `now`.
+    fn of_absent(
+        &self,
+        period: &Period,
+        sinks: &BTreeMap<String, Routing>,
+        now: &Routing,
+    ) -> Option<Vec<StepDefinition>> {
+        if *now == Routing::default() {
+            return None;
+        }
+        // A sink with `otherwise` has no steps while no other sink has a `when`.
+        let takes_the_rest = |name: &String| {
+            let periods = self.periods.iter().map(|period| &period.sinks);
+            periods.chain([sinks]).any(|of| of.get(name).is_some_and(|routing| !routing.drop.is_empty()))
+        };
+        if period.sinks.keys().any(takes_the_rest) {
+            // That one was to take what was not taken by others.
+            return Some(now.leaving_all());
+        }
+        if now.drop.is_empty() {
+            return None;
+        }
+        let drop = period.sinks.values().flat_map(|routing| routing.keep.clone()).collect();
+        Some(Routing { keep: Vec::new(), drop }.steps())
     }
 
     /// The sequences of the first record of a period, and of the first behind it; `None` for the current one, or one that is forgotten.
+    /// The oldest has all records before the next one: a journal that was removed and begins anew has sequences below its first.
     pub(crate) fn bounds(&self, number: u64) -> Option<(u64, u64)> {
         let at = self.periods.iter().position(|period| period.number == number)?;
-        Some((self.periods.get(at)?.from, self.periods.get(at + 1)?.from))
+        let from = if at == 0 { 0 } else { self.periods.get(at)?.from };
+        Some((from, self.periods.get(at + 1)?.from))
     }
 }
 
@@ -188,7 +236,12 @@ mod tests {
         name: &str,
     ) -> Vec<(String, Option<(u64, u64)>)> {
         let earlier = history.earlier(now, name);
-        earlier.map(|(number, it)| (it.keep.concat(), history.bounds(number))).collect()
+        let shown = |steps: &[StepDefinition]| match steps {
+            [StepDefinition { kind: StepKind::Keep(texts), .. }] => texts.concat(),
+            [StepDefinition { kind: StepKind::Drop(texts), .. }] => format!("not {}", texts.join(", ")),
+            _ => format!("{steps:?}"),
+        };
+        earlier.map(|(number, steps)| (shown(&steps), history.bounds(number))).collect()
     }
 
     /// A record is routed by the conditions of its period, until no record of that is queued; also after a restart.
@@ -212,7 +265,7 @@ mod tests {
         );
         assert_eq!(parsed(&written(&history).to_string()), Some(history.clone()));
         history.begin(&third, &span(40, Some(20)));
-        assert_eq!(earlier(&history, &third, "a"), [("2".to_owned(), Some((20, 30)))]);
+        assert_eq!(earlier(&history, &third, "a"), [("2".to_owned(), Some((0, 30)))]);
         history.begin(&third, &span(40, None));
         assert_eq!(earlier(&history, &third, "a"), []);
     }
@@ -235,6 +288,56 @@ mod tests {
         assert!(history.check_room(&sinks(&[("a", "3")]), &span(50, Some(0))).is_ok(), "it is as it was");
     }
 
+    /// A sink that was not there when a record came takes nothing of it if another took what was left, and if none did, what it would
+    /// have taken.
+    #[test]
+    fn a_sink_that_was_away_takes_nothing_twice() {
+        let otherwise =
+            |text: &str| ("rest".to_owned(), Routing { keep: Vec::new(), drop: vec![text.to_owned()] });
+        let with = |mut routing: BTreeMap<String, Routing>, (name, rest): (String, Routing)| {
+            routing.insert(name, rest);
+            routing
+        };
+        let errors = |severity| sinks(&[("errors", severity)]);
+        let history = |periods: [&BTreeMap<String, Routing>; 3]| {
+            let mut history = RoutingHistory::default();
+            let each = periods.into_iter().zip([0, 10, 20]);
+            each.for_each(|(routing, head)| history.begin(routing, &span(head, Some(0))));
+            history
+        };
+        let both = with(errors("17"), otherwise("17"));
+        // Without `errors`, `rest` takes everything: also where it is left with no condition.
+        let all = BTreeMap::from([("rest".to_owned(), Routing::default())]);
+        for away in [with(BTreeMap::new(), otherwise("other")), all] {
+            let nothing = [("not 17, not (17)".to_owned(), Some((10, 20)))];
+            assert_eq!(earlier(&history([&both, &away, &both]), &both, "errors"), nothing);
+        }
+        // Nobody took what `errors` would have taken: it does when it is back.
+        let one = sinks(&[("b", "1"), ("errors", "1")]);
+        let (two, three) = (sinks(&[("b", "2")]), sinks(&[("b", "3"), ("errors", "1")]));
+        let mut second = history([&one, &two, &three]);
+        assert_eq!(earlier(&second, &three, "errors"), []);
+        // What is new and takes the rest leaves what the sinks of that time took.
+        let now = with(errors("18"), otherwise("18"));
+        second = history([&errors("1"), &errors("17"), &now]);
+        assert_eq!(
+            earlier(&second, &now, "rest"),
+            [("not 1".to_owned(), Some((0, 10))), ("not 17".to_owned(), Some((10, 20)))]
+        );
+    }
+
+    /// The records of a journal that was removed, and begins anew, are of the oldest period that is known.
+    #[test]
+    fn sequences_may_begin_anew() {
+        let mut history = RoutingHistory::default();
+        history.begin(&sinks(&[("a", "0")]), &span(0, Some(0)));
+        history.begin(&sinks(&[("a", "1")]), &span(200, Some(200)));
+        history.begin(&sinks(&[("a", "1")]), &span(0, None));
+        let now = sinks(&[("a", "2")]);
+        history.begin(&now, &span(50, Some(3)));
+        assert_eq!(earlier(&history, &now, "a"), [("1".to_owned(), Some((0, 50)))]);
+    }
+
     /// A change that was rolled back before a record came leaves no period, so it takes no place from later changes.
     #[test]
     fn a_period_without_records_is_forgotten() {
@@ -251,10 +354,7 @@ mod tests {
         }
         history.begin(&failed, &span(7, Some(0)));
         history.begin(&kept, &span(8, Some(0)));
-        assert_eq!(
-            earlier(&history, &kept, "a"),
-            [("kept".to_owned(), Some((0, 7))), ("failed".to_owned(), Some((7, 8)))]
-        );
+        assert_eq!(earlier(&history, &kept, "a"), [("failed".to_owned(), Some((7, 8)))]);
     }
 
     /// A refused change names what holds the queue: also where no sink of that name is left.
