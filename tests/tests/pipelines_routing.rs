@@ -140,3 +140,29 @@ fn a_sink_that_comes_back_leaves_what_came_while_it_was_away() {
     until(SOON, "the rest", || severities(&rest) == [9, 10, 18]);
     assert_eq!(severities(&errors), [17, 19]);
 }
+
+/// Changes are refused while too many are under way; but the gateway starts, and each queued item goes to a sink that was to take it.
+#[test]
+fn a_start_does_not_wait_for_changes_that_are_under_way() {
+    const REFUSED: &str = "the configuration was not changed";
+    let (errors, rest) = (Recorder::start(), Recorder::start());
+    let nowhere = format!("http://{}/", free_address());
+    let mut first = settings(&nowhere, &rest.url(), 17);
+    first["sinks"]["gone"] = taking(&nowhere, "log.severity_number == 1");
+    let mut gateway = Gateway::started(first);
+    for severity in [16, 15, 14] {
+        post(&gateway, &[9, 17]);
+        reload(&mut gateway, settings(&nowhere, &rest.url(), severity));
+    }
+    post(&gateway, &[9, 17]);
+    gateway.configure(settings(&nowhere, &rest.url(), 13));
+    gateway.hangup();
+    until(SOON, "the change to be refused", || gateway.log().contains(REFUSED));
+    gateway.kill9();
+    gateway.configure(settings(&errors.url(), &rest.url(), 13));
+    gateway.start();
+    assert!(gateway.log().contains("some may be delivered to several sinks"), "{}", gateway.log());
+    post(&gateway, &[12, 13]);
+    until(SOON, "the errors", || severities(&errors) == [13, 17, 17, 17, 17]);
+    until(SOON, "the rest", || severities(&rest) == [9, 9, 9, 9, 12]);
+}

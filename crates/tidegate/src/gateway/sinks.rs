@@ -97,17 +97,23 @@ impl SinkServices {
         let mut routing = RoutingHistory::read(&config.data)?;
         let queue = span_of(journal);
         let routings = planned.pipelines.routings(config.sinks.keys());
-        routing.check_room(&routings, &queue)?;
+        let is_merged = routing.make_room(&routings, &queue);
         routing.begin(&routings, &queue);
         routing.store(&config.data)?;
+        let pipelines = match is_merged {
+            true => planned.pipelines.with_earlier_of(config.sinks.keys(), &routing),
+            false => planned.pipelines.clone(),
+        };
         let letters = config.data.join("dead-letters");
         let dead_letters = DeadLetters::open(&letters, dead_letters::DEFAULT_MAX)
             .map_err(|error| format!("opening the dead letters in {}: {error}", letters.display()))?;
-        Ok(SinkServices {
+        let parts = SinkMemory::of(planned, &config.sinks);
+        let beside = pipelines.bytes().saturating_sub(planned.pipelines.bytes());
+        let services = SinkServices {
             data: config.data.clone(),
             journal_config: config.journal.clone(),
-            parts: Mutex::new(SinkMemory::of(planned, &config.sinks)),
-            pipelines: Mutex::new(planned.pipelines.clone()),
+            parts: Mutex::new(parts),
+            pipelines: Mutex::new(pipelines),
             routing: Mutex::new(routing),
             arena: arena.clone(),
             journal: journal.clone(),
@@ -119,7 +125,11 @@ impl SinkServices {
             next_worker: AtomicUsize::new(0),
             leaving: Mutex::default(),
             patience: STOP_TIMEOUT,
-        })
+        };
+        if beside > 0 {
+            services.replan(parts, beside)?;
+        }
+        Ok(services)
     }
 
     /// Starts all of `sinks`.
@@ -183,9 +193,8 @@ impl SinkServices {
         history.store(&self.data).unwrap_or_else(log);
         // What came since the change began was routed as it says, and is queued.
         let earlier = pipelines.with_earlier_of(sinks.keys(), &history);
-        let bytes = |of: &SinkPipelines| of.declared().map(|line| line.bytes()).sum::<u64>();
         self.set_pipelines(&earlier);
-        self.replan(parts, bytes(&earlier).saturating_sub(bytes(pipelines))).unwrap_or_else(log);
+        self.replan(parts, earlier.bytes().saturating_sub(pipelines.bytes())).unwrap_or_else(log);
         for (name, sink) in sinks {
             self.start_if_missing(running, name, sink).unwrap_or_else(log);
         }

@@ -149,6 +149,11 @@ impl SinkPipelines {
         })
     }
 
+    /// What [`declared`](Self::declared) adds up to.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.declared().map(|line| line.bytes()).sum()
+    }
+
     /// What passes the pipelines unchanged although their authors may expect otherwise: a sentence for each sink.
     pub(crate) fn notes(&self, config: &Config) -> Vec<String> {
         let sinks =

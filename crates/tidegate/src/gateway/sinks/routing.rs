@@ -8,6 +8,7 @@
 //! The conditions are stored beside the journal with the first record of each period, so that a restart knows them.
 
 mod file;
+mod merge;
 
 use crate::Failure;
 use std::collections::BTreeMap;
