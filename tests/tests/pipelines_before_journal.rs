@@ -253,10 +253,10 @@ fn a_changed_pipeline_takes_effect_without_a_restart() {
             gateway.log().matches("the configuration was read again").count() == reloads
         });
     };
-    let piped = json!({"pipeline": "clean"});
-    reload(&mut gateway, settings(piped.clone(), "dropped"));
+    let with_pipeline = json!({"pipeline": "clean"});
+    reload(&mut gateway, settings(with_pipeline.clone(), "dropped"));
     assert_eq!(send(&gateway), (3, 2, 1));
-    reload(&mut gateway, settings(piped, "dropped|kept"));
+    reload(&mut gateway, settings(with_pipeline, "dropped|kept"));
     assert_eq!(send(&gateway), (6, 3, 3));
     reload(&mut gateway, settings(json!({}), "dropped"));
     assert_eq!(send(&gateway), (6, 3, 3));

@@ -3,8 +3,8 @@
 mod append_slots;
 mod decode_buffer;
 mod decode_turn;
-mod piping;
 mod rights;
+mod source_pipeline;
 
 use crate::access::{Access, AdmissionFuture, Certificate, Identity};
 use crate::browser_guard;
@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_arena::{Arena, Charge, Share, ShareUse};
 use tidegate_journal::{AppendError as JournalRefused, Batch, Journal, Meta, Protocol, Signal, Tenant};
-use tidegate_ledger::{Counts, OpenRequest, PipedItems, Refusal, SubmittedRequest};
+use tidegate_ledger::{Counts, OpenRequest, PipelineItems, Refusal, SubmittedRequest};
 use tidegate_limit::{AdmissionTable, Moment, RequestTooLarge};
 use tidegate_tap::{Tap, TapPoint};
 
@@ -354,8 +354,9 @@ impl Gate {
         let queued = match (self.fits(&open, &batch.meta), self.pipeline_of(&open, &batch.meta)) {
             (Err(refused), _) => AppendState::Never(refuse(open, refused)),
             (Ok(()), Some(pipeline)) => match self.charge_turn() {
-                Some(paid) => {
-                    let passing = self.append_piped(paid, pipeline, permit, open, counts, batch);
+                Some(waiting_charge) => {
+                    let passing =
+                        self.append_through_pipeline(waiting_charge, pipeline, permit, open, counts, batch);
                     AppendState::Later(Box::pin(passing))
                 }
                 None => AppendState::Never(refuse(open, self.no_memory())),
@@ -535,7 +536,7 @@ impl<'a> PendingAppend<'a> {
         place: AppendSlot<'a>,
         open: OpenRequest,
         counts: Counts,
-        piped: Option<PipedItems>,
+        pipeline_items: Option<PipelineItems>,
         batch: Batch,
     ) -> Result<PendingAppend<'a>, Rejection> {
         let gate: &'a Gate = place.0;
@@ -548,8 +549,8 @@ impl<'a> PendingAppend<'a> {
             return Err(refuse(open, refused.into()));
         }
         // Counted before it can be in the journal.
-        let handed_over = match piped {
-            Some(piped) => open.submit_piped(counts, piped),
+        let handed_over = match pipeline_items {
+            Some(pipeline_items) => open.submit_from_pipeline(counts, pipeline_items),
             None => open.submit(counts),
         };
         let queued = gate.0.journal.append(batch);

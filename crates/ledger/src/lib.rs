@@ -44,7 +44,7 @@ pub use balance::{Balance, ForwardedBalance, JournalBalance, PipelineBalance, Si
 pub use forwarded::{Fate, Forwarded};
 pub use journal::JournalItems;
 pub use ledger::{Ledger, MAX_SINKS, MAX_SOURCES, MAX_TENANTS, TooMany};
-pub use pipeline::PipedItems;
+pub use pipeline::PipelineItems;
 pub use reason::{Dropped, Refusal};
 pub use signal::{Counts, Signal};
 pub use sink::{Settlement, SinkAccount};

@@ -2,7 +2,7 @@
 
 /// What a source's pipeline did to the items of one request. Those that are left are in the request's counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PipedItems {
+pub struct PipelineItems {
     /// Items that reached the pipeline.
     pub received: u32,
     /// Items that its steps dropped.
@@ -11,7 +11,7 @@ pub struct PipedItems {
     pub sampled_out: u32,
 }
 
-impl PipedItems {
+impl PipelineItems {
     /// Those that the pipeline took out.
     pub(crate) fn dropped(self) -> u64 {
         u64::from(self.filtered) + u64::from(self.sampled_out)
@@ -30,7 +30,7 @@ pub(crate) struct PipelineBook {
 
 impl PipelineBook {
     /// Enters an accepted request with `accepted` items left.
-    pub(crate) fn enter(&mut self, items: PipedItems, accepted: u64) {
+    pub(crate) fn enter(&mut self, items: PipelineItems, accepted: u64) {
         self.received += u64::from(items.received);
         self.accepted += accepted;
         self.filtered += u64::from(items.filtered);

@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::forwarded::ForwardedBook;
-use crate::pipeline::{PipedItems, PipelineBook};
+use crate::pipeline::{PipelineBook, PipelineItems};
 use crate::reason::Refusal;
 use crate::signal::{Counts, Signal};
 use crate::tenant::TenantHandle;
@@ -70,7 +70,7 @@ pub struct SubmittedRequest {
     tenant: Option<TenantHandle>,
     left_out: RefusedItems,
     /// In a box, since few requests have it and each connection has room for this.
-    piped: Option<Box<PipedItems>>,
+    pipeline_items: Option<Box<PipelineItems>>,
 }
 
 impl Source {
@@ -108,15 +108,20 @@ impl Source {
 }
 
 impl SourceTotals {
-    pub(crate) fn accept(&mut self, counts: Counts, left_out: RefusedItems, piped: Option<PipedItems>) {
+    pub(crate) fn accept(
+        &mut self,
+        counts: Counts,
+        left_out: RefusedItems,
+        pipeline_items: Option<PipelineItems>,
+    ) {
         self.open -= 1;
         self.accepted += 1;
         counts.add_to(&mut self.items);
         self.bytes += counts.bytes();
         self.items_refused[Refusal::Malformed as usize] += u64::from(left_out.malformed);
         self.items_refused[Refusal::Forbidden as usize] += u64::from(left_out.forbidden);
-        if let Some(piped) = piped {
-            self.pipeline.enter(piped, counts.items());
+        if let Some(pipeline_items) = pipeline_items {
+            self.pipeline.enter(pipeline_items, counts.items());
         }
     }
 
@@ -167,14 +172,14 @@ impl OpenRequest {
             source.book().handed_over += counts.items();
         }
         let entry = source.map(|source| (source, counts));
-        SubmittedRequest { entry, tenant: self.tenant.take(), left_out: self.left_out, piped: None }
+        SubmittedRequest { entry, tenant: self.tenant.take(), left_out: self.left_out, pipeline_items: None }
     }
 
     /// As [`submit`](Self::submit), for a request whose items passed the source's pipeline: `counts` are of those that are
     /// left.
-    pub fn submit_piped(self, counts: Counts, piped: PipedItems) -> SubmittedRequest {
+    pub fn submit_from_pipeline(self, counts: Counts, pipeline_items: PipelineItems) -> SubmittedRequest {
         let mut submitted = self.submit(counts);
-        submitted.piped = Some(Box::new(piped));
+        submitted.pipeline_items = Some(Box::new(pipeline_items));
         submitted
     }
 
@@ -217,17 +222,17 @@ impl SubmittedRequest {
 
     fn close(&mut self, refused: Option<Refusal>) {
         if let Some((source, counts)) = self.entry.take() {
-            let piped = self.piped.take().map(|piped| *piped);
+            let pipeline_items = self.pipeline_items.take().map(|items| *items);
             let mut book = source.book();
             book.handed_over -= counts.items();
             match refused {
-                None => book.accept(counts, self.left_out, piped),
+                None => book.accept(counts, self.left_out, pipeline_items),
                 Some(reason) => book.refuse(reason),
             }
             drop(book);
             match (self.tenant.take(), refused) {
                 (None, _) => {}
-                (Some(tenant), None) => tenant.accept(counts, piped),
+                (Some(tenant), None) => tenant.accept(counts, pipeline_items),
                 (Some(tenant), Some(reason)) => tenant.refuse(reason),
             }
         }

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::pipeline::PipedItems;
+use crate::pipeline::PipelineItems;
 use crate::reason::Refusal;
 use crate::signal::{Counts, Signal};
 
@@ -82,12 +82,12 @@ impl TenantHandle {
         book.open += 1;
     }
 
-    pub(crate) fn accept(&self, counts: Counts, piped: Option<PipedItems>) {
+    pub(crate) fn accept(&self, counts: Counts, pipeline_items: Option<PipelineItems>) {
         let mut book = self.columns();
         book.open -= 1;
         book.accepted += 1;
         counts.add_to(&mut book.items);
-        book.dropped += piped.map_or(0, PipedItems::dropped);
+        book.dropped += pipeline_items.map_or(0, PipelineItems::dropped);
         book.bytes += counts.bytes();
     }
 

@@ -5,7 +5,7 @@ mod anonymous;
 mod append_slots;
 mod decode_buffer;
 mod enter;
-mod piping;
+mod source_pipeline;
 
 use super::*;
 use tidegate_arena::Floors;

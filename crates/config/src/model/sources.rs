@@ -1,6 +1,6 @@
-mod piped;
+mod source_pipeline;
 
-pub use piped::{Before, Source, SourcePipeline};
+pub use source_pipeline::{Before, Source, SourcePipeline};
 
 use std::collections::BTreeMap;
 

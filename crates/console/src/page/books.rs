@@ -58,9 +58,9 @@ pub(super) fn section(books: &Balance) -> Section {
             rows: books.sinks.iter().map(sink).collect(),
         }),
     ];
-    let piped = books.sources.iter().filter(|source| source.pipeline != PipelineBalance::default());
-    let piped: Vec<_> = piped.map(pipeline).collect();
-    if !piped.is_empty() {
+    let with_pipelines = books.sources.iter().filter(|source| source.pipeline != PipelineBalance::default());
+    let with_pipelines: Vec<_> = with_pipelines.map(pipeline).collect();
+    if !with_pipelines.is_empty() {
         let equation = "items by the pipelines of sources: received = accepted + filtered + sampled out";
         let rows = Block::Rows(Table {
             columns: &[
@@ -71,7 +71,7 @@ pub(super) fn section(books: &Balance) -> Section {
                 ("sampled out", Align::Right),
                 ("difference", Align::Right),
             ],
-            rows: piped,
+            rows: with_pipelines,
         });
         // Behind the requests of the sources.
         blocks.splice(REQUESTS..REQUESTS, [Block::About(equation.to_owned()), rows]);

@@ -52,12 +52,12 @@ impl fmt::Display for Balance {
             let fates = sum(fates.iter().map(|(fate, count)| (fate.name(), *count)));
             writeln!(f, "  {name}: {received} = {fates} + {open}{}", DifferenceWarning(*difference))?;
         }
-        let piped: Vec<_> =
+        let with_pipelines: Vec<_> =
             self.sources.iter().filter(|source| source.pipeline != PipelineBalance::default()).collect();
-        if !piped.is_empty() {
+        if !with_pipelines.is_empty() {
             writeln!(f, "items: received = accepted + filtered + sampled out, by the pipelines of sources")?;
         }
-        for SourceBalance { name, pipeline, .. } in piped {
+        for SourceBalance { name, pipeline, .. } in with_pipelines {
             let PipelineBalance { received, accepted, filtered, sampled_out, difference } = pipeline;
             let off = DifferenceWarning(*difference);
             writeln!(f, "  {name}: {received} = {accepted} + {filtered} + {sampled_out}{off}")?;
@@ -125,10 +125,10 @@ fn source_json(source: &SourceBalance) -> String {
     let refused = object(refused.iter().map(|(reason, count)| (reason.name(), *count)));
     let items_refused = object(items_refused.iter().map(|(reason, count)| (reason.name(), *count)));
     let items = object(items.iter().map(|(signal, count)| (signal.name(), *count)));
-    let PipelineBalance { received: piped, accepted: left, filtered, sampled_out, difference: off } =
+    let PipelineBalance { received: reached, accepted: left, filtered, sampled_out, difference: off } =
         pipeline;
     let pipeline = format!(
-        "{{\"received\":{piped},\"accepted\":{left},\"filtered\":{filtered},\"sampled_out\":{sampled_out},\
+        "{{\"received\":{reached},\"accepted\":{left},\"filtered\":{filtered},\"sampled_out\":{sampled_out},\
          \"difference\":{off}}}"
     );
     format!(

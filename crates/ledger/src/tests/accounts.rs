@@ -6,7 +6,7 @@ use tidegate_meters::Registry;
 
 use super::{ledger, metrics};
 use crate::{
-    Counts, Dropped, Fate, ItemRefusal, Ledger, MAX_SOURCES, PipedItems, PipelineBalance, Refusal,
+    Counts, Dropped, Fate, ItemRefusal, Ledger, MAX_SOURCES, PipelineBalance, PipelineItems, Refusal,
     Settlement, Signal, SinkLedger, SourceBalance,
 };
 
@@ -94,21 +94,21 @@ fn items_that_a_pipeline_drops_are_counted_with_those_that_are_left() {
     let ledger = ledger(0);
     let source = ledger.source("s").unwrap();
     let tenant = ledger.tenant("t").unwrap();
-    let piped = PipedItems { received: 10, filtered: 5, sampled_out: 2 };
+    let items = PipelineItems { received: 10, filtered: 5, sampled_out: 2 };
     let open = || {
         let mut open = source.open();
         open.belongs_to(tenant.clone());
         open
     };
-    open().submit_piped(metrics(3), piped).refuse(Refusal::Disk);
+    open().submit_from_pipeline(metrics(3), items).refuse(Refusal::Disk);
     assert_eq!(ledger.balance().sources[0].pipeline, PipelineBalance::default(), "it comes again");
-    let submitted = open().submit_piped(metrics(3), piped);
+    let submitted = open().submit_from_pipeline(metrics(3), items);
     ledger.head().advance_to(3);
     submitted.accept();
     open()
-        .submit_piped(
+        .submit_from_pipeline(
             Counts::of(Signal::Metrics, 0, 70),
-            PipedItems { received: 4, filtered: 4, sampled_out: 0 },
+            PipelineItems { received: 4, filtered: 4, sampled_out: 0 },
         )
         .accept();
     let balance = ledger.balance();
@@ -119,7 +119,10 @@ fn items_that_a_pipeline_drops_are_counted_with_those_that_are_left() {
     let json = r#""pipeline":{"received":14,"accepted":3,"filtered":9,"sampled_out":2,"difference":0}"#;
     assert!(balance.json().contains(json), "{}", balance.json());
     open()
-        .submit_piped(Counts::of(Signal::Metrics, 0, 1), PipedItems { received: 1, ..PipedItems::default() })
+        .submit_from_pipeline(
+            Counts::of(Signal::Metrics, 0, 1),
+            PipelineItems { received: 1, ..PipelineItems::default() },
+        )
         .accept();
     assert_eq!(ledger.balance().difference(), 1, "an item that is nowhere is a difference");
 }

@@ -163,7 +163,7 @@ impl GatewayPlan {
     }
 
     /// The longest body that a source can receive whose pipeline holds it so many times.
-    pub(crate) fn most_piped(&self, copies: usize) -> u64 {
+    pub(crate) fn most_for_source_pipeline(&self, copies: usize) -> u64 {
         let floors = self.plan.floors();
         let most = self.common + floors.of(Share::Ingest) + floors.of(Share::Decode);
         most.saturating_sub(OF_THE_CONNECTION + tidegate_stage::WORKING as u64) / copies.max(1) as u64

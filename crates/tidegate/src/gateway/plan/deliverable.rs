@@ -146,10 +146,12 @@ pub(crate) fn announced(config: &Config, planned: &GatewayPlan) -> Vec<AcceptedS
     let of = |source: &&'static SourceKind| {
         let bounds = source.records.iter().map(|(protocol, signal)| planned.bound(*protocol, *signal));
         let bound = bounds.fold(SizeLimit::NONE, SizeLimit::and);
-        let piped =
-            planned.source_pipelines.copies(source).map_or(u64::MAX, |copies| planned.most_piped(copies));
+        let of_pipeline = planned
+            .source_pipelines
+            .copies(source)
+            .map_or(u64::MAX, |copies| planned.most_for_source_pipeline(copies));
         let (body, item) = (bound.largest_body() as u64, bound.largest_item() as u64);
-        let (body, item) = (body.min(piped), item.min(piped));
+        let (body, item) = (body.min(of_pipeline), item.min(of_pipeline));
         AcceptedSizes { source, configured: (source.max_body)(&config.sources), body, item }
     };
     sources::KINDS.iter().map(of).collect()

@@ -15,7 +15,7 @@ settings! {
         /// The pipeline that items pass through before they are written to the journal, for what must never touch the disk:
         /// a name under `pipelines`.
         pipeline: Option<Name> = None,
-        /// Where the source's `pipeline` runs. There is one place, so this may be left out.
+        /// Where the source's `pipeline` runs. The default is the only value.
         before: Before = Before::Journal,
     }
 }

@@ -14,7 +14,7 @@ use crate::source_pipelines::SourcePipeline;
 use std::sync::Arc;
 use tidegate_arena::{Charge, Share, Window};
 use tidegate_journal::{Batch, Encoding, Meta, Protocol, Signal};
-use tidegate_ledger::{Counts, OpenRequest, PipedItems, Refusal};
+use tidegate_ledger::{Counts, OpenRequest, PipelineItems, Refusal};
 use tidegate_pipeline::{Format, Outcome, Pipeline, Run, Workspace};
 use tidegate_stage::decoding::{END_SLACK, decode, state_bytes};
 use tidegate_wire::otlp;
@@ -27,18 +27,18 @@ const LARGE: usize = 1 << 20;
 /// Bodies of this length and more stay as they are in the engine, so they are refused here.
 const MOST: usize = 1 << 30;
 
-/// A request that passed.
-pub(super) struct Passed {
+/// A request behind the pipeline.
+pub(super) struct PipelineResult {
     /// What is left of it; `None` if nothing is.
     batch: Option<Batch>,
-    items: PipedItems,
+    items: PipelineItems,
     /// The tenant's account of what is left, until that is journalled.
     account: TranslationCharge,
 }
 
-/// A pass of a pipeline over one body.
+/// What a pass over one body needs to know.
 #[derive(Clone, Copy)]
-struct Pass<'a> {
+struct PassInput<'a> {
     pipeline: &'a SourcePipeline,
     number: usize,
     /// Its literals are in the body: they need not be searched again.
@@ -58,7 +58,7 @@ pub(super) struct FirstPass {
 }
 
 /// What a pass left of a body that it changed.
-enum Left {
+enum PassResult {
     Nothing,
     Body { window: Window, items: u64 },
 }
@@ -79,21 +79,22 @@ impl Gate {
     }
 
     /// Appends what the pipeline leaves of a request.
-    pub(super) async fn append_piped(
+    pub(super) async fn append_through_pipeline(
         &self,
-        paid: Charge,
+        waiting_charge: Charge,
         (pipeline, format): (Arc<SourcePipeline>, Format),
         permit: &Permit,
         open: OpenRequest,
         counts: Counts,
         batch: Batch,
     ) -> Result<(), Rejection> {
-        let Passed { batch, items, account } = match self.pass(&pipeline, format, permit, batch).await {
-            Ok(passed) => passed,
-            Err(refused) => return Err(refuse(open, refused)),
-        };
+        let PipelineResult { batch, items, account } =
+            match self.run_pipeline(&pipeline, format, permit, batch).await {
+                Ok(result) => result,
+                Err(refused) => return Err(refuse(open, refused)),
+            };
         let Some(batch) = batch else {
-            open.submit_piped(counts.reduced_to(0), items).accept();
+            open.submit_from_pipeline(counts.reduced_to(0), items).accept();
             return Ok(());
         };
         let counts = counts.reduced_to(batch.meta.items);
@@ -104,17 +105,17 @@ impl Gate {
         let appended = PendingAppend::begin(slot, open, counts, Some(items), batch)?;
         let outcome = appended.outcome().await;
         // What waits is paid for, and its tenant charged, to the end.
-        drop((paid, account));
+        drop((waiting_charge, account));
         outcome
     }
 
-    async fn pass(
+    async fn run_pipeline(
         &self,
         pipeline: &SourcePipeline,
         format: Format,
         permit: &Permit,
         batch: Batch,
-    ) -> Result<Passed, Rejection> {
+    ) -> Result<PipelineResult, Rejection> {
         let Batch { meta, window, from, len } = &batch;
         let raw_len = meta.raw_len as usize;
         if raw_len >= MOST {
@@ -132,88 +133,89 @@ impl Gate {
         let turn = tokio::time::timeout(self.0.memory_wait, turn).await;
         let _turn = turn.ok().flatten().ok_or_else(|| self.no_memory())?;
         // On the heap now, and not while it waits: there is memory for those that run.
-        Box::pin(self.pass_in_turn((pipeline, format), first, permit, batch)).await
+        Box::pin(self.run_in_turn((pipeline, format), first, permit, batch)).await
     }
 
-    pub(super) async fn pass_in_turn(
+    pub(super) async fn run_in_turn(
         &self,
         (pipeline, format): (&SourcePipeline, Format),
         first: FirstPass,
         permit: &Permit,
         batch: Batch,
-    ) -> Result<Passed, Rejection> {
+    ) -> Result<PipelineResult, Rejection> {
         let mut workspace = self.0.rules.pipelines.workspace(pipeline);
         let Batch { meta, window, from, len } = &batch;
-        let (came, received) = (body_of(window, *from, *len), window.charged());
+        let (received, held_ingest) = (body_of(window, *from, *len), window.charged());
         let (raw_len, encoding) = (meta.raw_len as usize, meta.encoding);
         let decoded = if encoding == Encoding::Identity { 0 } else { raw_len + END_SLACK };
         let needed = decoded.saturating_add(Pipeline::scratch_bytes(raw_len));
-        let beside = u32::try_from(received).unwrap_or(u32::MAX);
+        let beside = u32::try_from(held_ingest).unwrap_or(u32::MAX);
         let mut room = self.decode_buffer_beside(permit, beside, needed, false).await?;
         if decoded > 0 {
             let _state = room.beside(self, state_bytes(encoding))?;
             let out = room.spare_mut().get_mut(..decoded).unwrap_or_default();
-            if decode(encoding, came, out).await != Ok(raw_len) {
+            if decode(encoding, received, out).await != Ok(raw_len) {
                 return Err(INTERNAL);
             }
         }
         let mut account = self.translation_charge(permit);
-        let mut left: Option<(Window, u64)> = None;
+        let mut edited: Option<(Window, u64)> = None;
         let now_ns = i64::try_from(meta.received_at_ns).unwrap_or(i64::MAX);
         for number in first.number..pipeline.pipeline().passes(format) {
-            let edited = left.as_ref().map_or(0, |(window, _)| window.charged());
-            let held = (received + edited, room.charged());
+            let edited_bytes = edited.as_ref().map_or(0, |(window, _)| window.charged());
+            let held = (held_ingest + edited_bytes, room.charged());
             let may_change = first.may_change && number == first.number;
-            let pass = Pass { pipeline, number, may_change, format, now_ns, held };
-            let passed = match &left {
+            let pass = PassInput { pipeline, number, may_change, format, now_ns, held };
+            let result = match &edited {
                 None => {
                     let (front, scratch) = room.spare_mut().split_at_mut_checked(decoded).ok_or(INTERNAL)?;
-                    let body = if decoded > 0 { front.get(..raw_len).unwrap_or_default() } else { came };
-                    Box::pin(self.run(pass, workspace.get(), body, scratch, &mut account)).await?
+                    let body = if decoded > 0 { front.get(..raw_len).unwrap_or_default() } else { received };
+                    Box::pin(self.run_pass(pass, workspace.get(), body, scratch, &mut account)).await?
                 }
                 Some((body, _)) => {
                     let scratch = Pipeline::scratch_bytes(body.len());
                     if room.spare() < scratch && !room.grow_beside(self, held.0, scratch)? {
                         return Err(Rejection::too_large(raw_len / 2));
                     }
-                    Box::pin(self.run(pass, workspace.get(), body, room.spare_mut(), &mut account)).await?
+                    Box::pin(self.run_pass(pass, workspace.get(), body, room.spare_mut(), &mut account))
+                        .await?
                 }
             };
-            match passed {
+            match result {
                 None => {}
-                Some(Left::Nothing) => {
+                Some(PassResult::Nothing) => {
                     let items = count(pipeline, workspace.get(), meta);
-                    return Ok(Passed { batch: None, items, account: TranslationCharge::default() });
+                    return Ok(PipelineResult { batch: None, items, account: TranslationCharge::default() });
                 }
-                Some(Left::Body { window, items }) => left = Some((window, items)),
+                Some(PassResult::Body { window, items }) => edited = Some((window, items)),
             }
         }
-        let Some((window, left)) = left else {
+        let Some((window, items)) = edited else {
             let items = count(pipeline, workspace.get(), meta);
-            return Ok(Passed { batch: Some(batch), items, account });
+            return Ok(PipelineResult { batch: Some(batch), items, account });
         };
         let window = self.check_edited(format, meta, window, &mut room).await?;
-        let (Ok(raw_len), Ok(items)) = (u32::try_from(window.len()), u32::try_from(left)) else {
+        let (Ok(raw_len), Ok(items)) = (u32::try_from(window.len()), u32::try_from(items)) else {
             return Err(Rejection::too_large(MOST - 1));
         };
-        let piped = count(pipeline, workspace.get(), meta);
+        let counted = count(pipeline, workspace.get(), meta);
         // The body as it came is gone, and its tenant charged for it still.
         account.shrink(window.charged().saturating_sub(*len));
         let meta = Meta { encoding: Encoding::Identity, raw_len, items, ..*meta };
         let len = window.len();
-        Ok(Passed { batch: Some(Batch { meta, window, from: 0, len }), items: piped, account })
+        Ok(PipelineResult { batch: Some(Batch { meta, window, from: 0, len }), items: counted, account })
     }
 
     /// Runs one pass over `body`; `None` when it changes nothing.
-    async fn run(
+    async fn run_pass(
         &self,
-        pass: Pass<'_>,
+        pass: PassInput<'_>,
         workspace: &mut Workspace,
         body: &[u8],
         scratch: &mut [u8],
         account: &mut TranslationCharge,
-    ) -> Result<Option<Left>, Rejection> {
-        let Pass { pipeline, number, may_change, format, now_ns, held } = pass;
+    ) -> Result<Option<PassResult>, Rejection> {
+        let PassInput { pipeline, number, may_change, format, now_ns, held } = pass;
         let (program, meters) = (pipeline.pipeline(), pipeline.meters());
         if !may_change && !tidegate_stage::may_change(program, number, format, body).await {
             return Ok(None);
@@ -222,7 +224,7 @@ impl Gate {
         let mut run = Run::new(program, number, workspace, format, body, scratch, now_ns);
         match tidegate_stage::run(&mut run, meters).await {
             Outcome::Unchanged => Ok(None),
-            Outcome::Empty => Ok(Some(Left::Nothing)),
+            Outcome::Empty => Ok(Some(PassResult::Nothing)),
             Outcome::Changed { len, items } => {
                 account.grow(self, len)?;
                 let window = self.0.arena.try_window(Share::Ingest, len.max(1));
@@ -232,7 +234,7 @@ impl Gate {
                 let out = window.spare_mut().get_mut(..len).ok_or(INTERNAL)?;
                 tidegate_stage::write(&mut run, out).await;
                 window.advance(len);
-                Ok(Some(Left::Body { window, items }))
+                Ok(Some(PassResult::Body { window, items }))
             }
         }
     }
@@ -269,8 +271,7 @@ impl Gate {
 }
 
 /// What a pipeline does to a body is valid where the body was, so none of these happens.
-const INTERNAL: Rejection =
-    Rejection::new(Refusal::Internal, "the gateway failed while it passed the request through a pipeline\n");
+const INTERNAL: Rejection = Rejection::new(Refusal::Internal, "running the source's pipeline failed\n");
 
 fn body_of(window: &Window, from: usize, len: usize) -> &[u8] {
     from.checked_add(len).and_then(|end| window.get(from..end)).unwrap_or_default()
@@ -286,17 +287,17 @@ async fn first_pass(pipeline: &Pipeline, format: Format, body: &[u8]) -> Option<
     None
 }
 
-fn unchanged(batch: Batch, account: TranslationCharge) -> Passed {
-    let items = PipedItems { received: batch.meta.items, ..PipedItems::default() };
-    Passed { batch: Some(batch), items, account }
+fn unchanged(batch: Batch, account: TranslationCharge) -> PipelineResult {
+    let items = PipelineItems { received: batch.meta.items, ..PipelineItems::default() };
+    PipelineResult { batch: Some(batch), items, account }
 }
 
 /// Enters what the steps did.
-fn count(pipeline: &SourcePipeline, workspace: &mut Workspace, meta: &Meta) -> PipedItems {
+fn count(pipeline: &SourcePipeline, workspace: &mut Workspace, meta: &Meta) -> PipelineItems {
     let (filtered, sampled_out) = pipeline.count(workspace);
     // As many as a body can have.
     let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-    PipedItems { received: meta.items, filtered: number(filtered), sampled_out: number(sampled_out) }
+    PipelineItems { received: meta.items, filtered: number(filtered), sampled_out: number(sampled_out) }
 }
 
 /// The length of the largest item with its envelope; `None` for a body that is not valid.

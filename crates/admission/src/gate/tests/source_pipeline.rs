@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::deliverable::{Deliverable, SizeLimit};
+use crate::rejection::RejectionText;
 use crate::source_pipelines::{SourcePipeline, SourcePipelines};
 use std::path::Path;
 use tidegate_ledger::{PipelineBalance, SourceBalance};
@@ -14,7 +15,7 @@ use tidegate_wire::snappy;
 const RUNS: usize = 2;
 
 /// A gate whose source has a pipeline of these steps.
-fn piped(steps: Vec<StepKind>) -> Rig {
+fn with_steps(steps: Vec<StepKind>) -> Rig {
     let pipelines = SourcePipelines::new(RUNS, Pool::start(1, 4).unwrap());
     pipelines.set(vec![pipeline(steps)], None);
     rig_with(64 << 20, |_, _| GateRules { pipelines, ..GateRules::default() })
@@ -137,7 +138,7 @@ fn balance(received: u64, accepted: u64, filtered: u64) -> PipelineBalance {
 
 #[tokio::test]
 async fn what_a_step_removes_never_reaches_the_disk() {
-    let rig = piped(edit(r#"replace_pattern(log.body, "secret", "***")"#));
+    let rig = with_steps(edit(r#"replace_pattern(log.body, "secret", "***")"#));
     rig.send_logs(&["a secret word", "another"]).await.unwrap();
     rig.send_logs(&["nothing to hide"]).await.unwrap();
     assert!(rig.has_on_disk(b"a *** word") && rig.has_on_disk(b"nothing to hide"));
@@ -148,7 +149,7 @@ async fn what_a_step_removes_never_reaches_the_disk() {
 
 #[tokio::test]
 async fn a_request_of_which_nothing_is_left_is_accepted_and_not_journalled() {
-    let rig = piped(drops("log.body != nil"));
+    let rig = with_steps(drops("log.body != nil"));
     rig.send_logs(&["one", "two"]).await.unwrap();
     assert!(!rig.has_on_disk(b"one"));
     let page = rig.page();
@@ -160,7 +161,7 @@ async fn a_request_of_which_nothing_is_left_is_accepted_and_not_journalled() {
 /// Compressed bodies are decoded for the pipeline, and go on as they came where it changes nothing.
 #[tokio::test]
 async fn compressed_bodies_pass_and_stay_compressed_if_nothing_changes() {
-    let rig = piped(relabel("go_.*", "drop"));
+    let rig = with_steps(relabel("go_.*", "drop"));
     let unchanged = ["up_unchanged", "up_unchanged_2", "up_unchanged_3"];
     rig.send_series(&unchanged).await.unwrap();
     assert!(rig.has_on_disk(&series(&unchanged).0));
@@ -175,7 +176,7 @@ async fn compressed_bodies_pass_and_stay_compressed_if_nothing_changes() {
 /// Where there is no memory to pass, the request is refused and can be sent again: it is not journalled as it is.
 #[tokio::test(start_paused = true)]
 async fn nothing_passes_unseen_when_memory_is_short() {
-    let rig = piped(edit(r#"replace_pattern(log.body, "secret", "***")"#));
+    let rig = with_steps(edit(r#"replace_pattern(log.body, "secret", "***")"#));
     let text = format!("secret {}", "x".repeat(100_000));
     let free = rig.arena.ceiling(Share::Decode);
     let held = rig.arena.try_charge(Share::Decode, free).unwrap();
@@ -185,7 +186,7 @@ async fn nothing_passes_unseen_when_memory_is_short() {
     assert!(refused.retry_after.is_some());
     drop(held);
     // What comes out has no memory.
-    let grows = piped(edit(r#"set(log.attributes["a"], log.body)"#));
+    let grows = with_steps(edit(r#"set(log.attributes["a"], log.body)"#));
     let ingest = grows.arena.free(Share::Ingest);
     let held = grows.arena.try_charge(Share::Ingest, ingest - (192 << 10)).unwrap();
     let refused = grows.send_logs(&[&text]).await.unwrap_err();
@@ -201,7 +202,7 @@ async fn nothing_passes_unseen_when_memory_is_short() {
 
 #[tokio::test(start_paused = true)]
 async fn the_wait_for_a_turn_has_an_end() {
-    let rig = piped(edit(r#"set(log.attributes["a"], 1)"#));
+    let rig = with_steps(edit(r#"set(log.attributes["a"], 1)"#));
     let pipelines = rig.gate.rules().pipelines.clone();
     let turns = [pipelines.turn(true).await.unwrap(), pipelines.turn(false).await.unwrap()];
     let asked = Instant::now();
@@ -225,7 +226,7 @@ async fn small_bodies_do_not_wait_for_large_ones() {
 /// A body that becomes more than some sink could deliver is refused, neither acknowledged nor journalled unedited.
 #[tokio::test]
 async fn what_could_not_be_delivered_is_refused() {
-    let rig = piped(edit(r#"set(log.attributes["copy"], log.body)"#));
+    let rig = with_steps(edit(r#"set(log.attributes["copy"], log.body)"#));
     let text = "x".repeat(3000);
     let bound = |most, item| {
         rig.gate.set_deliverable(Deliverable::new(|_, _| SizeLimit { most, factor: 0, item }));
@@ -254,13 +255,15 @@ async fn long_edited_bodies_are_checked_in_the_pool() {
     rig.send_logs(&["a"]).await.unwrap();
     let texts = vec!["x".repeat(1000); 560];
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    assert_eq!(rig.send_logs(&texts).await.unwrap_err().reason, Refusal::Internal);
+    let refused = rig.send_logs(&texts).await.unwrap_err();
+    assert_eq!(refused.reason, Refusal::Internal);
+    assert_eq!(refused.words, RejectionText::Fixed("running the source's pipeline failed\n"));
 }
 
 /// A pipeline that takes the place of another applies to the next request, and the other's workspaces go.
 #[tokio::test]
 async fn another_pipeline_takes_its_place() {
-    let rig = piped(drops("log.body == \"a\""));
+    let rig = with_steps(drops("log.body == \"a\""));
     rig.send_logs(&["a", "b"]).await.unwrap();
     let pipelines = &rig.gate.rules().pipelines;
     let before = Arc::clone(&pipelines.all()[0]);
@@ -279,7 +282,7 @@ async fn another_pipeline_takes_its_place() {
 /// A request that waited while its pipeline was replaced takes the place of a workspace that has no run.
 #[tokio::test]
 async fn there_are_no_more_workspaces_than_turns() {
-    let rig = piped(drops("log.body == \"a\""));
+    let rig = with_steps(drops("log.body == \"a\""));
     let pipelines = &rig.gate.rules().pipelines;
     let before = Arc::clone(&pipelines.all()[0]);
     pipelines.set(vec![pipeline(drops("log.body == \"b\""))], None);
@@ -297,7 +300,7 @@ async fn there_are_no_more_workspaces_than_turns() {
 /// What a pipeline gives back is charged until the last request has left it.
 #[tokio::test]
 async fn a_replaced_pipeline_keeps_its_memory_until_nothing_is_in_it() {
-    let rig = piped(drops("log.body == \"a\""));
+    let rig = with_steps(drops("log.body == \"a\""));
     let pipelines = &rig.gate.rules().pipelines;
     let request = Arc::clone(&pipelines.all()[0]);
     let free = rig.arena.free(Share::Ingest);
@@ -313,7 +316,7 @@ async fn a_replaced_pipeline_keeps_its_memory_until_nothing_is_in_it() {
 /// What a waiting request and a run keep on the heap is what is declared for them.
 #[tokio::test]
 async fn waits_and_runs_fit_their_declarations() {
-    let rig = piped(edit(r#"set(log.attributes["a"], 1)"#));
+    let rig = with_steps(edit(r#"set(log.attributes["a"], 1)"#));
     let body = logs(&["a"]);
     let batch = || async {
         let mut window = rig.arena.window(Share::Ingest, body.len()).await.unwrap();
@@ -332,14 +335,20 @@ async fn waits_and_runs_fit_their_declarations() {
     let first = batch().await;
     let (own, format) = rig.gate.pipeline_of(&rig.source.open(), &first.meta).unwrap();
     let permit = Permit::default();
-    let begin = super::super::piping::FirstPass { number: 0, may_change: false };
-    let run = size_of_val(&rig.gate.pass_in_turn((&own, format), begin, &permit, first));
+    let begin = super::super::source_pipeline::FirstPass { number: 0, may_change: false };
+    let run = size_of_val(&rig.gate.run_in_turn((&own, format), begin, &permit, first));
     // The other half is for the engine's state, which is in a box of its own.
     assert!(run <= SourcePipeline::RUN_BYTES / 2, "{run} bytes");
-    let paid = rig.gate.charge_turn().unwrap();
+    let waiting_charge = rig.gate.charge_turn().unwrap();
     let (counts, second) = (Counts::of(tidegate_ledger::Signal::Logs, 1, 1), batch().await);
-    let waits =
-        size_of_val(&rig.gate.append_piped(paid, (own, format), &permit, rig.source.open(), counts, second));
+    let waits = size_of_val(&rig.gate.append_through_pipeline(
+        waiting_charge,
+        (own, format),
+        &permit,
+        rig.source.open(),
+        counts,
+        second,
+    ));
     println!("a run {run} bytes, a wait {waits} bytes");
-    assert!(waits as u64 <= super::super::piping::WAITING_BYTES, "{waits} bytes");
+    assert!(waits as u64 <= super::super::source_pipeline::WAITING_BYTES, "{waits} bytes");
 }
