@@ -70,18 +70,35 @@ fn remote_write(gateway: &Gateway, names: &[&str]) {
         field(1, &[label("__name__", name), label("api_key", SECRET), field(2, &value)].concat())
     };
     let raw: Vec<u8> = names.iter().flat_map(series).collect();
+    write_remote(gateway, &raw, "application/x-protobuf", "0.1.0", names.len());
+}
+
+/// The same in 2.0: a series that stays, and one that is dropped, with a customer of its own. One symbol is of no series.
+fn remote_write_2(gateway: &Gateway) {
+    let customer = format!("{SECRET}-customer");
+    let unused = format!("{SECRET}-unused");
+    let symbols = ["", "__name__", "up", "go_gc", "api_key", SECRET, "customer", &customer, &unused];
+    let value = [&[1 << 3 | 1][..], &1.5_f64.to_bits().to_le_bytes(), &[2 << 3, 1]].concat();
+    let series = |references: &[u8]| field(5, &[field(1, references), field(2, &value)].concat());
+    let mut raw: Vec<u8> = symbols.iter().flat_map(|symbol| field(4, symbol.as_bytes())).collect();
+    raw.extend(series(&[1, 2, 4, 5]));
+    raw.extend(series(&[1, 3, 6, 7]));
+    write_remote(gateway, &raw, "application/x-protobuf;proto=io.prometheus.write.v2.Request", "2.0.0", 2);
+}
+
+fn write_remote(gateway: &Gateway, raw: &[u8], content_type: &str, version: &str, samples: usize) {
     let mut body = vec![0; tidegate_wire::snappy::max_compressed_len(raw.len()).unwrap()];
-    let len = tidegate_wire::snappy::Encoder::new().compress(&raw, &mut body).unwrap();
+    let len = tidegate_wire::snappy::Encoder::new().compress(raw, &mut body).unwrap();
     body.truncate(len);
     let head = [
         "POST /api/v1/write HTTP/1.1",
-        "content-type: application/x-protobuf",
+        &*format!("content-type: {content_type}"),
         "content-encoding: snappy",
-        "x-prometheus-remote-write-version: 0.1.0",
+        &*format!("x-prometheus-remote-write-version: {version}"),
     ];
     let answer = http::request(gateway.http(), &head, &body).unwrap();
     assert_eq!(answer.status, 204, "{}", answer.text());
-    assert_eq!(answer.header("x-prometheus-remote-write-samples-written"), Some(&*names.len().to_string()));
+    assert_eq!(answer.header("x-prometheus-remote-write-samples-written"), Some(&*samples.to_string()));
 }
 
 /// The files below `folder` that contain `text`.
@@ -166,14 +183,15 @@ fn what_is_removed_never_touches_the_disk() {
     let answer = post(&gateway, "/ingest/logs", "text/plain", lines.as_bytes());
     assert_eq!(answer.json(), json!({"accepted": 3, "refused": 0}));
     remote_write(&gateway, &["up", "go_threads", "go_gc"]);
+    remote_write_2(&gateway);
     gateway.at_rest(SOON);
     gateway.books_close();
     assert_eq!(pipeline(&gateway, "otlp"), (3 * ways, 2 * ways, ways));
     assert_eq!(pipeline(&gateway, "http"), (3, 2, 1));
-    assert_eq!(pipeline(&gateway, "prometheus_remote_write"), (3, 1, 2));
+    assert_eq!(pipeline(&gateway, "prometheus_remote_write"), (5, 2, 3));
 
     let items = items(&server);
-    assert_eq!(items.len() as u64, 2 * (ways + 1) + 1);
+    assert_eq!(items.len() as u64, 2 * (ways + 1) + 2);
     assert!(items.iter().all(|item| !item.to_string().contains(SECRET)), "{items:?}");
     let masked =
         |item: &&Value| item["body"].as_str().is_some_and(|body| body.ends_with(" password=*** end"));

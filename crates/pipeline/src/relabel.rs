@@ -7,7 +7,8 @@
 //!
 //! [`RelabelRun`] walks a body once. It loads the labels of a series into a table, applies the rules, and notes the edits that
 //! the body needs: in 1.0 single labels, in 2.0 the references of a series, with new symbols behind those of the body. The
-//! labels that it writes are sorted by name, and none is empty. What rules leave as it came is not written at all.
+//! labels that it writes are sorted by name, and none is empty. What rules leave as it came is not written at all. Symbols that
+//! nothing refers to any more are written empty, with the bodies that came with such.
 //! A series that is like one before it takes a shorter way: `recipes`.
 //!
 //! Differences from vmagent: `hashmod` is Prometheus' MD5; `{{label}}` inserts values as they are, without looking for `$1` in
@@ -30,6 +31,7 @@ mod symbols;
 #[cfg(test)]
 mod tests;
 mod text;
+mod used;
 
 use crate::{ErrorMode, Problem, StepCounts};
 pub use explain::{AppliedRule, explain};

@@ -3,6 +3,7 @@
 //! They are written to the front of a space that the caller paid for. New symbols grow from its end. Each edit is
 //! `keep, leave out, put in` as numbers of bytes in base 128, followed by the bytes to put in; what is behind the last is kept.
 
+use super::used::{self, Part, Used};
 use crate::value::Failure;
 use tidegate_wire::proto::write::{Varint, varint_len};
 
@@ -180,12 +181,13 @@ impl<'a> Edits<'a> {
     }
 
     /// Writes the next part of the edited `body` to its place in `out`: about `most` bytes and all new symbols, as fields with
-    /// this `tag` at byte `symbols_at` of the body. Returns whether that was all.
+    /// this `tag` at byte `symbols_at` of the body. Symbols that are not `used` are written empty. Returns whether that was all.
     pub(super) fn write(
         &mut self,
         replay: &mut Replay,
         body: &[u8],
         symbols: (u8, usize),
+        used: &mut Used<'_>,
         out: &mut [u8],
         most: usize,
     ) -> bool {
@@ -209,7 +211,18 @@ impl<'a> Edits<'a> {
                 if replay.symbols_pending(self.state.symbols) && symbols_at >= replay.body {
                     len = len.min(symbols_at - replay.body);
                 }
-                replay.copy(out, body.get(replay.body..replay.body + len).unwrap_or_default());
+                match used.part(body, replay.body) {
+                    // A symbol is kept whole.
+                    Part::Blank(symbol) => {
+                        replay.copy(out, &used::EMPTY);
+                        len = symbol.min(replay.keep);
+                    }
+                    Part::Keep(most) => {
+                        len = len.min(most);
+                        replay.copy(out, body.get(replay.body..replay.body + len).unwrap_or_default());
+                    }
+                    Part::Later => return false,
+                }
                 replay.body += len;
                 replay.keep -= len;
                 if replay.body == symbols_at && replay.symbols_pending(self.state.symbols) {
@@ -312,7 +325,7 @@ mod tests {
             let (added, left) = edits.balance();
             let mut out = vec![0; body.len() + added - left];
             let mut replay = Replay::default();
-            while !edits.write(&mut replay, body, (b'#', symbols_at), &mut out, most) {}
+            while !edits.write(&mut replay, body, (b'#', symbols_at), &mut Used::default(), &mut out, most) {}
             assert_eq!(replay.out, out.len());
             String::from_utf8(out).unwrap()
         };

@@ -238,6 +238,13 @@ impl Recipes {
         (self.misses, self.idle) = (0, 0);
     }
 
+    /// Forgets the recipe for series with as many labels as the current one.
+    pub(super) fn forget(&mut self) {
+        if let Some((recipe, _)) = self.place() {
+            recipe.clear();
+        }
+    }
+
     /// Whether to look for a recipe for the next series: less often where series differ too much for that.
     #[inline]
     pub(super) fn are_worth_a_look(&mut self) -> bool {

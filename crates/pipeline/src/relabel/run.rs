@@ -7,6 +7,7 @@ mod series;
 use super::apply::Evaluation;
 use super::edits::{Edits, Replay};
 use super::symbols::{self, Index, Indexing};
+use super::used::Used;
 use super::{RelabelWorkspace, Rules};
 use crate::memory::Memory;
 use crate::{Limits, Outcome, Progress};
@@ -38,7 +39,15 @@ struct SeriesCursor<'a> {
     edits: Edits<'a>,
     /// In 2.0.
     index: Option<Index<'a>>,
+    /// The symbols that the series so far refer to, in 2.0.
+    used: Used<'a>,
     at: usize,
+}
+
+impl<'a> SeriesCursor<'a> {
+    fn new(index: Option<Index<'a>>, used: Used<'a>, space: &'a mut [u8]) -> SeriesCursor<'a> {
+        SeriesCursor { edits: Edits::new(space), index, used, at: 0 }
+    }
 }
 
 impl<'a> RelabelRun<'a> {
@@ -54,7 +63,7 @@ impl<'a> RelabelRun<'a> {
     ) -> RelabelRun<'a> {
         workspace.recipes.clear();
         let phase = match version {
-            Version::V1 => Phase::Series(SeriesCursor { edits: Edits::new(scratch), index: None, at: 0 }),
+            Version::V1 => Phase::Series(SeriesCursor::new(None, Used::default(), scratch)),
             Version::V2 => {
                 workspace.added.clear();
                 Phase::Indexing(Indexing::new(scratch))
@@ -83,9 +92,8 @@ impl<'a> RelabelRun<'a> {
         }
         match &mut self.phase {
             Phase::Indexing(indexing) => {
-                if let Some((index, rest)) = indexing.advance(self.body) {
-                    self.phase =
-                        Phase::Series(SeriesCursor { edits: Edits::new(rest), index: Some(index), at: 0 });
+                if let Some((index, used, rest)) = indexing.advance(self.body) {
+                    self.phase = Phase::Series(SeriesCursor::new(Some(index), used, rest));
                 }
                 Progress::More
             }
@@ -104,21 +112,26 @@ impl<'a> RelabelRun<'a> {
                 };
                 let more = chunk.advance();
                 self.items += chunk.items;
-                if more { Progress::More } else { Progress::Done(self.outcome()) }
+                if more || cursor.used.measure(self.body) {
+                    Progress::More
+                } else {
+                    Progress::Done(self.outcome())
+                }
             }
         }
     }
 
     fn outcome(&self) -> Outcome {
         let Phase::Series(cursor) = &self.phase else { return Outcome::Unchanged };
-        if cursor.edits.is_empty() {
+        let saved = cursor.used.saved();
+        if cursor.edits.is_empty() && saved == 0 {
             return Outcome::Unchanged;
         }
         if self.items == 0 {
             return Outcome::Empty;
         }
         let (added, left) = cursor.edits.balance();
-        Outcome::Changed { len: (self.body.len() + added).saturating_sub(left), items: self.items }
+        Outcome::Changed { len: (self.body.len() + added).saturating_sub(left + saved), items: self.items }
     }
 
     /// Writes the next part of the new body to its place in `out`, which is as long as [`Outcome::Changed`] says: as much as
@@ -127,6 +140,7 @@ impl<'a> RelabelRun<'a> {
         const MOST: usize = 256 << 10;
         let Phase::Series(cursor) = &mut self.phase else { return true };
         let symbols_at = cursor.index.as_ref().map_or(0, |index| index.end);
-        cursor.edits.write(&mut self.replay, self.body, (symbols::TAG, symbols_at), out, MOST)
+        let SeriesCursor { edits, used, .. } = cursor;
+        edits.write(&mut self.replay, self.body, (symbols::TAG, symbols_at), used, out, MOST)
     }
 }

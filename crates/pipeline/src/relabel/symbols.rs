@@ -2,6 +2,7 @@
 
 use super::edits::Edits;
 use super::fields::{field, varint};
+use super::used::Used;
 use crate::memory::{Slice, Space};
 use crate::value::Failure;
 
@@ -33,17 +34,27 @@ pub(super) struct Indexing<'a> {
     count: usize,
     end: usize,
     has_more_empty: bool,
+    /// Whether number 0 is empty, as it should be.
+    begins_empty: bool,
     /// Known in the second walk.
     stride: Option<usize>,
 }
 
 impl<'a> Indexing<'a> {
     pub(super) fn new(scratch: &'a mut [u8]) -> Indexing<'a> {
-        Indexing { scratch, at: 0, count: 0, end: 0, has_more_empty: false, stride: None }
+        Indexing {
+            scratch,
+            at: 0,
+            count: 0,
+            end: 0,
+            has_more_empty: false,
+            begins_empty: false,
+            stride: None,
+        }
     }
 
-    /// Goes on for a bounded number of fields. Returns the index and the rest of the scratch when it is built.
-    pub(super) fn advance(&mut self, body: &[u8]) -> Option<(Index<'a>, &'a mut [u8])> {
+    /// Goes on for a bounded number of fields. Returns the index, a bit for each symbol, and the rest of the scratch when it is built.
+    pub(super) fn advance(&mut self, body: &[u8]) -> Option<(Index<'a>, Used<'a>, &'a mut [u8])> {
         for _ in 0..STEP {
             let Some(field) = field(body, self.at, body.len()) else { return self.finish_walk() };
             self.at = field.end;
@@ -58,14 +69,18 @@ impl<'a> Indexing<'a> {
                 // Bodies are smaller than 4 GiB.
                 place.copy_from_slice(&(field.start as u32).to_le_bytes());
             }
-            self.has_more_empty |= self.count > 0 && field.payload == field.end;
+            let empty = field.payload == field.end;
+            match self.count {
+                0 => self.begins_empty = empty,
+                _ => self.has_more_empty |= empty,
+            }
             self.count += 1;
             self.end = field.end;
         }
         None
     }
 
-    fn finish_walk(&mut self) -> Option<(Index<'a>, &'a mut [u8])> {
+    fn finish_walk(&mut self) -> Option<(Index<'a>, Used<'a>, &'a mut [u8])> {
         let Some(stride) = self.stride else {
             let most = (self.scratch.len() / 8).max(1);
             self.stride = Some(self.count.div_ceil(most).max(1));
@@ -74,8 +89,11 @@ impl<'a> Indexing<'a> {
         };
         let bytes = (self.count.div_ceil(stride) * 4).min(self.scratch.len());
         let (places, rest) = std::mem::take(&mut self.scratch).split_at_mut(bytes);
-        let Indexing { count, end, has_more_empty, .. } = *self;
-        Some((Index { places, stride, count, end, has_more_empty }, rest))
+        let Indexing { count, end, has_more_empty, begins_empty, .. } = *self;
+        // A symbol takes at least two bytes of the body, and half of the scratch is left: the bits always have room in it.
+        let (bits, rest) = rest.split_at_mut(Used::bytes(count).min(rest.len()));
+        let used = Used::new(bits, count, end, begins_empty);
+        Some((Index { places, stride, count, end, has_more_empty }, used, rest))
     }
 }
 

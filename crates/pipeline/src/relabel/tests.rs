@@ -6,6 +6,7 @@ mod bodies;
 mod errors;
 mod oracle;
 mod random;
+mod symbols;
 
 use super::*;
 

@@ -7,6 +7,7 @@ use crate::relabel::fields::{Field, field, varint};
 use crate::relabel::labels::Text;
 use crate::relabel::recipes::{End, Key, MOST_LABELS, Part, Recipe, Span, filter};
 use crate::relabel::symbols::Index;
+use crate::relabel::used::Used;
 use crate::value::Failure;
 use tidegate_wire::proto::write::{Varint, varint_len};
 use tidegate_wire::remote_write::{v1, v2};
@@ -18,6 +19,8 @@ pub(super) struct Usual {
     /// The field of references, in 2.0.
     references: Option<Field>,
     labels_end: usize,
+    /// Where the first exemplar or metadata of 2.0 begins, or the series ends.
+    more: usize,
     pub(super) items: u64,
 }
 
@@ -27,7 +30,8 @@ impl Chunk<'_, '_, '_> {
         let body = self.on.memory.body;
         let labels = &mut self.recipes.current;
         labels.clear();
-        let mut usual = Usual { whole, references: None, labels_end: whole.payload, items: 0 };
+        let mut usual =
+            Usual { whole, references: None, labels_end: whole.payload, more: whole.end, items: 0 };
         match &self.cursor.index {
             None => {
                 let bytes = body.get(..whole.end)?;
@@ -51,6 +55,9 @@ impl Chunk<'_, '_, '_> {
         }
         let mut at = usual.labels_end;
         while let Some(field) = field(body, at, whole.end) {
+            if matches!(field.number, v2::field::EXEMPLARS | v2::field::METADATA) {
+                usual.more = usual.more.min(field.start);
+            }
             match field.number {
                 // The number is the same in both versions.
                 v1::field::LABELS => return None,
@@ -104,6 +111,11 @@ impl Chunk<'_, '_, '_> {
         if !drops && recipe.end == End::Unchanged {
             self.cursor.edits.keep(usual.whole.end - usual.whole.start);
             self.items += usual.items;
+            if index.is_some() {
+                let used = &mut self.cursor.used;
+                mark(used, labels);
+                used.mark_fields(body, usual.more, usual.whole.end, false);
+            }
             return true;
         }
         let before = self.cursor.edits.state();
@@ -111,8 +123,29 @@ impl Chunk<'_, '_, '_> {
             true => self.cursor.edits.leave(usual.whole.end - usual.whole.start),
             false => write(&mut self.cursor.edits, &usual, recipe, labels),
         };
-        self.settle(Made { field: usual.whole, items: usual.items, step: reached, drops, edited, before });
+        let made = Made { field: usual.whole, items: usual.items, step: reached, drops, edited, before };
+        if self.settle(made) && !drops && self.cursor.index.is_some() {
+            self.mark_made(usual);
+        }
         true
+    }
+
+    /// Marks the symbols of a series of 2.0 that was written by its recipe.
+    fn mark_made(&mut self, usual: Usual) {
+        let Some((recipe, labels)) = self.recipes.place() else { return };
+        let used = &mut self.cursor.used;
+        for part in &recipe.parts {
+            match *part {
+                Part::Keep { from, to } => {
+                    mark(used, labels.get(usize::from(from)..usize::from(to)).unwrap_or_default());
+                }
+                Part::Put { from, to } => {
+                    let bytes = recipe.bytes.get(usize::from(from)..usize::from(to));
+                    used.mark_all(bytes.unwrap_or_default());
+                }
+            }
+        }
+        used.mark_fields(self.on.memory.body, usual.more, usual.whole.end, false);
     }
 
     /// Makes the recipe for series like the current one, whose labels are as the rules left them, or which a filter dropped.
@@ -219,11 +252,20 @@ fn long_label(body: &[u8], at: usize, labels: &mut Vec<Span>) -> Option<u32> {
     Some(end)
 }
 
+/// Marks the symbols of `labels` of a 2.0 series.
+fn mark(used: &mut Used<'_>, labels: &[Span]) {
+    for label in labels {
+        used.mark(label.name.at);
+        used.mark(label.value.at);
+    }
+}
+
 /// Finds the labels that packed references are about. `None` when one has no value.
 fn scan_references(body: &[u8], index: &Index<'_>, field: &Field, labels: &mut Vec<Span>) -> Option<()> {
-    if index.has_more_empty {
-        return None;
-    }
+    // A label with an empty value is none.
+    let is_empty = |symbol: u32| {
+        symbol == 0 || (index.has_more_empty && index.get(body, symbol).is_none_or(|text| text.len == 0))
+    };
     let mut at = field.payload;
     let mut next = || {
         let rest = body.get(at..field.end)?;
@@ -239,7 +281,7 @@ fn scan_references(body: &[u8], index: &Index<'_>, field: &Field, labels: &mut V
     let mut start = field.payload;
     while start < field.end {
         let ((name, _), (value, end)) = (next()?, next()?);
-        if value == 0 || labels.len() >= MOST_LABELS {
+        if is_empty(value) || labels.len() >= MOST_LABELS {
             return None;
         }
         let key = |symbol| Key { at: symbol, len: 0 };

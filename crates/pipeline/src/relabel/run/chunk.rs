@@ -103,7 +103,7 @@ impl Chunk<'_, '_, '_> {
             () => End::Unchanged,
         };
         if !(drops || writes) {
-            self.cursor.edits.keep(field.end - field.start);
+            self.keep(field);
             self.items += series.items;
             if learns {
                 self.learn(end, step);
@@ -111,21 +111,40 @@ impl Chunk<'_, '_, '_> {
             return;
         }
         let before = self.cursor.edits.state();
-        let edited = match drops {
-            true => self.cursor.edits.leave(field.end - field.start),
+        let references = match drops {
+            true => self.cursor.edits.leave(field.end - field.start).map(|()| None),
             false => self.check_growth().and_then(|()| self.write(series)),
         };
-        if learns && edited.is_ok() {
+        if learns && references.is_ok() {
             self.learn(end, step);
         }
-        self.settle(Made { field, items: series.items, step, drops, edited, before });
+        let edited = references.map(drop);
+        let stands = self.settle(Made { field, items: series.items, step, drops, edited, before });
+        if !stands && learns {
+            // It may put in symbols that are forgotten.
+            self.recipes.forget();
+        }
+        if let (true, Ok(Some(references))) = (stands, references) {
+            self.cursor.used.mark_all(self.on.memory.get(references));
+            self.cursor.used.mark_fields(self.on.memory.body, series.more, field.end, false);
+        }
+    }
+
+    /// Keeps a series as it came, with all symbols that it refers to.
+    fn keep(&mut self, field: Field) {
+        let SeriesCursor { edits, used, index, .. } = &mut *self.cursor;
+        edits.keep(field.end - field.start);
+        if index.is_some() {
+            used.mark_fields(self.on.memory.body, field.payload, field.end, true);
+        }
     }
 
     /// Counts a series that was edited. One whose edits found no room stays as it came, or is dropped where the step drops
-    /// what it fails on.
-    pub(super) fn settle(&mut self, made: Made) {
+    /// what it fails on. Whether the edits stand.
+    pub(super) fn settle(&mut self, made: Made) -> bool {
         let Made { field, items, step, drops, edited, before } = made;
         let edited = edited.and_then(|()| self.check_len());
+        let stands = edited.is_ok();
         let counts = self.counts.get_mut(step);
         match (edited, counts) {
             (Ok(()), Some(counts)) if drops => counts.filtered += items,
@@ -142,12 +161,13 @@ impl Chunk<'_, '_, '_> {
                 match counts.filter(|_| left_out) {
                     Some(counts) => counts.filtered += items,
                     None => {
-                        self.cursor.edits.keep(field.end - field.start);
+                        self.keep(field);
                         self.items += items;
                     }
                 }
             }
         }
+        stands
     }
 
     /// Whether the labels that rules have set are within the limits, spelled out. Series that are served by a recipe have set the same

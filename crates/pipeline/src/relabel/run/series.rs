@@ -21,6 +21,8 @@ pub(super) struct Series {
     labels_end: usize,
     /// Whether there are labels behind.
     scattered: bool,
+    /// Where the first exemplar or metadata of 2.0 begins, or the series ends.
+    pub(super) more: usize,
     pub(super) items: u64,
     /// The bytes of its labels, with tags and lengths.
     label_bytes: usize,
@@ -30,13 +32,22 @@ impl Chunk<'_, '_, '_> {
     /// Loads the labels of a series, and looks at what else it has.
     pub(super) fn load(&mut self, whole: Field) -> (Series, Result<(), Failure>) {
         let body = self.on.memory.body;
-        let mut series =
-            Series { field: whole, labels_end: whole.payload, scattered: false, items: 0, label_bytes: 0 };
+        let mut series = Series {
+            field: whole,
+            labels_end: whole.payload,
+            scattered: false,
+            more: whole.end,
+            items: 0,
+            label_bytes: 0,
+        };
         let mut loaded = Ok(());
         let mut name = None;
         let mut at = whole.payload;
         while let Some(field) = field(body, at, whole.end) {
             at = field.end;
+            if matches!(field.number, v2::field::EXEMPLARS | v2::field::METADATA) {
+                series.more = series.more.min(field.start);
+            }
             match field.number {
                 // The number is the same in both versions.
                 v1::field::LABELS => {
@@ -58,8 +69,8 @@ impl Chunk<'_, '_, '_> {
         (series, loaded)
     }
 
-    /// Notes the edits that give the series its new labels.
-    pub(super) fn write(&mut self, series: Series) -> Result<(), Failure> {
+    /// Notes the edits that give the series its new labels. Returns their references in 2.0.
+    pub(super) fn write(&mut self, series: Series) -> Result<Option<Slice>, Failure> {
         let Series { field: whole, labels_end, scattered, label_bytes, .. } = series;
         let new = match &self.cursor.index {
             None => self.label_bytes(),
@@ -90,7 +101,8 @@ impl Chunk<'_, '_, '_> {
             }
             None => self.write_labels(whole.payload, labels_end)?,
         }
-        self.write_rest(labels_end, whole.end, scattered)
+        self.write_rest(labels_end, whole.end, scattered)?;
+        Ok(references)
     }
 
     /// Keeps what is behind the labels, without labels that are scattered there.

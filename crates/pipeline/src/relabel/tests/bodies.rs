@@ -1,6 +1,7 @@
 //! Bodies of both versions: what is left of each series is what the rules leave of its labels, and nothing else changes.
 
 use super::random::{self, Random};
+use super::symbols::{others, unreferenced};
 use super::*;
 use crate::{Outcome, Progress};
 use tidegate_wire::proto::write::Varint;
@@ -59,17 +60,20 @@ fn one(all: &[Series]) -> Vec<u8> {
     body
 }
 
-fn two(all: &[Series]) -> Vec<u8> {
+/// A 2.0 body, of which some have symbols that nothing refers to, and some have symbols behind series.
+pub(super) fn two(all: &[Series]) -> Vec<u8> {
     let mut symbols = vec![String::new()];
+    let mut symbol = |text: &str| {
+        symbols.iter().position(|symbol| symbol == text).unwrap_or_else(|| {
+            symbols.push(text.into());
+            symbols.len() - 1
+        })
+    };
     let mut series_bytes = Vec::new();
     for (at, series) in all.iter().enumerate() {
         let mut references = Vec::new();
         for text in series.labels.iter().flat_map(|(name, value)| [name, value]) {
-            let known = symbols.iter().position(|symbol| symbol == text).unwrap_or_else(|| {
-                symbols.push(text.clone());
-                symbols.len() - 1
-            });
-            number(&mut references, known);
+            number(&mut references, symbol(text));
         }
         let mut payload = Vec::new();
         let mut samples: Vec<Vec<u8>> = (0..series.samples).map(|sample_at| sample(at + sample_at)).collect();
@@ -79,19 +83,33 @@ fn two(all: &[Series]) -> Vec<u8> {
         message(&mut payload, 1, &references);
         samples.iter().for_each(|sample| message(&mut payload, 2, sample));
         for _ in 0..series.exemplars {
-            message(&mut payload, 4, &[]);
+            let (mut references, mut exemplar) = (Vec::new(), Vec::new());
+            number(&mut references, symbol("trace_id"));
+            number(&mut references, symbol(&format!("trace {}", at % 9)));
+            message(&mut exemplar, 1, &references);
+            message(&mut payload, 4, &exemplar);
         }
-        message(&mut payload, 5, &[0x08, 1]);
+        let mut metadata = vec![0x08, 1, 0x18];
+        number(&mut metadata, symbol(&format!("Help {}.", at % 5)));
+        metadata.push(0x20);
+        number(&mut metadata, symbol(["", "bytes"][at % 2]));
+        message(&mut payload, 5, &metadata);
         message(&mut series_bytes, 5, &payload);
+        if at % 5 == 0 && all.len().is_multiple_of(2) {
+            symbol(&format!("unused {at}"));
+        }
     }
     let mut body = Vec::new();
-    symbols.iter().for_each(|symbol| message(&mut body, 4, symbol.as_bytes()));
+    let (first, behind) =
+        symbols.split_at(if all.len() % 3 == 1 { symbols.len() / 2 } else { symbols.len() });
+    first.iter().for_each(|symbol| message(&mut body, 4, symbol.as_bytes()));
     body.extend(series_bytes);
+    behind.iter().for_each(|symbol| message(&mut body, 4, symbol.as_bytes()));
     body
 }
 
 /// Runs to the end. Returns the new body, if there is one.
-fn run(
+pub(super) fn run(
     rules: &Rules,
     workspace: &mut RelabelWorkspace,
     version: Version,
@@ -142,6 +160,7 @@ pub(super) fn check(version: Version, rules: &Rules, all: &[Series]) {
     assert_eq!(counts.failures.iter().sum::<u64>(), 0);
     let left = match outcome {
         Outcome::Unchanged => {
+            assert_eq!(unreferenced(version, &body), [""; 0]);
             assert!(all.iter().all(|series| after(series).as_ref() == Some(&series.labels)));
             before
         }
@@ -152,6 +171,9 @@ pub(super) fn check(version: Version, rules: &Rules, all: &[Series]) {
         Outcome::Changed { items: left, .. } => {
             let out = out.unwrap();
             assert_eq!(read(version, &out), expected);
+            assert_eq!(unreferenced(version, &out), [""; 0]);
+            let kept = others(version, &body);
+            assert!(others(version, &out).iter().all(|texts| kept.contains(texts)));
             // What receivers ask for.
             let limits = Limits { require_metric_name: false, ..Limits::default() };
             let report = remote_write::inspect(version, &out, &limits, &mut Symbols::new()).unwrap();
