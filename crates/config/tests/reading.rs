@@ -346,3 +346,27 @@ fn pipelines_read_back_as_written() {
     assert!(config.pipeline_of(&name("none")).is_none());
     assert_eq!(read(&effective(&config)), config, "{}", effective(&config));
 }
+
+/// What `relabel` should have removed before the journal is not written where it fails, unless the step says so; in a sink it stays.
+#[test]
+fn relabel_drops_what_it_fails_on_before_the_journal() {
+    use tidegate_pipeline::ErrorMode::{Drop, Ignore, Silent};
+    let config = read(
+        r#"
+        pipelines:
+          labels:
+            steps:
+              - edit: set(log.body, "x")
+              - relabel: { regex: api_key, action: labeldrop }
+              - relabel: { regex: token, action: labeldrop }
+                on_error: silent
+        sources: { prometheus_remote_write: { pipeline: labels } }
+        sinks: { prom: { type: prometheus_remote_write, url: http://127.0.0.1:5/w, pipeline: labels } }
+        "#,
+    );
+    let modes = |pipeline: Option<tidegate_config::SinkPipeline>| {
+        pipeline.unwrap().definition.steps.iter().map(|step| step.on_error).collect::<Vec<_>>()
+    };
+    assert_eq!(modes(config.pipeline_of_source("prometheus_remote_write")), [Ignore, Drop, Silent]);
+    assert_eq!(modes(config.pipeline_of(&"prom".parse().unwrap())), [Ignore, Ignore, Silent]);
+}

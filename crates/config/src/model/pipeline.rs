@@ -36,7 +36,8 @@ settings! {
         redact: Option<Redact> = None,
         /// OTTL condition. The step leaves items that do not meet it unchanged.
         when: Option<Condition> = None,
-        /// Treatment of items on which a statement or condition fails. Default: `ignore`; `drop` for `redact`.
+        /// Treatment of items on which a statement or condition fails. Default: `ignore`; `drop` for `redact`, and for `relabel` in the
+        /// pipeline of a source.
         on_error: Option<OnError> = None,
         /// Name of the step in metrics. Default: its position, counted from 1.
         name: Option<Name> = None,
@@ -200,11 +201,20 @@ impl Config {
         (!steps.labels.is_empty()).then_some(steps)
     }
 
-    /// The pipeline of the source `name`, if it has steps.
+    /// The pipeline of the source `name`, if it has steps. A series on which `relabel` fails is dropped there unless the step says
+    /// otherwise: what it should have removed must not reach the disk.
     pub fn pipeline_of_source(&self, name: &str) -> Option<SinkPipeline> {
         let (_, SourcePipeline { pipeline, .. }) =
             self.sources.pipelines().into_iter().find(|(source, _)| *source == name)?;
-        self.pipeline(pipeline.as_ref()?).filter(|steps| !steps.labels.is_empty())
+        let pipeline = pipeline.as_ref()?;
+        let mut compiled = self.pipeline(pipeline).filter(|steps| !steps.labels.is_empty())?;
+        let written = self.pipelines.get(pipeline)?.steps.iter().filter(|step| !step.operations().is_empty());
+        for (step, written) in compiled.definition.steps.iter_mut().zip(written) {
+            if written.on_error.is_none() && matches!(step.kind, engine::StepKind::Relabel(_)) {
+                step.on_error = engine::ErrorMode::Drop;
+            }
+        }
+        Some(compiled)
     }
 
     /// The sources that name the pipeline `name`.
