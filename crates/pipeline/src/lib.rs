@@ -51,7 +51,9 @@ pub use relabel::{
     AppliedRule, PROMETHEUS_ACTIONS, RelabelRun, RelabelWorkspace, RuleDefinition, Rules, StepRules,
     VMAGENT_ACTIONS, explain,
 };
-/// The signals of [`Format::Otlp`].
 pub use required::LiteralSearch;
+/// The signals of [`Format::Otlp`].
 pub use tidegate_wire::otlp::Signal;
+/// The versions of [`Format::RemoteWrite`].
+pub use tidegate_wire::remote_write::Version;
 pub use value::FailureReason;

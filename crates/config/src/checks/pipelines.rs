@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tidegate_pipeline::{self as engine, Anchor, Definition, Format, Pipeline, Severity, StepKind};
+use tidegate_pipeline::{self as engine, Anchor, Definition, Format, Pipeline, Severity, StepKind, Version};
 
 use super::path;
 use crate::model::{Config, RelabelRule, Route, Signal, selecting, texts};
@@ -48,7 +48,8 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     }
     for (source, settings) in config.sources.pipelines() {
         if let Some(wanted) = &settings.pipeline {
-            findings.extend(missing(config, wanted, path(["sources", source, "pipeline"])));
+            let at = || path(["sources", source, "pipeline"]);
+            findings.extend(missing(config, wanted, at()).or_else(|| idle(config, source, wanted, at())));
         }
     }
     let is_unused =
@@ -117,6 +118,43 @@ fn missing(config: &Config, wanted: &Name, path: Vec<String>) -> Option<Finding>
     };
     let message = format!("there is no pipeline `{wanted}`");
     Some(Finding { path, range: None, severity: Severity::Error, message, help })
+}
+
+/// The error of a source whose pipeline applies to nothing that it receives: a redaction that is configured and does nothing is
+/// worse than none.
+fn idle(config: &Config, source: &str, wanted: &Name, path: Vec<String>) -> Option<Finding> {
+    let otlp = |signals: &[engine::Signal]| signals.iter().copied().map(Format::Otlp).collect();
+    let (received, steps, formats): (_, _, Vec<Format>) = match source {
+        "otlp" => (
+            "OTLP",
+            "`drop`, `keep`, `edit`, `sample` or `redact`",
+            otlp(&[engine::Signal::Traces, engine::Signal::Metrics, engine::Signal::Logs]),
+        ),
+        "http" => (
+            "log lines",
+            "`drop`, `keep`, `edit`, `sample` or `redact` for logs",
+            otlp(&[engine::Signal::Logs]),
+        ),
+        "prometheus_remote_write" => (
+            "Prometheus remote write",
+            "`relabel`",
+            [Version::V1, Version::V2].map(Format::RemoteWrite).into(),
+        ),
+        _ => return None,
+    };
+    let steps_of = config.pipeline_of_source(source)?;
+    // What has errors is reported where it is compiled.
+    let (pipeline, _) = Pipeline::compile(&steps_of.definition).ok()?;
+    if formats.into_iter().any(|format| pipeline.passes(format) > 0) {
+        return None;
+    }
+    Some(Finding {
+        path,
+        range: None,
+        severity: Severity::Error,
+        message: format!("`sources.{source}`: no step of the pipeline `{wanted}` applies to {received}"),
+        help: format!("have it use {steps}, or remove it: nothing would be removed before the journal"),
+    })
 }
 
 fn sink(config: &Config, name: &Name, findings: &mut Vec<Finding>) {

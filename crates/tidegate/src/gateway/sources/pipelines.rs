@@ -107,9 +107,6 @@ impl CompiledPipelines {
             .chain(receives(Protocol::Otlp, Signal::Traces).then_some("profiles"))
             .collect();
             let (name, list) = (kind.name, unchanged.join(", "));
-            if !kind.records.iter().any(|(protocol, signal)| source.format(*protocol, *signal).is_some()) {
-                return Some(format!("`sources.{name}`: its pipeline applies to nothing that it receives"));
-            }
             (!unchanged.is_empty()).then(|| {
                 format!("`sources.{name}`: these pass its pipeline unchanged, and are journalled so: {list}")
             })
