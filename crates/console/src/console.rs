@@ -6,7 +6,7 @@ use crate::page_buffer::{FIRST, PageBuffer, PageError};
 use crate::status::Status;
 use crate::status_format::StatusFormat;
 use crate::trial::{LONGEST_ITEMS, LONGEST_STEPS};
-use crate::trial_response::{TrialRoute, TrialTurn, TrialTurns};
+use crate::trial_response::{FormClaim, TrialRoute, TrialTurns};
 use crate::{html, tap_response, text};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -209,6 +209,11 @@ impl Console {
         }
     }
 
+    /// Whose turn it is to run a trial.
+    pub(crate) fn trials(&self) -> &TrialTurns {
+        &self.trials
+    }
+
     /// What trials need of the console.
     pub(crate) fn gateway(&self) -> &dyn Gateway {
         &*self.gateway
@@ -247,8 +252,8 @@ enum Route {
     Forget(String),
     /// The page of pipelines, perhaps with the steps of one of them.
     Pipelines(Option<String>),
-    /// Steps are tried, in the turn of that.
-    Try(Box<TrialRoute>, TrialTurn),
+    /// Steps are tried, of a form that has a claim to its memory.
+    Try(Box<TrialRoute>, FormClaim),
 }
 
 impl Service for Console {
@@ -267,8 +272,8 @@ impl Service for Console {
                 Err(bad) => Err(Reply::new(400).content(format!("{bad}\n"))),
             },
             "/pipelines" if head.method() == "POST" => TrialRoute::of(head).and_then(|route| {
-                let turn = self.trials.take()?;
-                Ok(Route::Try(Box::new(route), turn))
+                let claim = self.trials.claim(head)?;
+                Ok(Route::Try(Box::new(route), claim))
             }),
             "/pipelines" => TrialRoute::load_of(head).map(Route::Pipelines),
             "/" => {
@@ -297,7 +302,7 @@ impl Service for Console {
                 return Err(Reply::new(405).headers(&[("Allow", "DELETE")]).text("use DELETE\n"));
             }
             (Ok(Route::Try(..)) | Err(_), "POST") if head.path() == "/pipelines" => {
-                let max_body = if route.is_ok() { LONGEST_FORM } else { 0 };
+                let max_body = if let Ok(Route::Try(_, claim)) = &route { claim.bytes() } else { 0 };
                 return Ok(Admitted { max_body, ticket: Ticket(route?) });
             }
             (Ok(Route::Pipelines(_)), "GET" | "HEAD") => {}
@@ -315,7 +320,7 @@ impl Service for Console {
     }
 
     async fn answer(&self, ticket: Ticket, body: Body) -> Reply {
-        if let Route::Try(route, _turn) = ticket.0 {
+        if let Route::Try(route, _claim) = ticket.0 {
             return Box::pin(self.try_out(*route, body)).await;
         }
         drop(body);

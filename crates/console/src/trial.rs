@@ -9,12 +9,14 @@ mod form;
 mod markup;
 
 pub use answer::TrialAnswer;
+pub(crate) use form::form_texts;
 pub use form::{FormError, LONGEST_ITEMS, LONGEST_STEPS, TrialForm};
-pub(crate) use markup::{Fragment, write_form};
+pub(crate) use markup::{Fragment, NOT_SHOWN, form_markup, write_form};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::pin::Pin;
+use std::sync::Arc;
 use tidegate_arena::Window;
 use tidegate_http1::Body;
 
@@ -51,12 +53,12 @@ pub struct Taken {
     pub words: String,
 }
 
-/// A part of a trial's input. It is dropped once it was written.
+/// A part of a trial's input. It is dropped once it was written; the form is kept, to be shown again should the trial fail.
 pub enum TrialInput {
     /// A text.
     Text(String),
     /// The form.
-    Form(Body),
+    Form(Arc<Body>),
     /// Items that were taken.
     Items(Window),
 }

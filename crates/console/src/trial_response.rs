@@ -1,51 +1,91 @@
 //! `/pipelines`: the page, and the trials that its form asks for.
 
-use crate::console::{Console, DATA_HEADERS, FORM_HEADERS, LONGEST_ANSWER, failed};
+use crate::console::{Console, DATA_HEADERS, FORM_HEADERS, LONGEST_ANSWER, LONGEST_FORM, failed};
+use crate::html::Escaped;
 use crate::page_buffer::{PageBuffer, PageError};
 use crate::pipelines_page::{self, AROUND, ListedPipeline};
 use crate::taking::take;
 use crate::trial::{
-    Fragment, LoadedSteps, Taken, TrialError, TrialForm, TrialInput, TrialRequest, write_form,
+    Fragment, LoadedSteps, NOT_SHOWN, Taken, TrialError, TrialForm, TrialInput, TrialRequest, form_markup,
+    form_texts, write_form,
 };
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use tidegate_arena::Bytes;
+use std::sync::atomic::{
+    AtomicBool, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use tidegate_arena::{Bytes, Window};
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::Signal;
 
 const HTML: &str = "text/html; charset=utf-8";
-const BUSY: &str = "somebody is trying steps now, and one can at a time, for some seconds; try again\n";
+const BUSY: &str = "somebody is trying steps now, and one can at a time, for some seconds; try again";
 const NO_FORM: &str =
     "send a form (multipart/form-data), or JSON with `steps` and `items` (application/json)\n";
-const TOO_LONG: &str = "the page would be longer than the 512 KiB that the console may use\n";
+const TOO_LONG: &str = "the page would be longer than the 512 KiB that the console may use";
 /// The most pipelines whose steps the form offers.
 const MOST_OFFERED: usize = 24;
 
-/// Whose turn it is: one trial's at a time.
+/// Whose turn it is: one trial's at a time. And how much memory forms may take that are on their way: that of the longest of them in
+/// all, so that a slow one leaves the turn to others, and heads keep their memory.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TrialTurns(Arc<AtomicBool>);
+pub(crate) struct TrialTurns(Arc<TurnState>);
 
-/// The turn of a trial. It ends with the last clone.
+#[derive(Debug, Default)]
+struct TurnState {
+    is_taken: AtomicBool,
+    form_bytes: AtomicUsize,
+}
+
+/// The turn of a trial. It ends with this.
+#[derive(Debug)]
+pub(crate) struct TrialTurn(Arc<TurnState>);
+
+/// A form's claim to memory. It ends with the last clone.
 #[derive(Debug, Clone)]
-pub(crate) struct TrialTurn(#[expect(dead_code, reason = "it is held")] Arc<TakenTurn>);
+pub(crate) struct FormClaim(Arc<ClaimedBytes>);
 
 #[derive(Debug)]
-struct TakenTurn(Arc<AtomicBool>);
+struct ClaimedBytes {
+    turns: Arc<TurnState>,
+    bytes: usize,
+}
 
 impl TrialTurns {
     /// The turn, if nobody has it.
-    pub(crate) fn take(&self) -> Result<TrialTurn, Reply> {
-        if self.0.swap(true, Relaxed) {
-            return Err(Reply::new(503).retry_after(5).text(BUSY));
+    pub(crate) fn take(&self) -> Option<TrialTurn> {
+        (!self.0.is_taken.swap(true, Acquire)).then(|| TrialTurn(Arc::clone(&self.0)))
+    }
+
+    /// Claims the memory of the form behind `head`, if other forms leave as much. One that is too long claims that of the longest.
+    pub(crate) fn claim(&self, head: &Head<'_>) -> Result<FormClaim, Reply> {
+        let length = head.header("content-length").and_then(|value| str::from_utf8(value).ok()?.parse().ok());
+        let bytes = length.unwrap_or(LONGEST_FORM).min(LONGEST_FORM);
+        let all = |used: usize| Some(used + bytes).filter(|all| *all <= LONGEST_FORM);
+        match self.0.form_bytes.fetch_update(Relaxed, Relaxed, all) {
+            Ok(_) => Ok(FormClaim(Arc::new(ClaimedBytes { turns: Arc::clone(&self.0), bytes }))),
+            Err(_) => Err(Reply::new(503).retry_after(5).content(format!("{BUSY}\n"))),
         }
-        Ok(TrialTurn(Arc::new(TakenTurn(Arc::clone(&self.0)))))
     }
 }
 
-impl Drop for TakenTurn {
+impl FormClaim {
+    /// The most bytes of the form.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.bytes
+    }
+}
+
+impl Drop for TrialTurn {
     fn drop(&mut self) {
-        self.0.store(false, Relaxed);
+        self.0.is_taken.store(false, Release);
+    }
+}
+
+impl Drop for ClaimedBytes {
+    fn drop(&mut self) {
+        self.turns.form_bytes.fetch_sub(self.bytes, Relaxed);
     }
 }
 
@@ -137,22 +177,34 @@ impl Console {
 
     /// Answers with what comes of a trial: a page, or JSON where that was sent.
     pub(crate) async fn try_out(&self, route: TrialRoute, body: Body) -> Reply {
-        let TrialRoute { content_type, load, take: signal } = route;
-        let is_json = TrialForm::is_json(&content_type);
+        let body = Arc::new(body);
+        let failure = match self.trials().take() {
+            None => TrialFailure { status: 503, retry_after: Some(5), words: BUSY.to_owned() },
+            Some(_turn) => match self.run_trial(&route, &body).await {
+                Ok(reply) => return reply,
+                Err(failure) => failure,
+            },
+        };
+        self.failed_trial(&failure, &route.content_type, &body)
+    }
+
+    async fn run_trial(&self, route: &TrialRoute, body: &Arc<Body>) -> Result<Reply, TrialFailure> {
+        let is_json = TrialForm::is_json(&route.content_type);
         let pipelines = self.gateway().pipelines();
-        let taken = match signal {
+        let taken = match route.take {
             Some(signal) => Some(take(self.gateway().tap(), signal, self.arena()).await),
             None => None,
         };
+        let load = route.load.clone();
         let request = TrialRequest {
-            content_type,
+            content_type: route.content_type.clone(),
             form_bytes: body.len(),
             load: load.map(|name| LoadedSteps { steps: self.gateway().steps_of(&name), name }),
             taken: taken.as_ref().map(|taken| Taken { words: taken.words.clone() }),
             pipelines: offered(pipelines.as_deref()),
             most: LONGEST_ANSWER - AROUND,
         };
-        let mut input = vec![TrialInput::Text(line(&request)), TrialInput::Form(body)];
+        let mut input = vec![TrialInput::Text(line(&request)), TrialInput::Form(Arc::clone(body))];
         if let Some(window) =
             taken.and_then(|taken| taken.page).and_then(|page| page.whole(Ok::<(), ()>(())).ok())
         {
@@ -162,6 +214,75 @@ impl Console {
             AnswerWriter { console: self, pipelines, is_json, status: 500, page: None, failure: None };
         let ended = self.gateway().trial(input, &mut |bytes| answer.push(bytes)).await;
         answer.end(ended)
+    }
+
+    /// Says why there are no results: on the page, with the form as it was sent, so that nothing has to be pasted again; to programs, and
+    /// where there is no room for a page, in plain text.
+    fn failed_trial(&self, failure: &TrialFailure, content_type: &str, body: &[u8]) -> Reply {
+        let reply = Reply::new(failure.status);
+        let reply = match failure.retry_after {
+            Some(seconds) => reply.retry_after(seconds),
+            None => reply,
+        };
+        let page =
+            form_texts(content_type, body).and_then(|texts| self.form_page(&failure.words, texts).ok());
+        match page {
+            Some(page) => reply.content_type(HTML).headers(&FORM_HEADERS).content(page),
+            None => reply.headers(&DATA_HEADERS).content(format!("{}\n", failure.words)),
+        }
+    }
+
+    /// The page with a form, and `words` below it. It takes no memory but that of answers.
+    fn form_page(&self, words: &str, [steps, items]: [&str; 2]) -> Result<Window, PageError> {
+        let pipelines = self.gateway().pipelines();
+        let mut page = PageBuffer::take(self.arena())?;
+        let mut written = self.begin(pipelines.as_deref(), &mut page);
+        if written.is_ok() {
+            let (before, names) = (page.len(), offered(pipelines.as_deref()));
+            // Less of the form where its markup is longer than a page may be.
+            for (texts, note) in [([steps, items], ""), ([steps, ""], NOT_SHOWN), ([""; 2], NOT_SHOWN)] {
+                page.truncate(before);
+                written = rest_of_page(texts, note, words, &names, &mut page);
+                if written.is_ok() {
+                    break;
+                }
+            }
+        }
+        page.whole(written)
+    }
+}
+
+fn rest_of_page(
+    texts: [&str; 2],
+    note: &str,
+    words: &str,
+    pipelines: &[String],
+    page: &mut PageBuffer,
+) -> fmt::Result {
+    form_markup(texts, pipelines, page)?;
+    let words = Escaped(words);
+    write!(
+        page,
+        "{note}<section id=\"results\">\n<h2>Results</h2>\n<p class=\"say bad\">{words}</p>\n</section>\n"
+    )?;
+    pipelines_page::end(page)
+}
+
+/// Why a trial has no results.
+struct TrialFailure {
+    status: u16,
+    retry_after: Option<u32>,
+    words: String,
+}
+
+impl From<TrialError> for TrialFailure {
+    fn from(error: TrialError) -> TrialFailure {
+        let (status, retry_after) = match error {
+            TrialError::Memory => (503, Some(5)),
+            TrialError::Late | TrialError::Ended(_) => (422, None),
+            TrialError::Start(_) => (500, None),
+        };
+        TrialFailure { status, retry_after, words: error.to_string() }
     }
 }
 
@@ -211,34 +332,24 @@ impl AnswerWriter<'_> {
         has_room
     }
 
-    fn end(self, ended: Result<(), TrialError>) -> Reply {
-        if let Some(failure) = self.failure {
-            return failed(failure, TOO_LONG);
+    fn end(self, ended: Result<(), TrialError>) -> Result<Reply, TrialFailure> {
+        let too_long = || TrialFailure { status: 500, retry_after: None, words: TOO_LONG.to_owned() };
+        match self.failure {
+            Some(PageError::TooLong) => return Err(too_long()),
+            Some(failure) => return Ok(failed(failure, TOO_LONG)),
+            None => ended?,
         }
-        let page = match (ended, self.page) {
-            (Err(error), _) => return refused(&error),
-            (Ok(()), None) => return refused(&TrialError::Ended(0)),
-            (Ok(()), Some(page)) => page,
-        };
-        let mut page = page;
+        let mut page = self.page.ok_or(TrialError::Ended(0))?;
         let written = if self.is_json { Ok(()) } else { pipelines_page::end(&mut page) };
         let (content_type, headers): (_, &'static [_]) =
             if self.is_json { ("application/json", &DATA_HEADERS) } else { (HTML, &FORM_HEADERS) };
         let status = if self.status == 400 { 400 } else { 200 };
         match page.whole(written) {
-            Ok(window) => Reply::new(status).content_type(content_type).headers(headers).content(window),
-            Err(failure) => failed(failure, TOO_LONG),
+            Ok(window) => Ok(Reply::new(status).content_type(content_type).headers(headers).content(window)),
+            Err(PageError::TooLong) => Err(too_long()),
+            Err(failure) => Ok(failed(failure, TOO_LONG)),
         }
     }
-}
-
-fn refused(error: &TrialError) -> Reply {
-    let reply = match error {
-        TrialError::Memory => Reply::new(503).retry_after(5),
-        TrialError::Late | TrialError::Ended(_) => Reply::new(422),
-        TrialError::Start(_) => Reply::new(500),
-    };
-    reply.headers(&DATA_HEADERS).content(format!("{error}\n"))
 }
 
 impl fmt::Display for TrialError {

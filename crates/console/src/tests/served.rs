@@ -154,6 +154,17 @@ impl Served {
         whole(stream)
     }
 
+    /// Sends a head that expects `100 Continue`, and waits for that: the request is admitted, and its body is awaited.
+    pub(super) fn begin(&self, head: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = [0; 25];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 100 Continue\r\n\r\n");
+        stream
+    }
+
     fn ask_with(&self, request: &str, header: &str) -> Answer {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

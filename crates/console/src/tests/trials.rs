@@ -115,10 +115,24 @@ fn mistakes_and_failures_are_answered_in_words() {
             output(b"half");
             Err(error.clone())
         });
-        let answer =
-            Served::new(FakeGateway { trial, ..gateway_with(healthy()) }).post("/pipelines", TYPE, b"");
-        assert_eq!(answer.status, status);
-        assert!(answer.body.contains(words) && !answer.body.contains("half"), "{}", answer.body);
+        let served = Served::new(FakeGateway { trial, ..gateway_with(healthy()) });
+        let plain = served.post("/pipelines", "application/json", b"{}");
+        let page = served.post("/pipelines", TYPE, &form("- x: \"<\"\r\n", "pasted\r\n"));
+        for answer in [&plain, &page] {
+            assert_eq!(answer.status, status);
+            assert_eq!(answer.has("Retry-After: 5"), status == 503, "{}", answer.head);
+            assert!(answer.body.contains(words) && !answer.body.contains("half"), "{}", answer.body);
+        }
+        assert!(plain.body.lines().count() == 1, "{}", plain.body);
+        // What was pasted is not lost.
+        let text = page.body.as_str();
+        assert!(text.starts_with("<!DOCTYPE html>") && text.ends_with("</html>\n"), "{text}");
+        assert!(text.contains("\n- x: \"&lt;\"\r\n</textarea>") && text.contains("\npasted\r\n</textarea>"));
+        let signs = "&".repeat(120 << 10);
+        let page = served.post("/pipelines", TYPE, &form("- kept", &signs));
+        assert!(page.body.contains("- kept</textarea>") && page.body.contains("cannot show them again"));
+        let page = served.post("/pipelines", TYPE, &form(&signs, "items"));
+        assert!(page.status == status && page.body.contains(words) && page.body.ends_with("</html>\n"));
     }
     let trial: FakeTrial = Arc::new(|_, output| {
         output(b"200\n");
@@ -172,6 +186,24 @@ fn there_is_one_trial_at_a_time() {
     gate.0.lock().unwrap().1 = true;
     gate.1.notify_all();
     assert_eq!(first.join().unwrap(), 200);
+}
+
+/// Somebody who sends a form slowly has no turn yet. All forms on their way together are no longer than the longest may be.
+#[test]
+fn a_slow_form_does_not_hold_the_turn() {
+    let served = Served::on_threads(echoing(), 3);
+    let slow = |length: usize| {
+        served.begin(&format!(
+            "POST /pipelines HTTP/1.1\r\nHost: h\r\nContent-Type: {TYPE}\r\nContent-Length: {length}\r\nExpect: 100-continue\r\n\r\n"
+        ))
+    };
+    let first = slow(100 << 10);
+    assert_eq!(served.post("/pipelines", TYPE, &form("a", "b")).status, 200);
+    let _second = slow(60 << 10);
+    let long = served.post("/pipelines", TYPE, &form("a", &"b".repeat(40 << 10)));
+    assert!(long.status == 503 && long.has("Retry-After: 5"), "{}", long.head);
+    assert_eq!(served.post("/pipelines", TYPE, &form("a", "b")).status, 200);
+    drop(first);
 }
 
 fn meta(protocol: Protocol, signal: Signal, body: &[u8]) -> Meta {

@@ -102,26 +102,31 @@ fn boundary(content_type: &str) -> Option<&str> {
     (1..=70).contains(&boundary.len()).then_some(boundary)
 }
 
-/// The fields `steps` and `items` of `multipart/form-data` (RFC 7578); browsers send it without encoding the texts.
 fn multipart(content_type: &str, body: &[u8]) -> Option<TrialForm> {
+    // Text areas send their lines with both characters, whatever was pasted.
+    let [steps, items] = form_texts(content_type, body)?.map(|text| text.replace("\r\n", "\n"));
+    Some(TrialForm { steps, items })
+}
+
+/// The fields `steps` and `items` of `multipart/form-data` (RFC 7578) as they stand there, without a copy; browsers send it without
+/// encoding the texts.
+pub(crate) fn form_texts<'a>(content_type: &str, body: &'a [u8]) -> Option<[&'a str; 2]> {
     let body = std::str::from_utf8(body).ok()?;
     let delimiter = format!("\r\n--{}", boundary(content_type)?);
     let first = delimiter.get(2..)?;
-    let mut form = TrialForm::default();
+    let [mut steps, mut items] = [""; 2];
     let mut rest = body.strip_prefix(first)?;
     while let Some(part) = rest.strip_prefix("\r\n") {
         let (head, content) = part.split_once("\r\n\r\n")?;
         let (content, after) = content.split_once(&delimiter)?;
-        // Text areas send their lines with both characters, whatever was pasted.
-        let text = || content.replace("\r\n", "\n");
         match name_of(head) {
-            Some("steps") => form.steps = text(),
-            Some("items") => form.items = text(),
+            Some("steps") => steps = content,
+            Some("items") => items = content,
             _ => {}
         }
         rest = after;
     }
-    rest.starts_with("--").then_some(form)
+    rest.starts_with("--").then_some([steps, items])
 }
 
 fn name_of(head: &str) -> Option<&str> {

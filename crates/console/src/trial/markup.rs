@@ -42,22 +42,30 @@ impl Fragment {
     }
 }
 
+/// Beside a form without its items.
+pub(crate) const NOT_SHOWN: &str =
+    "<p class=\"say bad\">The items have so many &lt; and &amp; that the form cannot show them again.</p>\n";
+
 /// The form, filled in.
 pub(crate) fn write_form(form: &TrialForm, pipelines: &[String], out: &mut Fragment) {
     let mut text = String::new();
-    let _ = form_markup(form, pipelines, &mut text);
+    let _ = form_markup([&form.steps, &form.items], pipelines, &mut text);
     if out.push_before(&text, ENDING) {
         return;
     }
-    let (mut text, steps) = (String::new(), TrialForm { steps: form.steps.clone(), ..TrialForm::default() });
-    let _ = form_markup(&steps, pipelines, &mut text);
-    let note = "<p class=\"say bad\">The items have so many &lt; and &amp; that the form cannot show them again.</p>\n";
-    if out.push_before(&text, ENDING + note.len()) {
-        out.push(note);
+    let mut text = String::new();
+    let _ = form_markup([&form.steps, ""], pipelines, &mut text);
+    if out.push_before(&text, ENDING + NOT_SHOWN.len()) {
+        out.push(NOT_SHOWN);
     }
 }
 
-fn form_markup(form: &TrialForm, pipelines: &[String], out: &mut String) -> fmt::Result {
+/// The form with these steps and items.
+pub(crate) fn form_markup(
+    [steps, items]: [&str; 2],
+    pipelines: &[String],
+    out: &mut impl Write,
+) -> fmt::Result {
     writeln!(out, "<section id=\"try\">\n<h2>Try steps</h2>")?;
     writeln!(out, "<form method=\"post\" action=\"/pipelines#results\" enctype=\"multipart/form-data\">")?;
     writeln!(out, "<div class=\"columns\">\n<div>\n<label for=\"steps\">Steps</label>")?;
@@ -71,7 +79,7 @@ fn form_markup(form: &TrialForm, pipelines: &[String], out: &mut String) -> fmt:
         out,
         "<textarea id=\"steps\" name=\"steps\" rows=\"14\" wrap=\"off\" spellcheck=\"false\" autocapitalize=\"off\" \
          aria-describedby=\"steps-hint\" placeholder=\"{STEPS_EXAMPLE}\">\n{}</textarea>",
-        Verbatim(&form.steps)
+        Verbatim(steps)
     )?;
     if !pipelines.is_empty() {
         write!(out, "<p class=\"choices\">Use the steps of")?;
@@ -90,7 +98,7 @@ fn form_markup(form: &TrialForm, pipelines: &[String], out: &mut String) -> fmt:
         out,
         "<textarea id=\"items\" name=\"items\" rows=\"14\" wrap=\"off\" spellcheck=\"false\" autocapitalize=\"off\" \
          aria-describedby=\"items-hint\" placeholder=\"{ITEMS_EXAMPLE}\">\n{}</textarea>",
-        Verbatim(&form.items)
+        Verbatim(items)
     )?;
     writeln!(out, "<p class=\"choices\">Take the next items received:")?;
     for signal in ["logs", "traces", "metrics"] {
