@@ -35,7 +35,7 @@ pub(crate) fn begin(
 ) -> fmt::Result {
     html::begin("pipelines", &[STYLE], out)?;
     writeln!(out, "<header class=\"plain\">\n<h1>Pipelines</h1>")?;
-    writeln!(out, "<p>Steps between the journal and the sinks, and a place to try others.</p>")?;
+    writeln!(out, "<p>Steps behind sources and before sinks, and a place to try others.</p>")?;
     writeln!(
         out,
         "<p class=\"dim\">tidegate {}; <a href=\"/status\">status</a></p>\n</header>",
@@ -71,12 +71,7 @@ pub(crate) fn end(out: &mut dyn Write) -> fmt::Result {
 
 fn pipeline(pipeline: &ListedPipeline, status: &Status, open: &str, out: &mut dyn Write) -> fmt::Result {
     let ListedPipeline { name, sources, sinks, steps } = pipeline;
-    let counts: Vec<(&str, &PipelineStep)> = status
-        .sinks
-        .iter()
-        .flat_map(|sink| sink.pipeline.iter().map(|step| (sink.name.as_str(), step)))
-        .filter(|(_, step)| step.pipeline == *name)
-        .collect();
+    let counts = counts_of(name, status);
     let behind = match sources.as_slice() {
         [] => None,
         [one] => Some(format!("behind the source {one}")),
@@ -97,7 +92,7 @@ fn pipeline(pipeline: &ListedPipeline, status: &Status, open: &str, out: &mut dy
         writeln!(out, "<div class=\"wide\"><table>\n<tr>")?;
         for (title, side) in [
             ("Step", "left"),
-            ("Sink", "left"),
+            ("Where", "left"),
             ("Items", "right"),
             ("Filtered", "right"),
             ("Sampled out", "right"),
@@ -106,12 +101,12 @@ fn pipeline(pipeline: &ListedPipeline, status: &Status, open: &str, out: &mut dy
             writeln!(out, "<th scope=\"col\" class=\"{side}\">{title}</th>")?;
         }
         writeln!(out, "</tr>")?;
-        for (sink, step) in counts {
+        for (kind, place, step) in counts {
             write!(
                 out,
-                "<tr><td class=\"left\">{}</td><td class=\"left\">{}</td>",
+                "<tr><td class=\"left\">{}</td><td class=\"left\">{kind} {}</td>",
                 Escaped(&step.step),
-                Escaped(sink)
+                Escaped(place)
             )?;
             for count in [step.items, step.filtered, step.sampled_out] {
                 write!(out, "<td class=\"right\">{}</td>", HumanCount(count))?;
@@ -136,4 +131,14 @@ fn pipeline(pipeline: &ListedPipeline, status: &Status, open: &str, out: &mut dy
         "<p class=\"say\"><a href=\"/pipelines?load={0}#try\">Try these steps</a></p>\n</details>",
         Escaped(name)
     )
+}
+
+/// The counts of a pipeline's steps, by source and then by sink.
+fn counts_of<'a>(name: &str, status: &'a Status) -> Vec<(&'static str, &'a str, &'a PipelineStep)> {
+    let sources = status.source_pipelines.iter().map(|it| ("source", it.source.as_str(), &it.steps));
+    let sinks = status.sinks.iter().map(|sink| ("sink", sink.name.as_str(), &sink.pipeline));
+    let all = sources
+        .chain(sinks)
+        .flat_map(|(kind, place, steps)| steps.iter().map(move |step| (kind, place, step)));
+    all.filter(|(_, _, step)| step.pipeline == name).collect()
 }

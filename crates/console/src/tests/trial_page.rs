@@ -4,8 +4,8 @@ use super::golden::assert_golden;
 use super::sample::healthy;
 use crate::trial::Fragment;
 use crate::{
-    ChangeReport, ItemReport, LONGEST_ANSWER, ListedPipeline, PipelineStep, StatementReport, Status,
-    TextProblem, TrialAnswer, TrialForm, TrialReport, pipelines_page,
+    ChangeReport, ItemReport, LONGEST_ANSWER, ListedPipeline, PipelineStep, SourcePipeline, StatementReport,
+    Status, TextProblem, TrialAnswer, TrialForm, TrialReport, pipelines_page,
 };
 use serde_json::{Value, json};
 
@@ -42,6 +42,8 @@ pub(super) fn status() -> Status {
     };
     status.sinks[0].pipeline = vec![step("quiet", 45, 0), step("2", 0, 3)];
     status.sinks[1].pipeline = vec![step("quiet", 45, 0)];
+    let step = PipelineStep { pipeline: "names".to_owned(), items: 777, ..step("1", 7, 0) };
+    status.source_pipelines = vec![SourcePipeline { source: "otlp".to_owned(), steps: vec![step] }];
     status
 }
 
