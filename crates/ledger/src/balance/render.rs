@@ -125,17 +125,21 @@ fn source_json(source: &SourceBalance) -> String {
     let refused = object(refused.iter().map(|(reason, count)| (reason.name(), *count)));
     let items_refused = object(items_refused.iter().map(|(reason, count)| (reason.name(), *count)));
     let items = object(items.iter().map(|(signal, count)| (signal.name(), *count)));
-    let PipelineBalance { received: reached, accepted: left, filtered, sampled_out, difference: off } =
-        pipeline;
-    let pipeline = format!(
-        "{{\"received\":{reached},\"accepted\":{left},\"filtered\":{filtered},\"sampled_out\":{sampled_out},\
-         \"difference\":{off}}}"
-    );
+    // As in the text: few sources have one.
+    let pipeline = if *pipeline == PipelineBalance::default() {
+        String::new()
+    } else {
+        let PipelineBalance { received, accepted, filtered, sampled_out, difference } = pipeline;
+        format!(
+            "\"pipeline\":{{\"received\":{received},\"accepted\":{accepted},\"filtered\":{filtered},\
+             \"sampled_out\":{sampled_out},\"difference\":{difference}}},"
+        )
+    };
     format!(
         "{{\"name\":{},\"received\":{received},\"accepted\":{accepted},\"refused\":{refused},\"open\":{open},\
          \"items\":{items},\"items_refused\":{items_refused},\"bytes\":{bytes},\
          \"forwarded\":{forwarded},\"forwarded_open\":{forwarded_open},\"forwarded_fates\":{fates},\
-         \"pipeline\":{pipeline},\"difference\":{difference}}}",
+         {pipeline}\"difference\":{difference}}}",
         Quoted(name)
     )
 }

@@ -103,6 +103,7 @@ fn items_that_a_pipeline_drops_are_counted_with_those_that_are_left() {
     open().submit_from_pipeline(metrics(3), items).refuse(Refusal::Disk);
     assert_eq!(ledger.balance().sources[0].pipeline, PipelineBalance::default(), "it comes again");
     let submitted = open().submit_from_pipeline(metrics(3), items);
+    assert!(!ledger.balance().json().contains("pipeline"), "no pipeline, nothing to show");
     ledger.head().advance_to(3);
     submitted.accept();
     open()
