@@ -5,11 +5,12 @@
 //! Pages that were never written can be given back at any time: they are in the file, usually still in the
 //! page cache, and come back when they are used.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 
-/// The mapped files of this process whose pages are clean, and can be given back.
+/// The mappings of the executable and its libraries whose pages are clean, and can be given back.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramPages {
     clean: Vec<Range<usize>>,
@@ -26,20 +27,24 @@ impl ProgramPages {
     /// When the kernel does not tell (`/proc` is not there).
     pub fn measure() -> io::Result<ProgramPages> {
         let listing = BufReader::new(File::open("/proc/self/smaps")?);
-        let mut clean = Vec::new();
-        let mut current = None;
+        let (mut clean, mut programs) = (Vec::new(), HashSet::new());
+        let mut current: Option<Mapping> = None;
         for line in listing.lines().take(MOST_LINES) {
             let line = line?;
             if let Some(mapping) = Mapping::of(&line) {
+                if mapping.executable {
+                    programs.insert(mapping.file.clone());
+                }
                 current = Some(mapping);
             } else if let Some(pages) = line.strip_prefix("Anonymous:") {
                 // Pages that were written (relocations, say) are anonymous: those are the only copy.
                 let untouched = pages.split_whitespace().next() == Some("0");
-                clean
-                    .extend(current.take().filter(|mapping| untouched && mapping.is_file()).map(|m| m.range));
+                clean.extend(current.take().filter(|mapping| untouched && mapping.is_file()));
             }
         }
-        Ok(ProgramPages { clean })
+        // What else is mapped, such as a file that somebody is reading, may go at any time, and other memory take its place.
+        clean.retain(|mapping| programs.contains(&mapping.file));
+        Ok(ProgramPages { clean: clean.into_iter().map(|mapping| mapping.range).collect() })
     }
 
     /// All clean pages of files, in bytes: what they can take at most.
@@ -84,7 +89,9 @@ impl ProgramPages {
 struct Mapping {
     range: Range<usize>,
     writable: bool,
-    inode: bool,
+    executable: bool,
+    /// Device and inode; no inode where it is no file.
+    file: (String, Option<u64>),
 }
 
 impl Mapping {
@@ -92,12 +99,13 @@ impl Mapping {
         let mut parts = line.split_whitespace();
         let (from, to) = parts.next()?.split_once('-')?;
         let range = usize::from_str_radix(from, 16).ok()?..usize::from_str_radix(to, 16).ok()?;
-        let (mode, inode) = (parts.next()?, parts.nth(2)?);
-        Some(Mapping { range, writable: mode.contains('w'), inode: inode != "0" })
+        let (mode, device, inode) = (parts.next()?, parts.nth(1)?, parts.next()?.parse().ok()?);
+        let file = (device.to_owned(), Some(inode).filter(|&inode| inode != 0));
+        Some(Mapping { range, writable: mode.contains('w'), executable: mode.contains('x'), file })
     }
 
     fn is_file(&self) -> bool {
-        self.inode && !self.writable
+        self.file.1.is_some() && !self.writable
     }
 }
 
@@ -121,6 +129,7 @@ mod tests {
     fn only_files_without_written_pages_count() {
         let file = Mapping::of("7f1000-7f3000 r-xp 00001000 08:01 1234   /usr/lib/x.so").unwrap();
         assert_eq!((file.range.len(), file.is_file()), (0x2000, true));
+        assert!(file.executable, "{:?}", file.file);
         assert!(!Mapping::of("7f1000-7f3000 rw-p 00001000 08:01 1234   /usr/lib/x.so").unwrap().is_file());
         assert!(!Mapping::of("7f1000-7f3000 r--p 00000000 00:00 0 ").unwrap().is_file());
         assert!(Mapping::of("Anonymous:             0 kB").is_none());

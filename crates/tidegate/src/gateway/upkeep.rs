@@ -34,8 +34,7 @@ pub(crate) fn start(
     watch: TaskWatch,
     leave: impl FnOnce(&str) + Send + 'static,
 ) -> io::Result<PeriodicThread> {
-    // Where several gateways run in a process, as in tests, some of these mappings go, and others take their place: giving back their
-    // pages would clear stacks.
+    // Not in unit tests, where several gateways share a process: tests crashed in the allocator now and then while they did.
     let program =
         if cfg!(test) { ProgramPages::default() } else { ProgramPages::measure().unwrap_or_default() };
     // Memory of the startup is not needed again.
