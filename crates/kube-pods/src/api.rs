@@ -1,0 +1,314 @@
+//! GET requests to the API server, and the streams of their responses.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::header::{ACCEPT, AUTHORIZATION, HOST, HeaderValue, RETRY_AFTER, USER_AGENT};
+use hyper::{Request, Uri};
+use hyper_rustls::{ConfigBuilderExt, FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use std::error::Error;
+use std::future::poll_fn;
+use std::path::{Path, PathBuf};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+use tower_service::Service;
+
+/// Where the service account of a pod is.
+const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+/// The longest token. One of a service account has about 1 KiB.
+const LONGEST_TOKEN: u64 = 64 << 10;
+/// The most certificates in a file of authorities.
+const MOST_CERTIFICATES: usize = 1024;
+/// The most that a connection buffers in each direction.
+const BUFFER: usize = 16 << 10;
+/// How long a connection may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// After how long an idle connection is asked whether it is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// Where the API server is, and how it is spoken to. The files are read again for each connection, since tokens and
+/// certificates are exchanged while the gateway runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiSettings {
+    /// Such as `https://10.0.0.1:443`, without a path.
+    pub url: Uri,
+    /// The file with the token that is shown.
+    pub token: Option<PathBuf>,
+    /// The certificates of the authorities that are trusted, in PEM; those of the system where there are none.
+    pub ca: Option<PathBuf>,
+    /// The certificate that is shown, and its key, in PEM.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// The name that the server's certificate is for, if that is not the URL's host.
+    pub server_name: Option<String>,
+}
+
+/// The API server cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The environment is not that of a pod.
+    #[error(
+        "finding the Kubernetes API: {0} is not set in the environment; set the API's URL if this is not a pod"
+    )]
+    NoCluster(&'static str),
+    /// The address.
+    #[error("finding the Kubernetes API: `{0}` is not the URL of a server")]
+    Url(String),
+    /// A file cannot be used.
+    #[error("asking the Kubernetes API: {} cannot be used: {reason}", file.display())]
+    File {
+        /// Which one.
+        file: PathBuf,
+        /// The reason.
+        reason: String,
+    },
+    /// TLS cannot be used as configured.
+    #[error("asking the Kubernetes API: TLS: {0}")]
+    Tls(#[from] rustls::Error),
+    /// There is no connection.
+    #[error("connecting to the Kubernetes API: {0}")]
+    Connect(String),
+    /// The connection has ended.
+    #[error("reading from the Kubernetes API: {0}")]
+    Http(#[from] hyper::Error),
+}
+
+impl ApiSettings {
+    /// Those of a pod: the address from the environment, token and authority from the service account's folder.
+    ///
+    /// # Errors
+    /// When the environment has no address.
+    pub fn in_cluster(variable: impl Fn(&str) -> Option<String>) -> Result<ApiSettings, ApiError> {
+        let set = |name: &'static str| {
+            variable(name).filter(|value| !value.is_empty()).ok_or(ApiError::NoCluster(name))
+        };
+        let (host, port) = (set("KUBERNETES_SERVICE_HOST")?, set("KUBERNETES_SERVICE_PORT")?);
+        let url = if host.contains(':') {
+            format!("https://[{host}]:{port}")
+        } else {
+            format!("https://{host}:{port}")
+        };
+        let account = Path::new(SERVICE_ACCOUNT);
+        Ok(ApiSettings {
+            url: url.parse().map_err(|_| ApiError::Url(url))?,
+            token: Some(account.join("token")),
+            ca: Some(account.join("ca.crt")),
+            certificate: None,
+            server_name: None,
+        })
+    }
+}
+
+/// A client. There is one connection at a time, and it ends with its response.
+pub(crate) struct Api {
+    settings: ApiSettings,
+}
+
+/// A response whose head has come.
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) retry_after: Option<Duration>,
+    body: Incoming,
+    connection: Connection,
+}
+
+/// The future that moves the bytes of a connection; `None` when it has ended.
+struct Connection(Option<Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>>);
+
+impl Api {
+    /// The memory of a connection with its TLS session, and of the trusted authorities.
+    pub(crate) const BYTES: usize = 2 * BUFFER + (64 << 10) + (2 << 20);
+
+    pub(crate) fn new(settings: ApiSettings) -> Api {
+        Api { settings }
+    }
+
+    /// Sends a GET; the response comes with its head.
+    pub(crate) async fn get(&self, target: &str) -> Result<Response, ApiError> {
+        let request = self.request(target)?;
+        let mut connector = self.connector()?;
+        let connect = |error: Box<dyn Error + Send + Sync>| ApiError::Connect(chain(&*error));
+        poll_fn(|context| connector.poll_ready(context)).await.map_err(connect)?;
+        let stream = connector.call(self.settings.url.clone()).await.map_err(connect)?;
+        let mut builder = http1::Builder::new();
+        builder.max_buf_size(BUFFER);
+        let (mut sender, connection) = builder.handshake(stream).await?;
+        let mut connection = Connection(Some(Box::pin(connection)));
+        let response = connection.drive(sender.send_request(request)).await?;
+        let (head, body) = response.into_parts();
+        let seconds = head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let retry_after = seconds.map(Duration::from_secs);
+        Ok(Response { status: head.status.as_u16(), retry_after, body, connection })
+    }
+
+    fn request(&self, target: &str) -> Result<Request<Empty<Bytes>>, ApiError> {
+        let url = || ApiError::Url(format!("{}{target}", self.settings.url));
+        let mut request = Request::new(Empty::new());
+        *request.uri_mut() = target.parse().map_err(|_| url())?;
+        let authority = self.settings.url.authority().ok_or_else(url)?;
+        let host = HeaderValue::from_str(authority.as_str()).map_err(|_| url())?;
+        let headers = request.headers_mut();
+        headers.insert(HOST, host);
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("tidegate/", env!("CARGO_PKG_VERSION"))));
+        if let Some(file) = &self.settings.token {
+            let token = token(file)?;
+            headers.insert(AUTHORIZATION, token);
+        }
+        Ok(request)
+    }
+
+    fn connector(&self) -> Result<HttpsConnector<HttpConnector>, ApiError> {
+        let mut tcp = HttpConnector::new();
+        tcp.set_nodelay(true);
+        tcp.enforce_http(false);
+        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        tcp.set_keepalive(Some(KEEP_ALIVE));
+        let is_plain = self.settings.url.scheme_str() == Some("http");
+        let config = self.settings.tls(is_plain)?;
+        let builder = HttpsConnectorBuilder::new().with_tls_config(config).https_or_http();
+        let builder = match &self.settings.server_name {
+            None => builder,
+            Some(name) => {
+                let name = ServerName::try_from(name.clone()).map_err(|_| ApiError::Url(name.clone()))?;
+                builder.with_server_name_resolver(FixedServerNameResolver::new(name))
+            }
+        };
+        Ok(builder.enable_http1().wrap_connector(tcp))
+    }
+}
+
+impl ApiSettings {
+    fn tls(&self, is_unused: bool) -> Result<ClientConfig, ApiError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+        let builder = match &self.ca {
+            _ if is_unused => builder.with_root_certificates(RootCertStore::empty()),
+            None => builder.with_native_roots().map_err(|error| ApiError::Connect(error.to_string()))?,
+            Some(file) => {
+                let mut roots = RootCertStore::empty();
+                for certificate in certificates(file)? {
+                    roots.add(certificate)?;
+                }
+                builder.with_root_certificates(roots)
+            }
+        };
+        match &self.certificate {
+            Some((certificate, key)) if !is_unused => {
+                let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key, error))?;
+                Ok(builder.with_client_auth_cert(certificates(certificate)?, private)?)
+            }
+            _ => Ok(builder.with_no_client_auth()),
+        }
+    }
+}
+
+impl Response {
+    /// The next bytes of the body; `None` at its end.
+    pub(crate) async fn chunk(&mut self) -> Option<Result<Bytes, ApiError>> {
+        loop {
+            let frame = self.connection.drive(self.body.frame()).await?;
+            match frame.map(hyper::body::Frame::into_data) {
+                Ok(Ok(data)) => return Some(Ok(data)),
+                // Trailers say nothing here.
+                Ok(Err(_)) => {}
+                Err(error) => return Some(Err(error.into())),
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Waits for `work`, and moves the connection's bytes meanwhile.
+    async fn drive<F: Future>(&mut self, work: F) -> F::Output {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            if let Some(connection) = &mut self.0
+                && connection.as_mut().poll(context).is_ready()
+            {
+                // Its error comes through the request or the body.
+                self.0 = None;
+            }
+            match work.as_mut().poll(context) {
+                Poll::Ready(output) => Poll::Ready(output),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
+    }
+}
+
+/// The token in a file, as a header's value that is not shown.
+fn token(file: &Path) -> Result<HeaderValue, ApiError> {
+    let metadata = std::fs::metadata(file).map_err(|error| unusable(file, error))?;
+    if metadata.len() > LONGEST_TOKEN {
+        return Err(unusable(file, "it is too long for a token"));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| unusable(file, error))?;
+    let token = format!("Bearer {}", text.trim());
+    let mut value = HeaderValue::from_str(&token).map_err(|_| unusable(file, "it holds no token"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, ApiError> {
+    let found = CertificateDer::pem_file_iter(file).map_err(|error| unusable(file, error))?;
+    let found: Vec<_> =
+        found.take(MOST_CERTIFICATES).collect::<Result<_, _>>().map_err(|error| unusable(file, error))?;
+    if found.is_empty() { Err(unusable(file, "there is no certificate in it")) } else { Ok(found) }
+}
+
+fn unusable(file: &Path, reason: impl ToString) -> ApiError {
+    ApiError::File { file: file.to_owned(), reason: reason.to_string() }
+}
+
+/// An error with its causes: the last one usually says what is wrong.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_finds_its_api_server_in_the_environment() {
+        let settings = |host: &str| {
+            ApiSettings::in_cluster(|name| match name {
+                "KUBERNETES_SERVICE_HOST" => Some(host.to_owned()),
+                "KUBERNETES_SERVICE_PORT" => Some("443".to_owned()),
+                _ => None,
+            })
+        };
+        assert_eq!(settings("10.0.0.1").unwrap().url, "https://10.0.0.1:443/");
+        assert_eq!(settings("fd00::1").unwrap().url, "https://[fd00::1]:443/");
+        let error = settings("").unwrap_err().to_string();
+        assert!(error.contains("KUBERNETES_SERVICE_HOST"), "{error}");
+    }
+
+    /// A token that cannot be read says where it should be, and is never shown.
+    #[test]
+    fn tokens_are_read_from_their_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        assert!(token(&file).unwrap_err().to_string().contains("token"));
+        std::fs::write(&file, "hunter2\n").unwrap();
+        let value = token(&file).unwrap();
+        assert_eq!(value, "Bearer hunter2");
+        assert!(!format!("{value:?}").contains("hunter2"));
+        std::fs::write(&file, "a\nb").unwrap();
+        assert!(token(&file).is_err());
+    }
+}
