@@ -21,6 +21,7 @@ mod definition;
 mod functions;
 mod key_index;
 mod level;
+mod line_pattern;
 mod machine;
 mod md5;
 mod memory;
@@ -45,6 +46,7 @@ pub use definition::{
     Anchor, Definition, ErrorMode, Preset, Problem, Redaction, SampleBy, SampleMode, Sampling, Severity,
     StepDefinition, StepKind,
 };
+pub use line_pattern::LinePattern;
 pub use ottl::components::signal_of_function;
 pub use pipeline::{Format, Limits, Outcome, Pipeline, Progress, Run, StepCounts, Workspace};
 pub use relabel::{
