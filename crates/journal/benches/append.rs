@@ -18,7 +18,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_journal::{
-    Batch, Durability, Encoding, Event, Journal, Meta, Protocol, Settings, Signal, StartAt, Tenant, WhenFull,
+    Batch, Checkpoints, Durability, Encoding, Event, Journal, Meta, Protocol, Settings, Signal, StartAt,
+    Tenant, WhenFull,
 };
 
 const APPENDERS: usize = 16;
@@ -72,7 +73,17 @@ fn run(durability: Durability, size: usize, followed: bool) {
                 while !stop.load(Ordering::Relaxed) {
                     let mut window = arena.try_window(Share::Ingest, size).unwrap();
                     window.append(&body).unwrap();
-                    wait(&waker, journal.append(Batch { meta, window, from: 0, len: size })).unwrap();
+                    wait(
+                        &waker,
+                        journal.append(Batch {
+                            meta,
+                            window,
+                            from: 0,
+                            len: size,
+                            checkpoints: Checkpoints::default(),
+                        }),
+                    )
+                    .unwrap();
                     appended.fetch_add(1, Ordering::Relaxed);
                 }
             });

@@ -16,7 +16,8 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_journal::{
-    Batch, Durability, Encoding, Event, Journal, Meta, Protocol, Settings, Signal, StartAt, Tenant, WhenFull,
+    Batch, Checkpoints, Durability, Encoding, Event, Journal, Meta, Protocol, Settings, Signal, StartAt,
+    Tenant, WhenFull,
 };
 
 /// Small enough that there are many.
@@ -56,7 +57,7 @@ fn main() {
     for _ in 0..records {
         let mut window = arena.try_window(Share::Ingest, BODY).unwrap();
         window.append(&[7; BODY]).unwrap();
-        append(&journal, Batch { meta, window, from: 0, len: BODY });
+        append(&journal, Batch { meta, window, from: 0, len: BODY, checkpoints: Checkpoints::default() });
     }
     journal.close(Duration::from_secs(60));
     drop(journal);

@@ -1,6 +1,7 @@
 //! One append on its way through the journal: the batch before it is written, its outcome, and its record if the
 //! journal is kept in memory.
 
+use crate::checkpoints::Checkpoints;
 use crate::meta::Meta;
 use crate::record::{Header, size_of_record};
 use crate::settings::AppendError;
@@ -25,6 +26,8 @@ pub(crate) struct PendingAppend {
     pub(crate) from: usize,
     pub(crate) len: u32,
     pub(crate) crc: u32,
+    /// Its note.
+    pub(crate) checkpoints: Checkpoints,
 }
 
 impl PendingAppend {
@@ -37,8 +40,14 @@ impl PendingAppend {
         self.window.charged() as u64
     }
 
+    /// Its header as a record with this key, sequence and items before.
+    pub(crate) fn header(&self, key: u64, sequence: u64, items_before: u64) -> Header {
+        let header = Header::new(key, sequence, items_before, &self.meta, self.len, self.crc);
+        Header { note_len: self.checkpoints.note_len(), ..header }
+    }
+
     pub(crate) fn size(&self) -> u64 {
-        size_of_record(self.meta.tenant.as_str().len(), self.len)
+        size_of_record(self.meta.tenant.as_str().len() + self.checkpoints.note().len(), self.len)
     }
 }
 

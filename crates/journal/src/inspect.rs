@@ -1,6 +1,7 @@
 //! Looking at a journal from outside, whether or not a process has it open: nothing is locked or changed, and
 //! memory does not grow with what is looked at.
 
+use crate::checkpoints;
 use crate::cursor::file::{self, sink_of};
 use crate::files::{Files, RealFiles};
 use crate::follower::CursorPosition;
@@ -23,10 +24,26 @@ pub struct Inspection {
     pub segments: Vec<SegmentInfo>,
     /// The cursors: each sink's name, and where it is, unless that cannot be read.
     pub cursors: Vec<(String, Option<CursorPosition>)>,
+    /// The saved checkpoints of sources; `None` in a journal that never had one.
+    pub checkpoints: Option<SavedCheckpoints>,
     /// Damaged segments that are kept for people to look at: names and lengths.
     pub kept: Vec<(String, u64)>,
     /// Consumed segments whose files will be written over: names and lengths.
     pub spares: Vec<(String, u64)>,
+}
+
+/// The saved table of checkpoints. A crash may have left newer ones in the records behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SavedCheckpoints {
+    /// A table that can be read.
+    Table {
+        /// How many checkpoints it has.
+        checkpoints: usize,
+        /// The sequence up to which it has those of all records.
+        sequence: u64,
+    },
+    /// Neither of its two files can be read.
+    Unreadable,
 }
 
 /// One segment.
@@ -88,12 +105,17 @@ pub struct VerifyReport {
     pub wrong: u64,
     /// Sinks whose cursor cannot be read.
     pub lost_cursors: Vec<String>,
+    /// The saved checkpoints of sources; `None` in a journal that never had one.
+    pub checkpoints: Option<SavedCheckpoints>,
 }
 
 impl VerifyReport {
     /// Whether all that should be there is there.
     pub fn is_sound(&self) -> bool {
-        self.wrong == 0 && self.missing_records == 0 && self.lost_cursors.is_empty()
+        self.wrong == 0
+            && self.missing_records == 0
+            && self.lost_cursors.is_empty()
+            && self.checkpoints != Some(SavedCheckpoints::Unreadable)
     }
 
     fn wrong(&mut self, place: impl FnOnce() -> String) {
@@ -117,9 +139,15 @@ pub fn inspect(dir: &Path) -> io::Result<Inspection> {
         salt: None,
         segments: Vec::new(),
         cursors: Vec::new(),
+        checkpoints: None,
         kept: Vec::new(),
         spares: Vec::new(),
     };
+    let saved = checkpoints::file::inspect(&*inspection.files, &list);
+    inspection.checkpoints = saved.map(|table| match table {
+        Some((checkpoints, sequence)) => SavedCheckpoints::Table { checkpoints, sequence },
+        None => SavedCheckpoints::Unreadable,
+    });
     for (name, len) in list {
         if let Some((first, damaged)) = parse_name(&name) {
             inspection.salt = inspection.first_salt(&name, first).or(inspection.salt);
@@ -191,6 +219,7 @@ pub fn verify(dir: &Path) -> io::Result<VerifyReport> {
         }
     }
     let lost = inspection.cursors.iter().filter(|(_, position)| position.is_none());
+    report.checkpoints = inspection.checkpoints;
     report.lost_cursors = lost.map(|(name, _)| name.clone()).collect();
     Ok(report)
 }

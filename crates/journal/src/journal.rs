@@ -1,6 +1,7 @@
 //! The journal as its owner, the sources and the sinks hold it.
 
 use crate::append::{AppendResult, PendingAppend};
+use crate::checkpoints::Checkpoints;
 use crate::clock::{Clock, SystemClock};
 use crate::cursor::Cursor;
 use crate::cursor::file::{CursorFile, file_name, is_name};
@@ -49,6 +50,9 @@ pub struct Batch {
     pub from: usize,
     /// How long it is.
     pub len: usize,
+    /// The checkpoints of its source that hold once it is appended. A source appends the next checkpoint of a key when it
+    /// has the answer to the last: of two batches under way a power cut may keep the second alone.
+    pub checkpoints: Checkpoints,
 }
 
 /// Ends the writer when the last handle goes.
@@ -111,9 +115,9 @@ impl Journal {
         clock: Arc<dyn Clock>,
     ) -> Result<(Journal, Writer, Recovery), OpenError> {
         settings.segment_bytes = settings.segment_bytes.min(settings.quota / 4).max(4096);
-        let (shared, tail, recovery) = recover(settings, files, clock)?;
+        let (shared, tail, tables, recovery) = recover(settings, files, clock)?;
         let shared = Arc::new(shared);
-        let writer = Writer::new(shared.clone(), tail);
+        let writer = Writer::new(shared.clone(), tail, tables);
         let finished = Arc::new(Finished::default());
         let owner = Arc::new(Owner { shared: shared.clone(), thread: Mutex::new(None), finished });
         Ok((Journal { shared, owner }, writer, recovery))
@@ -137,12 +141,12 @@ impl Journal {
     }
 
     fn submit(&self, batch: Batch) -> Result<u32, AppendError> {
-        let Batch { meta, window, from, len } = batch;
+        let Batch { meta, window, from, len, checkpoints } = batch;
         let end = from.checked_add(len).ok_or(AppendError::Unfit)?;
         let body = window.get(from..end).ok_or(AppendError::Unfit)?;
-        let crc = checksum(&meta.tenant, &[], body);
+        let crc = checksum(&meta.tenant, checkpoints.note(), body);
         let len = u32::try_from(len).map_err(|_| AppendError::Unfit)?;
-        let entry = PendingAppend { meta, window, from, len, crc };
+        let entry = PendingAppend { meta, window, from, len, crc, checkpoints };
         if entry.size() > self.shared.settings.quota {
             return Err(AppendError::Unfit);
         }
@@ -266,6 +270,33 @@ impl Journal {
         lock(&shared.index).cursors.retain(|other| !Arc::ptr_eq(other, &cursor));
         self.shared.queue.wake_writer();
         Ok(true)
+    }
+
+    /// The value of the checkpoint `key`: that of the last durable batch that named it, or of a later
+    /// [`set_checkpoints`](Self::set_checkpoints).
+    pub fn checkpoint(&self, key: &[u8]) -> Option<Box<[u8]>> {
+        lock(&self.shared.index).checkpoints.get(key).map(Into::into)
+    }
+
+    /// Calls `each` with the key and the value of every checkpoint, in the order of the keys, holding a lock that appends
+    /// wait for: it copies what it wants.
+    pub fn each_checkpoint(&self, mut each: impl FnMut(&[u8], &[u8])) {
+        lock(&self.shared.index).checkpoints.iter().for_each(|(key, value)| each(key, value));
+    }
+
+    /// Changes checkpoints without a record: for data of which nothing is left to be appended. They hold at once, and are
+    /// durable within about a second, or with the next segment. A crash before that brings the earlier ones back.
+    pub fn set_checkpoints(&self, checkpoints: &Checkpoints) {
+        if !checkpoints.is_empty() {
+            let mut index = lock(&self.shared.index);
+            index.checkpoints.apply(checkpoints.note());
+            index.checkpoints.unsaved = true;
+        }
+    }
+
+    /// The heap memory of all checkpoints, in bytes.
+    pub fn checkpoint_bytes(&self) -> usize {
+        lock(&self.shared.index).checkpoints.heap_bytes()
     }
 
     /// The error that an append would get now, if that is known without trying.

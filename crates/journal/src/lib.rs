@@ -9,12 +9,16 @@
 //! aside and counted, never fatal. A full disk refuses appends and resumes by itself. Memory does not grow
 //! with the backlog: it is O(segments) and O(sinks), and an append allocates nothing.
 //!
+//! A batch may carry [`Checkpoints`]: how far a source has read. They hold exactly when the batch is durable, and
+//! outlive it.
+//!
 //! It leaves to others: deciding who may append (`admission`), counting items (`ledger`; every
 //! [`Event`] says how many), and paying for the windows that bodies travel in (`arena`).
 //!
 //! The layout of the bytes and the argument for each crash case are in `design/journal.md`.
 
 mod append;
+mod checkpoints;
 mod clock;
 mod commit_order;
 mod cursor;
@@ -41,6 +45,7 @@ mod sync;
 mod writer;
 
 pub use append::Receipt;
+pub use checkpoints::{CHECKPOINT_KEY_MAX, CHECKPOINT_VALUE_MAX, CheckpointError, Checkpoints};
 pub use clock::{Clock, SystemClock};
 pub use cursor::{CURSOR_METADATA_LEN, CursorMetadata, MAX_IN_FLIGHT};
 pub use follower::{Committer, CompletedRecords, CursorPosition, Event, Follower, Gap, ReadError, Record};

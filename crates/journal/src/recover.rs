@@ -1,7 +1,9 @@
 //! Opening what is there, in whatever state it is.
 
+mod checkpoints;
 mod disk;
 
+use crate::checkpoints::file::TableFiles;
 use crate::clock::Clock;
 use crate::commit_order::CommitOrder;
 use crate::drain_rate::DrainRate;
@@ -40,6 +42,10 @@ pub struct Recovery {
     pub unreadable_segments: u64,
     /// Sinks whose cursor could not be read: they begin again at the oldest record.
     pub lost_cursors: Vec<String>,
+    /// Checkpoints of sources that are in force.
+    pub checkpoints: usize,
+    /// No saved table of checkpoints could be read: these are the ones that the records say which are still there.
+    pub lost_checkpoints: bool,
     /// How long it took.
     pub took: Duration,
 }
@@ -49,10 +55,10 @@ pub(crate) fn recover(
     settings: Settings,
     files: Arc<dyn Files>,
     clock: Arc<dyn Clock>,
-) -> Result<(Shared, Option<OpenSegment>, Recovery), OpenError> {
+) -> Result<(Shared, Option<OpenSegment>, TableFiles, Recovery), OpenError> {
     let begun = clock.monotonic_ns();
     let mut found = match settings.durability {
-        Durability::Memory => DiskContents::default(),
+        Durability::Memory => DiskContents::new(&settings),
         Durability::Fsync | Durability::PageCache => {
             let dir = settings.dir.display().to_string();
             let failed = |(doing, source)| OpenError::Io { dir, doing, source };
@@ -71,6 +77,7 @@ pub(crate) fn recover(
         spares: VecDeque::new(),
         drain: DrainRate::default(),
         times: found.times,
+        checkpoints: found.checkpoints,
         counters: found.counters,
     };
     let shared = Shared {
@@ -86,5 +93,5 @@ pub(crate) fn recover(
         starved: AtomicBool::new(false),
         retry_after_ms: AtomicU64::new(DrainRate::default().time_for(1).as_millis() as u64),
     };
-    Ok((shared, found.tail, found.recovery))
+    Ok((shared, found.tail, found.tables, found.recovery))
 }

@@ -1,6 +1,7 @@
 //! The index of the segments, and how far each may be read. O(segments) and O(sinks), never more.
 
 use crate::append::InMemoryRecord;
+use crate::checkpoints::table::CheckpointTable;
 use crate::cursor::Cursor;
 use crate::cursor_state::CursorState;
 use crate::drain_rate::DrainRate;
@@ -10,7 +11,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
-#[derive(Default)]
 pub(crate) struct SegmentIndex {
     pub(crate) segments: VecDeque<Segment>,
     /// The segment that nothing of was published yet. Readers must not see it: when its first group fails
@@ -29,6 +29,8 @@ pub(crate) struct SegmentIndex {
     pub(crate) drain: DrainRate,
     /// When records were received.
     pub(crate) times: ReceiveTimes,
+    /// The checkpoints of all records before the head.
+    pub(crate) checkpoints: CheckpointTable,
     pub(crate) counters: Counters,
 }
 

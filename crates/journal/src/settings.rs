@@ -1,6 +1,7 @@
 //! The owner's settings, and the errors reported to it.
 
 use crate::append::{AppendResult, PendingAppend};
+use crate::checkpoints::table::ENTRY_BYTES;
 use crate::cursor::Cursor;
 use crate::meta::TENANT_MAX;
 use crate::queue;
@@ -33,6 +34,9 @@ pub struct Settings {
     pub queue: usize,
     /// How many sinks may have a cursor.
     pub followers: usize,
+    /// How many checkpoints may be kept. When there are as many, those of new keys are forgotten and counted, and their
+    /// batches are appended: a source reads twice after a restart what it could not have noted, and loses nothing.
+    pub checkpoints: usize,
 }
 
 /// A name, a lock, a file handle, and what the allocator rounds up to.
@@ -49,11 +53,12 @@ impl Settings {
             durability: Durability::Fsync,
             queue: 1024,
             followers: 64,
+            checkpoints: 256,
         }
     }
 
     /// The journal's entries in the memory plan: its memory beyond the windows of bodies.
-    pub fn overhead(&self) -> [Reservation; 5] {
+    pub fn overhead(&self) -> Vec<Reservation> {
         let hands = self.durability.writer_threads();
         // In its slot, in the group that was taken, its outcome and its waker with the writer or in one of the
         // groups on their way, its header.
@@ -73,7 +78,7 @@ impl Settings {
             each: each as u64,
             setting,
         };
-        [
+        let mut all = vec![
             declared("batches being written", self.queue as u64, batch, None),
             declared("threads that write, beside the first", hands as u64 - 1, STACK_BYTES, None),
             declared("sinks' cursors", self.followers as u64, sink, Some("sinks")),
@@ -85,7 +90,12 @@ impl Settings {
                 2 * size_of::<Segment>(),
                 Some("journal.quota"),
             ),
-        ]
+        ];
+        if self.checkpoints > 0 {
+            let count = self.checkpoints as u64;
+            all.push(declared("checkpoints of sources", count, ENTRY_BYTES, Some("sources")));
+        }
+        all
     }
 }
 

@@ -41,6 +41,10 @@ pub struct Stats {
     pub damaged_bytes: u64,
     /// Damaged segments that every sink is past and that are kept for inspection.
     pub quarantined: usize,
+    /// Checkpoints of sources.
+    pub checkpoints: usize,
+    /// Checkpoints of new keys that were forgotten because there were as many as there may be.
+    pub forgotten_checkpoints: u64,
     /// Every sink that has a cursor.
     pub sinks: Vec<SinkStats>,
 }
@@ -110,6 +114,8 @@ impl Stats {
             damaged_records: counters.damaged_records,
             damaged_bytes: counters.damaged_bytes,
             quarantined: index.quarantined.len(),
+            checkpoints: index.checkpoints.len(),
+            forgotten_checkpoints: index.checkpoints.forgotten,
         }
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tidegate_arena::{Arena, Floors, Share, Window};
 
 mod allocations;
+mod checkpoints;
 mod crashes;
 mod damage;
 mod lag;
@@ -59,7 +60,7 @@ pub(crate) fn batch(arena: &Arena, items: u32, body: &[u8]) -> Batch {
     let mut window = arena.try_window(Share::Ingest, body.len() + 3).unwrap();
     window.append(b"POS").unwrap();
     window.append(body).unwrap();
-    Batch { meta: meta(items), window, from: 3, len: body.len() }
+    Batch { meta: meta(items), window, from: 3, len: body.len(), checkpoints: Checkpoints::default() }
 }
 
 fn record(follower: &mut Follower) -> Record {

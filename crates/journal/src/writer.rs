@@ -1,7 +1,9 @@
 //! Writing: all that has arrived is written together, synced together, and acknowledged together. While one
 //! group is synced the next is written.
 
+mod save_checkpoints;
 mod space;
+mod write_chunk;
 mod write_group;
 mod writer_threads;
 
@@ -11,27 +13,19 @@ pub(crate) use writer_threads::STACK_BYTES;
 
 use crate::append::PendingAppend;
 use crate::append::{AppendResult, InMemoryRecord, Receipt};
-use crate::files::{File, Files, write_all};
-use crate::record::{ALIGN, HEADER, Header, key};
+use crate::checkpoints::file::TableFiles;
+use crate::files::{File, Files};
+use crate::record::key;
 use crate::segment::SegmentHead;
 use crate::segment_index::Head;
 use crate::settings::{AppendError, DiskError, Durability, RETRY_INTERVAL_NS};
 use crate::shared::Shared;
 use crate::sync::lock;
-use std::io::{self, IoSlice};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
-
-/// Records in one system call, three slices each (what goes before the body, the body, the padding): well
-/// below `IOV_MAX`, and small enough for the stack.
-const MAX_RECORDS_PER_WRITE: usize = 85;
-/// The unit in which the kernel caches and reads, in bytes. Smaller in tests, whose segments are small, so that old
-/// data remains in them.
-const PAGE: u64 = if cfg!(test) { 64 } else { 4096 };
-/// The minimum after the last record: as many zeros as a header is long.
-const END_MARK: [u8; PAGE as usize + HEADER] = [0; PAGE as usize + HEADER];
-const PADDING: [u8; ALIGN as usize] = [0; ALIGN as usize];
+use write_chunk::{MAX_RECORDS_PER_WRITE, write_chunk};
 
 /// The segment that is being written.
 pub(crate) struct OpenSegment {
@@ -69,6 +63,8 @@ impl OpenSegment {
 pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) tail: Option<OpenSegment>,
+    /// Where the checkpoints are saved.
+    tables: TableFiles,
     /// The head that the next group starts from: behind that of the log by what is on its way.
     head: Head,
     /// A write failed: nothing behind the last good end is to be believed.
@@ -97,13 +93,14 @@ pub(crate) enum BeginOutcome {
 }
 
 impl Writer {
-    pub(crate) fn new(shared: Arc<Shared>, tail: Option<OpenSegment>) -> Writer {
+    pub(crate) fn new(shared: Arc<Shared>, tail: Option<OpenSegment>, tables: TableFiles) -> Writer {
         let slots = shared.settings.queue;
         let head = lock(&shared.index).head;
         let next_tick = shared.clock.monotonic_ns() + RETRY_INTERVAL_NS;
         Writer {
             shared,
             tail,
+            tables,
             head,
             write_failed: false,
             next_tick,
@@ -141,6 +138,7 @@ impl Writer {
     /// The last things, once nothing more can arrive and everything is settled.
     pub(crate) fn finish(&mut self) {
         self.roll_back();
+        self.save_checkpoints(self.head.sequence);
         self.tick(self.shared.clock.monotonic_ns());
         self.seal();
         self.shared.closed.store(true, Ordering::Release);
@@ -165,7 +163,9 @@ impl Writer {
             if !self.roll_back() {
                 return BeginOutcome::Blocked;
             }
-            let written = if self.has_room(need) {
+            let written = if let Err(trouble) = self.create_table() {
+                Err(trouble)
+            } else if self.has_room(need) {
                 self.write_run(flight).map_err(|error| self.fail(&error))
             } else if self.shared.order.is_busy() {
                 // A segment is complete and durable before the next one is created.
@@ -204,6 +204,9 @@ impl Writer {
             self.head.sequence += 1;
             self.head.items += u64::from(entry.meta.items);
             flight.outcomes.push((slot, Ok(receipt)));
+            if !entry.checkpoints.is_empty() {
+                flight.checkpoints.push(entry.checkpoints);
+            }
             // With the entry goes its window: what is in the page cache needs no other memory.
         }
         self.head.bytes += end - offset;
@@ -229,7 +232,7 @@ impl Writer {
         let Head { mut sequence, mut items, .. } = self.head;
         for (_, entry) in self.group.iter().take(count) {
             self.starts.push(self.heads.len());
-            let header = Header::new(key, sequence, items, &entry.meta, entry.len, entry.crc);
+            let header = entry.header(key, sequence, items);
             self.heads.extend_from_slice(&header.encode());
             self.heads.extend_from_slice(entry.meta.tenant.as_str().as_bytes());
             (sequence, items) = (sequence + 1, header.items_after());
@@ -286,7 +289,7 @@ impl Writer {
         let mut index = lock(&self.shared.index);
         for (slot, entry) in self.group.drain(..) {
             let Head { sequence, items, .. } = self.head;
-            let header = Header::new(self.shared.salt, sequence, items, &entry.meta, entry.len, entry.crc);
+            let header = entry.header(self.shared.salt, sequence, items);
             self.head = Head {
                 sequence: sequence + 1,
                 items: header.items_after(),
@@ -304,33 +307,4 @@ impl Writer {
         drop(index);
         self.wakers.drain(..).for_each(Waker::wake);
     }
-}
-
-/// Writes `entries` at `at` with one system call where the kernel takes it all, and says where they end.
-/// `starts` says where in `heads` each begins.
-fn write_chunk(
-    (file, capacity): (&dyn File, u64),
-    at: u64,
-    entries: &[(u32, PendingAppend)],
-    starts: &[usize],
-    heads: &[u8],
-) -> io::Result<u64> {
-    let mut slices = [IoSlice::new(&[]); 3 * MAX_RECORDS_PER_WRITE + 1];
-    let mut end = at;
-    for (((_, entry), &start), slices) in entries.iter().zip(starts).zip(slices.chunks_mut(3)) {
-        let [head, body, padding] = slices else { continue };
-        let len = HEADER + entry.meta.tenant.as_str().len();
-        *head = IoSlice::new(heads.get(start..start + len).unwrap_or_default());
-        *body = IoSlice::new(entry.body());
-        let unpadded = len as u64 + u64::from(entry.len);
-        *padding = IoSlice::new(PADDING.get(..(entry.size() - unpadded) as usize).unwrap_or_default());
-        end += entry.size();
-    }
-    let marked = (end + HEADER as u64).next_multiple_of(PAGE).min(capacity).max(end);
-    if let Some(mark) = slices.get_mut(entries.len() * 3) {
-        *mark = IoSlice::new(END_MARK.get(..(marked - end) as usize).unwrap_or_default());
-    }
-    let used = slices.get_mut(..=entries.len() * 3).unwrap_or_default();
-    write_all(file, used, at)?;
-    Ok(end)
 }

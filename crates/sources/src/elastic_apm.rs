@@ -27,7 +27,7 @@ use std::sync::Arc;
 use tidegate_admission::{AnswerFormat, Gate, Permit};
 use tidegate_arena::Arena;
 use tidegate_http1::{Body, Head, Reply};
-use tidegate_journal::{Batch, Meta, Protocol as Layout, Tenant};
+use tidegate_journal::{Batch, Checkpoints, Meta, Protocol as Layout, Tenant};
 use tidegate_ledger::{ItemRefusal, OpenRequest, Refusal, Signal as Booked, Source};
 use tidegate_pool::Pool;
 
@@ -196,7 +196,13 @@ impl ElasticApm {
                 raw_len,
                 received_at_ns: now_ns(),
             };
-            let batch = Batch { meta, window, from: range.start, len: range.len() };
+            let batch = Batch {
+                meta,
+                window,
+                from: range.start,
+                len: range.len(),
+                checkpoints: Checkpoints::default(),
+            };
             if let Err(refused) = gate.append(passage, open, counts, batch).await {
                 return form.marked(tidegate_admission::answer(refused, form.protocol()));
             }

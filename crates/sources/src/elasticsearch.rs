@@ -28,7 +28,7 @@ use tidegate_admission::access::{BulkRights, Identity};
 use tidegate_admission::{AnswerFormat, DecodeBuffer, Gate, Permit, Rejection, Size, answer};
 use tidegate_arena::{Arena, Share, Window};
 use tidegate_http1::{Body, Head, Reply};
-use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
+use tidegate_journal::{Batch, Checkpoints, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
 use tidegate_ledger::{OpenRequest, Refusal, Source};
 use tidegate_pool::Pool;
@@ -303,8 +303,13 @@ impl Elasticsearch {
             raw_len,
             received_at_ns: now_ns(),
         };
-        gate.append(passage, open, counts, Batch { meta, window, from: range.start, len: range.len() })
-            .await?;
+        gate.append(
+            passage,
+            open,
+            counts,
+            Batch { meta, window, from: range.start, len: range.len(), checkpoints: Checkpoints::default() },
+        )
+        .await?;
         Ok(answer)
     }
 }

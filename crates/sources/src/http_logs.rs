@@ -16,7 +16,7 @@ use tidegate_admission::{
 };
 use tidegate_arena::{Arena, Share};
 use tidegate_http1::{Body, Head, Reply};
-use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
+use tidegate_journal::{Batch, Checkpoints, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger::{Counts, ItemRefusal, OpenRequest, Refusal, Signal as Booked, Source};
 use tidegate_pool::Pool;
 use tidegate_wire::json;
@@ -216,7 +216,13 @@ impl HttpLogs {
                 received_at_ns: now_ns(),
             };
             let Received { window, range } = body;
-            let batch = Batch { meta, window, from: range.start, len: range.len() };
+            let batch = Batch {
+                meta,
+                window,
+                from: range.start,
+                len: range.len(),
+                checkpoints: Checkpoints::default(),
+            };
             let appended = gate.append(passage, open, counts, batch).await;
             drop(account);
             if let Err(refused) = appended {

@@ -18,7 +18,7 @@ use tidegate_admission::otlp::{Media, PartialSuccess};
 use tidegate_admission::{AnswerFormat as Answered, DecodeBuffer, Gate, Permit, Rejection, Size, answer};
 use tidegate_arena::{Arena, ChargeError, Share};
 use tidegate_http1::{Body, Content, Head, Reply};
-use tidegate_journal::{Batch, Encoding, Meta, Protocol, Tenant};
+use tidegate_journal::{Batch, Checkpoints, Encoding, Meta, Protocol, Tenant};
 use tidegate_ledger as ledger;
 use tidegate_ledger::{OpenRequest, Source};
 use tidegate_pool::Pool;
@@ -286,7 +286,8 @@ impl Otlp {
             raw_len: content.raw_len,
             received_at_ns: now_ns(),
         };
-        let batch = Batch { meta, window, from: range.start, len: range.len() };
+        let batch =
+            Batch { meta, window, from: range.start, len: range.len(), checkpoints: Checkpoints::default() };
         Either::Right(gate.append(passage, open, counts, batch).map_ok(move |()| left_out))
     }
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use tidegate_admission::{AnswerFormat, DecodeBuffer, Gate, Permit, Rejection, Size, WRITTEN, answer};
 use tidegate_arena::{Arena, Charge, ChargeError as NoMemory, Share};
 use tidegate_http1::{Body, Head, Reply};
-use tidegate_journal::{Batch, Encoding, Meta, Protocol as Layout, Signal, Tenant};
+use tidegate_journal::{Batch, Checkpoints, Encoding, Meta, Protocol as Layout, Signal, Tenant};
 use tidegate_ledger as ledger;
 use tidegate_ledger::{OpenRequest, Source};
 use tidegate_pool::Pool;
@@ -251,7 +251,8 @@ impl RemoteWrite {
             raw_len,
             received_at_ns: now_ns(),
         };
-        let batch = Batch { meta, window, from: range.start, len: range.len() };
+        let batch =
+            Batch { meta, window, from: range.start, len: range.len(), checkpoints: Checkpoints::default() };
         Either::Right(gate.append(passage, open, counts, batch))
     }
 }

@@ -340,6 +340,7 @@ fn journal_settings(config: &Config) -> tidegate_journal::Settings {
         },
         queue: plan::JOURNAL_QUEUE,
         followers: tidegate_ledger::MAX_SINKS,
+        checkpoints: plan::CHECKPOINTS,
         ..tidegate_journal::Settings::new(config.data.join("journal"))
     }
 }

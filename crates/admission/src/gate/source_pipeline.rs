@@ -13,7 +13,7 @@ use crate::rejection::Rejection;
 use crate::source_pipelines::SourcePipeline;
 use std::sync::Arc;
 use tidegate_arena::{Charge, Share, Window};
-use tidegate_journal::{Batch, Encoding, Meta, Protocol, Signal};
+use tidegate_journal::{Batch, Checkpoints, Encoding, Meta, Protocol, Signal};
 use tidegate_ledger::{Counts, OpenRequest, PipelineItems, Refusal};
 use tidegate_pipeline::{Format, Outcome, Pipeline, Run, Workspace};
 use tidegate_stage::decoding::{END_SLACK, decode, state_bytes};
@@ -29,8 +29,8 @@ const MOST: usize = 1 << 30;
 
 /// A request behind the pipeline.
 pub(super) struct PipelineResult {
-    /// What is left of it; `None` if nothing is.
-    batch: Option<Batch>,
+    /// What is left of it; if nothing is, the checkpoints that it would have carried.
+    batch: Result<Batch, Checkpoints>,
     items: PipelineItems,
     /// The tenant's account of what is left, until that is journalled.
     account: TranslationCharge,
@@ -93,9 +93,14 @@ impl Gate {
                 Ok(result) => result,
                 Err(refused) => return Err(refuse(open, refused)),
             };
-        let Some(batch) = batch else {
-            open.submit_from_pipeline(counts.reduced_to(0), items).accept();
-            return Ok(());
+        let batch = match batch {
+            Ok(batch) => batch,
+            Err(checkpoints) => {
+                // Nobody will append them, and their source has nothing left to send.
+                self.0.journal.set_checkpoints(&checkpoints);
+                open.submit_from_pipeline(counts.reduced_to(0), items).accept();
+                return Ok(());
+            }
         };
         let counts = counts.reduced_to(batch.meta.items);
         self.show(&open, &batch);
@@ -116,7 +121,7 @@ impl Gate {
         permit: &Permit,
         batch: Batch,
     ) -> Result<PipelineResult, Rejection> {
-        let Batch { meta, window, from, len } = &batch;
+        let Batch { meta, window, from, len, .. } = &batch;
         let raw_len = meta.raw_len as usize;
         if raw_len >= MOST {
             return Err(Rejection::too_large(MOST - 1));
@@ -144,7 +149,7 @@ impl Gate {
         batch: Batch,
     ) -> Result<PipelineResult, Rejection> {
         let mut workspace = self.0.rules.pipelines.workspace(pipeline);
-        let Batch { meta, window, from, len } = &batch;
+        let Batch { meta, window, from, len, .. } = &batch;
         let (received, held_ingest) = (body_of(window, *from, *len), window.charged());
         let (raw_len, encoding) = (meta.raw_len as usize, meta.encoding);
         let decoded = if encoding == Encoding::Identity { 0 } else { raw_len + END_SLACK };
@@ -185,14 +190,15 @@ impl Gate {
                 None => {}
                 Some(PassResult::Nothing) => {
                     let items = count(pipeline, workspace.get(), meta);
-                    return Ok(PipelineResult { batch: None, items, account: TranslationCharge::default() });
+                    let (batch, account) = (Err(batch.checkpoints), TranslationCharge::default());
+                    return Ok(PipelineResult { batch, items, account });
                 }
                 Some(PassResult::Body { window, items }) => edited = Some((window, items)),
             }
         }
         let Some((window, items)) = edited else {
             let items = count(pipeline, workspace.get(), meta);
-            return Ok(PipelineResult { batch: Some(batch), items, account });
+            return Ok(PipelineResult { batch: Ok(batch), items, account });
         };
         let window = self.check_edited(format, meta, window, &mut room).await?;
         let (Ok(raw_len), Ok(items)) = (u32::try_from(window.len()), u32::try_from(items)) else {
@@ -203,7 +209,8 @@ impl Gate {
         account.shrink(window.charged().saturating_sub(*len));
         let meta = Meta { encoding: Encoding::Identity, raw_len, items, ..*meta };
         let len = window.len();
-        Ok(PipelineResult { batch: Some(Batch { meta, window, from: 0, len }), items: counted, account })
+        let batch = Batch { meta, window, from: 0, len, checkpoints: batch.checkpoints };
+        Ok(PipelineResult { batch: Ok(batch), items: counted, account })
     }
 
     /// Runs one pass over `body`; `None` when it changes nothing.
@@ -289,7 +296,7 @@ async fn first_pass(pipeline: &Pipeline, format: Format, body: &[u8]) -> Option<
 
 fn unchanged(batch: Batch, account: TranslationCharge) -> PipelineResult {
     let items = PipelineItems { received: batch.meta.items, ..PipelineItems::default() };
-    PipelineResult { batch: Some(batch), items, account }
+    PipelineResult { batch: Ok(batch), items, account }
 }
 
 /// Enters what the steps did.

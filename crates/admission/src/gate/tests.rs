@@ -10,7 +10,8 @@ mod source_pipeline;
 use super::*;
 use tidegate_arena::Floors;
 use tidegate_journal::{
-    Durability, Encoding, Event, Follower, Meta, Protocol, Settings, Signal, StartAt, Tenant, WhenFull,
+    Checkpoints, Durability, Encoding, Event, Follower, Meta, Protocol, Settings, Signal, StartAt, Tenant,
+    WhenFull,
 };
 use tidegate_ledger::{Ledger, Source};
 use tidegate_meters::Registry;
@@ -72,7 +73,14 @@ impl Rig {
             received_at_ns: 1,
         };
         let counts = Counts::of(tidegate_ledger::Signal::Metrics, 3, len as u64);
-        self.gate.append(&Permit::default(), open, counts, Batch { meta, window, from: 0, len }).await
+        self.gate
+            .append(
+                &Permit::default(),
+                open,
+                counts,
+                Batch { meta, window, from: 0, len, checkpoints: Checkpoints::default() },
+            )
+            .await
     }
 
     /// Accepted requests, and refused ones by reason; the books balance and all memory is free.

@@ -116,6 +116,10 @@ impl SimulatedFiles {
         self.world().stopped = true;
     }
 
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.world().stopped
+    }
+
     pub(crate) fn set_faults(&self, in_a_thousand: u64) {
         self.world().faults = in_a_thousand;
     }

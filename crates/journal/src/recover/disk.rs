@@ -2,6 +2,9 @@
 //! segment, and no more; changes only files that no sink can still need.
 
 use super::Recovery;
+use super::checkpoints::{FoundTables, rewrite};
+use crate::checkpoints::file::TableFiles;
+use crate::checkpoints::table::CheckpointTable;
 use crate::cursor::file::{CursorFile, sink_of};
 use crate::cursor::{Cursor, RestoredCursor};
 use crate::cursor_state::CursorState;
@@ -14,13 +17,12 @@ use crate::segment::{
     Segment, SegmentHead, file_name, is_quarantined, is_spare, parse_name, quarantine_name,
 };
 use crate::segment_index::{Counters, Head, oldest_cursor};
-use crate::settings::Settings;
+use crate::settings::{Durability, Settings};
 use crate::writer::{OpenSegment, QUARANTINED};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-#[derive(Default)]
 pub(super) struct DiskContents {
     pub(super) salt: Option<u64>,
     pub(super) segments: VecDeque<Segment>,
@@ -30,6 +32,10 @@ pub(super) struct DiskContents {
     pub(super) tail: Option<OpenSegment>,
     pub(super) counters: Counters,
     pub(super) times: ReceiveTimes,
+    pub(super) checkpoints: CheckpointTable,
+    pub(super) tables: TableFiles,
+    /// Where in the last segment the first record is whose checkpoints no saved table has.
+    pub(super) noted: Option<u64>,
     pub(super) recovery: Recovery,
 }
 
@@ -39,11 +45,29 @@ type DiskOperationError = (String, io::Error);
 type ReadCursor = (String, Option<(CursorFile, RestoredCursor)>);
 
 impl DiskContents {
+    /// Nothing.
+    pub(super) fn new(settings: &Settings) -> DiskContents {
+        DiskContents {
+            salt: None,
+            segments: VecDeque::new(),
+            quarantined: VecDeque::new(),
+            cursors: Vec::new(),
+            head: Head::default(),
+            tail: None,
+            counters: Counters::default(),
+            times: ReceiveTimes::default(),
+            checkpoints: CheckpointTable::new(settings.checkpoints),
+            tables: TableFiles::new(settings.checkpoints),
+            noted: None,
+            recovery: Recovery::default(),
+        }
+    }
+
     pub(super) fn on_disk(
         settings: &Settings,
         files: &dyn Files,
     ) -> Result<DiskContents, DiskOperationError> {
-        let mut found = DiskContents::default();
+        let mut found = DiskContents::new(settings);
         let list = files.list().map_err(|error| ("list its files".to_owned(), error))?;
         let mut kept: Vec<(String, u64)> =
             list.iter().filter(|(name, _)| is_quarantined(name)).cloned().collect();
@@ -52,17 +76,24 @@ impl DiskContents {
         remove_spares(files, &list);
         let cursors = read_cursors(files, &list)?;
         let written = || cursors.iter().filter_map(|(_, read)| Some(&read.as_ref()?.1));
-        found.read_segments(files, &list, written().next().map(|written| written.salt));
-        // No sequence below a cursor is ever given again: a sink would take the record for a completed one.
-        found.head.sequence = written().map(RestoredCursor::known_to).max().unwrap_or(0);
-        found.head.items = written().map(|written| written.cursor.items).max().unwrap_or(0);
+        let tables = FoundTables::read(files, &list);
+        let tables = tables.map_err(|error| ("read the checkpoints".to_owned(), error))?;
+        found.read_segments(files, &list, written().next().map(|written| written.salt).or(tables.salt()));
+        let table = tables.newest(found.salt).map(|table| table.head);
+        // No sequence below a cursor is ever given again: a sink would take the record for a completed one. Nor one below
+        // the table: the note of its record would be taken for one that is in the table.
+        let known_to = written().map(RestoredCursor::known_to).chain(table.map(|table| table.sequence));
+        found.head.sequence = known_to.max().unwrap_or(0);
+        let items = written().map(|written| written.cursor.items).chain(table.map(|table| table.items));
+        found.head.items = items.max().unwrap_or(0);
         if cursors.iter().all(|(_, read)| read.is_some())
             && let Some(past) = written().map(|written| written.cursor.low).min()
         {
-            found.discard_consumed(files, past);
+            found.discard_consumed(files, past.min(tables.covered(found.salt)));
         }
-        found.find_end(files, settings);
+        found.find_end(files, settings, table.map_or(0, |table| table.sequence));
         found.place();
+        found.restore_checkpoints(files, &tables);
         for (name, read) in cursors {
             found.add_cursor(files, name, read)?;
         }
@@ -127,8 +158,8 @@ impl DiskContents {
     }
 
     /// Finds the last whole record and cuts off what is behind it. Segments at the end without any are
-    /// removed, or set aside when there is something in them.
-    fn find_end(&mut self, files: &dyn Files, settings: &Settings) {
+    /// removed, or set aside when there is something in them. Checkpoints are saved up to the sequence `saved_to`.
+    fn find_end(&mut self, files: &dyn Files, settings: &Settings, saved_to: u64) {
         while let Some(mut last) = self.segments.pop_back() {
             let name = last.file_name();
             self.head.sequence = self.head.sequence.max(last.first);
@@ -138,7 +169,7 @@ impl DiskContents {
                 continue;
             };
             let known = self.salt.map(|salt| key(salt, last.first));
-            let scan = scan(file.clone(), last.len, last.first, known, &mut self.times);
+            let scan = scan(file.clone(), (last.len, last.first), known, saved_to, &mut self.times);
             if scan.records == 0 && self.is_blank(&*file, &last) {
                 // Begun and never written to.
                 drop(files.remove(&name));
@@ -160,7 +191,8 @@ impl DiskContents {
                 last.damaged = true;
                 self.counters.damaged_segments += 1;
             }
-            self.tail = resume(files, &*file, &mut last, settings).and_then(|capacity| {
+            self.noted = scan.noted;
+            self.tail = resume(files, &*file, &mut last, scan.noted, settings).and_then(|capacity| {
                 last.len = capacity;
                 let name = (&*name, last.first);
                 OpenSegment::open((files, settings.durability), name, file, (scan.end, capacity)).ok()
@@ -285,13 +317,22 @@ fn first_header(files: &dyn Files, name: &str) -> Option<Header> {
 }
 
 /// Makes what was found in the last segment durable, and room behind it. Nothing when it is to be left as
-/// it is; then the next append begins another.
-fn resume(files: &dyn Files, file: &dyn File, last: &mut Segment, settings: &Settings) -> Option<u64> {
+/// it is; then the next append begins another. What is written from `noted` on carries checkpoints.
+fn resume(
+    files: &dyn Files,
+    file: &dyn File,
+    last: &mut Segment,
+    noted: Option<u64>,
+    settings: &Settings,
+) -> Option<u64> {
     let capacity = settings.segment_bytes.max(last.end);
     // Cut before reserving, so that what is reserved is zeros. And an empty segment that was removed, now or
     // before, must not come back after a power cut: its name would end this one where it ends now.
     let cut = file.set_len(last.end).and_then(|()| {
         last.len = last.end;
+        if let (Some(noted), Durability::Fsync) = (noted, settings.durability) {
+            rewrite(file, noted, last.end)?;
+        }
         file.sync()?;
         files.sync_names()
     });
@@ -318,18 +359,29 @@ struct Scan {
     torn: u64,
     next: u64,
     items: u64,
+    /// Where the first record with a note is whose checkpoints are not saved.
+    noted: Option<u64>,
 }
 
-/// Reads a segment and checks every record; notes when each was received.
-fn scan(file: Arc<dyn File>, len: u64, first: u64, key: Option<u64>, times: &mut ReceiveTimes) -> Scan {
+/// Reads a segment of `len` bytes whose first record is `first`, and checks every record; notes when each was received.
+fn scan(
+    file: Arc<dyn File>,
+    (len, first): (u64, u64),
+    key: Option<u64>,
+    saved_to: u64,
+    times: &mut ReceiveTimes,
+) -> Scan {
     let mut walker = RecordScanner::new(file.clone(), key);
-    let mut scan = Scan { key, end: 0, records: 0, damaged: 0, torn: 0, next: first, items: 0 };
+    let mut scan = Scan { key, end: 0, records: 0, damaged: 0, torn: 0, next: first, items: 0, noted: None };
     let mut at = 0;
     while let Some((found, header)) = walker.find(at, len, scan.next..u64::MAX) {
         at = found + header.size();
         if walker.is_whole(found, &header) {
             times.note(header.sequence, header.received_at_ns);
             scan.damaged += header.sequence - scan.next;
+            if header.note_len > 0 && header.sequence >= saved_to {
+                scan.noted.get_or_insert(found);
+            }
             scan.records += 1;
             (scan.end, scan.next, scan.items) = (at, header.sequence + 1, header.items_after());
         }

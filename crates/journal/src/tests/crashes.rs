@@ -1,11 +1,15 @@
 //! The promise: whatever stops the machine and whenever, every acknowledged record is there afterwards, in
 //! its place, bit for bit; nothing is there that nobody appended; the numbers add up; and it opens.
 
+mod sources;
+
 use super::{arena, meta};
 use crate::files::simulated::{Random, SimulatedFiles};
+use crate::sync::lock;
 use crate::writer::{BeginOutcome, WriteGroup, Writer};
 use crate::*;
 use proptest::prelude::*;
+use sources::Sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,6 +77,8 @@ struct Model {
     completed: BTreeSet<u64>,
     /// The sink completes records in order only.
     in_order: bool,
+    /// Sources that keep checkpoints, if there are any.
+    sources: Option<Sources>,
 }
 
 impl Model {
@@ -89,19 +95,21 @@ impl Model {
             there: BTreeMap::new(),
             completed: BTreeSet::new(),
             in_order: false,
+            sources: None,
         }
     }
 
-    fn open(&mut self) -> Option<(Journal, Writer)> {
+    fn open(&mut self) -> Option<(Journal, Writer, Recovery)> {
         let settings = Settings {
             segment_bytes: 4096 << self.dice.below(3),
             quota: 1 << 30,
             queue: 32,
+            checkpoints: 64,
             durability: self.durability,
             ..Settings::new("/simulated")
         };
         let opened = Journal::assemble(settings, Arc::new(self.files.clone()), self.clock.clone());
-        opened.ok().map(|(journal, writer, _)| (journal, writer))
+        opened.ok()
     }
 
     /// Appends a few batches: queues them, and gives their tickets.
@@ -113,7 +121,9 @@ impl Model {
             let body = body_of(id);
             let mut window = self.arena.try_window(Share::Ingest, body.len()).unwrap();
             window.append(&body).unwrap();
-            let batch = Batch { meta: meta(items_of(id)), window, from: 0, len: body.len() };
+            let checkpoints = self.sources.as_mut().map(|sources| sources.fill(id)).unwrap_or_default();
+            let meta = meta(items_of(id));
+            let batch = Batch { meta, window, from: 0, len: body.len(), checkpoints };
             pending.push((id, journal.append(batch)));
         }
         pending
@@ -129,7 +139,11 @@ impl Model {
         }
         let mut context = Context::from_waker(Waker::noop());
         for (id, mut appending) in pending {
-            match std::pin::Pin::new(&mut appending).poll(&mut context) {
+            let answer = std::pin::Pin::new(&mut appending).poll(&mut context);
+            if let (Some(sources), Poll::Ready(answer)) = (&mut self.sources, &answer) {
+                sources.answered(journal, id, answer.is_ok());
+            }
+            match answer {
                 Poll::Ready(Ok(receipt)) => {
                     let other = self.there.insert(receipt.sequence, id);
                     assert_eq!(other, None, "a number is given to one record only");
@@ -211,7 +225,7 @@ impl Model {
 
     /// One life of the process, until the machine stops or everything is done.
     fn live(&mut self) {
-        let Some((journal, mut writer)) = self.open() else { return };
+        let Some((journal, mut writer, _)) = self.open() else { return };
         let keeper = self.keeper.then(|| journal.follow("keeper", StartAt::Oldest, WhenFull::Block));
         let Ok(mut fast) = journal.follow("fast", StartAt::Oldest, WhenFull::Block) else { return };
         if matches!(keeper, Some(Err(_))) {
@@ -230,16 +244,30 @@ impl Model {
                 }
                 _ => fast.rewind(),
             }
+            if let Some(sources) = &mut self.sources {
+                sources.set(&journal);
+            }
+            self.note_saved(&writer);
         }
         if self.dice.chance(300) {
             journal.close(Duration::ZERO);
             writer.finish();
+            self.note_saved(&writer);
+        }
+    }
+
+    /// Notes that checkpoints set without a record are durable, when they are.
+    fn note_saved(&mut self, writer: &Writer) {
+        let saved = !lock(&writer.shared.index).checkpoints.unsaved;
+        if let (Some(sources), true, false) = (&mut self.sources, saved, self.files.is_stopped()) {
+            sources.all_saved();
         }
     }
 
     /// Everything that must be there is there, and what else is there was appended.
     fn check(&mut self) {
-        let (journal, _writer) = self.open().expect("it always opens");
+        let (journal, _writer, recovery) = self.open().expect("it always opens");
+        let mut records = self.there.clone();
         if self.keeper {
             let mut keeper = journal.follow("keeper", StartAt::Oldest, WhenFull::Block).unwrap();
             let (found, missing_items) = self.read(&mut keeper);
@@ -248,6 +276,7 @@ impl Model {
             }
             let items: u64 = found.values().map(|id| u64::from(items_of(*id))).sum();
             assert_eq!(items + missing_items, journal.stats().items, "the books balance");
+            records.extend(&found);
             if self.found_stays {
                 self.there = found;
             }
@@ -258,8 +287,13 @@ impl Model {
             let there = found.get(sequence) == Some(id) || self.completed.contains(sequence);
             assert!(there, "record {sequence} is neither completed nor delivered again");
         }
+        records.extend(&found);
         if self.found_stays {
             self.there.extend(found);
+        }
+        if let Some(sources) = &mut self.sources {
+            assert!(!recovery.lost_checkpoints);
+            sources.check(&journal, &records);
         }
     }
 
@@ -288,9 +322,23 @@ impl Model {
     }
 }
 
-fn lives(seed: u64, durability: Durability, [keeper, in_order]: [bool; 2], faults: u64) {
+fn lives(seed: u64, durability: Durability, kind: [bool; 2], faults: u64) {
+    live_with(seed, durability, kind, faults, None);
+}
+
+fn lives_with_sources(seed: u64, durability: Durability, kind: [bool; 2], faults: u64) {
+    live_with(seed, durability, kind, faults, Some(Sources::new(seed)));
+}
+
+fn live_with(
+    seed: u64,
+    durability: Durability,
+    [keeper, in_order]: [bool; 2],
+    faults: u64,
+    sources: Option<Sources>,
+) {
     let mut model = Model::new(seed, durability, keeper, faults == 0);
-    model.in_order = in_order;
+    (model.in_order, model.sources) = (in_order, sources);
     for _ in 0..1 + model.dice.below(5) {
         model.files.set_faults(faults);
         if model.dice.chance(700) {
@@ -337,6 +385,22 @@ proptest! {
     #[test]
     fn the_page_cache_survives_a_killed_process(seed in any::<u64>(), kind in any::<[bool; 2]>()) {
         lives(seed, Durability::PageCache, kind, 0);
+    }
+
+    /// After any crash, a checkpoint is what the last durable record that names it says, or a later change without a
+    /// record: never of a record that is gone, never older than an acknowledged one. So a source that goes on from it
+    /// has sent each part of what it reads once.
+    #[test]
+    fn a_crash_keeps_checkpoints_with_their_records(
+        seed in any::<u64>(), kind in any::<[bool; 2]>(), page_cache in any::<bool>(),
+    ) {
+        let durability = if page_cache { Durability::PageCache } else { Durability::Fsync };
+        lives_with_sources(seed, durability, kind, 0);
+    }
+
+    #[test]
+    fn a_failing_disk_keeps_checkpoints_with_their_records(seed in any::<u64>(), kind in any::<[bool; 2]>()) {
+        lives_with_sources(seed, Durability::Fsync, kind, 60);
     }
 }
 

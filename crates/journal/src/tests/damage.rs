@@ -23,6 +23,8 @@ struct Sample {
 
 const ITEMS: u32 = 5;
 const RECORDS: u64 = 16;
+/// The checkpoint that every record sets to its number.
+const KEY: &[u8] = b"f";
 
 fn body_of(id: u64) -> Vec<u8> {
     let fill = (0..id * 397 % 1200).map(|at| (at * 7 + id) as u8);
@@ -36,7 +38,7 @@ fn id_of(body: &[u8]) -> u64 {
 }
 
 fn settings() -> Settings {
-    Settings { segment_bytes: 4096, quota: 1 << 30, queue: 8, ..Settings::new("/simulated") }
+    Settings { segment_bytes: 4096, quota: 1 << 30, queue: 8, checkpoints: 2, ..Settings::new("/simulated") }
 }
 
 fn open(files: &SimulatedFiles) -> (Journal, crate::writer::Writer, Recovery) {
@@ -44,7 +46,9 @@ fn open(files: &SimulatedFiles) -> (Journal, crate::writer::Writer, Recovery) {
 }
 
 fn append(journal: &Journal, writer: &mut crate::writer::Writer, arena: &Arena, id: u64) -> Receipt {
-    let mut appending = journal.append(batch(arena, ITEMS, &body_of(id)));
+    let mut batch = batch(arena, ITEMS, &body_of(id));
+    batch.checkpoints.set(KEY, &[id as u8]).unwrap();
+    let mut appending = journal.append(batch);
     writer.step(Some(Duration::ZERO));
     match std::pin::Pin::new(&mut appending).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(Ok(receipt)) => receipt,
@@ -107,6 +111,7 @@ impl Sample {
     fn check(&self, image: &Image, what: &str, untouched: impl Fn(&str, usize, usize) -> bool) {
         let files = SimulatedFiles::of(image);
         let (journal, mut writer, recovery) = open(&files);
+        self.check_checkpoint(image, &journal, what, &untouched);
         let fresh = append(&journal, &mut writer, &self.arena, 1000);
         assert!(fresh.sequence >= recovery.head, "{what}");
         let mut follower = journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
@@ -144,6 +149,25 @@ impl Sample {
         drop((follower, journal, writer));
         let (journal, _, _) = open(&files);
         assert_eq!(journal.stats().items, stats.items, "{what}");
+    }
+
+    /// A checkpoint is never older than what can be read says, and never anything that was not set.
+    fn check_checkpoint(
+        &self,
+        image: &Image,
+        journal: &Journal,
+        what: &str,
+        untouched: &impl Fn(&str, usize, usize) -> bool,
+    ) {
+        let last = self.records.last().unwrap().0;
+        let value = journal.checkpoint(KEY).map(|value| u64::from(value[0]));
+        assert!(value.is_none_or(|value| value <= last), "{what}");
+        let records = self.records.iter().filter(|(_, file, from, to)| untouched(file, *from, *to));
+        let known = records.map(|(sequence, ..)| *sequence).max();
+        let tables = self.image.iter().filter(|(name, _)| name.starts_with("checkpoints"));
+        if tables.clone().any(|(name, bytes)| image.get(name) == Some(bytes)) {
+            assert!(value >= known, "{what}: the checkpoint is {value:?} and the last record {known:?}");
+        }
     }
 
     fn changed(&self, name: &str, change: impl FnOnce(&mut Vec<u8>)) -> Image {

@@ -49,7 +49,13 @@ impl Rig {
         let mut window = self.arena.try_window(Share::Ingest, 100).unwrap();
         window.append(&[1; 100]).unwrap();
         let meta = Meta { received_at_ns, ..meta(1) };
-        let mut appending = pin!(self.journal.append(Batch { meta, window, from: 0, len: 100 }));
+        let mut appending = pin!(self.journal.append(Batch {
+            meta,
+            window,
+            from: 0,
+            len: 100,
+            checkpoints: Checkpoints::default()
+        }));
         self.writer.step(Some(Duration::ZERO));
         assert!(appending.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
     }

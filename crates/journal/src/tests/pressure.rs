@@ -186,7 +186,8 @@ fn the_queue_and_a_batch_that_can_never_fit_are_refused() {
     assert_eq!(busy.as_mut().poll(&mut context), Poll::Ready(Err(AppendError::Busy)));
     drop(kept);
     let window = rig.arena.try_window(Share::Ingest, 1).unwrap();
-    let outside = Batch { meta: super::meta(1), window, from: 1, len: usize::MAX };
+    let outside =
+        Batch { meta: super::meta(1), window, from: 1, len: usize::MAX, checkpoints: Checkpoints::default() };
     let mut unfit = pin!(rig.journal.append(outside));
     assert_eq!(unfit.as_mut().poll(&mut context), Poll::Ready(Err(AppendError::Unfit)));
 }

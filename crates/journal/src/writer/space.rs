@@ -29,6 +29,8 @@ impl Writer {
     /// Ends the last segment and begins one that has room for `need` bytes. Nothing may be on its way.
     pub(super) fn make_room(&mut self, need: u64) -> Result<(), DiskError> {
         self.seal();
+        // Before the next segment is created, so that only the last one's notes are not in the table.
+        self.save_checkpoints(self.head.sequence);
         if self.lacks_spare() {
             self.free();
         }
@@ -114,6 +116,8 @@ impl Writer {
     pub(super) fn tick(&mut self, now: u64) {
         if self.shared.settings.durability != Durability::Memory {
             self.mark_damaged();
+            let ended = self.tail.as_ref().map_or(self.head.sequence, |tail| tail.first);
+            self.save_checkpoints(ended);
             if self.free() && self.shared.starved.swap(false, Ordering::Relaxed) {
                 self.shared.queue.resume();
             }
@@ -138,6 +142,7 @@ impl Writer {
             }
         }
         let Some(past) = cursors.iter().map(|cursor| cursor.durable_low()).min() else { return false };
+        let past = past.min(lock(&self.shared.index).checkpoints.saved_to);
         let mut freed = false;
         loop {
             let consumed = take_consumed(&mut lock(&self.shared.index), past, self.tail.is_some());
@@ -243,6 +248,10 @@ impl Writer {
         let Some(oldest) = index.segments.front() else { return false };
         let to = index.segments.get(1).map_or(index.head.sequence, |next| next.first);
         let bytes = oldest.start + oldest.end;
+        if to > index.checkpoints.saved_to {
+            // It could not be deleted.
+            return false;
+        }
         let cursors = index.cursors.clone();
         let items = match index.segments.get(1) {
             None => Some(index.head.items),
@@ -291,6 +300,7 @@ impl Writer {
         while index.in_memory.front().is_some_and(|held| held.header.sequence < past) {
             let Some(held) = index.in_memory.pop_front() else { break };
             self.shared.held_bytes.fetch_sub(held.entry.charged(), Ordering::Relaxed);
+            index.checkpoints.apply(held.entry.checkpoints.note());
             self.outcomes.push((held.slot, Ok(held.receipt())));
         }
         drop(index);

@@ -2,6 +2,7 @@
 //! the order of writing.
 
 use crate::append::AppendResult;
+use crate::checkpoints::Checkpoints;
 use crate::files::File;
 use crate::segment::SegmentHead;
 use crate::segment_index::Head;
@@ -30,6 +31,8 @@ pub(crate) struct WriteGroup {
     took_ns: Option<u64>,
     /// Its slots, and what they are answered when all went well.
     pub(super) outcomes: Vec<(u32, AppendResult)>,
+    /// The checkpoints of its records, in their order.
+    pub(super) checkpoints: Vec<Checkpoints>,
     wakers: Vec<Waker>,
 }
 
@@ -47,6 +50,7 @@ impl WriteGroup {
             synced: Ok(()),
             took_ns: None,
             outcomes: Vec::with_capacity(slots),
+            checkpoints: Vec::new(),
             wakers: Vec::with_capacity(slots),
         }
     }
@@ -81,6 +85,7 @@ impl WriteGroup {
         match broken {
             None => self.publish(),
             Some(trouble) => {
+                self.checkpoints.clear();
                 let refused = Err(self.shared.refusal(trouble));
                 self.outcomes.iter_mut().for_each(|(_, outcome)| *outcome = refused);
                 self.shared.queue.complete(&mut self.outcomes, &mut self.wakers);
@@ -98,6 +103,8 @@ impl WriteGroup {
             counters.sync_ns += took;
             counters.last_sync_ns = took;
         }
+        // With the head, so that a saved table has the notes of exactly the records before it.
+        self.checkpoints.drain(..).for_each(|checkpoints| index.checkpoints.apply(checkpoints.note()));
         index.grow(self.end, self.head, self.first);
         index.wakers(&mut self.wakers);
         drop(index);

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_journal::dead_letters::{self, DeadLetters};
-use tidegate_journal::{Batch, Durability, Encoding, Journal, Meta, Protocol, Signal, Tenant, WhenFull};
+use tidegate_journal::{
+    Batch, Checkpoints, Durability, Encoding, Journal, Meta, Protocol, Signal, Tenant, WhenFull,
+};
 use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_pipeline::{Definition, ErrorMode, Pipeline, StepDefinition, StepKind};
@@ -152,7 +154,10 @@ impl Rig {
         let open = self.ledger.source("test").unwrap().open();
         let counts = Counts::of(tidegate_ledger::Signal::Traces, items, body.len() as u64);
         let handed_over = open.submit(counts);
-        self.journal.append(Batch { meta, window, from: 0, len: body.len() }).await.unwrap();
+        self.journal
+            .append(Batch { meta, window, from: 0, len: body.len(), checkpoints: Checkpoints::default() })
+            .await
+            .unwrap();
         handed_over.accept();
     }
 

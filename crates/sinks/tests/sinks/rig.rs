@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_journal::dead_letters::{self, DeadLetters};
-use tidegate_journal::{Batch, Durability, Encoding, Journal, Meta, Protocol, Signal, Tenant, WhenFull};
+use tidegate_journal::{
+    Batch, Checkpoints, Durability, Encoding, Journal, Meta, Protocol, Signal, Tenant, WhenFull,
+};
 use tidegate_ledger::{Counts, Dropped, Ledger, SinkBalance};
 use tidegate_load::remote_write::{self, RequestExtras, Version, compress};
 use tidegate_load::{
@@ -201,7 +203,10 @@ impl Rig {
         let open = self.ledger.source("test").unwrap().open();
         let counts = Counts::of(tidegate_ledger::Signal::Metrics, items, body.len() as u64);
         let handed_over = open.submit(counts);
-        self.journal.append(Batch { meta, window, from: 0, len: body.len() }).await.unwrap();
+        self.journal
+            .append(Batch { meta, window, from: 0, len: body.len(), checkpoints: Checkpoints::default() })
+            .await
+            .unwrap();
         handed_over.accept();
     }
 

@@ -67,6 +67,7 @@ async fn a_waiting_request_is_charged() {
             window: rig.arena.window(Share::Decode, 1).await.unwrap(),
             from: 0,
             len: 0,
+            checkpoints: Checkpoints::default(),
         },
     ));
     assert!(size as u64 <= super::super::append_slots::WAITING_BYTES, "{size} bytes");

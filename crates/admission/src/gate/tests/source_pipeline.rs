@@ -107,8 +107,17 @@ impl Rig {
         let meta =
             Meta { tenant: Tenant::NONE, signal, protocol, encoding, items, raw_len, received_at_ns: 1 };
         let counts = Counts::of(tidegate_ledger::Signal::Logs, items.into(), body.len() as u64);
-        let batch = Batch { meta, window, from: 0, len: body.len() };
+        let mut checkpoints = Checkpoints::default();
+        // As many bytes as were read.
+        checkpoints.set(b"f", &body.len().to_le_bytes()).unwrap();
+        let batch = Batch { meta, window, from: 0, len: body.len(), checkpoints };
         self.gate.append(&Permit::default(), self.source.open(), counts, batch).await
+    }
+
+    /// How far the source has read, as the journal knows it.
+    fn checkpoint(&self) -> Option<usize> {
+        let value = self.journal.checkpoint(b"f")?;
+        Some(usize::from_le_bytes((*value).try_into().unwrap()))
     }
 
     /// The source's page; the books balance and all memory is free.
@@ -145,6 +154,27 @@ async fn what_a_step_removes_never_reaches_the_disk() {
     assert!(!rig.has_on_disk(b"secret"));
     let page = rig.page();
     assert_eq!((page.accepted, page.pipeline), (2, balance(3, 3, 0)));
+}
+
+/// A source goes on behind what it sent, whatever a pipeline has left of it, and does not go on behind a refusal.
+#[tokio::test]
+async fn checkpoints_pass_with_any_outcome_but_a_refusal() {
+    let steps = drops("log.body == \"drop\"")
+        .into_iter()
+        .chain(edit(r#"set(log.body, "x") where log.body == "edit""#));
+    let rig = with_steps(steps.collect());
+    let mut records = 0;
+    for (text, appended) in [("pass", 1), ("edit", 1), ("drop", 0), ("pass again", 1), ("drop", 0)] {
+        rig.send_logs(&[text]).await.unwrap();
+        records += appended;
+        assert_eq!(rig.checkpoint(), Some(logs(&[text]).len()), "after {text}");
+        assert_eq!(rig.journal.stats().head, records);
+    }
+    let before = rig.checkpoint();
+    rig.gate.set_deliverable(Deliverable::new(|_, _| SizeLimit { most: 10, factor: 0, item: usize::MAX }));
+    assert_eq!(rig.send_logs(&["refused for its length"]).await.unwrap_err().reason, Refusal::TooLarge);
+    assert_eq!(rig.checkpoint(), before);
+    rig.page();
 }
 
 #[tokio::test]
@@ -330,7 +360,7 @@ async fn waits_and_runs_fit_their_declarations() {
             raw_len: u32::try_from(body.len()).unwrap(),
             received_at_ns: 1,
         };
-        Batch { meta, window, from: 0, len: body.len() }
+        Batch { meta, window, from: 0, len: body.len(), checkpoints: Checkpoints::default() }
     };
     let first = batch().await;
     let (own, format) = rig.gate.pipeline_of(&rig.source.open(), &first.meta).unwrap();

@@ -5,7 +5,7 @@ use crate::gateway::plan;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use tidegate_arena::Share;
-use tidegate_journal::{Batch, Encoding, Meta, Protocol, StartAt, Tenant};
+use tidegate_journal::{Batch, Checkpoints, Encoding, Meta, Protocol, StartAt, Tenant};
 use tidegate_meters::Registry;
 
 const NAME: &str = "nowhere";
@@ -185,6 +185,9 @@ fn append(attach: &SinkServices, journal: &Journal) {
             raw_len: 0,
             received_at_ns: 1,
         };
-        journal.append(Batch { meta, window, from: 0, len: 0 }).await.unwrap();
+        journal
+            .append(Batch { meta, window, from: 0, len: 0, checkpoints: Checkpoints::default() })
+            .await
+            .unwrap();
     });
 }
