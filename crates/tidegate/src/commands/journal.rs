@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_arena::Bytes;
-use tidegate_journal::inspect::{Inspection, MAX_ERRORS, SegmentInfo, inspect};
+use tidegate_journal::inspect::{Inspection, MAX_ERRORS, SavedCheckpoints, SegmentInfo, inspect};
 use tidegate_journal::{Journal, OpenError, Settings};
 
 /// `tidegate journal …`
@@ -90,7 +90,23 @@ fn ls(args: &DataArgs) -> Outcome {
             None => format!("{sink:<32} cannot be read; the sink will begin at the oldest record\n"),
         });
     }
+    if let Some(saved) = journal.checkpoints {
+        text.push_str(&format!("\n{}\n", checkpoints(saved)));
+    }
     Ok(output::print(&text)?)
+}
+
+/// The saved checkpoints in a line.
+fn checkpoints(saved: SavedCheckpoints) -> String {
+    match saved {
+        SavedCheckpoints::Table { checkpoints, sequence } => format!(
+            "{checkpoints} checkpoints of sources were saved at record {sequence}; the records behind it have the newer ones"
+        ),
+        SavedCheckpoints::Unreadable => {
+            "the saved checkpoints of sources cannot be read; the records say which of them are still known"
+                .to_owned()
+        }
+    }
 }
 
 /// Where a segment begins and where it ends.
@@ -139,6 +155,9 @@ fn verify(args: &DataArgs) -> Outcome {
         let sink = tidegate_plain::line(sink);
         writeln!(out, "the cursor of `{sink}` cannot be read; the sink will begin at the oldest record")?;
     }
+    if let Some(saved) = report.checkpoints {
+        writeln!(out, "{}", checkpoints(saved))?;
+    }
     if report.is_sound() {
         return Ok(());
     }
@@ -156,7 +175,9 @@ fn forget(args: &ForgetArgs) -> Outcome {
     if args.admin.admin.is_some() && args.data.data.is_none() {
         return forget_online(args, None);
     }
-    let (journal, _recovery) = match Journal::open(Settings::new(folder(&args.data)?)) {
+    // More checkpoints than any gateway keeps, so that none is forgotten here.
+    let settings = Settings { checkpoints: 1 << 16, ..Settings::new(folder(&args.data)?) };
+    let (journal, _recovery) = match Journal::open(settings) {
         Err(OpenError::InUse { pid, .. }) => return forget_online(args, Some(pid)),
         opened => opened?,
     };
