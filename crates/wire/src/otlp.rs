@@ -12,6 +12,7 @@ mod check;
 mod error;
 pub mod json;
 mod log;
+pub mod logs;
 mod metric;
 mod point;
 mod profile;
