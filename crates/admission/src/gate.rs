@@ -3,6 +3,7 @@
 mod append_slots;
 mod decode_buffer;
 mod decode_turn;
+mod local;
 mod rights;
 mod source_pipeline;
 
@@ -145,9 +146,9 @@ impl Gate {
         may_come(caller)?;
         let rules = &self.0.rules;
         if rules.access.is_open() && rules.tenancy.is_none() && rules.operators.is_open() {
-            self.check_open_for(caller)?;
+            self.check_open_for(caller.journalled)?;
             let permit = match &rules.limits {
-                Some(table) if table.is_active() => self.limited(caller, open, table, None)?,
+                Some(table) if table.is_active() => self.limited(Demand::of(caller), open, table, None)?,
                 _ => Permit::default(),
             };
             return Ok((permit, Identity::default()));
@@ -172,7 +173,7 @@ impl Gate {
             return Ok((self.admit(caller, open)?, false));
         }
         let name = self.tenant(caller, TenantClaim::Anonymous)?;
-        Ok((self.named(caller, open, name)?, true))
+        Ok((self.named(Demand::of(caller), open, name)?, true))
     }
 
     /// Checks the credentials and finds the tenant, then checks the rest.
@@ -187,7 +188,7 @@ impl Gate {
         }
         let granted = self.0.rules.access.check(authorization, caller.certificate, caller.peer)?;
         let name = self.tenant(caller, TenantClaim::Identified(&granted))?;
-        let permit = self.named(caller, open, name)?;
+        let permit = self.named(Demand::of(caller), open, name)?;
         Ok((permit, granted))
     }
 
@@ -202,12 +203,7 @@ impl Gate {
     }
 
     /// Checks the rest for a request of the tenant `name`.
-    fn named(
-        &self,
-        caller: &Caller<'_>,
-        open: &mut OpenRequest,
-        name: Option<&str>,
-    ) -> Result<Permit, Rejection> {
+    fn named(&self, demand: Demand, open: &mut OpenRequest, name: Option<&str>) -> Result<Permit, Rejection> {
         let rules = &self.0.rules;
         let table = rules.limits.as_ref().filter(|table| table.is_active());
         let tenants = table.and_then(|table| table.tenants());
@@ -217,9 +213,9 @@ impl Gate {
         {
             open.belongs_to(page);
         }
-        self.check_open_for(caller)?;
+        self.check_open_for(demand.journalled)?;
         match table {
-            Some(table) => self.limited(caller, open, table, tenant.map(|(id, ..)| id)),
+            Some(table) => self.limited(demand, open, table, tenant.map(|(id, ..)| id)),
             None => Ok(Permit::default()),
         }
     }
@@ -239,7 +235,7 @@ impl Gate {
     #[inline]
     fn limited(
         &self,
-        caller: &Caller<'_>,
+        demand: Demand,
         open: &OpenRequest,
         table: &Arc<AdmissionTable>,
         tenant: Option<tidegate_limit::TenantId>,
@@ -248,7 +244,7 @@ impl Gate {
             return Ok(Permit::default());
         };
         let free = if tenant.is_some() { self.0.arena.free(Share::Ingest) } else { u64::MAX };
-        let hold = table.admit(caller.now, route, tenant, caller.bytes.unwrap_or(0), free);
+        let hold = table.admit(demand.now, route, tenant, demand.bytes, free);
         hold.map(|hold| Permit(Some(hold))).map_err(|denied| permit::refused(denied, &self.0.memory))
     }
 
@@ -274,9 +270,9 @@ impl Gate {
     }
 
     /// Whether a request of this kind can be accepted now.
-    fn check_open_for(&self, caller: &Caller<'_>) -> Result<(), Rejection> {
+    fn check_open_for(&self, journalled: bool) -> Result<(), Rejection> {
         match self.check_open() {
-            Err(refused) if refused.reason == Refusal::Disk && !caller.journalled => Ok(()),
+            Err(refused) if refused.reason == Refusal::Disk && !journalled => Ok(()),
             decided => decided,
         }
     }
@@ -496,6 +492,22 @@ impl Gate {
             _ => 1,
         };
         Rejection::canned(canned).retry_after(self.0.memory.spread(seconds))
+    }
+}
+
+/// The part of a request that limits are about.
+#[derive(Clone, Copy)]
+struct Demand {
+    now: Moment,
+    /// The bytes of the body, where they are known.
+    bytes: u64,
+    journalled: bool,
+}
+
+impl Demand {
+    #[inline]
+    fn of(caller: &Caller<'_>) -> Demand {
+        Demand { now: caller.now, bytes: caller.bytes.unwrap_or(0), journalled: caller.journalled }
     }
 }
 

@@ -86,6 +86,14 @@ impl Tenancy {
         }
     }
 
+    /// The tenant of what a source reads by itself: the one in its settings, or else the default one.
+    ///
+    /// # Errors
+    /// `tenant` when there is neither and one is required.
+    pub(crate) fn configured<'a>(&'a self, own: Option<&'a str>) -> Result<Option<&'a str>, Rejection> {
+        self.or_none(own.or(self.default.as_deref()), NO_OWN)
+    }
+
     fn or_none<'a>(
         &self,
         name: Option<&'a str>,
@@ -133,6 +141,8 @@ pub fn validate_name(name: &str) -> Result<&str, Rejection> {
 
 const MISSING: &str =
     "the request names no tenant: send it in the header that the gateway is configured with\n";
+const NO_OWN: &str = "this source has no tenant, and the gateway has no default tenant: its operator sets the source's \
+                      `tenant`, or `tenants.default`\n";
 const NO_DEFAULT: &str = "this credential names no tenant, and the gateway has no default tenant: its operator writes \
                           `tenant=NAME` on the credential's line, or sets `tenants.default`\n";
 const STRANGER: &str =

@@ -46,8 +46,10 @@ const REFUSED: Name = Name::plain("requests_refused", "Requests refused, by reas
 const OPEN: Name = Name::plain("requests_open", "Requests received and not yet answered");
 const BYTES: Name = Name::bytes("accepted", "Bytes of accepted bodies, as received");
 const ITEMS: Name = Name::plain("items_accepted", "Items accepted (samples, log records, spans, events)");
-const ITEMS_REFUSED: Name =
-    Name::plain("items_refused", "Refused items of requests that were otherwise accepted, by reason");
+const ITEMS_REFUSED: Name = Name::plain(
+    "items_refused",
+    "Refused items of requests that were otherwise accepted, and items lost before there was a request, by reason",
+);
 const FILTERED: Name =
     Name::plain("items_filtered", "Items that the source's pipeline dropped before the journal");
 const SAMPLED_OUT: Name = Name::plain(

@@ -26,7 +26,7 @@ pub(crate) struct SourceTotals {
     pub(crate) refused: [u64; Refusal::COUNT],
     pub(crate) open: u64,
     pub(crate) items: [u64; Signal::ALL.len()],
-    /// Items refused of requests that were accepted.
+    /// Items refused of requests that were accepted, or without a request.
     pub(crate) items_refused: [u64; Refusal::COUNT],
     pub(crate) bytes: u64,
     /// Items given to the journal whose verdict is not in yet.
@@ -94,6 +94,14 @@ impl Source {
         book.received += 1;
         book.open += 1;
         OpenRequest { source: Some(self.clone()), tenant: None, left_out: RefusedItems::default() }
+    }
+
+    /// Enters items that were lost or refused at the door without a request of their own, such as datagrams for which the
+    /// kernel had no room.
+    pub fn refuse_items(&self, reason: Refusal, items: u64) {
+        if let Some(refused) = self.book().items_refused.get_mut(reason as usize) {
+            *refused += items;
+        }
     }
 
     /// Items accepted so far, those that its pipeline dropped, and forwarded items that were sent: what a limit of items counts.

@@ -1,6 +1,6 @@
 //! Rights beyond adding to the sender's own tenant: `_bulk` actions, and resending as an operator.
 
-use super::Gate;
+use super::{Demand, Gate};
 use crate::access::{BulkActions, BulkRights, Identity, Indices};
 use crate::caller::Caller;
 use crate::permit::Permit;
@@ -48,7 +48,7 @@ impl Gate {
             Ok(of) if rules.tenancy.is_some() => Some(tenancy::validate_name(of)?),
             _ => return Err(Rejection::new(Refusal::Tenant, NO_TENANTS)),
         };
-        let permit = self.named(caller, open, name)?;
+        let permit = self.named(Demand::of(caller), open, name)?;
         Ok((permit, granted.as_operator()))
     }
 

@@ -20,22 +20,22 @@ use tokio::time::Instant;
 const WAIT: Duration = Duration::from_secs(5);
 const TOTAL: u64 = 4 << 20;
 
-struct Rig {
+pub(in crate::gate) struct Rig {
     arena: Arena,
     journal: Journal,
-    gate: Gate,
+    pub(in crate::gate) gate: Gate,
     ledger: Ledger,
-    source: Source,
+    pub(in crate::gate) source: Source,
     _dir: tempfile::TempDir,
 }
 
 /// A gate before a journal that may take `quota` bytes.
-fn rig(quota: u64) -> Rig {
+pub(in crate::gate) fn rig(quota: u64) -> Rig {
     rig_with(quota, |_, _| GateRules::default())
 }
 
 /// The same, with rules for its one source.
-fn rig_with(quota: u64, rules: impl FnOnce(&Ledger, &Source) -> GateRules) -> Rig {
+pub(in crate::gate) fn rig_with(quota: u64, rules: impl FnOnce(&Ledger, &Source) -> GateRules) -> Rig {
     rig_of(quota, 1024, rules)
 }
 
