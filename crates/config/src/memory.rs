@@ -61,7 +61,7 @@ pub fn kernel_needs(memory: Bytes, connections: u32) -> Bytes {
 impl Config {
     /// How many connections may be open: as configured, or as many as `budget` suffices for.
     pub fn connections(&self, budget: &MemoryBudget) -> u32 {
-        let tls = self.listen.tls.is_any_on();
+        let tls = self.uses_tls();
         let affordable = self.limits.connections(budget.bytes, tls);
         let (Origin::Cgroup { limit, .. }, None) = (&budget.origin, self.limits.connections) else {
             return affordable;
@@ -93,8 +93,7 @@ impl Config {
         match smallest_limit(root) {
             Some((limit, file)) => {
                 let connections = self.limits.connections;
-                let connections =
-                    connections.unwrap_or(Limits::least_connections(self.listen.tls.is_any_on()));
+                let connections = connections.unwrap_or(Limits::least_connections(self.uses_tls()));
                 let fits = |mib: &u64| {
                     let memory = Bytes::mib(*mib);
                     memory.get() + kernel_needs(memory, connections).get() <= limit.get()

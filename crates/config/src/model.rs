@@ -84,6 +84,22 @@ impl Config {
         self.tenants.are_on() || self.access.credentials_file.is_some()
     }
 
+    /// The distinct server certificates: those of `listen`, and those of sources with addresses of their own.
+    pub fn server_certificates(&self) -> Vec<EffectiveTls<'_>> {
+        let mut all = self.listen.tls.all_effective();
+        for shown in self.sources.tls().filter_map(|own| self.listen.tls.effective_of(own)) {
+            if !all.contains(&shown) {
+                all.push(shown);
+            }
+        }
+        all
+    }
+
+    /// Whether any address uses TLS.
+    pub fn uses_tls(&self) -> bool {
+        !self.server_certificates().is_empty()
+    }
+
     /// The sink whose cluster answers a `_bulk`, where one does.
     pub fn destination(&self) -> Option<(&Name, &ElasticsearchSink)> {
         let source = &self.sources.elasticsearch;

@@ -41,6 +41,7 @@ pub(crate) use rules::CHANGES;
 use sinks::RunningSink;
 use sinks::routing::RoutingHistory;
 use sources::pipelines::CompiledPipelines;
+use sources::running::{RunningServices, RunningSources};
 use status::StatusView;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -70,6 +71,8 @@ pub(crate) struct Gateway {
     sinks: Arc<Mutex<Vec<RunningSink>>>,
     attach: sinks::SinkServices,
     destination: Option<Destination>,
+    /// The sources that read or listen by themselves.
+    running_sources: RunningSources,
     /// The pipelines of sources, as they are now.
     source_pipelines: Mutex<CompiledPipelines>,
     view: Arc<StatusView>,
@@ -150,15 +153,6 @@ impl Gateway {
         gate.set_deliverable(planned.deliverable.clone());
         let durations = registry.histogram(metrics::REQUEST_DURATION, Buckets::durations());
         let http = Http::new(gate.clone(), ledger.source("http")?, durations);
-        let http = sources::start_all(
-            http,
-            &config,
-            &planned.announced,
-            &ledger,
-            &arena,
-            &pool,
-            destination.as_ref(),
-        )?;
         let settings = http_settings(&config);
         let shutdowns: Vec<Shutdown> = (0..planned.workers).map(|_| Shutdown::new()).collect();
         let places = ConnectionSlots::new(planned.connections as usize);
@@ -166,6 +160,19 @@ impl Gateway {
         let door = Arc::new(door.with_peers(config.limits.connections_per_peer));
 
         let acceptors = keys.acceptors(&config, &arena);
+        let mut running_services = RunningServices {
+            gate: &gate,
+            journal: &journal,
+            workers: &workers,
+            registry: &registry,
+            door: &door,
+            acceptors: &acceptors,
+            running: RunningSources::default(),
+        };
+        let (plan, memory) = ((&config, &planned), (&arena, &pool));
+        let http =
+            sources::start_all(http, plan, &ledger, memory, destination.as_ref(), &mut running_services)?;
+        let running_sources = running_services.running;
         let running_config = Arc::new(Mutex::new(config.clone()));
         let view = Arc::new(StatusView {
             started: Instant::now(),
@@ -206,13 +213,14 @@ impl Gateway {
             shutdowns: &shutdowns,
             places,
             door: &door,
-            tenants: &config.tenants,
+            config: &config,
             acceptors: &acceptors,
             admin: Arc::new(ingest::Admin::new(console, tap)),
             admin_door,
         };
         let acceptors: Vec<Acceptor> = bound.into_iter().map(|bound| bound.accept(&services)).collect();
         let mut watch = watch(&acceptors, &journal, &workers, &pool, &running);
+        watch.over(running_sources.watched());
         if let Some(destination) = &destination {
             watch.over(destination.watched());
         }
@@ -232,6 +240,7 @@ impl Gateway {
             sinks: running,
             attach,
             destination,
+            running_sources,
             view,
             shutdowns,
             acceptors,
@@ -258,6 +267,8 @@ impl Gateway {
         let left = || deadline.saturating_duration_since(Instant::now());
         // From now on an end is what was ordered.
         drop(self.upkeep);
+        // Before the gate refuses everything: they append what they have read.
+        let sources_ended = self.running_sources.stop(Instant::now() + limit / 2);
         self.gate.stop();
         if let Some(mut destination) = self.destination {
             destination.stop();
@@ -276,7 +287,7 @@ impl Gateway {
         if !answered {
             tracing::warn!(connections = self.door.open(), "requests were still in flight at the deadline");
         }
-        answered && synced
+        answered && synced && sources_ended
     }
 }
 

@@ -116,6 +116,25 @@ impl ListenTls {
             (None, None) => self.listeners.contains(&listener).then(common)?,
             files => files,
         };
+        self.shown(own, files)
+    }
+
+    /// The effective settings of a source's own address that uses TLS: settings left out are these. `None` when there is
+    /// no certificate.
+    pub fn effective_of<'a>(&'a self, own: &'a ListenerTls) -> Option<EffectiveTls<'a>> {
+        let files = match (&own.cert_file, &own.key_file) {
+            (None, None) => (&self.cert_file, &self.key_file),
+            files => files,
+        };
+        self.shown(own, files)
+    }
+
+    /// The settings that show these files.
+    fn shown<'a>(
+        &'a self,
+        own: &'a ListenerTls,
+        files: (&'a Option<PathBuf>, &'a Option<PathBuf>),
+    ) -> Option<EffectiveTls<'a>> {
         let (Some(cert_file), Some(key_file)) = files else { return None };
         let client_auth = own.client_auth.unwrap_or(self.client_auth);
         let client_ca_file = own.client_ca_file.as_ref().or(self.client_ca_file.as_ref());

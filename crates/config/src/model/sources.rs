@@ -4,6 +4,7 @@ pub use source_pipeline::{Before, Source, SourcePipeline};
 
 use std::collections::BTreeMap;
 
+use super::access::ListenerTls;
 use crate::declare::{choices, settings};
 use crate::values::{Bytes, Duration, Name};
 
@@ -24,6 +25,13 @@ settings! {
         /// Log records from any HTTP client, under the path `path`: each line of `text/plain` and each object of
         /// `application/x-ndjson` and `application/json` becomes one record.
         http: Source<HttpLogsSource> = Source::default(),
+    }
+}
+
+impl Sources {
+    /// The TLS settings of the addresses that sources have of their own, where they use TLS.
+    pub(crate) fn tls(&self) -> impl Iterator<Item = &ListenerTls> {
+        std::iter::empty()
     }
 }
 

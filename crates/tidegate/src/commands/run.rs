@@ -92,7 +92,8 @@ pub(crate) fn greet(config: &Config, gateway: &Gateway) -> Outcome {
 
 /// The largest body that every source takes.
 fn largest_body(gateway: &Gateway) -> u64 {
-    gateway.planned().announced.iter().map(|source| source.max_body() as u64).min().unwrap_or(0)
+    let of_clients = gateway.planned().announced.iter().filter(|accepted| accepted.source.runs.is_none());
+    of_clients.map(|accepted| accepted.max_body() as u64).min().unwrap_or(0)
 }
 
 /// A summary for the operator after the start.
@@ -109,7 +110,7 @@ fn greeting(config: &Config, gateway: &Gateway) -> String {
         Bytes(largest_body(gateway)),
         config.data.display(),
     );
-    let sources = sources::KINDS.iter().map(|kind| (kind.shown)(config));
+    let sources = sources::configured(config).map(|kind| (kind.shown)(config));
     let listeners = listeners::KINDS.iter().filter_map(|kind| (kind.shown)(&config.listen));
     for (label, address) in sources.chain(listeners) {
         text.push_str(&format!("  {label:<13} {address}\n"));

@@ -8,6 +8,7 @@ use super::destination;
 use super::ingest::ADMIN_CONNECTIONS;
 use super::listeners;
 use super::sinks::kinds;
+use super::sources;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fmt;
 use tidegate_config::Config;
@@ -126,7 +127,9 @@ impl fmt::Display for FileBudget {
 /// The files not available to connections.
 fn reserve(config: &Config, workers: usize) -> u64 {
     let sinks: u64 = config.sinks.values().map(|sink| SINK + kinds::of(sink).files()).sum();
-    OWN + WORKER * workers as u64 + sinks + destination::files(config)
+    let of_sources = |kind: &'static sources::SourceKind| Some((kind.runs.as_ref()?.files)(config));
+    let sources: u64 = sources::configured(config).filter_map(of_sources).sum();
+    OWN + WORKER * workers as u64 + sinks + sources + destination::files(config)
 }
 
 #[cfg(test)]

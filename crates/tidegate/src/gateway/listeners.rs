@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tidegate_admission::Gate;
 use tidegate_arena::Arena;
-use tidegate_config::{Listen, Listener, Tenants};
+use tidegate_config::{Config, Listen, Listener};
 use tidegate_http1::{Server, Settings, Shutdown};
 use tidegate_sources::{self as sources, ConnectionSlots, Http, Http2};
 use tokio::task::AbortHandle;
@@ -134,7 +134,7 @@ impl ListenerKind {
         let (socket, file) = match address {
             Address::Tcp(address) => (Socket::Tcp(listen(address, self.setting)?), None),
             Address::Unix(path) => {
-                let (socket, file) = unix_socket::listen(path)?;
+                let (socket, file) = unix_socket::listen(path, self.setting)?;
                 (Socket::Unix(socket), Some(file))
             }
         };
@@ -187,7 +187,7 @@ pub(super) struct Services<'a> {
     pub(super) shutdowns: &'a [Shutdown],
     pub(super) places: ConnectionSlots,
     pub(super) door: &'a Arc<ConnectionLimiter>,
-    pub(super) tenants: &'a Tenants,
+    pub(super) config: &'a Config,
     pub(super) acceptors: &'a TlsAcceptors,
     pub(super) admin: Arc<Admin>,
     pub(super) admin_door: Arc<ConnectionLimiter>,
@@ -198,7 +198,7 @@ impl Services<'_> {
     /// `listener`.
     fn sources(&self, socket: Socket, listener: Listener, served: fn(&Http) -> Http) -> AbortHandle {
         // Behind the addresses that have no tenant of their own there is the same.
-        let all = match self.tenants.default_at(listener) {
+        let all = match self.config.tenants.default_at(listener) {
             Some(tenant) => self.http.with_default_tenant(tenant.as_str()),
             None => self.http.clone(),
         };
@@ -210,7 +210,7 @@ impl Services<'_> {
         };
         let doors = self.shutdowns.iter().map(on_worker).collect();
         let ingest = Arc::new(Ingest::new(doors, service.clone(), self.gate.clone()));
-        match (&socket, self.acceptors.at(listener)) {
+        match (&socket, self.acceptors.at(self.config, listener)) {
             (Socket::Tcp(_), Some(acceptor)) => {
                 self.accept(socket, self.door, Arc::new(IngestTls::new(ingest, Arc::clone(acceptor))))
             }

@@ -130,7 +130,7 @@ fn with(config: &Config, (pipelines, source_pipelines): (SinkPipelines, Compiled
 
     let common = payload.saturating_sub(plan.floors().sum());
     let most_held = common + part(16);
-    let received = sources::KINDS.iter().map(|kind| (kind.max_received)(&config.sources));
+    let received = sources::configured(config).map(|kind| (kind.max_received)(&config.sources));
     // The largest body with its head; and what a sink makes of an item as large. Address space is free, but not
     // endless.
     let longest = received.max().unwrap_or(0).saturating_mul(EXPANSION_FACTOR) + MIB;
@@ -189,7 +189,7 @@ fn declare(
     let of_sinks: u64 = config.sinks.values().map(|sink| kinds::of(sink).starter().threads()).sum();
     // A worker has a helper, for name resolution.
     let threads = 2 * workers as u64 + THREADS + of_sinks;
-    let bodies = sources::KINDS.iter().map(|kind| kind.thread_bytes as u64).sum::<u64>();
+    let bodies = sources::configured(config).map(|kind| kind.thread_bytes as u64).sum::<u64>();
     let scratch = bodies + 128 * KIB;
     let line = |owner, what, count, each| Reservation { owner, what, count, each, setting: None };
     let limited = |setting, line: Reservation| Reservation { setting: Some(setting), ..line };
@@ -208,12 +208,12 @@ fn declare(
         CONNECTION,
     );
     plan.declare(limited("limits.connections", parked));
-    if config.listen.tls.is_any_on() {
+    if config.uses_tls() {
         let secrets =
             line("connections", "TLS of a parked connection", connections.into(), CONNECTION_BYTES as u64);
         plan.declare(limited("limits.connections", secrets));
         plan.declare(line("workers", "scratch for TLS", workers as u64, WORKER_BYTES as u64));
-        let different = config.listen.tls.all_effective().len() as u64;
+        let different = config.server_certificates().len() as u64;
         plan.declare(line("tls", "certificates, and new ones beside them", different, 512 * KIB));
     }
     let files = [&config.access.credentials_file, &config.access.admin_credentials_file];
@@ -234,6 +234,9 @@ fn declare(
     Console::declared().into_iter().for_each(|declared| plan.declare(declared));
     let of_sinks = config.sinks.values().flat_map(|sink| kinds::of(sink).declared());
     of_sinks.for_each(|declared| plan.declare(declared));
+    let of_sources =
+        sources::configured(config).filter_map(|kind| Some((kind.runs.as_ref()?.declared)(config)));
+    of_sources.flatten().for_each(|declared| plan.declare(declared));
     destination::declare(plan, config);
     plan.declare(line("rest", "configuration, log, and other small things", 1, MIB));
     plan.declare(line("allocator", "freed memory that is not back yet, and rounding", 1, 2 * MIB));

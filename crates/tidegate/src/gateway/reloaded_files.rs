@@ -10,27 +10,33 @@ use tidegate_tls::{CertificateFiles, ServerIdentity, TlsAcceptor};
 /// Files that may change while the gateway runs.
 #[derive(Clone)]
 pub(crate) struct ReloadedFiles {
-    /// Server certificates, each with its addresses; none if no address uses TLS.
-    identities: Vec<(ServerIdentity, Vec<Listener>)>,
+    /// Server certificates, in the order of `Config::server_certificates`.
+    identities: Vec<ServerIdentity>,
     /// Client credentials.
     pub(super) senders: Access,
     /// Admin credentials.
     pub(super) admins: Access,
 }
 
-/// Where handshakes are done, for each address that speaks TLS.
+/// Where handshakes are done, for each certificate, in the order of `Config::server_certificates`.
 #[derive(Default)]
-pub(super) struct TlsAcceptors(Vec<(Arc<TlsAcceptor>, Vec<Listener>)>);
+pub(super) struct TlsAcceptors(Vec<Arc<TlsAcceptor>>);
 
 impl TlsAcceptors {
     /// That of this address, if it speaks TLS.
-    pub(super) fn at(&self, listener: Listener) -> Option<&Arc<TlsAcceptor>> {
-        self.0.iter().find(|(_, listeners)| listeners.contains(&listener)).map(|(acceptor, _)| acceptor)
+    pub(super) fn at(&self, config: &Config, listener: Listener) -> Option<&Arc<TlsAcceptor>> {
+        self.of(config, config.listen.tls.effective(listener)?)
+    }
+
+    /// That which shows this certificate.
+    pub(super) fn of(&self, config: &Config, shown: EffectiveTls<'_>) -> Option<&Arc<TlsAcceptor>> {
+        let number = config.server_certificates().iter().position(|other| *other == shown)?;
+        self.0.get(number)
     }
 
     /// Any of them: they count together.
     pub(super) fn any(&self) -> Option<&Arc<TlsAcceptor>> {
-        self.0.first().map(|(acceptor, _)| acceptor)
+        self.0.first()
     }
 }
 
@@ -40,11 +46,8 @@ impl ReloadedFiles {
     /// # Errors
     /// When one of them cannot be used.
     pub(super) fn read(config: &Config) -> Result<ReloadedFiles, Failure> {
-        let tls = &config.listen.tls;
-        let identities = tls.all_effective().into_iter().map(|shown| {
-            let is_shown = |listener: &Listener| tls.effective(*listener) == Some(shown);
-            Ok((ServerIdentity::new(files(shown))?, Listener::ALL.into_iter().filter(is_shown).collect()))
-        });
+        let shown = config.server_certificates();
+        let identities = shown.into_iter().map(|shown| Ok(ServerIdentity::new(files(shown))?));
         let identities = identities.collect::<Result<_, Failure>>()?;
         let access = &config.access;
         let header = access.header.as_ref().map(|name| name.as_str());
@@ -61,20 +64,20 @@ impl ReloadedFiles {
     /// Where handshakes are done: all within the same bounds, whatever they are shown.
     pub(super) fn acceptors(&self, config: &Config, arena: &Arena) -> TlsAcceptors {
         let limit = config.limits.header_timeout.get();
-        let mut acceptors: Vec<(Arc<TlsAcceptor>, Vec<Listener>)> = Vec::new();
-        for (identity, listeners) in &self.identities {
+        let mut acceptors: Vec<Arc<TlsAcceptor>> = Vec::new();
+        for identity in &self.identities {
             let acceptor = match acceptors.first() {
-                Some((first, _)) => first.beside(identity.clone()),
+                Some(first) => first.beside(identity.clone()),
                 None => TlsAcceptor::new(identity.clone(), arena.clone(), Share::Ingest, limit),
             };
-            acceptors.push((Arc::new(acceptor), listeners.clone()));
+            acceptors.push(Arc::new(acceptor));
         }
         TlsAcceptors(acceptors)
     }
 
     /// To be called once a second: takes over what has changed on disk.
     pub(super) fn look(&self) {
-        for (identity, _) in &self.identities {
+        for identity in &self.identities {
             told("certificates", identity.reload_if_changed());
         }
         told("credentials", self.senders.reload_if_changed());
@@ -83,7 +86,7 @@ impl ReloadedFiles {
 
     /// Reads everything again, changed or not.
     pub(super) fn reload(&self) {
-        for (identity, _) in &self.identities {
+        for identity in &self.identities {
             told("certificates", identity.reload().map(|()| true));
         }
         for (what, access) in [("credentials", &self.senders), ("admin credentials", &self.admins)] {

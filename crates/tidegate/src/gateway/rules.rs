@@ -1,6 +1,6 @@
 //! The configuration's limits and tenants, as the gate wants them.
 
-use super::sources::{KINDS, SourceKind};
+use super::sources::{self, KINDS, SourceKind};
 use crate::Failure;
 use std::sync::Arc;
 use tidegate_admission::access::{BulkActions, Indices};
@@ -36,8 +36,8 @@ pub(super) fn is_changeable(setting: &str) -> bool {
 /// # Errors
 /// When the books have no pages for the sources.
 pub(super) fn of(config: &Config, ledger: &Ledger) -> Result<GateRules, Failure> {
-    let route = |kind: &&SourceKind| Ok((ledger.source(kind.name)?, of_source(config, kind.name)));
-    let routes = KINDS.iter().map(route).collect::<Result<_, Failure>>()?;
+    let route = |kind: &SourceKind| Ok((ledger.source(kind.name)?, of_source(config, kind.name)));
+    let routes = sources::configured(config).map(route).collect::<Result<_, Failure>>()?;
     let tenants = &config.tenants;
     let table =
         config.has_tenants().then(|| Tenants::new(most_tenants(config), of_tenants(config), ledger.clone()));

@@ -8,10 +8,14 @@ mod http;
 mod otlp;
 pub(crate) mod pipelines;
 mod prometheus_remote_write;
+// The first kind that runs by itself uses what is there for all of them.
+#[allow(dead_code)]
+pub(crate) mod running;
 
 use super::destination::Destination;
-use super::plan::AcceptedSizes;
+use super::plan::{AcceptedSizes, GatewayPlan};
 use crate::Failure;
+use running::{RunningKind, RunningServices};
 use tidegate_arena::Arena;
 use tidegate_config::{Allowance, Config, SourceLimits, Sources};
 use tidegate_journal::{Protocol, Signal};
@@ -41,12 +45,14 @@ pub(crate) struct SourceKind {
     pub(crate) allowance: fn(&SourceLimits) -> &Allowance,
     /// A label and the address to send to, for people.
     pub(crate) shown: fn(&Config) -> (&'static str, String),
-    /// Has a service serve it besides.
+    /// How it runs where it reads or listens by itself, beside the shared listeners.
+    pub(crate) runs: Option<RunningKind>,
+    /// Has a service serve it besides; one that runs by itself leaves the service as it is.
     start: fn(Http, &SourceEnvironment<'_>) -> Result<Http, Failure>,
 }
 
 /// The environment of a source at its start.
-struct SourceEnvironment<'a> {
+pub(crate) struct SourceEnvironment<'a> {
     config: &'a Config,
     books: Source,
     arena: Arena,
@@ -57,22 +63,38 @@ struct SourceEnvironment<'a> {
     destination: Option<&'a Destination>,
 }
 
-/// Has `http` serve every source, each for requests as large as is `announced`.
+impl SourceKind {
+    /// Whether the configuration asks for it. Kinds that are served on the shared listeners always are.
+    pub(crate) fn is_configured(&self, config: &Config) -> bool {
+        self.runs.as_ref().is_none_or(|runs| (runs.is_configured)(config))
+    }
+}
+
+/// The kinds that the configuration asks for: of the others nothing is planned, opened or shown.
+pub(crate) fn configured(config: &Config) -> impl Iterator<Item = &'static SourceKind> + Clone + '_ {
+    KINDS.into_iter().filter(|kind| kind.is_configured(config))
+}
+
+/// Starts every source, each for requests as large as `planned` says: has `http` serve those of the shared listeners, and
+/// runs the others.
 ///
 /// # Errors
 /// When one of them cannot be started.
 pub(super) fn start_all(
     http: Http,
-    config: &Config,
-    announced: &[AcceptedSizes],
+    (config, planned): (&Config, &GatewayPlan),
     ledger: &Ledger,
-    arena: &Arena,
-    pool: &Pool,
+    (arena, pool): (&Arena, &Pool),
     destination: Option<&Destination>,
+    running: &mut RunningServices<'_>,
 ) -> Result<Http, Failure> {
-    announced.iter().try_fold(http, |http, announced| {
+    planned.announced.iter().try_fold(http, |http, announced| {
         let kind = announced.source;
         let (books, arena, pool) = (ledger.source(kind.name)?, arena.clone(), pool.clone());
-        (kind.start)(http, &SourceEnvironment { config, books, arena, pool, announced, destination })
+        let environment = SourceEnvironment { config, books, arena, pool, announced, destination };
+        if let Some(runs) = &kind.runs {
+            running.start(kind.name, runs, &environment)?;
+        }
+        (kind.start)(http, &environment)
     })
 }

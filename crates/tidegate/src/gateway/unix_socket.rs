@@ -29,17 +29,15 @@ impl Drop for SocketFile {
     }
 }
 
-/// Listens at `path`.
+/// Listens at `path`, which the configuration has in `setting`.
 ///
 /// # Errors
 /// In words: what was tried, what is wrong, what to do.
-pub(crate) fn listen(path: &Path) -> Result<(UnixListener, SocketFile), String> {
+pub(crate) fn listen(path: &Path, setting: &str) -> Result<(UnixListener, SocketFile), String> {
     let at = path.display();
-    let failed = |what: &str, error: &io::Error| format!("{what} {at} (`listen.unix`): {error}");
+    let failed = |what: &str, error: &io::Error| format!("{what} {at} (`{setting}`): {error}");
     let used = || {
-        format!(
-            "listening on {at} (`listen.unix`): another tidegate or program does so; give it another path"
-        )
+        format!("listening on {at} (`{setting}`): another tidegate or program does so; give it another path")
     };
     let lock_path = beside(path, "lock");
     let lock = tidegate_files::open(&lock_path, Access::Owner, |options| {
@@ -54,7 +52,7 @@ pub(crate) fn listen(path: &Path) -> Result<(UnixListener, SocketFile), String> 
     match std::fs::symlink_metadata(path) {
         Ok(there) if !there.file_type().is_socket() => {
             return Err(format!(
-                "listening on {at} (`listen.unix`): a file that is no socket is there; remove it"
+                "listening on {at} (`{setting}`): a file that is no socket is there; remove it"
             ));
         }
         // Of a program that knows nothing of the lock.
@@ -103,7 +101,7 @@ mod tests {
     fn group_may_connect_and_the_file_goes_with_its_gateway() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.sock");
-        let (listener, file) = listen(&path).unwrap();
+        let (listener, file) = listen(&path, "listen.unix").unwrap();
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o660);
         UnixStream::connect(&path).unwrap();
@@ -117,11 +115,11 @@ mod tests {
     fn one_gateway_listens_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.sock");
-        let first = listen(&path).unwrap();
-        assert!(listen(&path).unwrap_err().contains("another tidegate"));
+        let first = listen(&path, "listen.unix").unwrap();
+        assert!(listen(&path, "listen.unix").unwrap_err().contains("another tidegate"));
         UnixStream::connect(&path).unwrap();
         drop(first);
-        listen(&path).unwrap();
+        listen(&path, "listen.unix").unwrap();
     }
 
     #[test]
@@ -133,7 +131,7 @@ mod tests {
             drop(UnixListener::bind(left).unwrap());
         }
         assert!(UnixStream::connect(&path).is_err());
-        let _listening = listen(&path).unwrap();
+        let _listening = listen(&path, "listen.unix").unwrap();
         UnixStream::connect(&path).unwrap();
     }
 
@@ -142,13 +140,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.sock");
         let other = UnixListener::bind(&path).unwrap();
-        assert!(listen(&path).unwrap_err().contains("another tidegate or program"));
+        assert!(listen(&path, "listen.unix").unwrap_err().contains("another tidegate or program"));
         drop(other);
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, "precious").unwrap();
-        assert!(listen(&path).unwrap_err().contains("no socket"));
+        assert!(listen(&path, "listen.unix").unwrap_err().contains("no socket"));
         assert_eq!(std::fs::read(&path).unwrap(), b"precious");
-        let nowhere = listen(&folder.path().join("missing/a.sock")).unwrap_err();
+        let nowhere = listen(&folder.path().join("missing/a.sock"), "listen.unix").unwrap_err();
         assert!(nowhere.contains("missing/a.sock"), "{nowhere}");
     }
 }

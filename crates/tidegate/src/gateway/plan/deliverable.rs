@@ -143,7 +143,7 @@ fn through_pipeline(capacity: SinkCapacity, copies: usize) -> SizeLimit {
 
 /// The largest requests that each source accepts.
 pub(crate) fn announced(config: &Config, planned: &GatewayPlan) -> Vec<AcceptedSizes> {
-    let of = |source: &&'static SourceKind| {
+    let of = |source: &'static SourceKind| {
         let bounds = source.records.iter().map(|(protocol, signal)| planned.bound(*protocol, *signal));
         let bound = bounds.fold(SizeLimit::NONE, SizeLimit::and);
         let of_pipeline = planned
@@ -154,7 +154,7 @@ pub(crate) fn announced(config: &Config, planned: &GatewayPlan) -> Vec<AcceptedS
         let (body, item) = (body.min(of_pipeline), item.min(of_pipeline));
         AcceptedSizes { source, configured: (source.max_body)(&config.sources), body, item }
     };
-    sources::KINDS.iter().map(of).collect()
+    sources::configured(config).map(of).collect()
 }
 
 impl AcceptedSizes {
@@ -183,9 +183,9 @@ impl AcceptedSizes {
     }
 
     /// Whether the setting allows more than can be delivered.
-    pub(crate) const fn is_short(&self) -> bool {
+    pub(crate) fn is_short(&self) -> bool {
         // A page or two are not worth a warning.
-        self.body < self.configured / 100 * 99
+        self.body < self.configured / 100 * 99 && self.source.runs.is_none()
     }
 }
 

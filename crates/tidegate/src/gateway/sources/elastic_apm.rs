@@ -24,6 +24,7 @@ pub(super) const KIND: SourceKind = SourceKind {
         let address = Listener::Apm.address(&config.listen).unwrap_or(config.listen.http);
         ("Elastic APM", format!("http://{address}"))
     },
+    runs: None,
     start: |http, parts| Ok(http.with(Arc::new(source(parts)?))),
 };
 

@@ -18,6 +18,7 @@ pub(super) const KIND: SourceKind = SourceKind {
         let alone = Listener::Elasticsearch.address(&config.listen);
         ("Elasticsearch", alone.map_or(shared, |address| format!("http://{address}")))
     },
+    runs: None,
     start: |http, parts| {
         let source = &parts.config.sources.elasticsearch;
         let settings = ElasticsearchSettings {

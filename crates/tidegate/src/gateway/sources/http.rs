@@ -15,6 +15,7 @@ pub(super) const KIND: SourceKind = SourceKind {
     shown: |config| {
         ("log lines", format!("http://{}{}", config.listen.http, path(&config.sources.http.path)))
     },
+    runs: None,
     start: |http, parts| {
         let (path, max_body) = (path(&parts.config.sources.http.path), parts.announced.max_body());
         let (books, arena, pool) = (parts.books.clone(), parts.arena.clone(), parts.pool.clone());

@@ -21,6 +21,7 @@ pub(super) const KIND: SourceKind = SourceKind {
         let (http, grpc) = (config.listen.http, config.listen.grpc);
         ("OTLP", format!("http://{http}   gRPC http://{grpc}"))
     },
+    runs: None,
     start: |http, parts| {
         let (books, max_body) = (parts.books.clone(), parts.announced.max_body());
         Ok(http.with(Arc::new(Otlp::new(books, parts.arena.clone(), parts.pool.clone(), max_body))))

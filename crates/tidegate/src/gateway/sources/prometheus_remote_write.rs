@@ -17,6 +17,7 @@ pub(super) const KIND: SourceKind = SourceKind {
     thread_bytes: RemoteWrite::WORKER_BYTES,
     allowance: |limits| &limits.prometheus_remote_write,
     shown: |config| ("remote write", format!("http://{}{}", config.listen.http, RemoteWrite::PATHS[0])),
+    runs: None,
     start: |http, parts| {
         let (books, max_body) = (parts.books.clone(), parts.announced.max_body());
         let source = RemoteWrite::new(books, parts.arena.clone(), parts.pool.clone(), max_body)
