@@ -11,7 +11,7 @@ import sys
 
 import duckdb
 
-# What the ClickHouse exporter's tables have, as far as queries lean on it.
+# Columns of the ClickHouse exporter's tables that queries rely on.
 COLUMNS = {
     "otel_traces": "Timestamp TraceId SpanId ParentSpanId TraceState SpanName SpanKind ServiceName "
     "ResourceAttributes ScopeName ScopeVersion SpanAttributes Duration StatusCode StatusMessage "

@@ -48,7 +48,7 @@ pub fn samples_of(model: &SeriesModel, count: u64) -> SamplesByLabels {
     each.collect()
 }
 
-/// What is wrong with `found`, in a few lines; empty when it is what was expected.
+/// Differences of `found` from the expectation, in a few lines; empty when there are none.
 pub fn differences(expected: &SamplesByLabels, found: &SamplesByLabels) -> Vec<String> {
     let mut lines = Vec::new();
     for (labels, samples) in expected {

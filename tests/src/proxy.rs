@@ -18,7 +18,7 @@ pub struct Proxy {
 struct State {
     /// Where the host `name:port` is.
     hosts: BTreeMap<String, SocketAddr>,
-    /// What requests must have as `Proxy-Authorization`.
+    /// `Proxy-Authorization` that requests must have.
     credentials: String,
     seen: Vec<String>,
     refused: usize,

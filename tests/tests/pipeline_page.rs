@@ -148,7 +148,7 @@ fn the_configured_pipelines_are_shown_without_secrets() {
     );
 }
 
-/// What arrives while somebody waits for it becomes the items of the form.
+/// Items that arrive while somebody waits for them become the items of the form.
 #[test]
 fn items_are_taken_from_what_arrives() {
     let gateway = gateway();

@@ -30,7 +30,7 @@ fn send_all(to: SocketAddr) {
     }
 }
 
-/// What arrived at a Collector, in an order that does not depend on the way: without the order of keys, which the
+/// Items that arrived at a Collector, in an order that does not depend on the way: without the order of keys, which the
 /// Collector's `delete_key` changes.
 fn arrived(collector: &Collector) -> Vec<String> {
     let normal = |item: &String| {
@@ -70,7 +70,7 @@ fn only<'a>(one: &'a [String], other: &[String]) -> Vec<&'a str> {
     one.iter().filter(missing).map(String::as_str).collect()
 }
 
-/// What is different in each item.
+/// Differences in each item.
 fn differences(there: &[&str], here: &[&str]) -> Vec<String> {
     let by_number = |items: &[&str]| -> BTreeMap<String, String> {
         items.iter().map(|item| (number(item), (*item).to_owned())).collect()
@@ -146,7 +146,7 @@ fn imported(configuration: &str) -> Gateway {
     let converted = finish(command.args(["import", "otelcol", "--collector-version", VERSION]).arg(file));
     assert_eq!(converted.code, Some(0), "{converted:?}");
     assert!(!converted.stderr.contains("to be corrected"), "{}", converted.stderr);
-    // What a Collector's configuration does not have.
+    // Settings that a Collector's configuration does not have.
     let admin = format!("listen:\n  admin: {}\n", gateway.admin());
     let text = converted.stdout.replacen("listen:\n", &admin, 1);
     gateway.configure_text(&format!("{text}\nmemory: 96MiB\ndata: {}\n", gateway.data().display()));
@@ -195,7 +195,7 @@ fn count(books: &Value, number: impl Fn(&Value) -> &Value) -> u64 {
     books.as_array().unwrap().iter().filter_map(|book| number(book).as_u64()).sum()
 }
 
-/// What public configurations use most, in all contexts.
+/// Statements that public configurations use most, in all contexts.
 #[test]
 fn filtered_and_transformed_items_are_those_of_the_collector() {
     compare(&configuration("statements.yaml"));

@@ -74,7 +74,7 @@ fn send(gateway: &Gateway) {
     }
 }
 
-/// What each sink has delivered, and dropped.
+/// Items that each sink has delivered, and dropped.
 fn delivered(gateway: &Gateway) -> Vec<(String, u64, u64)> {
     let status = gateway.status();
     let books = status["books"]["sinks"].as_array().unwrap();

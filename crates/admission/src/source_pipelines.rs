@@ -216,7 +216,7 @@ impl SourcePipeline {
         &self.pipeline
     }
 
-    /// What the steps do.
+    /// Counters of the steps.
     pub fn meters(&self) -> &PipelineMeters {
         &self.meters
     }

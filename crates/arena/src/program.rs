@@ -42,7 +42,7 @@ impl ProgramPages {
                 clean.extend(current.take().filter(|mapping| untouched && mapping.is_file()));
             }
         }
-        // What else is mapped, such as a file that somebody is reading, may go at any time, and other memory take its place.
+        // Other mappings, such as a file that somebody is reading, may go at any time, and other memory take their place.
         clean.retain(|mapping| programs.contains(&mapping.file));
         Ok(ProgramPages { clean: clean.into_iter().map(|mapping| mapping.range).collect() })
     }

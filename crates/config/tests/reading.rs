@@ -347,7 +347,7 @@ fn pipelines_read_back_as_written() {
     assert_eq!(read(&effective(&config)), config, "{}", effective(&config));
 }
 
-/// What `relabel` should have removed before the journal is not written where it fails, unless the step says so; in a sink it stays.
+/// A label that `relabel` fails to remove before the journal is not written, unless the step says so; in a sink it stays.
 #[test]
 fn relabel_drops_what_it_fails_on_before_the_journal() {
     use tidegate_pipeline::ErrorMode::{Drop, Ignore, Silent};

@@ -214,7 +214,7 @@ impl Console {
         &self.trials
     }
 
-    /// What trials need of the console.
+    /// The gateway that trials run in.
     pub(crate) fn gateway(&self) -> &dyn Gateway {
         &*self.gateway
     }

@@ -1,4 +1,4 @@
-//! What the console asks of the gateway that it is about.
+//! The console's interface to the gateway.
 
 use crate::pipelines_page::ListedPipeline;
 use crate::status::Status;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use tidegate_arena::Window;
 use tidegate_http1::Body;
 
-/// What is asked of a trial's process: a line of JSON on its standard input, before the form and the items that were taken.
+/// Request to a trial's process: a line of JSON on its standard input, before the form and the items that were taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialRequest {
     /// The `Content-Type` of the form.
@@ -29,7 +29,7 @@ pub struct TrialRequest {
     pub form_bytes: usize,
     /// Steps of a configured pipeline, which take the place of those in the form.
     pub load: Option<LoadedSteps>,
-    /// What was taken of the items received, in the place of the items in the form: as long as what follows the form.
+    /// Bytes of received items that were taken, in the place of the items in the form: as long as what follows the form.
     pub taken: Option<Taken>,
     /// The names of the configured pipelines.
     pub pipelines: Vec<String>,
@@ -46,7 +46,7 @@ pub struct LoadedSteps {
     pub steps: Option<String>,
 }
 
-/// What was taken of the items received.
+/// Received items that were taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
     /// In words: how many items, or why none.
@@ -95,20 +95,20 @@ pub enum TrialError {
     Start(String),
 }
 
-/// What came of a trial.
+/// Result of a trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TrialReport {
-    /// What is to be known of the whole: items that were taken, limits that were met.
+    /// Notes about the whole: items that were taken, limits that were met.
     pub notes: Vec<String>,
-    /// What is wrong with the steps.
+    /// Errors of the steps.
     pub steps_problems: Vec<TextProblem>,
-    /// What compiles, but seldom does what is meant.
+    /// Warnings: steps that compile, but seldom do what is meant.
     pub warnings: Vec<String>,
-    /// What is wrong with the items.
+    /// Errors of the items.
     pub items_problems: Vec<TextProblem>,
-    /// What each statement, rule or other step did.
+    /// Outcome of each statement, rule or other step.
     pub statements: Vec<StatementReport>,
-    /// What became of each item.
+    /// Outcome for each item.
     pub items: Vec<ItemReport>,
     /// Items that the steps made.
     pub made: Vec<Json>,
@@ -127,13 +127,13 @@ pub struct TextProblem {
     pub width: usize,
     /// The line itself.
     pub excerpt: String,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What to do; empty if nothing is known.
+    /// The remedy; empty if none is known.
     pub help: String,
 }
 
-/// What a statement, rule or other step did.
+/// Outcome of a statement, rule or other step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StatementReport {
     /// The name of the step, or its position.
@@ -150,7 +150,7 @@ pub struct StatementReport {
     pub explained: bool,
 }
 
-/// What became of an item.
+/// Outcome for an item.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ItemReport {
     /// Its line.
@@ -163,7 +163,7 @@ pub struct ItemReport {
     pub after: Option<Json>,
     /// The statement that dropped it, counted from 0.
     pub dropped_by: Option<usize>,
-    /// What changed it, in order.
+    /// Its changes, in order.
     pub changes: Vec<ChangeReport>,
 }
 

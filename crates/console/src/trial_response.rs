@@ -89,7 +89,7 @@ impl Drop for ClaimedBytes {
     }
 }
 
-/// What a request for a trial asks for beside its form.
+/// Options of a request for a trial, beside its form.
 #[derive(Debug, Clone)]
 pub(crate) struct TrialRoute {
     content_type: String,

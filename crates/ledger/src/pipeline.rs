@@ -1,6 +1,6 @@
 //! Items that passed a source's pipeline on their way to the journal.
 
-/// What a source's pipeline did to the items of one request. Those that are left are in the request's counts.
+/// Counts of a source's pipeline for one request. The items that are left are in the request's counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PipelineItems {
     /// Items that reached the pipeline.

@@ -17,7 +17,7 @@ pub(crate) struct Access {
     pub(crate) cache: bool,
     /// Whether statements on metrics multiply the values of their points.
     pub(crate) multiplies: bool,
-    /// What a metric's data says about all of its points.
+    /// Whether they read the fields of a metric's data that hold for all of its points.
     pub(crate) reads_data: bool,
     pub(crate) writes_data: bool,
     /// Whether they count the events of a span or the points of a metric.

@@ -231,6 +231,6 @@ pub struct Problem {
     pub severity: Severity,
     /// The error, as a sentence without a full stop.
     pub message: String,
-    /// What to do, where that is known.
+    /// The remedy, where one is known.
     pub help: Option<String>,
 }

@@ -6,7 +6,7 @@ use crate::table::MapTable;
 use crate::value::Value;
 use std::hash::{BuildHasher, RandomState};
 
-/// What has a key.
+/// A thing that has a key.
 pub(crate) trait Keyed {
     fn key(&self) -> Slice;
 }

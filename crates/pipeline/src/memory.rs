@@ -109,7 +109,7 @@ impl<'a> Memory<'a> {
         Mark(self.used)
     }
 
-    /// What was appended since `mark`, as one slice.
+    /// The bytes appended since `mark`, as one slice.
     #[inline]
     pub(crate) fn since(&self, mark: Mark) -> Slice {
         let Mark(start) = mark;
@@ -117,7 +117,7 @@ impl<'a> Memory<'a> {
         Slice { start: start as u32, len: self.used.saturating_sub(start) as u32, space: Space::Temporary }
     }
 
-    /// What was appended since `mark`, to be put in another order.
+    /// The bytes appended since `mark`, to be put in another order.
     pub(crate) fn since_mut(&mut self, Mark(start): Mark) -> &mut [u8] {
         self.temporary.get_mut(start..self.used).unwrap_or_default()
     }
@@ -176,7 +176,7 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// What is there, to be read while more is appended.
+    /// The bytes that are there, to be read while more is appended.
     #[inline]
     pub(crate) fn split(&mut self) -> (Contents<'_>, Room<'_>) {
         let used = self.used.min(self.temporary.len());
@@ -188,7 +188,7 @@ impl<'a> Memory<'a> {
     /// Returns what `build` appends as one slice. When it fails, that is forgotten.
     ///
     /// # Errors
-    /// What `build` returns.
+    /// Those of `build`.
     pub(crate) fn build(
         &mut self,
         build: impl FnOnce(&mut Self) -> Result<(), Failure>,
@@ -281,7 +281,7 @@ impl Room<'_> {
         self.len
     }
 
-    /// What is free behind the bytes that were put. What is written there is put by [`claim`](Self::claim).
+    /// The free room behind the bytes that were put. Bytes written there are put by [`claim`](Self::claim).
     #[inline(always)]
     pub(crate) fn free(&mut self) -> &mut [u8] {
         self.free.get_mut(self.len..).unwrap_or_default()

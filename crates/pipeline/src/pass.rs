@@ -26,7 +26,7 @@ pub(crate) struct Pass {
     drops_members: bool,
     /// The keys that statements on metrics look for among the attributes of points, by their places in the constants.
     pub(crate) point_keys: Vec<Slice>,
-    /// What bodies have that it changes, where that is known.
+    /// Content of bodies that it changes, where that is known.
     pub(crate) required: Option<Required>,
 }
 

@@ -58,7 +58,7 @@ pub struct Workspace {
     relabel: Option<RelabelWorkspace>,
 }
 
-/// What a step did since the counts were taken last.
+/// Counts of a step since the counts were taken last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StepCounts {
     /// Items that reached the step.
@@ -92,7 +92,7 @@ impl Limits {
     pub const NONE: Limits = Limits { body: usize::MAX, growth: usize::MAX };
 }
 
-/// What became of a body.
+/// Outcome of a run over a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing changed: the body is still right.
@@ -257,7 +257,7 @@ impl Pipeline {
 }
 
 impl Workspace {
-    /// What each step did since the last call. Counts of a run that is given up are to be taken and thrown away.
+    /// Counts of each step since the last call. Counts of a run that is given up are to be taken and thrown away.
     pub fn take_counts(&mut self, mut each: impl FnMut(usize, &StepCounts)) {
         if let Some(relabel) = &mut self.relabel {
             relabel.take_counts(|step, own| {

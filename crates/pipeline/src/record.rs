@@ -49,7 +49,7 @@ pub(crate) struct Record {
     pub(crate) event_index: i64,
     /// All of the span, in the body.
     span: Slice,
-    /// What is in it, as soon as that is known.
+    /// Its content, as soon as that is known.
     span_counts: Option<SpanCounts>,
     cache: MapTable,
 }
@@ -148,7 +148,7 @@ impl Record {
         self.span_counts = counts;
     }
 
-    /// What is in the span.
+    /// The content of the span.
     fn span_counts(&mut self, memory: &Memory<'_>) -> SpanCounts {
         let span = self.span;
         *self.span_counts.get_or_insert_with(|| SpanCounts::of(memory.get(span)))

@@ -58,7 +58,7 @@ pub(crate) fn statements(redaction: &Redaction) -> Vec<(Context, String)> {
         text.push(')');
         text
     };
-    // What a body has for keys is no attribute, so the list of allowed ones is not for it.
+    // The keys of a body are no attributes, so the list of allowed ones is not for them.
     TARGETS.iter().map(|(context, target)| (*context, statement(target, *target != "log.body"))).collect()
 }
 

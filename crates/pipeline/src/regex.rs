@@ -47,7 +47,7 @@ pub(crate) struct Regex {
     shape: Arc<Shape>,
 }
 
-/// What is known of a pattern beside its automaton.
+/// Facts about a pattern beside its automaton.
 #[derive(Debug)]
 struct Shape {
     pattern: Box<str>,
@@ -83,7 +83,7 @@ pub(crate) struct Captures([Option<NonMaxUsize>; 2 * MAX_GROUPS]);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct PatternError {
-    /// What is wrong, as a sentence without a full stop.
+    /// The error, as a sentence without a full stop.
     pub(crate) message: String,
     /// The bytes of the pattern that are at fault.
     pub(crate) range: Range<usize>,
@@ -225,13 +225,13 @@ impl Regex {
     }
 }
 
-/// What the searches for all matches in one haystack may still read. A search is linear, but one for each match is not: with
-/// `a(.*z)?`, each reads to the end.
+/// Bytes that the searches for all matches in one haystack may still read. A search is linear, but one for each match is not:
+/// with `a(.*z)?`, each reads to the end.
 #[derive(Debug)]
 pub(crate) struct Budget(usize);
 
 impl Budget {
-    /// What is read of any haystack, however short.
+    /// Bytes that may be read of any haystack, however short.
     const LEAST: usize = 64 << 20;
     /// How often a long haystack is read.
     const TIMES: usize = 16;

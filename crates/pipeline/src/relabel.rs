@@ -73,7 +73,7 @@ pub struct RuleDefinition {
     pub separator: Option<String>,
     /// The label that is set.
     pub target_label: Option<String>,
-    /// What the joined value has to match, whole; several are alternatives.
+    /// Expression that the whole joined value has to match; several are alternatives.
     pub regex: Vec<String>,
     /// The modulus of `hashmod`.
     pub modulus: Option<u64>,
@@ -118,7 +118,7 @@ pub struct StepRules<'a> {
 /// The working memory of a [`RelabelRun`]: one for each concurrent run. It never grows.
 #[derive(Debug)]
 pub struct RelabelWorkspace {
-    /// What each step did since the counts were taken last. The failures are by rule.
+    /// Counts of each step since the counts were taken last. The failures are by rule.
     counts: Box<[StepCounts]>,
     /// The numbers of the steps in the pipeline.
     steps: Box<[usize]>,
@@ -194,7 +194,7 @@ impl Rules {
 }
 
 impl RelabelWorkspace {
-    /// What each step did since the last call, by its number in the pipeline. The failures are by rule.
+    /// Counts of each step since the last call, by its number in the pipeline. The failures are by rule.
     pub fn take_counts(&mut self, mut each: impl FnMut(usize, &StepCounts)) {
         for (&step, counts) in self.steps.iter().zip(&mut self.counts) {
             each(step, counts);

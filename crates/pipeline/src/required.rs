@@ -31,7 +31,7 @@ pub struct LiteralSearch<'a> {
     // Nothing to search for is an answer already.
     required: Result<&'a Required, bool>,
     body: &'a [u8],
-    /// What was searched.
+    /// The texts that were searched for.
     end: usize,
 }
 
@@ -64,7 +64,7 @@ impl<'a> LiteralSearch<'a> {
 type Needs = Option<Vec<Vec<u8>>>;
 
 impl Required {
-    /// What a pass of these steps requires; `None` where nothing is known.
+    /// The texts that a pass of these steps requires; `None` where nothing is known.
     pub(crate) fn of<'s>(
         steps: impl IntoIterator<Item = &'s Step>,
         signal: Signal,
@@ -120,13 +120,13 @@ impl Literals<'_> {
                 "delete_matching_keys",
                 [Argument::Target(path), Argument::Prepared(Prepared::Pattern(pattern))],
             ) if path.field == Field::Attributes && path.keys.is_empty() => some(pattern.literals()),
-            // What is missing, or no text, stays.
+            // A value that is missing, or no text, stays.
             ("replace_pattern", [Argument::Target(path), ..]) => self.key(path).map(|key| vec![key]),
             _ => None,
         })
     }
 
-    /// What a condition needs to be true.
+    /// The texts that a condition needs to be true.
     fn condition(&self, condition: &Condition) -> Needs {
         match condition {
             Condition::All(all) => {
@@ -212,7 +212,7 @@ fn some(literals: &[Box<[u8]>]) -> Needs {
     (!literals.is_empty()).then(|| literals.iter().map(|one| one.to_vec()).collect())
 }
 
-/// What all of them need; `None` when one of them needs nothing that is known.
+/// The texts that all of them need; `None` when one of them needs nothing that is known.
 fn union(all: impl Iterator<Item = Needs>) -> Needs {
     let mut texts = Vec::new();
     for needs in all {

@@ -49,7 +49,7 @@ pub(crate) struct Walk<'a> {
     written: Position,
 }
 
-/// What a step dropped in a run, in items.
+/// Items that a step dropped in a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Drops {
     /// Because of a condition or a failure.
@@ -64,7 +64,7 @@ pub(crate) struct Tools<'a> {
     pub(crate) regexes: &'a mut Caches,
     pub(crate) spare: &'a mut Spare,
     pub(crate) counts: &'a mut [StepCounts],
-    /// What each step dropped in this run.
+    /// Items that each step dropped in this run.
     pub(crate) drops: &'a mut [Drops],
     pub(crate) now_ns: i64,
 }
@@ -133,7 +133,7 @@ impl<'a> Walk<'a> {
         self.rope.limit(limits.body);
         let [.., inner] = &self.pass.levels;
         let is_late = self.pass.late.contains(&true) || self.pass.access.writes_data && !inner.is_empty();
-        // What grows behind its members has a part of its own: there are up to four such around an item.
+        // A part that grows behind its members is a part of its own: there are up to four such around an item.
         (self.growth, self.late_growth) = match is_late {
             true => (limits.growth / 2, limits.growth / 8),
             false => (limits.growth, limits.growth),

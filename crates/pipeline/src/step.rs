@@ -21,7 +21,7 @@ pub(crate) struct Step {
     pub(crate) is_one: bool,
 }
 
-/// What a step does with items.
+/// Action of a step on items.
 #[derive(Debug)]
 pub(crate) enum Work {
     /// Drops what meets a condition, or keeps only that.
@@ -34,7 +34,7 @@ pub(crate) enum Work {
     Relabel { rules: usize },
 }
 
-/// What becomes of the thing that a step worked on.
+/// Outcome for the item that a step worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Keep,
@@ -95,7 +95,7 @@ impl Step {
         }
     }
 
-    /// What it reads and changes in bodies of a signal.
+    /// The fields that it reads and changes in bodies of a signal.
     pub(crate) fn access(&self, signal: Signal) -> Access {
         let mut access = Access::default();
         match &self.work {
@@ -149,7 +149,7 @@ impl Step {
                         Ok(false) => continue,
                         Ok(true) => is_met = true,
                         Err(why) => match self.failed(counts, number, why) {
-                            // What cannot be decided stays.
+                            // An undecided item stays.
                             Verdict::Keep if *keeps => is_met = true,
                             Verdict::Keep => continue,
                             verdict => return verdict,

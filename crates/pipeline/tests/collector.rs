@@ -44,7 +44,7 @@ enum Kind {
     Drop,
 }
 
-/// What a run leaves: the body, and for each statement how many records it failed on.
+/// Output of a run: the body, and for each statement how many records it failed on.
 #[derive(Debug, PartialEq)]
 struct Left {
     body: Body,
@@ -270,7 +270,7 @@ fn difference(ours: &Body, theirs: &Body) -> String {
     format!("  here:\n{ours}\n  there:\n{theirs}")
 }
 
-/// What the oracle answered; `None` where Go left texts that are not UTF-8.
+/// Answer of the oracle; `None` where Go left texts that are not UTF-8.
 fn left(case: &Case, answer: &Value) -> Option<Left> {
     let body = STANDARD.decode(answer["body"].as_str().unwrap_or_default()).unwrap();
     let mut failures = vec![0; case.statements.len()];

@@ -32,7 +32,7 @@ fn edit(statements: &[&str], on_error: ErrorMode) -> StepDefinition {
     StepDefinition { when: None, on_error, kind: StepKind::Edit(statements) }
 }
 
-/// What a run made of a body, with its counts.
+/// Output of a run over a body, with its counts.
 struct Ran {
     outcome: Outcome,
     body: Vec<u8>,

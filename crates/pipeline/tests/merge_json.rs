@@ -77,7 +77,7 @@ fn write(json: &Json, out: &mut String) {
     }
 }
 
-/// What the statement makes of it.
+/// Result of the statement.
 fn value(json: &Json) -> AnyValue {
     let value = match json {
         Json::Word("null") => None,
@@ -126,7 +126,7 @@ fn request(body: &str, attributes: &[KeyValue]) -> ExportLogsServiceRequest {
     ExportLogsServiceRequest { resource_logs: vec![group] }
 }
 
-/// What the statements make of the request, and whether all succeeded.
+/// Result of the statements for the request, and whether all succeeded.
 fn run(statements: &[String], request: &ExportLogsServiceRequest) -> (ExportLogsServiceRequest, bool) {
     let kind = StepKind::Edit(statements.to_vec());
     let steps = vec![StepDefinition { when: None, on_error: ErrorMode::Ignore, kind }];

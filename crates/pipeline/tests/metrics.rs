@@ -24,7 +24,7 @@ fn step(kind: impl FnOnce(Vec<String>) -> StepKind, texts: &[&str]) -> StepDefin
     StepDefinition { when: None, on_error: ErrorMode::Ignore, kind }
 }
 
-/// What all passes made of a body, with the failures and the filtered items.
+/// Output of all passes over a body, with the failures and the filtered items.
 struct Ran {
     body: Vec<u8>,
     failures: u64,
@@ -168,7 +168,7 @@ fn counting_from_a_member_looks_at_its_siblings_once() {
     assert!(ran.body == body && ran.failures == 0);
 }
 
-/// What a step counts is what the steps before it left.
+/// A step counts the items that the steps before it left.
 #[test]
 fn dropped_points_and_events_are_not_counted() {
     let edit = "set(datapoint.attributes[\"n\"], Len(metric.data_points))";

@@ -433,7 +433,7 @@ fn keep_refuses_conditions_within_each_other() {
     assert_eq!(left.len(), 25);
 }
 
-/// What redacts, with a condition on one kind of item, redacts that and what is around it; its failures are one number.
+/// Redaction with a condition on one kind of item redacts that and what is around it; its failures are one number.
 #[test]
 fn redaction_follows_its_condition() {
     let redact = |when: Option<&str>| StepDefinition {

@@ -80,7 +80,7 @@ pub struct SinkContext<'a> {
     pub dead_letters: &'a DeadLetters,
     /// Where what it takes can be looked at.
     pub tap: Option<&'a Tap>,
-    /// What records pass through before they are sent.
+    /// The pipeline that records pass before they are sent.
     pub pipeline: Option<&'a SinkPipeline>,
 }
 
@@ -220,7 +220,7 @@ impl JournalConsumer {
         }
     }
 
-    /// What the pipeline dropped of a record, for a sink that settles in order and enters it itself.
+    /// Items of a record that the pipeline dropped, for a sink that settles in order and enters them itself.
     pub(crate) fn take_losses(&mut self, record: &Record) -> Losses {
         self.stage.as_mut().map_or(Losses::NONE, |stage| stage.take_losses(record.sequence))
     }

@@ -36,9 +36,9 @@ pub struct SinkPipeline {
     pub routing: usize,
     /// The steps whose failures are not logged.
     pub silent: Vec<usize>,
-    /// What the steps do.
+    /// Counters of the steps.
     pub meters: PipelineMeters,
-    /// What the sink can deliver of what comes out, by protocol and signal. What is not in it is unlimited.
+    /// The largest output that the sink can deliver, by protocol and signal. Those without an entry are unlimited.
     pub capacities: Vec<(Protocol, Signal, SinkCapacity)>,
     /// Those for records of earlier periods, oldest first.
     pub earlier: Vec<EarlierPipeline>,
@@ -113,7 +113,7 @@ impl SinkPipeline {
         EarlierStage { records, pipeline, workspace }
     }
 
-    /// What the sink can deliver of records of this protocol and signal.
+    /// The largest output of this protocol and signal that the sink can deliver.
     fn capacity(&self, protocol: Protocol, signal: Signal) -> SinkCapacity {
         let known = self.capacities.iter().find(|known| (known.0, known.1) == (protocol, signal));
         known.map_or(SinkCapacity::UNLIMITED, |(.., capacity)| *capacity)
@@ -125,7 +125,7 @@ impl SinkPipeline {
     }
 }
 
-/// What became of a record in the pipeline.
+/// Outcome of a record in the pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Staged {
     /// It goes on, perhaps changed.
@@ -179,13 +179,13 @@ struct EarlierStage {
     workspace: Workspace,
 }
 
-/// What goes on instead of a record's body in the journal.
+/// A body that replaces a record's body in the journal.
 struct StagedBody {
     sequence: u64,
     body: Charged<Window>,
 }
 
-/// What steps dropped of a record that is not settled.
+/// Items that steps dropped of a record that is not settled.
 #[derive(Debug, Clone, Copy)]
 struct OpenRecord {
     sequence: u64,
@@ -261,7 +261,7 @@ impl PipelineStage {
         self.output = None;
     }
 
-    /// What steps dropped of a record, once.
+    /// Takes the items that steps dropped of a record: the second call finds none.
     pub(crate) fn take_losses(&mut self, sequence: u64) -> Losses {
         match self.open.binary_search_by_key(&sequence, |open| open.sequence) {
             Ok(at) => self.open.remove(at).losses(),
@@ -375,7 +375,7 @@ impl PipelineStage {
             return;
         }
         if self.open.len() >= MAX_IN_FLIGHT {
-            // What was settled without this sink, as by the quota.
+            // Records settled without this sink, as by the quota.
             self.open.retain(|open| open.sequence >= low);
         }
         if let Err(at) = self.open.binary_search_by_key(&sequence, |open| open.sequence) {

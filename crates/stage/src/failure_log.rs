@@ -16,7 +16,7 @@ pub enum Owner<'a> {
     Sink(&'a str),
 }
 
-/// What was logged of a pipeline's failures, and when.
+/// Time and counts of the last line logged about a pipeline's failures.
 #[derive(Debug)]
 pub struct FailureLog {
     logged: Option<Instant>,

@@ -1,4 +1,4 @@
-//! What the pipelines of sources and sinks have in common.
+//! Code that the pipelines of sources and sinks share.
 //!
 //! A source's pipeline runs before the journal, a sink's behind it. Both decode a record's body, run the passes over it
 //! in bounded steps, count what the steps did, and log the statements that failed. Where the memory comes from, and who

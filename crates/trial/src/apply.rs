@@ -2,16 +2,16 @@
 
 use tidegate_pipeline::{Format, Outcome, Pipeline, Progress, Run};
 
-/// What became of a body.
+/// Outcome for a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     /// The new body; `None` if it did not change, empty if nothing is left.
     pub body: Option<Vec<u8>>,
-    /// What each step did.
+    /// Counts of each step.
     pub steps: Vec<StepTotals>,
 }
 
-/// What a step did with a body.
+/// Counts of a step for a body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StepTotals {
     /// Items that it dropped, sampling included.
@@ -37,7 +37,7 @@ impl Applied {
     }
 }
 
-/// What a pipeline made is longer than it may be.
+/// The output of a pipeline is longer than it may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the steps make more than {most} bytes of these items")]
 pub struct TooLong {

@@ -8,9 +8,9 @@ use tidegate_wire::time::parse_rfc3339;
 pub struct Difference {
     /// Where: names joined by points, positions of lists in brackets.
     pub path: String,
-    /// What was expected; `None` for nothing.
+    /// The expected value; `None` for nothing.
     pub expected: Option<Json>,
-    /// What there is; `None` for nothing.
+    /// The value found; `None` for nothing.
     pub got: Option<Json>,
 }
 

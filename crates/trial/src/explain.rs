@@ -1,4 +1,4 @@
-//! What each statement, condition and rule of a pipeline changed.
+//! Explains the changes of each statement, condition and rule of a pipeline.
 //!
 //! A pipeline is run up to each of its statements in turn, and what comes out is compared with what came out before. That takes
 //! as many runs as there are statements, which is nothing for a handful of items, and needs nothing of the engine.
@@ -8,14 +8,14 @@ use crate::compare::{Difference, differences};
 use serde_json::Value as Json;
 use tidegate_pipeline::{Definition, Format, Pipeline, Problem, StepDefinition, StepKind};
 
-/// What one statement, rule or step did.
+/// Outcome of one statement, rule or step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
     /// The step, counted from 0.
     pub step: usize,
     /// The statement or rule in it, counted from 0; `None` where the step is one thing.
     pub item: Option<usize>,
-    /// What it did; nothing if it left all items as they were.
+    /// Its changes; nothing if it left all items as they were.
     pub changes: Vec<Change>,
 }
 
@@ -24,14 +24,14 @@ pub struct Explained {
 pub struct Change {
     /// The item, as it was counted from 0 before.
     pub item: usize,
-    /// What is different; `None` if the item was dropped.
+    /// The differences; `None` if the item was dropped.
     pub differences: Option<Vec<Difference>>,
 }
 
 /// Runs `definition` over `body` statement by statement. `items` reads the items of a body.
 ///
 /// # Errors
-/// What is wrong with the pipeline.
+/// Errors of the pipeline.
 pub fn explain(
     definition: &Definition,
     format: Format,
@@ -85,7 +85,7 @@ fn changes(before: &[Json], after: &[Json]) -> Vec<Change> {
     let mut to_drop = before.len().saturating_sub(after.len());
     for (item, was) in before.iter().enumerate() {
         match rest.peek() {
-            // What is dropped is dropped unchanged, so an item that is different is not there any more.
+            // Dropped items are dropped unchanged, so an item that is different is not there any more.
             Some(now) if *now == was || to_drop == 0 => {
                 let found = both_ways(was, now);
                 rest.next();

@@ -15,7 +15,7 @@ use tidegate_wire::time::parse_rfc3339;
 pub struct ItemError {
     /// The item, counted from 0.
     pub item: usize,
-    /// What is wrong with it.
+    /// The error.
     pub why: String,
 }
 

@@ -12,12 +12,12 @@ use tidegate_wire::remote_write::Version;
 /// The most items that are tried; later ones are left out, which is said.
 pub const MOST_ITEMS: usize = 1000;
 
-/// What was pasted, as bodies.
+/// Pasted items, as bodies.
 #[derive(Debug, Default)]
 pub struct Pasted {
     /// The bodies in the order of the text.
     pub bodies: Vec<PastedBody>,
-    /// What could not be read.
+    /// The parts that could not be read.
     pub problems: Vec<PasteProblem>,
 }
 
@@ -37,7 +37,7 @@ pub struct PastedBody {
 pub struct PasteProblem {
     /// Its line, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error.
     pub message: String,
 }
 
@@ -237,7 +237,7 @@ impl PasteReader<'_> {
     }
 }
 
-/// What is wrong, without the place, which is said in lines of the whole text.
+/// The error without its place, which is given in lines of the whole text.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()

@@ -1,4 +1,4 @@
-//! What a pipeline does with each item, statement by statement.
+//! Traces a pipeline's changes to each item, statement by statement.
 //!
 //! As [`explain`](crate::explain()) does it, the pipeline runs up to each statement in turn. Items carry marks, so each change and each drop
 //! is told of the very item; and all of it is bounded, since a stranger's steps and items may be behind it.
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 use tidegate_pipeline::{Definition, Format, Pipeline, StepKind};
 
-/// What a trace may take.
+/// Limits of a trace.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// The most bytes of a body, between statements too.
@@ -24,7 +24,7 @@ pub struct Bounds {
     pub explain_until: Instant,
 }
 
-/// What a pipeline does with items.
+/// Changes of a pipeline to items.
 #[derive(Debug, Default)]
 pub struct Trace {
     /// The items that were given, in their order.
@@ -33,7 +33,7 @@ pub struct Trace {
     pub made: Vec<Json>,
     /// The statements, rules and other steps, in their order.
     pub statements: Vec<TracedStatement>,
-    /// What each step did in the run as a whole.
+    /// Counts of each step in the run as a whole.
     pub steps: Vec<StepTotals>,
     /// So many of the statements are explained; fewer than there are if the time was over.
     pub explained: usize,
@@ -50,16 +50,16 @@ pub struct TracedItem {
     pub before: Json,
     /// As it is then; `None` if it was dropped.
     pub after: Option<Json>,
-    /// What changed it, in order.
+    /// Its changes, in order.
     pub changes: Vec<TracedChange>,
 }
 
-/// What one statement did with an item.
+/// Change of an item by one statement.
 #[derive(Debug, PartialEq)]
 pub struct TracedChange {
     /// The statement: its position in [`Trace::statements`].
     pub statement: usize,
-    /// What is different; `None` if the item was dropped.
+    /// The differences; `None` if the item was dropped.
     pub differences: Option<Vec<Difference>>,
 }
 
@@ -130,7 +130,7 @@ struct TracedBody {
     random: BTreeSet<(usize, String)>,
 }
 
-/// What came out of a run.
+/// Output of a run.
 struct Produced {
     items: BTreeMap<usize, Json>,
     made: Vec<Json>,

@@ -13,7 +13,7 @@ pub(crate) struct Request {
 }
 
 const TIME: u64 = 1_700_000_000_000_000_000;
-/// What an SDK for Python sent.
+/// Items that an SDK for Python sent.
 const CAPTURED: [(&str, &[u8]); 3] = [
     ("/v1/traces", include_bytes!("../../../crates/wire/tests/data/otlp/python-traces.pb")),
     ("/v1/metrics", include_bytes!("../../../crates/wire/tests/data/otlp/python-metrics.pb")),

@@ -60,7 +60,7 @@ impl Receiver for VictoriaMetrics {
     }
 
     fn samples(&self) -> SamplesByLabels {
-        // What was just written is not found before it is flushed.
+        // New series are not found before they are flushed.
         assert_eq!(http::get(self.address, "/internal/force_flush").unwrap().status, 200);
         let answer = http::get(self.address, "/api/v1/export?match[]=%7B__name__!=%22%22%7D").unwrap();
         assert_eq!(answer.status, 200, "{}", answer.text());
@@ -71,7 +71,7 @@ impl Receiver for VictoriaMetrics {
             let times: Vec<i64> = serde_json::from_value(series["timestamps"].clone()).unwrap();
             let values: Vec<Option<f64>> =
                 series["values"].as_array().unwrap().iter().map(Value::as_f64).collect();
-            // What is no number is a stale marker.
+            // A value that is no number is a stale marker.
             let samples = times.into_iter().zip(values).filter_map(|(time, value)| Some((time, value?)));
             (labels, samples.collect::<Vec<_>>())
         });

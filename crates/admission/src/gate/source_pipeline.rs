@@ -29,14 +29,14 @@ const MOST: usize = 1 << 30;
 
 /// A request behind the pipeline.
 pub(super) struct PipelineResult {
-    /// What is left of it; if nothing is, the checkpoints that it would have carried.
+    /// The rest of the batch; if all of it was dropped, the checkpoints that it would have carried.
     batch: Result<Batch, Checkpoints>,
     items: PipelineItems,
     /// The tenant's account of what is left, until that is journalled.
     account: TranslationCharge,
 }
 
-/// What a pass over one body needs to know.
+/// Input of a pass over one body.
 #[derive(Clone, Copy)]
 struct PassInput<'a> {
     pipeline: &'a SourcePipeline,
@@ -45,7 +45,7 @@ struct PassInput<'a> {
     may_change: bool,
     format: Format,
     now_ns: i64,
-    /// What the request holds of the `ingest` and of the `decode` share.
+    /// Bytes that the request holds of the `ingest` and of the `decode` share.
     held: (usize, usize),
 }
 
@@ -57,7 +57,7 @@ pub(super) struct FirstPass {
     pub(super) may_change: bool,
 }
 
-/// What a pass left of a body that it changed.
+/// Output of a pass that changed a body.
 enum PassResult {
     Nothing,
     Body { window: Window, items: u64 },
@@ -109,7 +109,7 @@ impl Gate {
         };
         let appended = PendingAppend::begin(slot, open, counts, Some(items), batch)?;
         let outcome = appended.outcome().await;
-        // What waits is paid for, and its tenant charged, to the end.
+        // A waiting request is paid for, and its tenant charged, to the end.
         drop((waiting_charge, account));
         outcome
     }
@@ -277,7 +277,7 @@ impl Gate {
     }
 }
 
-/// What a pipeline does to a body is valid where the body was, so none of these happens.
+/// The output of a pipeline is valid where the body was, so none of these happens.
 const INTERNAL: Rejection = Rejection::new(Refusal::Internal, "running the source's pipeline failed\n");
 
 fn body_of(window: &Window, from: usize, len: usize) -> &[u8] {

@@ -1,4 +1,4 @@
-//! What a pipeline costs where it changes nothing: bodies without a text that all of its statements require, against a sink
+//! Cost of a pipeline that changes nothing: bodies without a text that all of its statements require, against a sink
 //! without a pipeline.
 
 use super::otlp::{CONNECTIONS, Case, PROBE, ROUNDS, send};

@@ -143,7 +143,7 @@ fn idle(config: &Config, source: &str, wanted: &Name, path: Vec<String>) -> Opti
         _ => return None,
     };
     let steps_of = config.pipeline_of_source(source)?;
-    // What has errors is reported where it is compiled.
+    // Compile errors are reported elsewhere.
     let (pipeline, _) = Pipeline::compile(&steps_of.definition).ok()?;
     if formats.into_iter().any(|format| pipeline.passes(format) > 0) {
         return None;
@@ -203,7 +203,7 @@ fn left_to_nobody(config: &Config, name: &Name, findings: &mut Vec<Finding>) {
     let Some(sink) = config.sinks.get(name) else { return };
     let conditions = sink.route().when;
     for (item, condition) in conditions.iter().enumerate() {
-        // What has errors is reported where it is compiled.
+        // Compile errors are reported elsewhere.
         let definition =
             Definition { steps: vec![selecting(StepKind::Keep(texts(std::slice::from_ref(condition))))] };
         let Ok((pipeline, _)) = Pipeline::compile(&definition) else { continue };

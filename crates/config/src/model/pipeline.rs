@@ -114,7 +114,7 @@ settings! {
         source_labels: Option<Sequence<Text>> = None,
         /// Text between the joined values. Default: `;`.
         separator: Option<Text> = None,
-        /// What the joined value must match, as a whole; several are alternatives. Default: `(.*)`.
+        /// Expression that the whole joined value must match; several are alternatives. Default: `(.*)`.
         regex: Option<Sequence<Text>> = None,
         /// Modulus of `hashmod`.
         modulus: Option<Modulus> = None,
@@ -122,7 +122,7 @@ settings! {
         target_label: Option<Text> = None,
         /// New value, with `$1` for the first group of `regex`. Default: `$1`.
         replacement: Option<Text> = None,
-        /// What the rule does: `replace`, `keep`, `drop`, `keepequal`, `dropequal`, `hashmod`, `labelmap`, `labeldrop`,
+        /// Action of the rule: `replace`, `keep`, `drop`, `keepequal`, `dropequal`, `hashmod`, `labelmap`, `labeldrop`,
         /// `labelkeep`, `lowercase`, `uppercase`, or an action of vmagent. Default: `replace`.
         action: Option<Text> = None,
         /// Series selectors of vmagent, for example `{job="a"}`: the rule applies to series that match one of them.

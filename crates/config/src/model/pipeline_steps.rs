@@ -95,7 +95,7 @@ mod tests {
         config.steps_as_written(&"a".parse::<Name>().unwrap()).map(str::to_owned)
     }
 
-    /// What the operator wrote is shown, and what the environment filled in is not.
+    /// Shows what the operator wrote, without what the environment filled in.
     #[test]
     fn steps_are_kept_as_they_were_written() {
         let text = "pipelines:\n  a:\n    steps:\n      # first\n      - edit:   # inner\n          - set(log.body, \"${SALT}\")\n\n      - drop: log.body == \"x\"\n    # about what follows\n  b: { steps: [{ drop: 'log.body == \"y\"' }] }\n";

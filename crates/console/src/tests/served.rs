@@ -25,7 +25,7 @@ pub(super) struct FakeGateway {
     pub(super) trial: FakeTrial,
 }
 
-/// What a trial does with its input.
+/// Result of a trial for its input.
 pub(super) type FakeTrial = Arc<dyn Fn(&[u8], &mut TrialOutput<'_>) -> Result<(), TrialError> + Send + Sync>;
 
 impl Gateway for FakeGateway {

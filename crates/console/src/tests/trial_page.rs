@@ -208,7 +208,7 @@ fn no_text_of_a_report_is_markup() {
     assert_eq!(count(&report), before);
 }
 
-/// What does not fit is left out whole, which is said.
+/// Items that do not fit are left out whole, and the page says so.
 #[test]
 fn an_answer_keeps_its_bound() {
     let mut report = report();

@@ -124,7 +124,7 @@ fn mistakes_and_failures_are_answered_in_words() {
             assert!(answer.body.contains(words) && !answer.body.contains("half"), "{}", answer.body);
         }
         assert!(plain.body.lines().count() == 1, "{}", plain.body);
-        // What was pasted is not lost.
+        // Pasted items are not lost.
         let text = page.body.as_str();
         assert!(text.starts_with("<!DOCTYPE html>") && text.ends_with("</html>\n"), "{text}");
         assert!(text.contains("\n- x: \"&lt;\"\r\n</textarea>") && text.contains("\npasted\r\n</textarea>"));

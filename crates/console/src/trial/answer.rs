@@ -3,7 +3,7 @@
 use super::markup::{Fragment, write_form, write_results};
 use super::{TrialForm, TrialReport};
 
-/// What the gateway passes on.
+/// Answer of a trial's process, which the gateway passes on.
 #[derive(Debug)]
 pub struct TrialAnswer {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What a person, or a program, wants to try: a form, or JSON.
+//! Input of a trial from a person or a program: a form, or JSON.
 
 use serde::Deserialize;
 use std::fmt;

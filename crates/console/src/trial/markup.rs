@@ -115,7 +115,7 @@ pub(crate) fn form_markup(
 const STEPS_EXAMPLE: &str = "- edit:&#10;    - set(log.attributes[&quot;env&quot;], &quot;prod&quot;)&#10;- drop: log.severity_number &lt; SEVERITY_NUMBER_WARN";
 const ITEMS_EXAMPLE: &str = "{&quot;signal&quot;: &quot;logs&quot;, &quot;body&quot;: &quot;hello&quot;, &quot;severity_number&quot;: 9}";
 
-/// What came of a trial.
+/// Result of a trial.
 pub(super) fn write_results(report: &TrialReport, out: &mut Fragment) {
     let mut head = String::new();
     let _ = head_markup(report, &mut head);

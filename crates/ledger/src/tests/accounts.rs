@@ -88,7 +88,8 @@ fn forwarded_items_have_one_fate_each() {
     );
 }
 
-/// What a source's pipeline drops is on its page and the tenant's once the rest is accepted, and a limit of items counts it.
+/// Items that a source's pipeline drops are on its page and the tenant's once the rest is accepted, and a limit of items
+/// counts them.
 #[test]
 fn items_that_a_pipeline_drops_are_counted_with_those_that_are_left() {
     let ledger = ledger(0);

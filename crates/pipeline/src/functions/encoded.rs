@@ -1,6 +1,6 @@
 //! Maps and lists of texts, written by appending while their texts are read.
 //!
-//! What is made of values is written by [`any_value`](crate::any_value).
+//! Encoded values are written by [`any_value`](crate::any_value).
 
 use crate::memory::Room;
 use crate::value::Failure;

@@ -16,7 +16,7 @@ pub(super) struct Names {
     is_unsettled: bool,
 }
 
-/// What a key is in a map.
+/// State of a key in a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
     /// It is not there.

@@ -22,7 +22,7 @@ pub(super) static FUNCTIONS: &[&Signature] = &[
     &SCALE_METRIC,
 ];
 
-/// What a metric's data says about all of its points.
+/// Field of a metric's data that holds for all of its points.
 const DATA: &[Effect] = &[Effect::Changes(Context::Metric, Field::AggregationTemporality)];
 
 const NO_METRIC: Failure = Failure::Invalid("the record is no metric");

@@ -97,7 +97,7 @@ pub(crate) enum Direction {
     Descending,
 }
 
-/// What the elements of a list are compared as.
+/// Type as which the elements of a list are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Common {
     Int,

@@ -13,7 +13,7 @@ pub(super) static CONVERTERS: &[&Signature] = &[&PARSE_SEVERITY];
 #[derive(Debug)]
 pub(crate) struct Severities(Box<[(Slice, Box<[Criterion]>)]>);
 
-/// What belongs to a level.
+/// Condition for a value to belong to a level.
 #[derive(Debug)]
 enum Criterion {
     Equals(Slice),

@@ -41,7 +41,7 @@ fn parts(machine: &mut Machine<'_>, uri: &Argument) -> Result<Value, Failure> {
 struct Url {
     /// In lower-case letters.
     scheme: Slice,
-    /// What stands behind the scheme of a URL without a path.
+    /// The part behind the scheme of a URL without a path.
     opaque: Slice,
     has_authority: bool,
     user: Option<User>,
@@ -60,7 +60,7 @@ struct User {
     password: Option<Slice>,
 }
 
-/// What is before the first `byte`, and what is behind it.
+/// The parts before and behind the first `byte`.
 fn cut(memory: &Memory<'_>, text: Slice, byte: u8) -> (Slice, Option<Slice>) {
     match memchr::memchr(byte, memory.get(text)) {
         Some(at) => (text.part(0, at), Some(text.part(at + 1, text.len as usize))),

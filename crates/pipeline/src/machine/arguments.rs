@@ -199,6 +199,6 @@ pub(crate) fn go_int(number: f64) -> i64 {
 pub(crate) fn go_double(text: &str) -> Option<f64> {
     let number: f64 = text.parse().ok()?;
     let spelled = text.trim_start_matches(['+', '-']);
-    // What overflows is an error in Go.
+    // An overflow is an error in Go.
     (number.is_finite() || spelled.starts_with(['i', 'I', 'n', 'N'])).then_some(number)
 }

@@ -1,8 +1,8 @@
 //! Checks statements and conditions, and compiles them: resolves paths, enums and functions, checks what is known of types,
 //! and stores literals.
 //!
-//! What `pkg/ottl` refuses when it loads a configuration is an error here. What it accepts although it fails on every record
-//! is a warning. The differences are in `docs/pipelines.md`.
+//! An error of `pkg/ottl` when it loads a configuration is an error here. A statement that it accepts although
+//! it fails on every record is a warning. The differences are in `docs/pipelines.md`.
 
 mod argument;
 mod call;
@@ -22,13 +22,13 @@ use crate::Severity;
 use crate::memory::Slice;
 use std::ops::Range;
 
-/// What compiling a list of texts gives.
+/// Result of compiling a list of texts.
 #[derive(Debug)]
 pub(crate) struct Checked<T> {
     /// The lowest context of the list: each of its items runs the whole list.
     pub(crate) context: Context,
     pub(crate) programs: Vec<T>,
-    /// What each text reads and writes.
+    /// The fields that each text reads and writes.
     pub(crate) uses: Vec<Vec<Use>>,
     pub(crate) warnings: Vec<Diagnostic>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Use {
     pub(crate) range: Range<usize>,
 }
 
-/// What texts may use.
+/// Functions and fields that texts may use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scope<'a> {
     /// The contexts that exist where the texts are: of the signals that the pipeline's sinks take.

@@ -8,9 +8,9 @@ use std::ops::Range;
 pub(crate) struct Fault {
     /// The bytes at fault.
     pub(crate) range: Range<usize>,
-    /// What is wrong, as a sentence without a full stop.
+    /// The error, as a sentence without a full stop.
     pub(crate) message: String,
-    /// What to do, where that is known.
+    /// The remedy, where one is known.
     pub(crate) help: Option<String>,
 }
 

@@ -19,7 +19,7 @@ pub(crate) const DEEPEST: usize = 64;
 /// Parses a statement.
 ///
 /// # Errors
-/// What is wrong at the place that the parser got to.
+/// Error at the place that the parser got to.
 pub(crate) fn statement(text: &str) -> Result<StatementTree, Fault> {
     run(text, |parser| parser.statement())
 }
@@ -27,7 +27,7 @@ pub(crate) fn statement(text: &str) -> Result<StatementTree, Fault> {
 /// Parses a condition.
 ///
 /// # Errors
-/// What is wrong at the place that the parser got to.
+/// Error at the place that the parser got to.
 pub(crate) fn condition(text: &str) -> Result<ConditionTree, Fault> {
     run(text, |parser| parser.condition())
 }
@@ -44,7 +44,7 @@ struct Parser<'a> {
     /// The index of the next token.
     at: usize,
     depth: usize,
-    /// What was expected at the furthest token that did not match.
+    /// Tokens expected at the furthest token that did not match.
     furthest: usize,
     expected: Vec<&'static str>,
     /// An error that no other alternative can mend.

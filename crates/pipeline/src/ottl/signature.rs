@@ -20,12 +20,12 @@ pub(crate) struct Signature {
     /// Compiles literals that belong together, after each was prepared by itself: lists, maps, a pattern with its definitions. It
     /// gets the constants of the program, and returns the position of the argument at fault and what is wrong with it.
     pub(crate) complete: Complete,
-    /// What it reads and changes that none of its arguments names.
+    /// Fields that it reads and changes without an argument that names them.
     pub(crate) effects: &'static [Effect],
     pub(crate) run: fn(&mut Machine<'_>, &[Argument]) -> Result<Value, Failure>,
 }
 
-/// What a function reads or changes without an argument that names it.
+/// A field that a function reads or changes without an argument that names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     Reads(Context, Field),
@@ -65,7 +65,7 @@ pub(crate) struct Parameter {
     pub(crate) optional: bool,
 }
 
-/// What a parameter accepts, what a path or function gives. The names of `pkg/ottl` are in the comments.
+/// Type of a parameter, a path or a result. The names of `pkg/ottl` are in the comments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Type {
     /// No value: what an editor returns.

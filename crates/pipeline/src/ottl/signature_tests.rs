@@ -99,7 +99,7 @@ fn signatures_are_those_of_the_collector() {
             })
             .collect();
         let same = |(ours, theirs): (&(String, Type, bool), &(String, Type, bool))| {
-            // What is compiled has to be a literal.
+            // Arguments that are compiled have to be literals.
             let compiled = ours.1 == Type::LiteralText && theirs.1 == Type::Text;
             // The Collector's refuses what is no list when it runs.
             let list = name == "Sort" && ours.1 == Type::List && theirs.1 == Type::Any;

@@ -13,7 +13,7 @@ pub(crate) struct SpanCounts {
 }
 
 impl SpanCounts {
-    /// What is in the span whose content is `span`.
+    /// Counts the content of the span whose bytes are `span`.
     pub(super) fn of(span: &[u8]) -> SpanCounts {
         let mut counts = SpanCounts::default();
         let mut reader = Reader::new(span);

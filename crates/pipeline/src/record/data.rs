@@ -31,9 +31,9 @@ pub(crate) struct Data {
     content: Slice,
     /// How many points it has in the body. It is known only where statements ask for it.
     pub(crate) points: usize,
-    /// What its points have of attributes that statements ask for.
+    /// The attributes of its points that statements ask for.
     pub(crate) attributes: PointAttributes,
-    /// What statements multiply the values of its points with, one after the other: doubles of eight bytes.
+    /// Factors for the values of its points, one after the other: doubles of eight bytes.
     factors: Slice,
 }
 

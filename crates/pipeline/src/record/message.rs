@@ -159,7 +159,7 @@ impl Message {
         self.is_loaded && self.table.is_changed()
     }
 
-    /// What the field holds; `None` when it is not there.
+    /// The value of the field; `None` when it is not there.
     #[inline]
     pub(super) fn slot(&mut self, memory: &Memory<'_>, number: u32) -> Option<Slot> {
         self.read(memory);

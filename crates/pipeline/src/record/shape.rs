@@ -13,7 +13,7 @@ pub(crate) enum Shape {
     Span,
     Event,
     Metric,
-    /// What a metric's kind says about all of its points: `Sum`, `Histogram`, ….
+    /// Properties of all points of a metric that follow from its kind: `Sum`, `Histogram`, ….
     Data,
     Number,
     Histogram,

@@ -64,7 +64,7 @@ fn longest<A: Automaton>(
     next: &BTreeMap<StateID, Vec<StateID>>,
     behind: Vec<StateID>,
 ) -> Option<usize> {
-    /// What is known of a state: that it is on the way, or how long the way from it is.
+    /// State of a search for the longest way: a node is on the way, or the length of the way from it is known.
     enum Way {
         Open,
         Len(usize),

@@ -82,7 +82,7 @@ pub(super) fn escaped_char(text: &str) -> Result<(Option<char>, usize), PatternE
     Ok((char::from_u32(code), len))
 }
 
-/// What matches `c` in any case.
+/// The class that matches `c` in any case.
 pub(super) fn folded(c: char) -> Hir {
     let mut class = ClassUnicode::new([ClassUnicodeRange::new(c, c)]);
     fold(&mut class);

@@ -13,7 +13,7 @@ use repetition::counts;
 
 /// The deepest nesting. Go accepts 1,000.
 const MAX_DEPTH: usize = 250;
-/// What a pattern has to match.
+/// Extent of the haystack that a pattern has to match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// A part of the haystack.
@@ -55,7 +55,7 @@ struct Flags {
     non_greedy: bool,
 }
 
-/// What is read and not yet in a tree.
+/// Parts that were read and are not yet in a tree.
 enum Pending {
     Item(Item),
     Bar,

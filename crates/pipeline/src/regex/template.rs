@@ -11,9 +11,9 @@ pub(crate) struct Template(Box<[Part]>);
 pub(crate) enum Part {
     /// A text, never empty.
     Text(Box<[u8]>),
-    /// What a group matched, if it took part in the match.
+    /// The text that a group matched, if it took part in the match.
     Group(usize),
-    /// What the first of these groups, which share a name, matched.
+    /// The text matched by the first of these groups, which share a name.
     FirstOf(Box<[usize]>),
 }
 
@@ -66,7 +66,7 @@ impl Template {
     /// Gives the replacement for a match of `haystack` to `write`, piece by piece.
     ///
     /// # Errors
-    /// What `write` returns.
+    /// Those of `write`.
     pub(crate) fn expand<E>(
         &self,
         haystack: &[u8],
@@ -81,7 +81,7 @@ impl Template {
 }
 
 impl Part {
-    /// What it gives for a match of `haystack`.
+    /// The expansion for a match of `haystack`.
     pub(crate) fn bytes<'a>(&'a self, haystack: &'a [u8], captures: &Captures) -> &'a [u8] {
         let range = match self {
             Part::Text(text) => return text,

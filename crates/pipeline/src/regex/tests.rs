@@ -15,7 +15,7 @@ fn found(pattern: &str, haystack: &str) -> Option<Range<usize>> {
     found
 }
 
-/// What differs between Go's syntax and the syntax of Rust's crate is read as Go reads it.
+/// Patterns that Go and Rust's crate read differently are read as Go reads them.
 #[test]
 fn reads_the_syntax_of_go() {
     let cases = [
@@ -64,7 +64,7 @@ fn reads_the_syntax_of_go() {
     }
 }
 
-/// What Go refuses is refused, and the error is at the right place.
+/// Patterns that Go refuses are refused, and the error is at the right place.
 #[test]
 fn refuses_what_go_refuses() {
     let cases = [

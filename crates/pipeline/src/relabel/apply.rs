@@ -9,7 +9,7 @@ use crate::regex::{Budget, Caches, Captures};
 use crate::value::Failure;
 use tidegate_wire::output::Output as _;
 
-/// What became of a series.
+/// Outcome for a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Keep,
@@ -22,7 +22,7 @@ pub(super) struct Evaluation<'w, 'm> {
     pub(super) state: &'w mut State,
 }
 
-/// What rules change or keep while they run.
+/// State that rules change or keep while they run.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) labels: Labels,
@@ -34,7 +34,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// What rules set at most: two names for each label that is renamed.
+    /// The most labels that rules set: two names for each label that is renamed.
     const PENDING: usize = 2 * super::labels::MOST;
 
     /// The bytes of a state, besides caches and memos.
@@ -225,7 +225,7 @@ impl Evaluation<'_, '_> {
             .is_some_and(|regex| regex.captures_at(caches, self.memory.get(value), at, captures))
     }
 
-    /// What an expansion gives for the last match, which was in `value`.
+    /// The expansion for the last match, which was in `value`.
     fn expand(&mut self, expansion: &Expansion, value: Text) -> Result<Text, Failure> {
         match expansion {
             Expansion::Constant(text) => Ok(Text::of(*text)),
@@ -332,7 +332,7 @@ impl Evaluation<'_, '_> {
     }
 }
 
-/// What the first of `groups` that took part in a match of `value` matched.
+/// The text matched by the first of `groups` that took part in a match of `value`.
 fn group(captures: &Captures, groups: &[usize], value: Slice) -> Slice {
     let range = groups.iter().find_map(|group| captures.range(*group));
     range.map_or(Slice::EMPTY, |range| value.part(range.start, range.end))

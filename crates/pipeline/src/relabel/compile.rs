@@ -8,7 +8,7 @@ use crate::memory::{Slice, Space};
 use crate::regex::{Mode, Part, PatternError, Regex, Regexes, Template};
 use crate::{Anchor, Problem, Severity};
 
-/// What rules share, while they are compiled.
+/// State that rules share while they are compiled.
 #[derive(Debug, Default)]
 pub(super) struct Compiler {
     pub(super) constants: Vec<u8>,
@@ -113,7 +113,7 @@ impl Compiler {
         })
     }
 
-    /// What an action needs and what it has no use for, as Prometheus and vmagent see it.
+    /// Checks the fields that an action needs and those that it does not use, as Prometheus and vmagent do.
     fn check(&mut self, action: &str, definition: &RuleDefinition) {
         let actions = PROMETHEUS_ACTIONS.iter().chain(&VMAGENT_ACTIONS).copied();
         if action != "graphite" && !actions.clone().any(|known| known == action) {

@@ -240,7 +240,7 @@ impl<'a> Edits<'a> {
 
     /// Reads the next edit. False behind the last, and behind the rest of the body.
     fn next_edit(&self, replay: &mut Replay, body_len: usize) -> bool {
-        // What the last edit left out is passed over only now, so that symbols are not put there.
+        // Bytes that the last edit left out are skipped only now, so that symbols are not put there.
         replay.body += std::mem::take(&mut replay.leave);
         let mut edits = self.space.get(replay.edit..self.state.front).unwrap_or_default();
         if edits.is_empty() {
@@ -276,7 +276,7 @@ pub(super) struct Replay {
     edit: usize,
     body: usize,
     out: usize,
-    /// What is left of the current edit.
+    /// The rest of the current edit.
     keep: usize,
     leave: usize,
     put: usize,

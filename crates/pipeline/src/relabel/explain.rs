@@ -1,4 +1,4 @@
-//! What each rule does to the labels of one series.
+//! Explains the changes of each rule to the labels of one series.
 
 use super::apply::{Evaluation, Verdict};
 use super::fields::field;

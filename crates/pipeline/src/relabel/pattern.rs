@@ -1,4 +1,4 @@
-//! What a rule's regular expression matches, without an automaton where that is possible.
+//! Matches a rule's regular expression, without an automaton where that is possible.
 //!
 //! Most rules are lists of names, prefixes, or match everything. Their patterns become lookups.
 
@@ -159,7 +159,7 @@ enum Any {
     Some1,
 }
 
-/// What stands between the anchors of a whole pattern.
+/// The part of a whole pattern between its anchors.
 fn whole(hir: &Hir) -> Option<&[Hir]> {
     let HirKind::Concat(parts) = hir.kind() else { return None };
     let [first, middle @ .., last] = &**parts else { return None };

@@ -1,4 +1,4 @@
-//! What rules made of recent series, for series that are alike.
+//! Reuses the rules' results of recent series for series that are alike.
 //!
 //! Most rules depend only on which labels a series has and on the values of a few of them, and series of one target agree in
 //! those. A [`Recipe`] holds the places of such a series' labels in the body, and what the rules made of them: ranges of labels
@@ -18,7 +18,7 @@ pub(super) const MOST_BYTES: usize = 1 << 10;
 /// How many there are; the number of labels says which.
 const RECIPES: usize = 8;
 
-/// What recipes have to know of the rules.
+/// Facts about the rules that recipes need.
 #[derive(Debug, Default)]
 pub(super) struct Traits {
     /// The rules at the begin that keep or drop by one label.
@@ -55,7 +55,7 @@ pub(super) enum Part {
     Put { from: u16, to: u16 },
 }
 
-/// What became of a series.
+/// Outcome for a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// A filter dropped it, so what the other rules do is not known.
@@ -65,7 +65,7 @@ pub(super) enum End {
     Dropped,
 }
 
-/// What the rules made of one series.
+/// Result of the rules for one series.
 #[derive(Debug)]
 pub(super) struct Recipe {
     pub(super) labels: Vec<Span>,

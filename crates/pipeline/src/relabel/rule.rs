@@ -15,7 +15,7 @@ pub(super) struct Rule {
     pub(super) action: Action,
 }
 
-/// What a rule does, with the joined values of its source labels.
+/// Action of a rule on the joined values of its source labels.
 #[derive(Debug)]
 pub(super) enum Action {
     /// Keeps only series whose value matches.
@@ -68,7 +68,7 @@ pub(super) enum Expansion {
 #[derive(Debug)]
 pub(super) enum ExpansionPart {
     Text(Slice),
-    /// What the first of these groups that took part in the match matched.
+    /// The text matched by the first of these groups that took part in the match.
     Group(Box<[usize]>),
     /// The value of a label: vmagent's `{{name}}`.
     Label(Slice),

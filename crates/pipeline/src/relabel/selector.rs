@@ -25,7 +25,7 @@ enum Test {
     Matches(Pattern),
 }
 
-/// What is wrong with a selector, and where.
+/// An error in a selector, and its position.
 pub(super) type Error = (String, Range<usize>);
 
 impl Selector {

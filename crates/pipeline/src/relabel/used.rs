@@ -33,7 +33,7 @@ struct Walk {
     blank: Option<usize>,
 }
 
-/// What becomes of the bytes at a place of the body.
+/// Use of the bytes at a place of the body.
 pub(super) enum Part {
     /// So many are kept, or more.
     Keep(usize),
@@ -140,7 +140,7 @@ impl<'a> Used<'a> {
         self.saved
     }
 
-    /// What becomes of the bytes at `at`. Places are asked for in the order of the body.
+    /// The use of the bytes at `at`. Places are asked for in the order of the body.
     pub(super) fn part(&mut self, body: &[u8], at: usize) -> Part {
         if self.saved == 0 {
             return Part::Keep(usize::MAX);
@@ -183,7 +183,7 @@ impl<'a> Used<'a> {
         }
         let number = self.walk.number;
         self.walk.number += 1;
-        // What has no bit found no room for it.
+        // A symbol without a bit found no room for it.
         let used = self.bits.get(number / 8).is_none_or(|bits| bits & 1 << (number % 8) != 0);
         (!used && field.payload < field.end).then_some(field)
     }

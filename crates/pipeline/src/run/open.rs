@@ -21,7 +21,7 @@ pub(crate) enum Container {
     Data,
 }
 
-/// What a field of a container is to a walk.
+/// Role of a container's field in a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Member {
     Container(Container),
@@ -75,7 +75,7 @@ pub(crate) struct Open<'a> {
     pub(crate) items: u64,
     /// Events so far.
     pub(crate) events: i64,
-    /// What is in a span, as far as it was scanned.
+    /// Content of a span, as far as it was scanned.
     pub(crate) counts: SpanCounts,
     /// The step that dropped it, whole.
     pub(crate) dropped: Option<(usize, Verdict)>,
@@ -135,7 +135,7 @@ impl Container {
         }
     }
 
-    /// What the field `key` is to a walk. `has_events` says whether events are of interest.
+    /// Role of the field `key` in a walk. `has_events` says whether events are of interest.
     pub(crate) fn member(self, key: Key, signal: Signal, has_events: bool) -> Member {
         if key.wire != WireType::Length {
             return Member::Own;

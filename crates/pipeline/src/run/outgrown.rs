@@ -1,4 +1,4 @@
-//! What becomes of a message that its changes make too long.
+//! Decides about a message that its changes make too long.
 
 use super::Walk;
 use super::open::Container;
@@ -10,7 +10,7 @@ use crate::step::{Step, Work};
 use crate::value::Failure;
 use std::ops::Range;
 
-/// What became of a message at its end.
+/// Outcome of a message at its end.
 pub(super) enum Rest {
     Written,
     /// It is too long: it stays as it was.

@@ -35,7 +35,7 @@ impl Walk<'_> {
         self.count_too_large(|access| access.multiplies).map(|too_large| too_large.step())
     }
 
-    /// What the values of the points in the current data are multiplied with, if they are.
+    /// Factors for the values of the points in the current data, if there are any.
     pub(super) fn factors(&self) -> Option<Slice> {
         let (data, top) = (&self.tools.record.data, self.stack.get(self.depth)?);
         // Of several kinds of data, as no encoder writes them, the last counts.

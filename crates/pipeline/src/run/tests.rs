@@ -26,7 +26,7 @@ use proptest::prelude::*;
 use prost::Message;
 use tidegate_wire::otlp::{Signal, check};
 
-/// What a run, pass after pass, made of a body.
+/// Output of a run, pass after pass, for a body.
 struct Ran {
     body: Vec<u8>,
     items: u64,
@@ -130,7 +130,7 @@ fn compare<M: Message + Default + std::fmt::Debug>(
 }
 
 proptest! {
-    /// What a run makes of logs is what the model makes of them.
+    /// A run over logs agrees with the model.
     #[test]
     fn logs_are_as_the_model_has_them(
         request in strategies::logs(),
@@ -141,7 +141,7 @@ proptest! {
         compare(Signal::Logs, &actions, &body, model::logs);
     }
 
-    /// What a run makes of traces is what the model makes of them.
+    /// A run over traces agrees with the model.
     #[test]
     fn traces_are_as_the_model_has_them(
         request in strategies::traces(),
@@ -152,7 +152,7 @@ proptest! {
         compare(Signal::Traces, &actions, &body, model::traces);
     }
 
-    /// What a run makes of metrics is what the model makes of them.
+    /// A run over metrics agrees with the model.
     #[test]
     fn metrics_are_as_the_model_has_them(
         request in strategies::metrics(),

@@ -14,7 +14,7 @@ use std::ops::Range;
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::proto::{Key, Reader};
 
-/// What looking at a field costs, beside its bytes.
+/// Cost of looking at a field, beside its bytes.
 pub(super) const FIELD: usize = 32;
 
 impl<'a> Open<'a> {

@@ -118,7 +118,7 @@ impl Threshold {
 }
 
 impl Randomness {
-    /// What every threshold but [`Threshold::NEVER`] keeps.
+    /// The random value that every threshold but [`Threshold::NEVER`] keeps.
     pub(crate) const MOST: Randomness = Randomness(VALUES - 1);
 
     /// Reads the 14 digits of an `rv` value.

@@ -166,7 +166,7 @@ fn trimmed(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// What is before and behind the first `equality`; the part before it is not empty.
+/// The parts before and behind the first `equality`; the part before it is not empty.
 fn cut(text: &[u8], equality: u8) -> Option<(&[u8], &[u8])> {
     let at = memchr::memchr(equality, text).filter(|at| *at > 0)?;
     Some((text.get(..at)?, text.get(at + 1..)?))

@@ -1,4 +1,4 @@
-//! What statements of a context can name.
+//! Paths that statements of a context can name.
 
 /// A context of statements.
 #[derive(Debug)]

@@ -44,6 +44,6 @@ def _exit() -> None:
     global _until
     senders = [*_senders, *_unsent]
     if senders:
-        # What other exit handlers send after this, such as that of `logging`, has the rest of the time.
+        # Requests of other exit handlers after this, such as that of `logging`, have the rest of the time.
         _until = time.monotonic() + max(sender.exit_timeout for sender in senders)
         flush(senders)

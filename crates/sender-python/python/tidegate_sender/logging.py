@@ -14,7 +14,7 @@ except ImportError:
 
 __all__ = ["Handler"]
 
-# What every record has; anything else came through `extra`.
+# Attributes of every record; anything else came through `extra`.
 _USUAL = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"message", "asctime", "taskName"}
 
 

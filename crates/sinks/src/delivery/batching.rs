@@ -56,7 +56,7 @@ impl<P: SinkProtocol> Delivery<P> {
             return;
         }
         if P::ORDERED && !(pipeline.open.is_empty() && pipeline.work.is_empty()) {
-            // What was read before it goes before it.
+            // Records go in the order in which they were read.
             pipeline.close_all();
             pipeline.reading = ReadMode::Waiting { record, held: usize::MAX };
             return;

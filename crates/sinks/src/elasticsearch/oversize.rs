@@ -395,7 +395,7 @@ impl OversizeSender<'_> {
                 self.pipeline.attempt(outbound).await?;
             match self.protocol.hear(self.pipeline, request, reservation, answer) {
                 ResponseAction::Done(outbound) => return Ok(outbound),
-                // What is settled of it is not sent again.
+                // Settled documents are not sent again.
                 ResponseAction::Piece(outbound)
                     if outbound.left < begun && self.slice.is_over(&self.pipeline.room) =>
                 {

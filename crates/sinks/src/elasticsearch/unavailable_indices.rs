@@ -36,7 +36,7 @@ const LONGEST_REASON: usize = 128;
 /// The shortest wait before another attempt for want of memory.
 const CROWDED: Duration = Duration::from_millis(50);
 
-/// What became of a record that waits and was read again.
+/// Outcome of a waiting record that was read again.
 enum Joining {
     /// It is in the batch.
     Joined,
@@ -313,7 +313,7 @@ impl BulkProtocol {
                 return Joining::Gone;
             }
             Err(DropReason::Damaged) => {
-                // What the pipeline dropped of it is not known any more.
+                // The number of items that the pipeline dropped is not known any more.
                 if let Some(share) = self.unavailable.waiting.get_mut(&record.sequence) {
                     share.items = record.meta.items.into();
                 }

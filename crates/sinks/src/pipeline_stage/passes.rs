@@ -5,7 +5,7 @@ use crate::egress_budget::{BudgetError, Charged, EgressBudget};
 use tidegate_arena::Window;
 use tidegate_pipeline::{Format, Limits, Outcome, Pipeline, Run, Workspace};
 
-/// What passes need to know of a body.
+/// Facts about a body that passes need.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PassInput {
     pub(crate) format: Format,

@@ -86,7 +86,7 @@ impl RemoteWriteProtocol {
     pub(super) fn route_of(&self, record: &Record, most: usize, part: usize) -> RecordRoute<Key> {
         let Some(key) = self.key_of(&record.meta, most) else { return RecordRoute::Untranslatable };
         let (raw_len, kept) = (record.meta.raw_len as usize, rounded(PREAMBLE + record.body_len as usize));
-        // What is recoded is held in both forms, beside the pieces made of it.
+        // A recoded batch is held in both forms, beside the pieces made of it.
         let is_recodable = raw_len <= most.min(piece_of(part)) && kept <= part / 4;
         if key.mode != BatchMode::Pass && !is_recodable {
             return RecordRoute::Oversize;

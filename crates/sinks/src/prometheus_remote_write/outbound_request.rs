@@ -1,4 +1,4 @@
-//! What is on its way to a receiver: a batch, or a piece of one, as one request for each lane.
+//! An outbound request to a receiver: a batch, or a piece of one, as one request for each lane.
 
 use super::batching::Batch;
 use super::recode::RecodeProgress;

@@ -164,7 +164,7 @@ impl RemoteWriteProtocol {
         match failed {
             Some(Failure { error, after, items }) => {
                 pipeline.endpoint_failed(reservation, after, items, &error);
-                // What was borrowed is not held over a wait.
+                // A borrow must not be held over a wait.
                 if outbound.turn.is_some() {
                     again(outbound, RecodeProgress::again)
                 } else {

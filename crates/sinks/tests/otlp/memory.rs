@@ -115,7 +115,7 @@ async fn a_record_that_waits_behind_a_damaged_one_is_sent() {
 #[tokio::test]
 async fn a_record_that_waits_is_not_staged_before_memory_came() {
     let len = request(Signal::Logs, 0..20, 50_000).len();
-    // What comes out of the pipeline has room, but not beside the first record.
+    // The pipeline's output has room, but not beside the first record.
     let mut rig = Rig::new(2 * len + Pipeline::scratch_bytes(len) + (350 << 10));
     let peer = Peer::new();
     let pipeline = pipeline(r#"set(log.attributes["x"], "1")"#);

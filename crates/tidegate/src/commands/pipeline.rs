@@ -69,7 +69,7 @@ pub(crate) fn compiled(config: &Config, name: &Name) -> Result<(Pipeline, Vec<St
     Ok((pipeline, steps.labels))
 }
 
-/// What each statement of a pipeline changes of an input, in lines.
+/// Shows in lines how each statement of a pipeline changes an input.
 pub(crate) fn explanation(config: &Config, name: &Name, input: &Input) -> Result<String, Failure> {
     let steps = config.pipeline(name).ok_or_else(|| Failure(format!("there is no pipeline `{name}`")))?;
     let items = |body: &[u8]| input.items(body);
@@ -294,7 +294,7 @@ fn request(signal: Signal, body: &[u8]) -> Vec<u8> {
     text
 }
 
-/// What the steps did with all of the input.
+/// Totals of the steps for all of the input.
 #[derive(Default)]
 struct Totals(Vec<StepTotals>);
 

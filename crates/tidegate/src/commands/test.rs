@@ -105,7 +105,7 @@ fn compare(name: &str, expected: &[Json], got: &[Json], exactly: bool, report: &
 const SIGNALS: [(&str, Signal); 3] =
     [("logs", Signal::Logs), ("traces", Signal::Traces), ("metrics", Signal::Metrics)];
 
-/// What goes in, by signal.
+/// The input, by signal.
 fn inputs(test: &PipelineTest) -> Result<Vec<(&'static str, Input)>, Failure> {
     let Given { logs, traces, metrics, series } = &test.given.0;
     let refused = |error: tidegate_trial::ItemError| {
@@ -124,7 +124,7 @@ fn inputs(test: &PipelineTest) -> Result<Vec<(&'static str, Input)>, Failure> {
     Ok(inputs)
 }
 
-/// What is to come out, by signal, where that is said.
+/// The expected output, by signal, where the test has one.
 fn expected_items(expect: &Expectation) -> Vec<(&'static str, Vec<Json>)> {
     let Expectation { logs, traces, metrics, series, .. } = expect;
     let signals = SIGNALS.into_iter().zip([logs, traces, metrics]);

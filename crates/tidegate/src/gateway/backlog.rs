@@ -101,7 +101,7 @@ pub(super) fn check_again(config: &Config, planned: &GatewayPlan, journal: &Jour
 pub(super) fn accept(config: &Config, planned: &GatewayPlan) {
     let now = Deliverable::new(|protocol, signal| planned.bound(protocol, signal));
     if let Err(Failure(error)) = store(&config.data, &now) {
-        // What is stored covers more.
+        // The stored backlog covers more.
         tracing::warn!("{error}");
     }
 }
@@ -146,14 +146,14 @@ fn has_queued(backlog: &Inspection) -> bool {
         .any(|record| record.sequence >= begin)
 }
 
-/// What to do about a record at the start.
+/// Decision about a record at the start.
 fn at_start(memory: tidegate_config::Bytes) -> String {
     format!(
         "Start with `memory: {memory}` or more until it is delivered (`/status` shows when nothing is queued), and lower it then"
     )
 }
 
-/// What to do about it when the configuration is read again.
+/// Decision about it when the configuration is read again.
 fn while_running(memory: tidegate_config::Bytes) -> String {
     format!(
         "Read the configuration again when it is delivered (`/status` shows when nothing is queued), or restart with `memory: {memory}` or more"

@@ -133,7 +133,7 @@ impl Destination {
         Ok(Some(Destination { forward, cluster, name: name.to_string(), stop: Some(stop), driver }))
     }
 
-    /// What is shown of it: the sink's name, and its cluster.
+    /// Its names for people: the sink's name, and its cluster.
     pub(super) fn shown(&self) -> (String, Cluster) {
         (self.name.clone(), self.cluster.clone())
     }
@@ -147,7 +147,7 @@ impl Destination {
         }
     }
 
-    /// What has changed of the sink, ready to be taken over.
+    /// Changed settings of the sink, ready to be taken over.
     ///
     /// # Errors
     /// When the sink's settings cannot be used.

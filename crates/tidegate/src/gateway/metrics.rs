@@ -284,7 +284,7 @@ fn of_sinks(view: &Arc<StatusView>, name: Name, read: fn(Activity) -> u64) {
     });
 }
 
-/// What the steps of pipelines do.
+/// Meters of the steps of pipelines.
 fn pipelines(view: &Arc<StatusView>) {
     of_steps(view, STEP_ITEMS, |step| step.items);
     of_steps(view, STEP_FILTERED, |step| step.filtered);

@@ -35,8 +35,8 @@ impl Gateway {
         let mut of_sources = self.source_pipelines.lock().unwrap_or_else(PoisonError::into_inner);
         let (before, after) = (of_sources.clone(), planned.source_pipelines.keeping(&of_sources));
         let changed = backlog::check_again(&new, &planned, &self.journal).and_then(|()| {
-            // What pipelines of sources will give back is planned for payload from here on, and still theirs: they stay until the
-            // change has succeeded, so no request passes by one that a failed change removes, and requests may be in them
+            // Memory that pipelines of sources will give back is planned for payload from here on, and still theirs: they
+            // stay until the change has succeeded, so no request passes by one that a failed change removes, and requests may be in them
             // even then.
             let spared = before.spared_bytes(&after) * SourcePipelines::runs(planned.workers);
             let spared =

@@ -40,7 +40,7 @@ pub(crate) struct RunningSink {
     pub(crate) health: Health,
     /// How far behind it is when all is well: a lake finishes a file now and then.
     pub(crate) usual_lag: Duration,
-    /// What its pipeline does, if it has one.
+    /// Counters of its pipeline, if it has one.
     pub(crate) pipeline: Option<PipelineMeters>,
     /// The memory that it was started with.
     parts: SinkMemory,
@@ -191,7 +191,7 @@ impl SinkServices {
             routing.clone()
         };
         history.store(&self.data).unwrap_or_else(log);
-        // What came since the change began was routed as it says, and is queued.
+        // Items received since the change began were routed by it, and are queued.
         let earlier = pipelines.with_earlier_of(sinks.keys(), &history);
         self.set_pipelines(&earlier);
         self.replan(parts, earlier.bytes().saturating_sub(pipelines.bytes())).unwrap_or_else(log);
@@ -353,7 +353,7 @@ impl SinkServices {
     }
 }
 
-/// What is queued in `journal`.
+/// Items queued in `journal`.
 fn span_of(journal: &Journal) -> QueueSpan {
     let stats = journal.stats();
     let cursors = stats.sinks.into_iter().map(|sink| (sink.position.sequence, sink.name));

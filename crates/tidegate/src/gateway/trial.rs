@@ -17,8 +17,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 const MIB: u64 = 1 << 20;
-/// What a trial has of memory: the first of these of which half as much is left to requests. The program itself and the allocator's
-/// tables have 9 MiB of address space, which the bound counts.
+/// Memory budgets of a trial: the first of these of which half as much is left to requests. The program itself and the
+/// allocator's tables have 9 MiB of address space, which the bound counts.
 const SIZES: [u64; 4] = [32 * MIB, 24 * MIB, 16 * MIB, 12 * MIB];
 /// How long a trial may take from its start to its end.
 const WALL_TIME: Duration = Duration::from_secs(10);

@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 /// A worker's stack, in bytes: declared in the plan.
 pub(crate) const STACK: usize = 256 << 10;
 
-/// What a thread gets. Code that is not optimised takes several times the stack, such as 5 KiB for each level of JSON that a
-/// pipeline parses; optimised code takes 400 bytes.
+/// Stack of a thread, in bytes. Code that is not optimised takes several times the stack, such as 5 KiB for each level of
+/// JSON that a pipeline parses; optimised code takes 400 bytes.
 pub(crate) const THREAD_STACK: usize = if cfg!(debug_assertions) { 8 * STACK } else { STACK };
 
 /// The threads that serve connections and sinks.

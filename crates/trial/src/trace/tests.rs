@@ -18,7 +18,7 @@ fn traced(definition: &Definition, text: &str) -> Trace {
     trace(definition, &pasted.bodies, 0, bounds()).unwrap()
 }
 
-/// What an item's changes are, as `statement: path was → now`, or `statement: dropped`.
+/// An item's changes, as `statement: path was → now`, or `statement: dropped`.
 fn changes(item: &TracedItem) -> Vec<String> {
     let mut lines = Vec::new();
     for change in &item.changes {

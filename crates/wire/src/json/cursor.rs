@@ -45,11 +45,11 @@ pub struct SyntaxError {
     pub at: usize,
     /// The byte there; `None` at the end of the text.
     pub found: Option<u8>,
-    /// What should be there.
+    /// The token that should be there.
     pub expected: Expected,
 }
 
-/// What should be where a text is not JSON.
+/// Expectation at a place where a text is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     /// A value.
@@ -119,7 +119,7 @@ impl<'a> Cursor<'a> {
         self.text.len().saturating_sub(self.rest.len())
     }
 
-    /// What is not read yet.
+    /// The rest that is not read yet.
     #[inline(always)]
     #[must_use]
     pub const fn rest(&self) -> &'a [u8] {
@@ -263,7 +263,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What follows the escape of which `escape` is behind the backslash.
+    /// The text behind the escape of which `escape` is behind the backslash.
     #[inline(always)]
     fn behind_escape(&self, escape: &'a [u8]) -> Result<&'a [u8], SyntaxError> {
         match escape {

@@ -215,7 +215,7 @@ async fn nothing_passes_unseen_when_memory_is_short() {
     assert_eq!((refused.reason, asked.elapsed()), (Refusal::Memory, WAIT));
     assert!(refused.retry_after.is_some());
     drop(held);
-    // What comes out has no memory.
+    // The output has no memory.
     let grows = with_steps(edit(r#"set(log.attributes["a"], log.body)"#));
     let ingest = grows.arena.free(Share::Ingest);
     let held = grows.arena.try_charge(Share::Ingest, ingest - (192 << 10)).unwrap();
@@ -327,7 +327,7 @@ async fn there_are_no_more_workspaces_than_turns() {
     assert_eq!(pipelines.idle_workspaces("test"), RUNS - 1);
 }
 
-/// What a pipeline gives back is charged until the last request has left it.
+/// Memory that a pipeline gives back is charged until the last request has left it.
 #[tokio::test]
 async fn a_replaced_pipeline_keeps_its_memory_until_nothing_is_in_it() {
     let rig = with_steps(drops("log.body == \"a\""));
@@ -343,7 +343,7 @@ async fn a_replaced_pipeline_keeps_its_memory_until_nothing_is_in_it() {
     assert_eq!(rig.arena.free(Share::Ingest), free);
 }
 
-/// What a waiting request and a run keep on the heap is what is declared for them.
+/// The heap of a waiting request and of a run is at most what is declared for them.
 #[tokio::test]
 async fn waits_and_runs_fit_their_declarations() {
     let rig = with_steps(edit(r#"set(log.attributes["a"], 1)"#));

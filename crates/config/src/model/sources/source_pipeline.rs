@@ -1,4 +1,4 @@
-//! What all kinds of sources have in common: the pipeline before the journal.
+//! Settings that all kinds of sources share: the pipeline before the journal.
 
 use std::ops::{Deref, DerefMut};
 
@@ -38,7 +38,7 @@ pub struct Source<K> {
 
 /// The settings of a kind of source.
 pub(crate) trait SourceKind: Section {
-    /// What it receives, where pipelines do not apply to that.
+    /// Items of a source to which pipelines do not apply, as a plural noun for an error.
     const WITHOUT_PIPELINE: Option<&'static str> = None;
 }
 

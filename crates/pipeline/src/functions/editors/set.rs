@@ -8,7 +8,7 @@ use crate::ottl::program::Argument;
 use crate::ottl::signature::{Signature, Type};
 use crate::value::{Failure, Value};
 
-/// What Go's zero `time.Time` is in nanoseconds since the Unix epoch, where 64 bits end.
+/// Go's zero `time.Time` in nanoseconds since the Unix epoch, where 64 bits end.
 const GO_ZERO_TIME: i64 = -6_795_364_578_871_345_152;
 
 /// `set(target, value)`: a missing value stores an empty one.

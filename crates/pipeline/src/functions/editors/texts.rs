@@ -19,7 +19,7 @@ fn stringify_all(machine: &mut Machine<'_>, [map]: &[Argument; 1]) -> Result<(),
         for at in 0..table.len() {
             let Some(entry) = table.entries().get(at) else { break };
             let text = match machine.as_text(entry.value) {
-                // What JSON cannot express is an empty text in Go.
+                // A value that JSON cannot express is an empty text in Go.
                 Err(Failure::Invalid(_)) => Slice::EMPTY,
                 text => text?,
             };

@@ -113,7 +113,7 @@ fn known(name: &str) -> Option<&'static str> {
     lines.find(|(known, _)| *known == name).map(|(_, pattern)| pattern)
 }
 
-/// What is between `%{` and `}`.
+/// The text between `%{` and `}`.
 struct Reference<'t> {
     name: &'t str,
     key: Option<&'t str>,

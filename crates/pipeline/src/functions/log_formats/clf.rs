@@ -102,7 +102,7 @@ fn trimmed(memory: &Memory<'_>, text: Slice) -> Slice {
     text.part(start, start + whole.trim().len())
 }
 
-/// What is before the first space, and what is behind it.
+/// The parts before and behind the first space.
 fn cut(memory: &Memory<'_>, text: Slice) -> (Slice, Option<Slice>) {
     match memchr::memchr(b' ', memory.get(text)) {
         Some(at) => (text.part(0, at), Some(text.part(at + 1, text.len as usize))),

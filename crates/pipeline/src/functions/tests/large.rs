@@ -12,7 +12,7 @@ use crate::value::{Failure, Value};
 
 const MANY: u32 = 160_000;
 
-/// What `text` makes of the body that `write` writes: `check` sees it.
+/// Runs `text` over the body that `write` writes, and gives `check` the result.
 pub(super) fn evaluated<R>(
     text: &str,
     write: impl FnOnce(&mut Memory<'_>) -> Value,

@@ -113,7 +113,7 @@ enum Part {
     Field(Field),
 }
 
-/// What a directive stands for.
+/// Meaning of a directive.
 fn parts(directive: char) -> Option<&'static [Part]> {
     use Field::*;
     use Part::{Field as F, Text as T};

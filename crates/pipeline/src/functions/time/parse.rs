@@ -47,7 +47,7 @@ pub(super) static TIME: Signature = Signature {
     )
 };
 
-/// What was read.
+/// The parts of a time that were read.
 struct Read {
     at: Civil,
     /// The second half of the day, of a text with a clock of 12 hours.
@@ -177,7 +177,7 @@ impl Read {
     }
 }
 
-/// What is behind a literal. Where it has a space, the text may have any number of them.
+/// The rest behind a literal. Where it has a space, the text may have any number of them.
 fn skip<'t>(mut text: &'t [u8], mut literal: &[u8]) -> Option<&'t [u8]> {
     let spaces = |text: &[u8]| text.iter().take_while(|byte| **byte == b' ').count();
     while let Some((first, behind)) = literal.split_first() {

@@ -50,7 +50,7 @@ impl Checker<'_> {
     /// A call without the keys behind it.
     pub(super) fn call(&mut self, tree: &CallTree) -> Option<Call> {
         let Some(function) = self.function(&tree.name) else {
-            // What is wrong inside is worth knowing at the same time.
+            // Errors inside are worth knowing at the same time.
             for argument in &tree.arguments {
                 self.argument_of_unknown(&argument.value);
             }

@@ -14,7 +14,7 @@ pub(super) const NONE: &str = "no path says whether this is for logs, spans or m
 pub(super) const NONE_HELP: &str =
     "begin a path with a context: `resource`, `scope`, `log`, `span`, `spanevent`, `metric` or `datapoint`";
 
-/// What the texts of a list need of their context.
+/// Properties of a context that the texts of a list need.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
     /// The contexts that paths name, each with the first path that does.

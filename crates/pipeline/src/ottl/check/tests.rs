@@ -1,4 +1,4 @@
-//! What compiles, in which context, and what errors and warnings say.
+//! Tests of the checker: statements that compile, by context, and the texts of errors and warnings.
 
 use super::*;
 use crate::ottl::program::{Argument, Expression};

@@ -136,7 +136,7 @@ impl Checker<'_> {
 
     /// Looks for errors within an argument of a function that does not exist.
     pub(super) fn argument_of_unknown(&mut self, tree: &ValueTree) {
-        // What a capital name means depends on the function.
+        // The meaning of a capital name depends on the function.
         if !matches!(tree.kind, ValueKind::Enum(_) | ValueKind::Function(_)) {
             self.value(tree);
         }

@@ -65,7 +65,7 @@ impl Parser<'_> {
         Fault { range, message: format!("expected {}, found {found}", alternatives(&self.expected)), help }
     }
 
-    /// What people of other languages mean by the token that was not expected.
+    /// The token's meaning in other languages, for a token that was not expected.
     fn hint(&self) -> Option<String> {
         let found = self.slice(self.furthest);
         let hint = match found {

@@ -38,7 +38,7 @@ struct Applied {
     failed: bool,
 }
 
-/// What was made of a series.
+/// The output for a series.
 pub(super) struct Made {
     pub(super) field: Field,
     pub(super) items: u64,

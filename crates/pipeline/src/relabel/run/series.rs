@@ -168,7 +168,7 @@ impl Chunk<'_, '_, '_> {
 
     /// The references of the new labels of a 2.0 series, and the bytes of their field.
     fn build_references(&mut self, count: usize) -> Result<(usize, Option<Slice>), Failure> {
-        // What is built is read only when it is written, so that the labels can be read meanwhile.
+        // New values are read only when they are written, so that the labels can be read meanwhile.
         let mark = self.on.memory.mark();
         self.on.state.labels.sort(&self.on.memory);
         for place in 0.. {

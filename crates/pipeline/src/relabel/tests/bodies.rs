@@ -146,7 +146,7 @@ fn items(version: Version, body: &[u8]) -> u64 {
     remote_write::inspect(version, body, &limits, &mut Symbols::new()).unwrap().counts.items()
 }
 
-/// What a run leaves of `all` is what the rules leave of each, looked at alone.
+/// A run over `all` leaves the series that the rules leave of each, looked at alone.
 pub(super) fn check(version: Version, rules: &Rules, all: &[Series]) {
     let body = if version == Version::V1 { one(all) } else { two(all) };
     let mut workspace = rules.workspace();
@@ -174,7 +174,7 @@ pub(super) fn check(version: Version, rules: &Rules, all: &[Series]) {
             assert_eq!(unreferenced(version, &out), [""; 0]);
             let kept = others(version, &body);
             assert!(others(version, &out).iter().all(|texts| kept.contains(texts)));
-            // What receivers ask for.
+            // Versions that receivers ask for.
             let limits = Limits { require_metric_name: false, ..Limits::default() };
             let report = remote_write::inspect(version, &out, &limits, &mut Symbols::new()).unwrap();
             let scattered = all.iter().any(|series| series.scattered);

@@ -56,7 +56,7 @@ fn series(text: &str) -> Series {
     Series { labels: labels(text), samples: 1, exemplars: 0, scattered: false }
 }
 
-/// What `rules` make of `body`, if they change it.
+/// The output of `rules` for `body`, if they change it.
 fn changed(rules: &Rules, body: &[u8]) -> Option<Vec<u8>> {
     let mut scratch = vec![0; Pipeline::scratch_bytes(body.len())];
     run(rules, &mut rules.workspace(), Version::V2, body, &mut scratch).1

@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::metrics::v1::number_data_point;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::Span;
 
-/// What a step did.
+/// Outcome of a step.
 #[derive(Default)]
 pub(super) struct Counted {
     pub(super) dropped: u64,

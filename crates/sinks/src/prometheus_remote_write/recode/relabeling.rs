@@ -10,7 +10,7 @@ use tidegate_wire::remote_write::Version;
 pub(super) struct Relabeling {
     pipeline: SinkPipeline,
     workspace: Workspace,
-    /// What the steps did to the last piece. It counts once that is settled, since a piece may be made again.
+    /// Counts of the steps for the last piece. They become final once it is settled, since a piece may be made again.
     pending: Vec<StepCounts>,
 }
 

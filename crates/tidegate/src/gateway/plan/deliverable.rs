@@ -96,7 +96,7 @@ pub(super) fn bounds(config: &Config, planned: &GatewayPlan) -> Deliverable {
     })
 }
 
-/// What the sink with this `pipeline` can deliver of what comes out of it, by protocol and signal. It can hold `most` bytes, and a
+/// The largest outputs of this `pipeline` that the sink can deliver, by protocol and signal. It can hold `most` bytes, and a
 /// lake's writer has a slice of `slice` bytes.
 pub(crate) fn capacities(
     kind: &dyn SinkKind,

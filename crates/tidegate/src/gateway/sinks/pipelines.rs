@@ -149,12 +149,13 @@ impl SinkPipelines {
         })
     }
 
-    /// What [`declared`](Self::declared) adds up to.
+    /// The sum of [`declared`](Self::declared).
     pub(crate) fn bytes(&self) -> u64 {
         self.declared().map(|line| line.bytes()).sum()
     }
 
-    /// What passes the pipelines unchanged although their authors may expect otherwise: a sentence for each sink.
+    /// Warnings about items that pass the pipelines unchanged although their authors may expect otherwise: a sentence
+    /// for each sink.
     pub(crate) fn notes(&self, config: &Config) -> Vec<String> {
         let sinks =
             self.0.iter().filter_map(|(name, compiled)| Some((name, compiled, config.sinks.get(name)?)));

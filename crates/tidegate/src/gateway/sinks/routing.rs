@@ -107,7 +107,7 @@ impl RoutingHistory {
             }
             return;
         }
-        // What was queued before routing was stored is routed as now.
+        // Records queued before routing was stored are routed as now.
         let from = if self.periods.is_empty() { 0 } else { queue.head };
         self.periods.push(Period { number, from, sinks: sinks.clone() });
         self.forget_completed(queue);
@@ -318,7 +318,7 @@ mod tests {
         let (two, three) = (sinks(&[("b", "2")]), sinks(&[("b", "3"), ("errors", "1")]));
         let mut second = history([&one, &two, &three]);
         assert_eq!(earlier(&second, &three, "errors"), []);
-        // What is new and takes the rest leaves what the sinks of that time took.
+        // A new sink that takes the rest leaves what the sinks of that time took.
         let now = with(errors("18"), otherwise("18"));
         second = history([&errors("1"), &errors("17"), &now]);
         assert_eq!(

@@ -28,7 +28,7 @@ pub(crate) struct SinkEnvironment {
     pub(super) ledger: Ledger,
     pub(super) dead_letters: DeadLetters,
     pub(super) tap: Tap,
-    /// What records pass through.
+    /// The pipeline that records pass through.
     pub(super) pipeline: Option<SinkPipeline>,
     pub(super) health: Health,
     pub(super) stop: StopSignal,

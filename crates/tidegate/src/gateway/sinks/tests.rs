@@ -145,7 +145,7 @@ fn a_failed_change_leaves_no_sink_of_the_new_configuration() {
     stop_all(running, Instant::now() + Duration::from_secs(20));
 }
 
-/// What came while a change failed is routed as that said, by the sinks that are started again.
+/// Items received while a change failed are routed by it, by the sinks that are started again.
 #[test]
 fn records_of_a_failed_change_keep_its_routing() {
     let dir = tempfile::tempdir().unwrap();

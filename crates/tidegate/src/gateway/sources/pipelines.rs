@@ -88,7 +88,8 @@ impl CompiledPipelines {
         })
     }
 
-    /// What is journalled unchanged although the author of a pipeline may expect otherwise: a sentence for each source.
+    /// Warnings about items that are journalled unchanged although the author of a pipeline may expect otherwise: a
+    /// sentence for each source.
     pub(crate) fn notes(&self) -> Vec<String> {
         let notes = self.0.iter().filter_map(|CompiledPipeline { kind, settings, source }| {
             let relabels =

@@ -106,9 +106,9 @@ enum Stage {
 #[derive(Clone)]
 enum StackFrame<'a> {
     Text(&'static str),
-    /// What encloses items begins, or ends, here.
+    /// An envelope around items begins, or ends, here.
     Mark(Envelope, bool),
-    /// What encloses an item, as it was written for the one before.
+    /// The envelope of an item, as it was written for the one before.
     Again(Envelope),
     /// A message of which nothing is written yet; what comes before it, and behind it.
     Begin {

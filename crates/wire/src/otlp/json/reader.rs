@@ -9,7 +9,7 @@ use crate::remote_write::Excerpt;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a>(Cursor<'a>);
 
-/// What is said where a member has no name.
+/// Expectation in the error about a member without a name.
 const NAME: &str = "a field's name in quotes";
 /// How many arrays and objects may be in each other in what nobody reads: as many as there are in what is read.
 const MAX_DEPTH: usize = 4096;

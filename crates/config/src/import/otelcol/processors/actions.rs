@@ -204,7 +204,7 @@ fn convert(group: &mut Group<'_>, attribute: &str, reader: &mut FileReader<'_, '
         reader.error(&at, "an action `convert` needs a `converted_type`", "add `converted_type: int`");
         return Vec::new();
     };
-    // What cannot be converted stays as it is, which is no failure.
+    // A value that cannot be converted stays as it is, which is no failure.
     let (function, pattern) = match kind.value.as_str() {
         "int" => ("Int", "^[-+]?[0-9]+$"),
         "double" => ("Double", "^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"),

@@ -1,4 +1,4 @@
-//! What encloses items is written once, and copied for the items behind the first.
+//! Writes the envelope of items once, and copies it for the items behind the first.
 //!
 //! The data of a metric holds all of its points, and a resource may hold more than is ever written. To look through them for
 //! each item would take time by the square of their length.
@@ -10,7 +10,7 @@ const LONGEST: usize = LONGEST_STEP;
 /// The most memory of all that is kept.
 pub(super) const ENVELOPE_BYTES: usize = 2 * LONGEST;
 
-/// What encloses an item.
+/// The envelope of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Envelope {
     /// The resource and the scope.
@@ -19,7 +19,7 @@ pub(super) enum Envelope {
     Metric,
 }
 
-/// What encloses the last item, as it was written.
+/// The envelope of the last item, as it was written.
 #[derive(Default)]
 pub(super) struct Envelopes<'a> {
     group: Written<'a>,
@@ -45,7 +45,7 @@ impl<'a> Envelopes<'a> {
         }
     }
 
-    /// What is written next goes elsewhere.
+    /// Forgets the written envelopes: the next bytes go elsewhere.
     pub(super) fn begin_part(&mut self) {
         (self.group.from, self.metric.from) = (None, None);
     }

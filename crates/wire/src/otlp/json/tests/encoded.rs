@@ -261,7 +261,7 @@ fn request_of(signal: Signal, item: &[u8]) -> Vec<u8> {
     field(1, &field(2, &item))
 }
 
-/// What is around the items is looked through once, however many they are: the time is in proportion to what is read and
+/// The envelope of items is scanned once, however many they are: the time is in proportion to what is read and
 /// written.
 #[test]
 fn an_envelope_is_looked_through_once() {
