@@ -16,6 +16,7 @@
 //! It leaves to others: collecting the numbers and keeping secrets out of them (the gateway), the books'
 //! arithmetic (`ledger`), counting (`meters`), the connections (`http1`).
 
+mod capture;
 mod console;
 mod gateway;
 mod html;
@@ -27,7 +28,6 @@ mod resident;
 mod state;
 mod status;
 mod status_format;
-mod taking;
 mod tap_response;
 mod text;
 mod trial;

@@ -1,10 +1,10 @@
 //! `/pipelines`: the page, and the trials that its form asks for.
 
+use crate::capture::capture;
 use crate::console::{Console, DATA_HEADERS, FORM_HEADERS, LONGEST_ANSWER, LONGEST_FORM, failed};
 use crate::html::Escaped;
 use crate::page_buffer::{PageBuffer, PageError};
 use crate::pipelines_page::{self, AROUND, ListedPipeline};
-use crate::taking::take;
 use crate::trial::{
     Fragment, LoadedSteps, NOT_SHOWN, Taken, TrialError, TrialForm, TrialInput, TrialRequest, form_markup,
     form_texts, write_form,
@@ -192,7 +192,7 @@ impl Console {
         let is_json = TrialForm::is_json(&route.content_type);
         let pipelines = self.gateway().pipelines();
         let taken = match route.take {
-            Some(signal) => Some(take(self.gateway().tap(), signal, self.arena()).await),
+            Some(signal) => Some(capture(self.gateway().tap(), signal, self.arena()).await),
             None => None,
         };
         let load = route.load.clone();

@@ -1,4 +1,4 @@
-//! Takes the next items received, as lines that a form takes.
+//! Captures the next items received, as lines for a form.
 
 use crate::human::Plural;
 use crate::page_buffer::PageBuffer;
@@ -15,23 +15,23 @@ use tidegate_wire::remote_write::{Series, Symbols, Version, view, write_series};
 /// How long to wait for a request.
 const WAIT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// So many items are taken.
+/// The most items of a capture.
 const MOST: usize = 10;
-/// So much is written at a time. A longer text ends the taking.
+/// Bytes written at a time. A longer text ends the capture.
 const STEP: usize = 64 << 10;
 
 /// The most memory for the symbols of a request, as a tap has it.
 const MOST_SYMBOLS: usize = 256 << 10;
 
-/// Items that were taken; none where that is not possible, and in words what was done.
-pub(crate) struct TakenItems {
+/// Captured items, none where that is not possible; and a sentence for the person who asked.
+pub(crate) struct CapturedItems {
     pub(crate) page: Option<PageBuffer>,
     pub(crate) words: String,
 }
 
-/// Waits for requests of `signal`, and takes their first items.
-pub(crate) async fn take(tap: &Tap, signal: Signal, arena: &Arena) -> TakenItems {
-    let without = |words: String| TakenItems { page: None, words };
+/// Waits for requests of `signal`, and captures their first items.
+pub(crate) async fn capture(tap: &Tap, signal: Signal, arena: &Arena) -> CapturedItems {
+    let without = |words: String| CapturedItems { page: None, words };
     let filter = TapFilter {
         id: "pipelines".to_owned(),
         source: Some("*".to_owned()),
@@ -52,13 +52,13 @@ pub(crate) async fn take(tap: &Tap, signal: Signal, arena: &Arena) -> TakenItems
             "Nothing was taken: the console's memory for concurrent responses is used up.".to_owned(),
         );
     };
-    let taken = taken(&reader, signal, page).await;
+    let captured = captured(&reader, signal, page).await;
     drop(reader);
     tap.end("pipelines");
-    taken
+    captured
 }
 
-async fn taken(reader: &RecordReader, signal: Signal, page: PageBuffer) -> TakenItems {
+async fn captured(reader: &RecordReader, signal: Signal, page: PageBuffer) -> CapturedItems {
     let mut lines = LineWriter { page, items: 0, form: None };
     let mut why = None;
     while lines.items < MOST
@@ -72,7 +72,7 @@ async fn taken(reader: &RecordReader, signal: Signal, page: PageBuffer) -> Taken
         (0, None) => format!("No {} were received within {} seconds.", signal.name(), WAIT.as_secs()),
         (items, _) => format!("Took {}.", Plural(items as u64, "item")),
     };
-    TakenItems { page: (lines.items > 0).then_some(lines.page), words }
+    CapturedItems { page: (lines.items > 0).then_some(lines.page), words }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
