@@ -47,13 +47,14 @@ pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin, kernel_needs, windows};
 pub use model::{
     Access, Acknowledge, Allowance, ApmAgents, Backoff, Before, BlackholeSink, BulkAction, BulkCompression,
-    CertificateField, ClientAuth, Compression, Config, DefaultAt, Deltas, Durability, EffectiveTls,
-    ElasticApmSource, ElasticsearchSink, ElasticsearchSource, Expectation, Given, HttpFormat, HttpLogsSource,
-    HttpMethod, HttpSink, Journal, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, Mapping,
-    Naming, OnError, OrSeries, OtlpSink, OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product,
-    Protocol, Redact, RedactPreset, RelabelRule, RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource,
-    Retention, RumSource, Sample, SampleMode, Signal, Sink, SinkPipeline, Source, SourceLimits,
-    SourcePipeline, Sources, Step, StepLabel, Steps, TenantOverride, Tenants, Tls, Translation, WhenFull,
+    CertificateField, ClientAuth, Compression, Config, ConfiguredPipeline, DefaultAt, Deltas, Durability,
+    EffectiveTls, ElasticApmSource, ElasticsearchSink, ElasticsearchSource, Expectation, Given, HttpFormat,
+    HttpLogsSource, HttpMethod, HttpSink, Journal, LakeSink, Limits, Listen, ListenTls, Listener,
+    ListenerTls, Mapping, Naming, OnError, OrSeries, OtlpSink, OtlpSource, OtlpTransport, Pipeline,
+    PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule, RemoteWriteCompression,
+    RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Sample, SampleMode, Signal, Sink, Source,
+    SourceLimits, SourcePipeline, Sources, Step, StepLabel, Steps, TenantOverride, Tenants, Tls, Translation,
+    WhenFull,
 };
 pub use schema::schema;
 pub use setting::Sequence;

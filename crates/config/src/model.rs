@@ -22,7 +22,8 @@ pub use limits::Limits;
 pub use listen::Listen;
 pub use listener::Listener;
 pub use pipeline::{
-    OnError, Pipeline, Redact, RedactPreset, RelabelRule, Sample, SampleMode, SinkPipeline, Step, StepLabel,
+    ConfiguredPipeline, OnError, Pipeline, Redact, RedactPreset, RelabelRule, Sample, SampleMode, Step,
+    StepLabel,
 };
 pub(crate) use pipeline::{Route, selecting, texts};
 pub use pipeline_steps::Steps;

@@ -364,7 +364,7 @@ fn relabel_drops_what_it_fails_on_before_the_journal() {
         sinks: { prom: { type: prometheus_remote_write, url: http://127.0.0.1:5/w, pipeline: labels } }
         "#,
     );
-    let modes = |pipeline: Option<tidegate_config::SinkPipeline>| {
+    let modes = |pipeline: Option<tidegate_config::ConfiguredPipeline>| {
         pipeline.unwrap().definition.steps.iter().map(|step| step.on_error).collect::<Vec<_>>()
     };
     assert_eq!(modes(config.pipeline_of_source("prometheus_remote_write")), [Ignore, Drop, Silent]);

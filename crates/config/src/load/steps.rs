@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::{bounded, note};
 use crate::checks::pipelines::check_steps;
 use crate::error::{ErrorCollector, Errors};
-use crate::model::{Config, Pipeline, RelabelRule, SinkPipeline};
+use crate::model::{Config, ConfiguredPipeline, Pipeline, RelabelRule};
 use crate::reader::Reader;
 use crate::setting::{Section, Sequence, Setting};
 use crate::substitute::{Substitutions, no_file};
@@ -17,7 +17,7 @@ use crate::yaml::{self, Node, Value};
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedSteps {
     /// The steps.
-    pub pipeline: SinkPipeline,
+    pub pipeline: ConfiguredPipeline,
     /// A sentence for each thing that compiles but seldom does what is meant, and for each reference that was not replaced.
     pub warnings: Vec<String>,
 }

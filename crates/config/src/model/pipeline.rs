@@ -156,7 +156,7 @@ choices! {
 
 /// The pipeline that the items of a source or sink pass through. For a sink: its `when` or `otherwise`, its `pipeline`, and its own relabeling.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SinkPipeline {
+pub struct ConfiguredPipeline {
     /// All steps.
     pub definition: engine::Definition,
     /// So many of the first steps select what the sink takes: what they drop was never the sink's.
@@ -176,10 +176,10 @@ pub struct StepLabel {
 
 impl Config {
     /// The pipeline of the sink `name`, if it has steps.
-    pub fn pipeline_of(&self, name: &Name) -> Option<SinkPipeline> {
+    pub fn pipeline_of(&self, name: &Name) -> Option<ConfiguredPipeline> {
         let route = self.sinks.get(name)?.route();
         let mut steps =
-            SinkPipeline { definition: engine::Definition::default(), routing: 0, labels: Vec::new() };
+            ConfiguredPipeline { definition: engine::Definition::default(), routing: 0, labels: Vec::new() };
         if !route.when.is_empty() {
             steps.push(selecting(engine::StepKind::Keep(texts(route.when))), "", "when".to_owned());
         }
@@ -203,7 +203,7 @@ impl Config {
 
     /// The pipeline of the source `name`, if it has steps. A series on which `relabel` fails is dropped there unless the step says
     /// otherwise: what it should have removed must not reach the disk.
-    pub fn pipeline_of_source(&self, name: &str) -> Option<SinkPipeline> {
+    pub fn pipeline_of_source(&self, name: &str) -> Option<ConfiguredPipeline> {
         let (_, SourcePipeline { pipeline, .. }) =
             self.sources.pipelines().into_iter().find(|(source, _)| *source == name)?;
         let pipeline = pipeline.as_ref()?;
@@ -229,9 +229,9 @@ impl Config {
     }
 
     /// The pipeline `name` on its own; `None` if there is none.
-    pub fn pipeline(&self, name: &Name) -> Option<SinkPipeline> {
+    pub fn pipeline(&self, name: &Name) -> Option<ConfiguredPipeline> {
         let mut steps =
-            SinkPipeline { definition: engine::Definition::default(), routing: 0, labels: Vec::new() };
+            ConfiguredPipeline { definition: engine::Definition::default(), routing: 0, labels: Vec::new() };
         self.pipelines.get(name)?;
         self.add_steps(name, &mut steps);
         Some(steps)
@@ -243,7 +243,7 @@ impl Config {
         self.pipelines.get(name)?.steps.as_written()
     }
 
-    fn add_steps(&self, name: &Name, steps: &mut SinkPipeline) {
+    fn add_steps(&self, name: &Name, steps: &mut ConfiguredPipeline) {
         for (position, step) in self.pipelines.get(name).iter().flat_map(|it| it.steps.iter().enumerate()) {
             if let Some(definition) = step.definition() {
                 let label = step.name.as_ref().map_or_else(|| (position + 1).to_string(), Name::to_string);
@@ -260,7 +260,7 @@ impl Pipeline {
     }
 }
 
-impl SinkPipeline {
+impl ConfiguredPipeline {
     fn push(&mut self, step: engine::StepDefinition, pipeline: &str, label: String) {
         self.definition.steps.push(step);
         self.labels.push(StepLabel { pipeline: pipeline.to_owned(), step: label });

@@ -17,7 +17,7 @@ pub(crate) struct SinkPipelines(Arc<BTreeMap<Name, CompiledPipeline>>);
 /// A sink's pipeline, and the settings that it was compiled from.
 #[derive(Debug)]
 struct CompiledPipeline {
-    settings: config::SinkPipeline,
+    settings: config::ConfiguredPipeline,
     sink: SinkPipeline,
     /// Those for queued records of periods in which the sink took other items, by the number of the period.
     earlier: Vec<(u64, Arc<Pipeline>, usize)>,
@@ -200,11 +200,11 @@ pub(crate) fn routings(config: &Config) -> BTreeMap<String, Routing> {
 }
 
 /// The settings of a sink without a pipeline.
-fn no_steps() -> config::SinkPipeline {
-    config::SinkPipeline { definition: Definition::default(), routing: 0, labels: Vec::new() }
+fn no_steps() -> config::ConfiguredPipeline {
+    config::ConfiguredPipeline { definition: Definition::default(), routing: 0, labels: Vec::new() }
 }
 
-fn compiled(settings: &config::SinkPipeline) -> Option<SinkPipeline> {
+fn compiled(settings: &config::ConfiguredPipeline) -> Option<SinkPipeline> {
     let (pipeline, _) = Pipeline::compile(&settings.definition).ok()?;
     Some(SinkPipeline {
         pipeline: Arc::new(pipeline),
@@ -219,7 +219,7 @@ fn compiled(settings: &config::SinkPipeline) -> Option<SinkPipeline> {
 
 /// The pipelines of the sink `name` for the periods in which it was routed otherwise.
 fn earlier(
-    settings: &config::SinkPipeline,
+    settings: &config::ConfiguredPipeline,
     (routings, name): (&BTreeMap<String, Routing>, &str),
     history: &RoutingHistory,
 ) -> Vec<(u64, Arc<Pipeline>, usize)> {
@@ -232,7 +232,10 @@ fn earlier(
 
 /// A sink's pipeline that selects with these steps, and how many they are. None where this version does not compile the conditions
 /// any more: what is queued is routed by the current ones then.
-fn routed(settings: &config::SinkPipeline, mut steps: Vec<StepDefinition>) -> Option<(Pipeline, usize)> {
+fn routed(
+    settings: &config::ConfiguredPipeline,
+    mut steps: Vec<StepDefinition>,
+) -> Option<(Pipeline, usize)> {
     let count = steps.len();
     steps.extend_from_slice(settings.definition.steps.get(settings.routing..)?);
     let (pipeline, _) = Pipeline::compile(&Definition { steps }).ok()?;
@@ -240,14 +243,14 @@ fn routed(settings: &config::SinkPipeline, mut steps: Vec<StepDefinition>) -> Op
 }
 
 /// The positions of the steps whose failures are not logged.
-pub(crate) fn silent_steps(settings: &config::SinkPipeline) -> Vec<usize> {
+pub(crate) fn silent_steps(settings: &config::ConfiguredPipeline) -> Vec<usize> {
     let steps = settings.definition.steps.iter().enumerate();
     let silent = steps.filter(|(_, step)| step.on_error == ErrorMode::Silent);
     silent.map(|(position, _)| position).collect()
 }
 
 /// Meters of all steps of a pipeline.
-pub(crate) fn meters(settings: &config::SinkPipeline) -> PipelineMeters {
+pub(crate) fn meters(settings: &config::ConfiguredPipeline) -> PipelineMeters {
     let steps = settings.definition.steps.iter().zip(&settings.labels);
     let meters =
         steps.map(|(step, label)| StepMeters::new(label.pipeline.clone(), label.step.clone(), step.parts()));

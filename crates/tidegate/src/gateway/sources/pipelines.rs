@@ -17,7 +17,7 @@ pub(crate) struct CompiledPipelines(Vec<CompiledPipeline>);
 #[derive(Clone)]
 struct CompiledPipeline {
     kind: &'static SourceKind,
-    settings: config::SinkPipeline,
+    settings: config::ConfiguredPipeline,
     source: Arc<SourcePipeline>,
 }
 
