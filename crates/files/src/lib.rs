@@ -2,6 +2,7 @@
 //!
 //! - [`open`] never follows a link in the last component of a path, and gives a new file the mode of its [`Access`].
 //! - [`create_folder`] does the same for folders.
+//! - [`replace`] replaces a small file as a whole, so that a crash leaves either the old or the new one.
 //! - [`tighten`] takes away what an earlier version, a loose umask or a copy left to others.
 //!
 //! Links *on the way* to a file are followed: an administrator may move the journal to another disk with one. Nobody else
@@ -16,7 +17,7 @@ pub use tighten::{Tightened, tighten, tighten_folder};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -73,6 +74,27 @@ pub fn open(
 /// Those of [`open`].
 pub fn read(path: &Path) -> io::Result<File> {
     open(path, Access::Owner, |options| options.read(true))
+}
+
+/// Replaces the file at `path` by one with `content`, which is durable on return. A crash leaves the old file or the new one, and
+/// perhaps a file beside it with the ending `.new`, which the next call replaces.
+///
+/// # Errors
+/// Those of creating, writing, renaming and syncing; and [`io::ErrorKind::InvalidInput`] for a path without a file name.
+pub fn replace(path: &Path, access: Access, content: &[u8]) -> io::Result<()> {
+    let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no path of a file"));
+    };
+    let mut temporary = name.to_owned();
+    temporary.push(".new");
+    let temporary = folder.join(temporary);
+    let mut file = open(&temporary, access, |options| options.write(true).create(true).truncate(true))?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    std::fs::rename(&temporary, path)?;
+    // The rename is durable when the folder is.
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    File::open(folder)?.sync_all()
 }
 
 /// Creates the folder at `path`, and those above it that are missing. One that exists stays as it is.

@@ -84,3 +84,17 @@ fn a_folder_that_everybody_shares_stays_shared() {
     assert_eq!((found.changed, found.kept), (0, 1));
     assert_eq!((mode(&shared), mode(&shared.join("theirs"))), (0o1777, 0o644));
 }
+
+/// The file has the new content and the mode of a new file, and nothing else is left in the folder.
+#[test]
+fn replace_leaves_one_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(dir.path().join("file.new"), "of a crash, and longer").unwrap();
+    for content in ["first", "2"] {
+        replace(&file, Access::Owner, content.as_bytes()).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), content);
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    assert!(replace(Path::new("/"), Access::Owner, b"").is_err());
+}

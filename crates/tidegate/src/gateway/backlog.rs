@@ -10,8 +10,7 @@
 use super::plan::{self, GatewayPlan};
 use crate::Failure;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_admission::{Deliverable, Size, SizeLimit};
@@ -108,17 +107,8 @@ pub(super) fn accept(config: &Config, planned: &GatewayPlan) {
 
 /// Replaces the stored bounds. They are on disk before anything is accepted under them.
 fn store(data: &Path, bounds: &Deliverable) -> Result<(), Failure> {
-    let (file, temporary) = (data.join(FILE), data.join(format!("{FILE}.new")));
-    tidegate_files::open(&temporary, Access::Owner, |options| {
-        options.write(true).create(true).truncate(true)
-    })
-    .and_then(|mut new| {
-        new.write_all(written(bounds).as_bytes())?;
-        new.sync_all()
-    })
-    .map_err(|error| failure("writing", &temporary, &error))?;
-    std::fs::rename(&temporary, &file)
-        .and_then(|()| File::open(data)?.sync_all())
+    let file = data.join(FILE);
+    tidegate_files::replace(&file, Access::Owner, written(bounds).as_bytes())
         .map_err(|error| failure("writing", &file, &error))
 }
 

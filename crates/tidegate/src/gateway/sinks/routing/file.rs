@@ -3,8 +3,7 @@
 use super::{Period, Routing, RoutingHistory};
 use crate::Failure;
 use serde_json::{Map, Value, json};
-use std::fs::File;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 use tidegate_files::Access;
 
@@ -42,16 +41,8 @@ impl RoutingHistory {
     /// # Errors
     /// When the file cannot be written.
     pub(crate) fn store(&self, data: &Path) -> Result<(), Failure> {
-        let (file, temporary) = (data.join(FILE), data.join(format!("{FILE}.new")));
-        let written = tidegate_files::open(&temporary, Access::Owner, |options| {
-            options.write(true).create(true).truncate(true)
-        })
-        .and_then(|mut new| {
-            new.write_all(written(self).to_string().as_bytes())?;
-            new.sync_all()
-        })
-        .and_then(|()| std::fs::rename(&temporary, &file))
-        .and_then(|()| File::open(data)?.sync_all());
+        let file = data.join(FILE);
+        let written = tidegate_files::replace(&file, Access::Owner, written(self).to_string().as_bytes());
         written.map_err(|error| Failure(format!("writing {} (`data`): {error}", file.display())))
     }
 }
