@@ -247,7 +247,7 @@ mod tests {
 
     /// A record is routed by the conditions of its period, until no record of that is queued; also after a restart.
     #[test]
-    fn each_record_has_the_routing_of_its_time() {
+    fn each_record_has_the_routing_of_its_period() {
         let (first, second, third) = (
             sinks(&[("a", "1"), ("b", "1")]),
             sinks(&[("a", "2"), ("b", "1")]),
@@ -278,10 +278,10 @@ mod tests {
         history.begin(&sinks(&[("a", "0")]), &span(0, Some(0)));
         history.begin(&sinks(&[("a", "0"), ("new", "7")]), &span(5, Some(0)));
         assert_eq!(history.periods.len(), 1);
-        for time in 1..MOST as u64 {
-            let now = sinks(&[("a", &time.to_string())]);
-            history.check_room(&now, &span(10 * time, Some(0))).unwrap_or_else(|_| panic!("{time}"));
-            history.begin(&now, &span(10 * time, Some(0)));
+        for period in 1..MOST as u64 {
+            let now = sinks(&[("a", &period.to_string())]);
+            history.check_room(&now, &span(10 * period, Some(0))).unwrap_or_else(|_| panic!("{period}"));
+            history.begin(&now, &span(10 * period, Some(0)));
         }
         let next = sinks(&[("a", "next")]);
         assert!(history.check_room(&next, &span(50, Some(9))).is_err());
@@ -318,7 +318,7 @@ mod tests {
         let (two, three) = (sinks(&[("b", "2")]), sinks(&[("b", "3"), ("errors", "1")]));
         let mut second = history([&one, &two, &three]);
         assert_eq!(earlier(&second, &three, "errors"), []);
-        // A new sink that takes the rest leaves what the sinks of that time took.
+        // A new sink that takes the rest leaves what the sinks of that period took.
         let now = with(errors("18"), otherwise("18"));
         second = history([&errors("1"), &errors("17"), &now]);
         assert_eq!(
@@ -362,8 +362,8 @@ mod tests {
     #[test]
     fn a_refusal_names_the_cursor_that_is_furthest_behind() {
         let mut history = RoutingHistory::default();
-        for time in 0..MOST as u64 {
-            history.begin(&sinks(&[("a", &time.to_string())]), &span(10 * time, Some(0)));
+        for period in 0..MOST as u64 {
+            history.begin(&sinks(&[("a", &period.to_string())]), &span(10 * period, Some(0)));
         }
         let refused = |name: &str| {
             let queue = QueueSpan { head: 50, oldest: Some((0, name.to_owned())) };

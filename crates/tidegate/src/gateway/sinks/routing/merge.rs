@@ -118,9 +118,9 @@ mod tests {
         };
         let queue = |head| QueueSpan { head, oldest: Some((0, "gone".to_owned())) };
         let mut history = RoutingHistory::default();
-        for time in 0..MOST {
-            assert!(!history.make_room(&of(time), &queue(10 * time as u64)));
-            history.begin(&of(time), &queue(10 * time as u64));
+        for period in 0..MOST {
+            assert!(!history.make_room(&of(period), &queue(10 * period as u64)));
+            history.begin(&of(period), &queue(10 * period as u64));
         }
         let next = of(MOST);
         assert!(history.make_room(&next, &queue(90)));
