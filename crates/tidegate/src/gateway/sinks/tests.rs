@@ -133,16 +133,21 @@ fn sinks_run_again_when_their_routing_cannot_be_stored() {
 /// After a change that failed, the sinks are those of before, also where a changed or a new one had started already.
 #[test]
 fn a_failed_change_leaves_no_sink_of_the_new_configuration() {
-    let dir = tempfile::tempdir().unwrap();
     let to = |port: u16| format!("b: {{type: otlp, endpoints: 'http://127.0.0.1:{port}'}}");
-    let (old, _planned, attach, journal) = attached_to(dir.path(), &to(1));
-    let mut running = attach.start_all(&old.sinks).unwrap();
-    let _other = journal.follow("c", StartAt::Oldest, WhenFull::Block).unwrap();
-    let new = config(dir.path(), &format!("a: {{type: blackhole}}, {}, c: {{type: blackhole}}", to(2)));
-    assert!(change((&attach, &mut running), &old, &new).is_err(), "`c` is followed already");
-    let names = shown(&running);
-    assert!(matches!(names.as_slice(), [("b", target)] if target.contains(":1")), "{names:?}");
-    stop_all(running, Instant::now() + Duration::from_secs(20));
+    // With as many sinks before as after, each has the same memory, so that alone does not tell them apart.
+    for (beside, new) in [("", "a: {type: blackhole}, "), (", d: {type: blackhole}", "")] {
+        let dir = tempfile::tempdir().unwrap();
+        let (old, _planned, attach, journal) = attached_to(dir.path(), &format!("{}{beside}", to(1)));
+        let mut running = attach.start_all(&old.sinks).unwrap();
+        let _other = journal.follow("c", StartAt::Oldest, WhenFull::Block).unwrap();
+        let new = config(dir.path(), &format!("{new}{}, c: {{type: blackhole}}", to(2)));
+        assert!(change((&attach, &mut running), &old, &new).is_err(), "`c` is followed already");
+        let names = shown(&running);
+        let names_of_old: Vec<&str> = old.sinks.keys().map(|name| name.as_str()).collect();
+        assert_eq!(names.iter().map(|(name, _)| *name).collect::<Vec<_>>(), names_of_old);
+        assert!(names.iter().any(|(name, target)| *name == "b" && target.contains(":1")), "{names:?}");
+        stop_all(running, Instant::now() + Duration::from_secs(20));
+    }
 }
 
 /// Items received while a change failed are routed by it, by the sinks that are started again.
