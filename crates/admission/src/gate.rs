@@ -23,8 +23,8 @@ pub use decode_buffer::{DecodeBuffer, MAX_INLINE_BYTES, TranslationCharge};
 pub use rights::{BulkDefaults, RESEND_HEADER};
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 use tidegate_arena::{Arena, Charge, Share, ShareUse};
 use tidegate_journal::{AppendError as JournalRefused, Batch, Journal, Meta, Protocol, Signal, Tenant};
@@ -49,7 +49,7 @@ struct Inner {
     tap: Option<Tap>,
     rules: GateRules,
     /// The bounds of the configured sinks.
-    deliverable: ArcSwap<Deliverable>,
+    deliverable: RwLock<Deliverable>,
 }
 
 /// Access control, tenancy and limits. Default: open access, no tenants, no limits.
@@ -92,7 +92,7 @@ impl Gate {
         crate::answer::prepare();
         let (memory, stopping) = (DrainEstimate::default(), AtomicBool::new(false));
         let append_slots = AppendSlots::new(&journal);
-        let deliverable = ArcSwap::default();
+        let deliverable = RwLock::default();
         let inner =
             Inner { arena, journal, memory_wait, memory, append_slots, stopping, tap, rules, deliverable };
         Gate(Arc::new(inner), None)
@@ -301,22 +301,23 @@ impl Gate {
     /// Replaces the bounds of what the sinks can deliver. When this returns, no record is handed to the journal any more that
     /// was held against the old ones only.
     pub fn set_deliverable(&self, deliverable: Deliverable) {
-        let old = self.0.deliverable.swap(Arc::new(deliverable));
-        // Held by appends while they queue a body, which takes microseconds.
-        while Arc::strong_count(&old) > 1 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        // Appends hold the lock while they queue a body, which takes microseconds.
+        *self.0.deliverable.write().unwrap_or_else(PoisonError::into_inner) = deliverable;
     }
 
     /// The bounds of what the sinks can deliver.
     pub fn deliverable(&self) -> Deliverable {
-        Deliverable::clone(&self.0.deliverable.load())
+        self.bounds().clone()
+    }
+
+    fn bounds(&self) -> RwLockReadGuard<'_, Deliverable> {
+        self.0.deliverable.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The bound on records of this protocol and signal: the tighter of what every sink can deliver and what can be
     /// received.
     pub fn size_limit(&self, protocol: Protocol, signal: Signal) -> SizeLimit {
-        let bound = self.0.deliverable.load().size_limit(protocol, signal);
+        let bound = self.bounds().size_limit(protocol, signal);
         let ceiling = usize::try_from(self.0.arena.ceiling(Share::Ingest)).unwrap_or(usize::MAX);
         SizeLimit { most: bound.most.min(ceiling).min(self.most_decoded()), ..bound }
     }
@@ -552,8 +553,8 @@ impl<'a> PendingAppend<'a> {
         batch: Batch,
     ) -> Result<PendingAppend<'a>, Rejection> {
         let gate: &'a Gate = place.0;
-        // Held until the body is queued: who replaces the bounds waits for that.
-        let bounds = gate.0.deliverable.load_full();
+        // Held until the body is queued: `set_deliverable` waits for that.
+        let bounds = gate.bounds();
         let Meta { protocol, signal, .. } = batch.meta;
         if let Err(refused) =
             bounds.size_limit(protocol, signal).check(Size::of_record(&batch.meta, batch.len))
@@ -566,6 +567,7 @@ impl<'a> PendingAppend<'a> {
             None => open.submit(counts),
         };
         let queued = gate.0.journal.append(batch);
+        drop(bounds);
         Ok(PendingAppend { queued, place, handed_over, bytes: counts.bytes() })
     }
 
