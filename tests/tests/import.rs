@@ -74,3 +74,33 @@ fn the_flags_of_vmagent_are_read() {
         "{imported:?}"
     );
 }
+
+/// The checkpoints of Promtail become start offsets in the data folder; files that are gone or unread are told apart.
+#[test]
+fn checkpoints_become_start_offsets() {
+    let work = tempfile::tempdir().unwrap();
+    let (log, gone) = (work.path().join("a.log"), work.path().join("gone.log"));
+    fs::write(&log, "one\ntwo\n").unwrap();
+    let positions = work.path().join("positions.yaml");
+    let text = format!("positions:\n  {}: \"4\"\n  {}: \"9\"\n", log.display(), gone.display());
+    fs::write(&positions, text).unwrap();
+    let data = work.path().join("data");
+    let import = |options: &[&str]| {
+        let mut command = Command::new(binary());
+        command.args(["import", "checkpoints", "promtail"]).arg(&positions).arg("--data").arg(&data);
+        finish(command.args(options))
+    };
+    let shown = import(&["--dry-run"]);
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert!(shown.stdout.contains("1 with 4 B unread, 1 gone."), "{shown:?}");
+    assert!(!data.exists());
+    let imported = import(&[]);
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    let stored = fs::read_to_string(data.join("files-start-offsets")).unwrap();
+    assert_eq!(stored.lines().count(), 2, "{stored}");
+    assert!(stored.contains(r#""offset":4"#), "{stored}");
+    fs::write(&positions, "not: positions").unwrap();
+    let refused = import(&[]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("no positions file"), "{refused:?}");
+}

@@ -86,7 +86,7 @@ pub(crate) enum Command {
     /// `access.credentials_file` or `access.admin_credentials_file`. A running gateway reloads the file when it
     /// changes. A password is read from standard input.
     Token(TokenArgs),
-    /// Convert another program's configuration to tidegate's
+    /// Convert another program's configuration to tidegate's, or take over its checkpoints
     #[command(subcommand)]
     Import(ImportCommand),
     /// Print the JSON Schema of the configuration, for editors
@@ -207,6 +207,12 @@ pub(crate) enum ImportCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "FLAGS")]
         arguments: Vec<String>,
     },
+    /// Checkpoints of a program that reads log files, for the source `file`
+    ///
+    /// Reads how far the program has read each file, compares that with the files on disk, prints the result, and stores the
+    /// offsets in the data folder. The source `file` starts there with files that it has not read before. Stop the
+    /// program first, and run this before tidegate reads the files for the first time.
+    Checkpoints(CheckpointsArgs),
     /// Limits of Thanos Receive (`--receive.limits-config-file`), as tenant limits
     ///
     /// Settings without a counterpart become comments.
@@ -214,6 +220,36 @@ pub(crate) enum ImportCommand {
         /// The file
         file: PathBuf,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckpointsArgs {
+    /// The program
+    #[arg(value_enum)]
+    pub(crate) program: CheckpointProgram,
+    /// Its checkpoints: the positions file of Promtail or Alloy, Filebeat's folder `registry`, the `db` of Fluent Bit's input
+    /// `tail`, the `directory` of the Collector's extension `file_storage`
+    pub(crate) path: PathBuf,
+    /// Print the result, and store nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// A program whose checkpoints can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckpointProgram {
+    /// Promtail: `positions.yaml`
+    Promtail,
+    /// Grafana Alloy: `positions.yml` of a `loki.source.file`
+    Alloy,
+    /// Filebeat: `registry`
+    Filebeat,
+    /// Fluent Bit: the `db` of an input `tail`
+    FluentBit,
+    /// The OpenTelemetry Collector: the `directory` of a `file_storage`
+    Otelcol,
 }
 
 #[derive(Debug, Args)]

@@ -1,4 +1,6 @@
-//! `tidegate import`: configurations of others, said in ours.
+//! `tidegate import`: other programs' configurations and checkpoints.
+
+mod checkpoints;
 
 use crate::cli::ImportCommand;
 use crate::{Failure, Outcome, output};
@@ -22,6 +24,7 @@ pub(crate) fn import(command: &ImportCommand) -> Outcome {
             let rules = |path: &str| read(Path::new(path)).map_err(|error| error.to_string());
             imported(vmagent(arguments, &rules))
         }
+        ImportCommand::Checkpoints(args) => checkpoints::import(args),
         ImportCommand::ThanosLimits { file } => {
             let (source, text) = source(file, "limits")?;
             let configuration =

@@ -26,7 +26,7 @@ pub(crate) fn journal(command: &JournalCommand) -> Outcome {
 }
 
 /// The data folder that the arguments name.
-fn data(args: &DataArgs) -> Result<PathBuf, Failure> {
+pub(super) fn data(args: &DataArgs) -> Result<PathBuf, Failure> {
     match &args.data {
         Some(data) => Ok(data.clone()),
         None => Ok(config(&args.config)?.data),
