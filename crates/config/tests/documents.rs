@@ -56,22 +56,24 @@ fn the_schema_is_closed_and_described_everywhere() {
     visit(&schema(), "");
 }
 
-/// The examples of the page about pipelines can be used as they are.
+/// The examples of all pages can be used as they are: blocks of YAML that begin with a setting of the configuration.
 #[test]
-fn the_examples_of_pipelines_are_valid() {
-    for page in ["docs/pipelines.md", "README.md"] {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
-        let text = fs::read_to_string(&file).unwrap();
-        let examples: Vec<&str> = text
-            .split("```yaml\n")
-            .skip(1)
-            .filter_map(|rest| rest.split("```").next())
-            .filter(|example| example.starts_with("pipelines:"))
-            .collect();
-        assert!(!examples.is_empty(), "{page}");
-        for example in examples {
-            let read = tidegate_config::parse(page, example, &|_| None);
-            read.unwrap_or_else(|errors| panic!("{errors}"));
+fn the_examples_of_pages_are_valid() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let pages = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = pages.filter(|page| page.extension().is_some_and(|extension| extension == "md"));
+    let mut found = 0;
+    for page in pages.chain([root.join("README.md")]) {
+        let text = fs::read_to_string(&page).unwrap();
+        let blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+        for example in blocks {
+            let first = example.split(':').next().unwrap_or_default();
+            if ["memory", "listen", "sources", "pipelines", "sinks"].contains(&first) {
+                found += 1;
+                let read = tidegate_config::parse(&page.display().to_string(), example, &|_| None);
+                read.unwrap_or_else(|errors| panic!("{errors}"));
+            }
         }
     }
+    assert!(found > 5, "{found} examples");
 }
