@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use tidegate_admission::{Gate, Rejection, Size};
 use tidegate_arena::{Arena, ChargeError, Share, Window};
 use tidegate_http1::Shutdown;
-use tidegate_journal::{Batch, Encoding, Meta, Protocol, Signal, Tenant};
+use tidegate_journal::{Batch, Checkpoints, Encoding, Meta, Protocol, Signal, Tenant};
 use tidegate_ledger::{Counts, OpenRequest, Refusal, Signal as Booked, Source};
 
 /// What a source uses to reach the gate: the gate, the memory, its books and its tenant. Clones are the same intake.
@@ -142,12 +142,12 @@ impl LogIntake {
         }
     }
 
-    /// Gives a batch to the gate. It is durable when this returns `Ok`. Not cancelled by the [shutdown](Self::shutdown):
+    /// Gives a batch to the gate, with the checkpoints that hold from then on. Both are durable when this returns `Ok`. Not cancelled by the [shutdown](Self::shutdown):
     /// what was read is still accepted.
     ///
     /// # Errors
     /// Why it was not accepted; the books have the reason. The memory is free again.
-    pub async fn append(&self, batch: LogBatch) -> Result<(), IntakeError> {
+    pub async fn append(&self, batch: LogBatch, checkpoints: Checkpoints) -> Result<(), IntakeError> {
         let Inner { gate, books, tenant, .. } = &*self.0;
         let LogBatch { window, from, len, items, largest_item, source_bytes } = batch;
         if items == 0 {
@@ -176,7 +176,7 @@ impl LogIntake {
             received_at_ns: now_ns(),
         };
         let counts = Counts::of(Booked::Logs, u64::from(items), source_bytes);
-        let batch = Batch { meta, window, from, len };
+        let batch = Batch { meta, window, from, len, checkpoints };
         let appended = gate.append(&permit, open, counts, batch).await;
         appended.map_err(|refused| intake_error(&refused))
     }

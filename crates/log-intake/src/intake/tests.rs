@@ -68,7 +68,7 @@ async fn accepted_batches_are_in_the_books() {
     let rig = rig(1 << 30);
     for _ in 0..3 {
         let batch = rig.batch(7, 100).await;
-        rig.intake.append(batch).await.unwrap();
+        rig.intake.append(batch, Checkpoints::default()).await.unwrap();
     }
     rig.intake.refuse(Refusal::Memory, 5);
     assert_eq!(rig.assert_books(), (3, 21, vec![]));
@@ -81,7 +81,7 @@ async fn a_full_journal_keeps_sources_from_reading() {
     let rig = rig(1 << 20);
     let refused = loop {
         let batch = rig.batch(4, 50_000).await;
-        if let Err(refused) = rig.intake.append(batch).await {
+        if let Err(refused) = rig.intake.append(batch, Checkpoints::default()).await {
             break refused;
         }
     };
@@ -121,9 +121,9 @@ async fn the_last_batch_is_accepted() {
     let rig = rig(1 << 30);
     let (last, late) = (rig.batch(1, 10).await, rig.batch(1, 10).await);
     rig.intake.shutdown().begin();
-    rig.intake.append(last).await.unwrap();
+    rig.intake.append(last, Checkpoints::default()).await.unwrap();
     rig.gate.stop();
-    assert_eq!(rig.intake.append(late).await, Err(Stopping.into()));
+    assert_eq!(rig.intake.append(late, Checkpoints::default()).await, Err(Stopping.into()));
     assert_eq!(rig.assert_books(), (1, 1, vec![(Refusal::Shutdown, 1)]));
 }
 
@@ -142,6 +142,6 @@ async fn says_what_is_always_accepted() {
         assert!(rig.intake.window(usize::MAX).await.unwrap().spare() >= batch);
     }
     let batch = rig.batch(1, 30_000).await;
-    assert_eq!(rig.intake.append(batch).await, Err(IntakeError::TooLarge));
+    assert_eq!(rig.intake.append(batch, Checkpoints::default()).await, Err(IntakeError::TooLarge));
     assert_eq!(rig.assert_books(), (0, 0, vec![(Refusal::TooLarge, 1)]));
 }
