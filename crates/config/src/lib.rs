@@ -53,8 +53,8 @@ pub use model::{
     ListenerTls, Mapping, Naming, OnError, OrSeries, OtlpSink, OtlpSource, OtlpTransport, Pipeline,
     PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule, RemoteWriteCompression,
     RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Sample, SampleMode, Signal, Sink, Source,
-    SourceLimits, SourcePipeline, Sources, Step, StepLabel, Steps, TenantOverride, Tenants, Tls, Translation,
-    WhenFull,
+    SourceLimits, SourcePipeline, Sources, SplunkHecSink, Step, StepLabel, Steps, TenantOverride, Tenants,
+    Tls, Translation, WhenFull,
 };
 pub use schema::schema;
 pub use setting::Sequence;

@@ -32,7 +32,7 @@ pub(crate) use sinks::Outbound;
 pub use sinks::{
     Backoff, BlackholeSink, BulkCompression, Compression, Deltas, ElasticsearchSink, HttpFormat, HttpMethod,
     HttpSink, LakeSink, Mapping, Naming, OtlpSink, OtlpTransport, Product, Protocol, RemoteWriteCompression,
-    RemoteWriteSink, Retention, Signal, Sink, Tls, Translation,
+    RemoteWriteSink, Retention, Signal, Sink, SplunkHecSink, Tls, Translation,
 };
 pub use sources::{
     Acknowledge, ApmAgents, Before, ElasticApmSource, ElasticsearchSource, HttpLogsSource, OtlpSource,

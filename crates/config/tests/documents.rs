@@ -27,7 +27,10 @@ fn the_schema_matches_the_reader() {
     assert_eq!(journal["default"]["durability"], "fsync");
     let kinds = schema["properties"]["sinks"]["additionalProperties"]["oneOf"].as_array().unwrap();
     let types: Vec<&Json> = kinds.iter().map(|kind| &kind["properties"]["type"]["const"]).collect();
-    assert_eq!(types, ["lake", "prometheus_remote_write", "otlp", "elasticsearch", "http", "blackhole"]);
+    assert_eq!(
+        types,
+        ["lake", "prometheus_remote_write", "otlp", "elasticsearch", "http", "splunk_hec", "blackhole"]
+    );
     assert_eq!(kinds[1]["required"], json!(["type"]));
     assert_eq!(kinds[2]["required"], json!(["type", "endpoints"]));
     let lanes = &kinds[1]["properties"]["lanes"];

@@ -113,7 +113,7 @@ fn holds_nothing_of(core: &str, text: &str) {
 
 #[test]
 fn each_mistake_alone_shows_no_secret() {
-    for kind in ["elasticsearch", "http", "otlp", "prometheus_remote_write", "nonsense"] {
+    for kind in ["elasticsearch", "http", "otlp", "prometheus_remote_write", "splunk_hec", "nonsense"] {
         for flow in [false, true] {
             for line in 0..IN_A_SINK.len() {
                 holds_nothing_of("Zq7wKp", &document(kind, "http://127.0.0.1:1/w", &[line], None, flow));
@@ -133,7 +133,7 @@ proptest! {
     #[test]
     fn no_message_holds_a_secret(
         core in "Zq[A-Za-z0-9]{6,12}",
-        kind in prop::sample::select(vec!["elasticsearch", "http", "otlp", "prometheus_remote_write", "lake"]),
+        kind in prop::sample::select(vec!["elasticsearch", "http", "otlp", "prometheus_remote_write", "splunk_hec", "lake"]),
         url in prop::sample::select(URLS.to_vec()),
         lines in prop::collection::vec(0..IN_A_SINK.len(), 0..5),
         top in prop::option::of(0..AT_THE_TOP.len()),

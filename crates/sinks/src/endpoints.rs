@@ -67,6 +67,14 @@ enum EndpointState {
 pub(crate) struct Reservation {
     endpoint: usize,
     sent: SentRequest,
+    delayed: Duration,
+}
+
+impl Reservation {
+    /// The same for a request that was answered later by so much, for reasons other than the endpoint's load.
+    pub(crate) fn delayed(self, by: Duration) -> Reservation {
+        Reservation { delayed: by, ..self }
+    }
 }
 
 /// An attempt's verdict on its endpoint.
@@ -119,7 +127,7 @@ impl<P: Peer> Endpoints<P> {
         }
         endpoint.in_flight += units;
         let sent = SentRequest { at: now, units, among: endpoint.in_flight, bytes };
-        Some((Reservation { endpoint: index, sent }, Arc::clone(&endpoint.peer)))
+        Some((Reservation { endpoint: index, sent, delayed: Duration::ZERO }, Arc::clone(&endpoint.peer)))
     }
 
     /// Records the result of a request. True if it makes the endpoint unavailable, and it was available before.
@@ -144,7 +152,10 @@ impl<P: Peer> Endpoints<P> {
                 match verdict {
                     AttemptResult::Pressed => endpoint.limit.failed(reservation.sent, now),
                     AttemptResult::Delayed => {}
-                    _ => endpoint.limit.answered(reservation.sent, now),
+                    _ => {
+                        let at = reservation.sent.at + reservation.delayed;
+                        endpoint.limit.answered(SentRequest { at, ..reservation.sent }, now);
+                    }
                 }
                 if current {
                     endpoint.backoff.reset();

@@ -27,6 +27,7 @@ mod pipeline_stage;
 mod prometheus_remote_write;
 mod secrets;
 mod signals;
+mod splunk_hec;
 mod stop;
 mod supervisor;
 mod tenant;
@@ -46,16 +47,21 @@ pub use http::Http;
 pub use journal_consumer::{AttachError, SinkContext};
 pub use lake::{Lake, LakeError};
 pub use need::Need;
-pub use otlp::{Compression, Json, Otlp, Settings as OtlpSettings, Transport};
+pub use otlp::{
+    Compression, IndexerAcknowledgement, Json, Otlp, Settings as OtlpSettings,
+    SplunkHec as SplunkHecSettings, Transport,
+};
 pub use pipeline_stage::{EarlierPipeline, SinkCapacity, SinkPipeline};
 pub use prometheus_remote_write::{
     Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, Translation,
 };
 pub use signals::Signals;
+pub use splunk_hec::SplunkHec;
 pub use stop::{StopSender, StopSignal};
 pub use supervisor::Supervisor;
 pub use tidegate_elastic::documents::{IndexTemplate, Mapping, PatternPart, Product};
 pub use tidegate_elastic::templates::{Template, templates};
 pub use tidegate_stage::{PipelineMeters, StepMeters, StepTotals};
 pub use tidegate_wire::otlp::json::Layout;
+pub use tidegate_wire::otlp::splunk_hec::{Metadata, MetadataField};
 pub use tls::{Tls, TlsError};

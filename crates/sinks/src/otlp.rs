@@ -23,7 +23,7 @@ mod status;
 mod translation;
 
 pub(crate) use batching::wire_signal;
-pub use settings::{Compression, Json, Settings, Transport};
+pub use settings::{Compression, IndexerAcknowledgement, Json, Settings, SplunkHec, Transport};
 
 use crate::batch::{Batch as JoinedBatch, DropReason, joined_most};
 use crate::concurrency_limit::AdaptationRule;
@@ -170,7 +170,8 @@ impl SinkProtocol for OtlpProtocol {
         };
         // An item that is too long alone cannot be helped.
         let most = if batch.items > 1 { pipeline.most() } else { usize::MAX };
-        let form = self.settings.layout().map(|layout| JsonFormat { layout, expected: batch.out_len, most });
+        let expected = batch.out_len;
+        let form = self.settings.json().map(|writer| JsonFormat { writer, expected, most });
         Box::pin(async move {
             let outcome = outbound_request::pack(batch, form, &mut compressor, &room).await;
             (outcome.map_err(|(batch, why)| UnsentWork { work: Preparation::Batch(batch), why }), compressor)

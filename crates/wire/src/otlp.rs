@@ -19,6 +19,7 @@ mod profile;
 pub mod prometheus;
 mod request;
 mod split;
+pub mod splunk_hec;
 #[cfg(test)]
 mod tests;
 mod trace;

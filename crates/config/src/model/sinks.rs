@@ -4,6 +4,7 @@ mod http;
 mod lake;
 mod otlp;
 mod prometheus_remote_write;
+mod splunk_hec;
 
 pub use blackhole::BlackholeSink;
 pub use elasticsearch::{BulkCompression, ElasticsearchSink, Mapping, Product};
@@ -13,6 +14,7 @@ pub use otlp::{Compression, OtlpSink, OtlpTransport, Tls};
 pub use prometheus_remote_write::{
     Backoff, Deltas, Naming, Protocol, RemoteWriteCompression, RemoteWriteSink, Translation,
 };
+pub use splunk_hec::SplunkHecSink;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,6 +37,8 @@ kinds! {
         Elasticsearch(ElasticsearchSink) = "elasticsearch",
         /// An HTTP server that takes JSON: Vector, Fluent Bit, Logstash, ClickHouse, a Collector, an application.
         Http(HttpSink) = "http",
+        /// Splunk's HTTP Event Collector, for logs.
+        SplunkHec(SplunkHecSink) = "splunk_hec",
         /// Discards everything: for measurements and trials.
         Blackhole(BlackholeSink) = "blackhole",
     }

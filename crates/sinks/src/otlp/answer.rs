@@ -9,8 +9,9 @@ use tidegate_ledger::Dropped;
 /// The peer's answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OtlpAnswer {
-    /// It took the request, but for these items, and may say something about it.
-    Taken { rejected: u64, words: String },
+    /// It took the request, but for these items, and may say something about it. Of the time until then, so much was not
+    /// spent on taking it.
+    Taken { rejected: u64, words: String, delayed: Duration },
     /// It does not take it now.
     Later { reason: RejectionReason, after: Option<Duration> },
     /// It does not want it, ever.
@@ -24,6 +25,8 @@ pub(super) enum RejectionCause {
     Size,
     /// It holds something that the peer does not like. It may be one record of many.
     Content,
+    /// One of its items, which is found by sending halves.
+    Item,
     /// It is none of what is in it: the path, the password.
     Other,
 }
@@ -70,7 +73,7 @@ impl RejectionCause {
     pub(super) fn reason(self) -> Dropped {
         match self {
             RejectionCause::Size => Dropped::TooLarge,
-            RejectionCause::Content | RejectionCause::Other => Dropped::Rejected,
+            RejectionCause::Content | RejectionCause::Item | RejectionCause::Other => Dropped::Rejected,
         }
     }
 }
@@ -81,7 +84,7 @@ impl OtlpAnswer {
         let ErrorDetails { words, retry: after, rejected } = said;
         let reason = |words| RejectionReason { status: Status::Http(status), words };
         match status.as_u16() {
-            200..=299 => OtlpAnswer::Taken { rejected, words },
+            200..=299 => OtlpAnswer::Taken { rejected, words, delayed: Duration::ZERO },
             // Of a place that is not followed to: for somebody to look at, not to lose anything for.
             307 | 308 | 429 | 502 | 503 | 504 => OtlpAnswer::Later { reason: reason(words), after },
             413 => OtlpAnswer::Refused { reason: reason(words), fault: RejectionCause::Size },
@@ -101,12 +104,27 @@ impl OtlpAnswer {
         }
     }
 
+    /// The meaning of a status of Splunk's HTTP Event Collector with the `code` in its text. A request is refused only for
+    /// what is in it. Everything else, a wrong token or URL among them, can be mended by the operator: the events wait.
+    pub(super) fn of_splunk(status: StatusCode, code: Option<u64>, said: ErrorDetails) -> OtlpAnswer {
+        let ErrorDetails { words, retry: after, .. } = said;
+        let reason = RejectionReason { status: Status::Http(status), words };
+        match (status.as_u16(), code) {
+            (200..=299, _) => OtlpAnswer::Taken { rejected: 0, words: reason.words, delayed: Duration::ZERO },
+            (413, _) => OtlpAnswer::Refused { reason, fault: RejectionCause::Size },
+            // Of the channel, and of acknowledgment that is off; the other codes are of an event.
+            (400, Some(10 | 11 | 14)) => OtlpAnswer::Later { reason, after },
+            (400 | 422, _) => OtlpAnswer::Refused { reason, fault: RejectionCause::Item },
+            _ => OtlpAnswer::Later { reason, after },
+        }
+    }
+
     /// The meaning of a gRPC code.
     pub(super) fn of_grpc(code: u16, said: ErrorDetails) -> OtlpAnswer {
         let ErrorDetails { words, retry: after, rejected } = said;
         let reason = |words| RejectionReason { status: Status::Grpc(code), words };
         match code {
-            0 => OtlpAnswer::Taken { rejected, words },
+            0 => OtlpAnswer::Taken { rejected, words, delayed: Duration::ZERO },
             1 | 4 | 10 | 11 | 14 | 15 => OtlpAnswer::Later { reason: reason(words), after },
             8 if after.is_some() => OtlpAnswer::Later { reason: reason(words), after },
             8 => OtlpAnswer::Refused { reason: reason(words), fault: RejectionCause::Size },
@@ -194,6 +212,26 @@ mod tests {
             let status = StatusCode::from_u16(code).unwrap();
             let expected = matches!(code, 307 | 308 | 429 | 502 | 503 | 504);
             assert_eq!(is_later(&OtlpAnswer::of_http(status, said(Some(1)))), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn splunk_refuses_only_what_is_in_a_request() {
+        for status in 200..=599 {
+            for code in [None, Some(0), Some(6), Some(10), Some(14)] {
+                let of = OtlpAnswer::of_splunk(StatusCode::from_u16(status).unwrap(), code, said(Some(1)));
+                let is_refused = match status {
+                    413 | 422 => true,
+                    400 => !matches!(code, Some(10 | 14)),
+                    _ => false,
+                };
+                let is_taken = matches!(of, OtlpAnswer::Taken { .. });
+                assert_eq!(
+                    (is_taken, is_later(&of)),
+                    (status < 300, status >= 300 && !is_refused),
+                    "{status}"
+                );
+            }
         }
     }
 

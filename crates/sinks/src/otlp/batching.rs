@@ -3,6 +3,7 @@
 use super::OtlpProtocol;
 use super::json::JsonFormat;
 use super::peer::{self, PREFIX};
+use super::settings::Transport;
 use super::translation::{outgoing_len, version_of};
 use crate::batch::BatchKey;
 use crate::decoding::END_SLACK;
@@ -38,7 +39,7 @@ impl OtlpProtocol {
     /// How a record goes out; nothing when OTLP has no form for it.
     pub(super) fn way(&self, meta: &Meta) -> Option<BodyTreatment> {
         if let Some(version) = version_of(meta) {
-            return Some(BodyTreatment::Translate(version));
+            return (!self.is_splunk()).then_some(BodyTreatment::Translate(version));
         }
         if matches!(meta.protocol, Protocol::Intake | Protocol::Bulk) {
             return Some(BodyTreatment::Recode);
@@ -46,7 +47,10 @@ impl OtlpProtocol {
         if meta.protocol != Protocol::Otlp || !peer::is_spoken(meta.signal) {
             return None;
         }
-        if self.settings.layout().is_some() {
+        if self.is_splunk() {
+            return (meta.signal == Signal::Logs).then_some(BodyTreatment::Recode);
+        }
+        if self.settings.is_json() {
             // Profiles have no JSON.
             return (meta.signal != Signal::Profiles).then_some(BodyTreatment::Recode);
         }
@@ -88,13 +92,18 @@ impl OtlpProtocol {
 
     /// Estimates the JSON length of a record; nothing for protobuf.
     fn json_len(&self, meta: &Meta) -> Option<usize> {
-        self.settings.layout().map(|_| self.growth.longer(meta.signal, outgoing_len(meta)))
+        self.settings.is_json().then(|| self.growth.longer(meta.signal, outgoing_len(meta)))
     }
 
     /// The size of `raw` bytes of OTLP as JSON, at most `most` bytes.
     pub(super) fn form(&self, signal: Signal, raw: usize, most: usize) -> Option<JsonFormat> {
         let expected = self.growth.longer(signal, raw).min(most);
-        self.settings.layout().map(|layout| JsonFormat { layout, expected, most })
+        self.settings.json().map(|writer| JsonFormat { writer, expected, most })
+    }
+
+    /// Whether only logs go out, as events of Splunk.
+    fn is_splunk(&self) -> bool {
+        self.settings.transport == Transport::SplunkHec
     }
 }
 

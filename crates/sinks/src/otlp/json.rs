@@ -4,18 +4,45 @@ use super::outbound_request::Frame;
 use super::peer::PREFIX;
 use crate::batch::DropReason;
 use crate::egress_budget::{BudgetError, EgressBudget};
+use std::sync::Arc;
 use tidegate_arena::GROWTH_STEP;
 use tidegate_journal::Signal;
-use tidegate_wire::otlp::json::{Encoder, Layout, Next};
+use tidegate_wire::otlp::json::{Encoder, Layout, Next, Progress};
+use tidegate_wire::otlp::splunk_hec::{self, Metadata};
 
-/// The JSON layout of a request.
-#[derive(Debug, Clone, Copy)]
+/// The JSON of a request.
+#[derive(Debug, Clone)]
 pub(super) struct JsonFormat {
-    pub(super) layout: Layout,
+    pub(super) writer: JsonWriter,
     /// The expected length, in bytes.
     pub(super) expected: usize,
     /// The longest permitted length, in bytes.
     pub(super) most: usize,
+}
+
+/// The layout of JSON requests.
+#[derive(Debug, Clone)]
+pub(super) enum JsonWriter {
+    /// Items with the names of OTLP.
+    Otlp(Layout),
+    /// Events of Splunk's HTTP Event Collector.
+    SplunkHec(Arc<Metadata>),
+}
+
+/// An encoder of either layout.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
+enum AnyEncoder<'a> {
+    Otlp(Encoder<'a>),
+    SplunkHec(splunk_hec::Encoder<'a>),
+}
+
+impl AnyEncoder<'_> {
+    fn write(&mut self, space: &mut [u8]) -> Progress {
+        match self {
+            AnyEncoder::Otlp(encoder) => encoder.write(space),
+            AnyEncoder::SplunkHec(encoder) => encoder.write(space),
+        }
+    }
 }
 
 /// Writes an OTLP request as JSON into a window that grows on demand.
@@ -30,7 +57,10 @@ pub(super) async fn written(
         form.expected.saturating_add(PREFIX).clamp(PREFIX + 1, room.longest_window().max(GROWTH_STEP));
     let mut frame = room.window(expected).await?;
     frame.skip(PREFIX);
-    let mut encoder = Encoder::new(signal, raw, form.layout);
+    let mut encoder = match &form.writer {
+        JsonWriter::Otlp(layout) => AnyEncoder::Otlp(Encoder::new(signal, raw, *layout)),
+        JsonWriter::SplunkHec(metadata) => AnyEncoder::SplunkHec(splunk_hec::Encoder::new(raw, metadata)),
+    };
     loop {
         let progress = encoder.write(frame.spare_mut());
         frame.advance(progress.written);

@@ -97,7 +97,7 @@ impl OversizeSender<'_> {
     async fn read_and_send(&mut self, record: &Record) -> Result<OversizeOutcome, Dropped> {
         let OversizeSender { protocol, pipeline, .. } = self;
         let Some(way) = protocol.way(&record.meta) else { return Err(Dropped::Untranslatable) };
-        let is_json = protocol.settings.layout().is_some();
+        let is_json = protocol.settings.is_json();
         let is_cut =
             is_json || protocol.is_cut(record, pipeline.most()) || matches!(way, BodyTreatment::Translate(_));
         let way = if is_cut { BodyTreatment::Recode } else { way };
@@ -255,7 +255,9 @@ impl OversizeSender<'_> {
             match heard(self.pipeline, &request, reservation, answer) {
                 RequestOutcome::Accepted(rejected) => cut.losses.add(Dropped::Rejected, rejected),
                 RequestOutcome::Retry => return Err(DeferredPart),
-                RequestOutcome::Refused(reason, RejectionCause::Size) if self.is_cuttable(&portion) => {
+                RequestOutcome::Refused(reason, RejectionCause::Size | RejectionCause::Item)
+                    if self.is_cuttable(&portion) =>
+                {
                     self.pipeline.report.refused_in_part(&reason.to_string());
                     cut.most = cut.most.min(portion.bytes) / 2;
                     pieces = before;
@@ -265,8 +267,10 @@ impl OversizeSender<'_> {
                     keep(self.pipeline, &request, &reason);
                     // An event that ends in a later piece has lost something, too.
                     cut.losses.add(fault.reason(), portion.booked.max(1));
-                    // Items after one that was too long alone need not be as short.
-                    cut.most = if fault == RejectionCause::Size { self.pipeline.most() } else { cut.most };
+                    // Items after the one at fault need not be as short.
+                    if matches!(fault, RejectionCause::Size | RejectionCause::Item) {
+                        cut.most = self.pipeline.most();
+                    }
                 }
             }
             cut.done(&portion, pieces.place());
@@ -275,16 +279,16 @@ impl OversizeSender<'_> {
 
     /// Whether a piece that was found too large is sent in shorter ones.
     fn is_cuttable(&self, portion: &BodyPart) -> bool {
-        match self.protocol.settings.layout() {
-            Some(_) => portion.items > 1,
-            None => portion.is_cuttable(MIN_REQUEST_SIZE),
+        match self.protocol.settings.is_json() {
+            true => portion.items > 1,
+            false => portion.is_cuttable(MIN_REQUEST_SIZE),
         }
     }
 
     /// The longest piece that fits in every form that it is held in.
     fn most_of_a_piece(&self, signal: Signal) -> usize {
         let left = self.pipeline.room.longest_window().saturating_sub(2 * GROWTH_STEP);
-        if self.protocol.settings.layout().is_some() {
+        if self.protocol.settings.is_json() {
             return self.protocol.growth.shorter(signal, self.pipeline.most().min(left / 2)).max(PAGE);
         }
         let each = if self.protocol.settings.compression == Compression::None { left } else { left / 2 };

@@ -2,6 +2,7 @@
 
 mod compressed;
 mod read;
+mod splunk_hec;
 
 use super::answer::OtlpAnswer;
 use super::settings::{Json, Settings, Transport};
@@ -15,6 +16,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, USER_AGENT};
 use hyper::{Method, Request as HttpRequest, Uri, Version};
+use splunk_hec::Acknowledgement;
 use tidegate_journal::{Encoding, Signal, Tenant};
 use tidegate_wire::otlp::json::Layout;
 
@@ -56,9 +58,10 @@ fn client_settings(settings: &Settings) -> ClientSettings<'_> {
         tls: &settings.tls,
         version: match settings.transport {
             Transport::Grpc => client::Version::Http2,
-            Transport::Http | Transport::Json(_) => client::Version::Http1,
+            Transport::Http | Transport::Json(_) | Transport::SplunkHec => client::Version::Http1,
         },
-        max_in_flight: settings.max_in_flight,
+        // One more asks whether events are indexed.
+        max_in_flight: settings.max_in_flight + usize::from(settings.splunk_hec.acknowledgement.is_some()),
         buffer: BUFFER,
         timeout: settings.timeout,
     }
@@ -89,6 +92,8 @@ pub(super) struct Peer {
     headers: HeaderMap,
     secrets: Secrets,
     tenant_header: Option<HeaderName>,
+    /// Of events, where they have to be indexed.
+    acknowledgement: Option<Acknowledgement>,
     client: Client,
 }
 
@@ -99,10 +104,14 @@ impl Peer {
         let client = Client::new(uri, client_settings(settings))?;
         let base = match settings.transport {
             Transport::Http | Transport::Json(_) => uri.path().trim_end_matches('/'),
-            Transport::Grpc => "",
+            Transport::Grpc | Transport::SplunkHec => "",
         };
         let mut uris = SIGNALS.map(|(signal, ..)| (signal, Uri::default()));
         for ((_, path, method), (_, target)) in SIGNALS.iter().zip(&mut uris) {
+            if settings.transport == Transport::SplunkHec {
+                *target = splunk_hec::event_uri(uri)?;
+                continue;
+            }
             let path = if settings.transport == Transport::Grpc { method } else { path };
             if let Transport::Json(json) = settings.transport
                 && (json.layout != Layout::Request || base.ends_with(path))
@@ -117,11 +126,18 @@ impl Peer {
         let (headers, transport) = (settings.headers.clone(), settings.transport);
         let tenant_header = settings.tenant_header.clone();
         let secrets = Secrets::of(uri, &headers);
-        Ok(Peer { transport, uris, headers, secrets, tenant_header, client })
+        let acknowledgement = match transport {
+            Transport::SplunkHec => Acknowledgement::new(uri, &settings.splunk_hec)?,
+            _ => None,
+        };
+        Ok(Peer { transport, uris, headers, secrets, tenant_header, acknowledgement, client })
     }
 
     /// Sends `request` and waits for the answer; for `timeout` at most.
     pub(super) async fn send(&self, request: &Request) -> OtlpAnswer {
+        if self.transport == Transport::SplunkHec {
+            return self.send_events(request).await.masked(&self.secrets);
+        }
         let Some(head) = self.head(request) else {
             return OtlpAnswer::lost("the request has no path".to_owned());
         };
@@ -133,8 +149,8 @@ impl Peer {
             match answered {
                 Ok(response) => match self.transport {
                     Transport::Grpc => read::grpc(response).await,
-                    Transport::Http => read::http(response, None).await,
                     Transport::Json(json) => read::http(response, Some(json.layout)).await,
+                    Transport::Http | Transport::SplunkHec => read::http(response, None).await,
                 },
                 Err(error) => OtlpAnswer::lost(chain(&error)),
             }
@@ -155,7 +171,7 @@ impl Peer {
         };
         let body = match self.transport {
             Transport::Grpc => request.frame.clone(),
-            Transport::Http | Transport::Json(_) => request.body(),
+            Transport::Http | Transport::Json(_) | Transport::SplunkHec => request.body(),
         };
         let mut head = HttpRequest::new(Full::new(body));
         *head.method_mut() = match self.transport {
@@ -178,6 +194,10 @@ impl Peer {
                     Layout::Request | Layout::Array => "application/json",
                 };
                 headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(usual));
+                coding.map(|coding| headers.insert(CONTENT_ENCODING, coding));
+            }
+            Transport::SplunkHec => {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 coding.map(|coding| headers.insert(CONTENT_ENCODING, coding));
             }
             Transport::Grpc => {

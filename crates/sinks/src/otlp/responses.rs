@@ -30,8 +30,8 @@ pub(super) fn heard(
 ) -> RequestOutcome {
     let now = Instant::now();
     match answer {
-        OtlpAnswer::Taken { rejected, words } => {
-            pipeline.endpoints.give_back(reservation, AttemptResult::Alive, now);
+        OtlpAnswer::Taken { rejected, words, delayed } => {
+            pipeline.endpoints.give_back(reservation.delayed(delayed), AttemptResult::Alive, now);
             let rejected = rejected.min(outbound.items);
             pipeline.report.accepted(outbound.request.body().len());
             if rejected > 0 || !words.is_empty() {
@@ -75,8 +75,11 @@ pub(super) fn answered(
                 pipeline.suspect(*last);
                 NextStep::ReadAgain
             }
-            // Now that the peer is known to take less, it is cut.
-            [only] if fault == RejectionCause::Size && outbound.is_cuttable() => {
+            // It is cut: the peer is known to take less, or the item at fault is found by halves.
+            [only]
+                if fault == RejectionCause::Size && outbound.is_cuttable()
+                    || fault == RejectionCause::Item && outbound.items > 1 =>
+            {
                 pipeline.report.refused_in_part(&reason.to_string());
                 if outbound.original.is_some() {
                     pipeline.suspect_size(*only);

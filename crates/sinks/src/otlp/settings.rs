@@ -1,11 +1,14 @@
 //! How a peer is to be served.
 
+use super::json::JsonWriter;
 use crate::tls::Tls;
 use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName};
+use std::sync::Arc;
 use std::time::Duration;
 use tidegate_journal::Encoding;
 use tidegate_wire::otlp::json::Layout;
+use tidegate_wire::otlp::splunk_hec::Metadata;
 
 /// How a peer is to be served.
 #[derive(Debug, Clone)]
@@ -15,6 +18,8 @@ pub struct Settings {
     pub endpoints: Vec<Uri>,
     /// How requests are carried.
     pub transport: Transport,
+    /// The events of [`Transport::SplunkHec`]; other transports do not read it.
+    pub splunk_hec: SplunkHec,
     /// How requests are compressed.
     pub compression: Compression,
     /// Whether the peer is known to read bodies of several gzip members or zstd frames. Then records that came
@@ -48,6 +53,26 @@ pub enum Transport {
     Http,
     /// JSON over HTTP/1.1.
     Json(Json),
+    /// Events of Splunk's HTTP Event Collector, over HTTP/1.1: logs only.
+    SplunkHec,
+}
+
+/// How events are sent to Splunk's HTTP Event Collector.
+#[derive(Debug, Clone, Default)]
+pub struct SplunkHec {
+    /// The origin of `host`, `source`, `sourcetype` and `index`.
+    pub metadata: Arc<Metadata>,
+    /// Whether a request counts only when its events are indexed.
+    pub acknowledgement: Option<IndexerAcknowledgement>,
+}
+
+/// How long, and how often, the collector is asked whether events are indexed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexerAcknowledgement {
+    /// The time between two requests.
+    pub interval: Duration,
+    /// Events that are not indexed within this time are sent again.
+    pub timeout: Duration,
 }
 
 /// The form of JSON requests.
@@ -75,19 +100,25 @@ impl Settings {
     /// The encoding of bodies whose bytes are joined to requests as they are, if there is one.
     pub(super) fn joined(&self) -> Option<Encoding> {
         match self.compression {
-            _ if self.layout().is_some() => None,
+            _ if self.is_json() => None,
             Compression::None => Some(Encoding::Identity),
             Compression::Gzip(_) => self.join_members.then_some(Encoding::Gzip),
             Compression::Zstd(_) => self.join_members.then_some(Encoding::Zstd),
         }
     }
 
-    /// The JSON layout of requests, if they are JSON.
-    pub(super) fn layout(&self) -> Option<Layout> {
+    /// The writer of JSON requests, if they are JSON.
+    pub(super) fn json(&self) -> Option<JsonWriter> {
         match self.transport {
-            Transport::Json(json) => Some(json.layout),
+            Transport::Json(json) => Some(JsonWriter::Otlp(json.layout)),
+            Transport::SplunkHec => Some(JsonWriter::SplunkHec(Arc::clone(&self.splunk_hec.metadata))),
             Transport::Grpc | Transport::Http => None,
         }
+    }
+
+    /// Whether requests are JSON.
+    pub(super) fn is_json(&self) -> bool {
+        matches!(self.transport, Transport::Json(_) | Transport::SplunkHec)
     }
 
     /// The default of [`max_request_bytes`](Self::max_request_bytes): what gRPC servers take unless told

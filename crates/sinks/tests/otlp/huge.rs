@@ -159,7 +159,7 @@ async fn the_largest_items_arrive() {
                 rig.append(Signal::Logs, Protocol::Otlp, Encoding::Gzip, &body, raw.len(), items).await;
             }
             let busy = match transport {
-                tidegate_sinks::Transport::Http | tidegate_sinks::Transport::Json(_) => {
+                Transport::Http | Transport::Json(_) | Transport::SplunkHec => {
                     Reply::Http(503, vec![], vec![])
                 }
                 tidegate_sinks::Transport::Grpc => Reply::Grpc(14, "", None),
@@ -183,7 +183,9 @@ async fn the_tap_sees_a_large_record_once() {
                 let mut rig = Rig::narrow(256 << 10, 8 << 20);
                 let peer = Peer::new();
                 let later = || match transport {
-                    Transport::Http | Transport::Json(_) => Reply::Http(503, vec![], vec![]),
+                    Transport::Http | Transport::Json(_) | Transport::SplunkHec => {
+                        Reply::Http(503, vec![], vec![])
+                    }
                     Transport::Grpc => Reply::Grpc(14, "later", None),
                 };
                 peer.script([later(), later(), later()]);

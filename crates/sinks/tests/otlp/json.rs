@@ -19,7 +19,9 @@ const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::Gzip(1),
 pub(crate) fn numbers(raw: &[u8]) -> (Signal, Vec<u64>) {
     let text = str::from_utf8(raw).unwrap();
     let number = |value: &Value| value.as_str().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
-    let of = |item: &Value| match item["signal"].as_str().unwrap() {
+    // An event of Splunk has no signal.
+    let of = |item: &Value| match item["signal"].as_str().unwrap_or("event") {
+        "event" => (Signal::Logs, number(&item["fields"]["otel.log.severity.text"])),
         "traces" => (Signal::Traces, number(&item["name"])),
         "logs" => (Signal::Logs, number(&item["severity_text"])),
         _ => (Signal::Metrics, number(&item["name"])),

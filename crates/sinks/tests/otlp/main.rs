@@ -17,6 +17,7 @@ mod peer;
 mod remote_write;
 mod restarts;
 mod rig;
+mod splunk_hec;
 mod storm;
 mod tenants;
 mod tls;

@@ -271,6 +271,7 @@ pub(crate) fn settings_for(address: SocketAddr, transport: Transport) -> OtlpSet
     OtlpSettings {
         endpoints: vec![format!("http://{address}").parse().unwrap()],
         transport,
+        splunk_hec: Default::default(),
         compression: Compression::None,
         join_members: false,
         headers: Default::default(),

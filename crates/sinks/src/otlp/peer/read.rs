@@ -22,9 +22,9 @@ const EXCERPT: usize = 512;
 
 /// The kept part of an answer's body.
 #[derive(Default)]
-struct Body {
+pub(super) struct Body {
     taken: Taken,
-    start: Vec<u8>,
+    pub(super) start: Vec<u8>,
     len: usize,
     trailers: Option<HeaderMap>,
     /// It is longer than what is read of it.
@@ -33,7 +33,7 @@ struct Body {
 
 impl Body {
     /// Reads a body, of which `prefix` bytes come before the message. An error says why it could not be read.
-    async fn read(mut incoming: Incoming, prefix: usize) -> Result<Body, String> {
+    pub(super) async fn read(mut incoming: Incoming, prefix: usize) -> Result<Body, String> {
         let mut body = Body::default();
         while let Some(frame) = incoming.frame().await {
             let frame = frame.map_err(|error| chain(&error))?;
@@ -153,7 +153,7 @@ fn code(end: &HeaderMap) -> Option<u16> {
 }
 
 /// The beginning of a text.
-fn excerpt(bytes: &[u8]) -> String {
+pub(super) fn excerpt(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes.get(..EXCERPT).unwrap_or(bytes));
     text.trim().to_owned()
 }

@@ -10,6 +10,7 @@ mod lake;
 mod network;
 mod otlp;
 mod prometheus_remote_write;
+mod splunk_hec;
 
 use super::start::Starter;
 use std::path::Path;
@@ -69,6 +70,7 @@ pub(crate) fn of(sink: &Sink) -> &dyn SinkKind {
         Sink::Otlp(settings) => settings,
         Sink::Elasticsearch(settings) => settings,
         Sink::Http(settings) => settings,
+        Sink::SplunkHec(settings) => settings,
         Sink::Blackhole(settings) => settings,
     }
 }

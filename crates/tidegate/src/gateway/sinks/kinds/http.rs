@@ -8,7 +8,7 @@ use std::path::Path;
 use tidegate_arena::Reservation;
 use tidegate_config::{HttpFormat, HttpMethod, HttpSink};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_sinks::{Http, Json, Layout, Need, OtlpSettings, Transport};
+use tidegate_sinks::{Http, Json, Layout, Need, OtlpSettings, SplunkHecSettings, Transport};
 
 impl SinkKind for HttpSink {
     fn target(&self, _data: &Path) -> String {
@@ -48,6 +48,7 @@ fn settings(sink: &HttpSink) -> Result<OtlpSettings, Failure> {
     Ok(OtlpSettings {
         endpoints: network::endpoints(&sink.endpoints)?,
         transport: Transport::Json(Json { layout, put: sink.method == HttpMethod::Put }),
+        splunk_hec: SplunkHecSettings::default(),
         compression: network::compression(sink.compression),
         join_members: false,
         headers,

@@ -7,7 +7,7 @@ use std::path::Path;
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, OtlpSink};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_sinks::{Need, Otlp, OtlpSettings, Transport};
+use tidegate_sinks::{Need, Otlp, OtlpSettings, SplunkHecSettings, Transport};
 
 impl SinkKind for OtlpSink {
     fn target(&self, _data: &Path) -> String {
@@ -44,6 +44,7 @@ fn settings(sink: &OtlpSink) -> Result<OtlpSettings, Failure> {
             config::OtlpTransport::Grpc => Transport::Grpc,
             config::OtlpTransport::Http => Transport::Http,
         },
+        splunk_hec: SplunkHecSettings::default(),
         compression: network::compression(sink.compression),
         join_members: sink.join_members,
         headers: network::headers(&sink.headers)?,
