@@ -73,7 +73,8 @@ fn the_examples_of_pages_are_valid() {
             let first = example.split(':').next().unwrap_or_default();
             if ["memory", "listen", "sources", "pipelines", "sinks"].contains(&first) {
                 found += 1;
-                let read = tidegate_config::parse(&page.display().to_string(), example, &|_| None);
+                let environment = |_: &str| Some("value".to_owned());
+                let read = tidegate_config::parse(&page.display().to_string(), example, &environment);
                 read.unwrap_or_else(|errors| panic!("{errors}"));
             }
         }
