@@ -26,8 +26,7 @@ use tidegate_tests::http::{self, Answer};
 const ANSWERED: Duration = Duration::from_secs(25);
 /// How long sinks may take for what was accepted of one kind of request.
 const DELIVERED: Duration = Duration::from_secs(90);
-const KINDS: [&str; 6] =
-    ["lake", "prometheus_remote_write", "otlp", "elasticsearch", "http", "splunk_hec"];
+const KINDS: [&str; 6] = ["lake", "prometheus_remote_write", "otlp", "elasticsearch", "http", "splunk_hec"];
 const MIB: usize = 1 << 20;
 
 /// Lengths of bodies when decompressed, in bytes.

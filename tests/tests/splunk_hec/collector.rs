@@ -41,8 +41,7 @@ impl Splunk {
     pub(crate) fn start(acknowledges: bool) -> Splunk {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let state =
-            Arc::new(Mutex::new(State { acknowledges, indexes: true, ..State::default() }));
+        let state = Arc::new(Mutex::new(State { acknowledges, indexes: true, ..State::default() }));
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -121,8 +120,7 @@ impl State {
         self.most_asked = self.most_asked.max(ids.len());
         let mut acks = json!({});
         for id in ids {
-            let events =
-                if self.indexes { self.waiting.remove(&(channel.clone(), id)) } else { None };
+            let events = if self.indexes { self.waiting.remove(&(channel.clone(), id)) } else { None };
             acks[id.to_string()] = json!(events.is_some());
             self.events.extend(events.into_iter().flatten());
         }
