@@ -19,6 +19,7 @@ mod damage;
 pub mod gzip;
 pub mod intake;
 pub mod json;
+pub mod loki;
 pub mod otlp;
 pub mod output;
 pub mod percent;

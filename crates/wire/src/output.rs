@@ -33,6 +33,12 @@ impl<'a> SliceOutput<'a> {
         self.len
     }
 
+    /// The bytes that were written.
+    #[must_use]
+    pub fn written(&self) -> &[u8] {
+        self.space.get(..self.len).unwrap_or_default()
+    }
+
     /// Whether nothing was written yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {

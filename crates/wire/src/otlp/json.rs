@@ -18,17 +18,17 @@
 //! Specification: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>, RFC 8259.
 
 mod encode;
-mod error;
+pub(crate) mod error;
 mod message;
 mod number;
-mod reader;
+pub(crate) mod reader;
 pub mod records;
 mod schema;
 #[cfg(test)]
 mod tests;
-mod text;
-mod value;
-mod writer;
+pub(crate) mod text;
+pub(crate) mod value;
+pub(crate) mod writer;
 
 pub use encode::{ENCODER_BYTES, Encoder, GROWTH, Layout, Next, Progress};
 pub use error::{OtlpJsonError, OtlpJsonErrorKind};

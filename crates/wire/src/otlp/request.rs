@@ -79,7 +79,7 @@ impl<'a, T: Item<'a>> Request<'a, T> {
 }
 
 impl<'a, T: Item<'a>> ResourceGroup<'a, T> {
-    fn read(message: &'a [u8]) -> Option<Self> {
+    pub(crate) fn read(message: &'a [u8]) -> Option<Self> {
         let (resource, schema_url) = group(message)?;
         Some(Self { message, resource: Resource::read(resource)?, schema_url, items: PhantomData })
     }
@@ -97,7 +97,7 @@ impl<'a, T: Item<'a>> ResourceGroup<'a, T> {
 }
 
 impl<'a, T: Item<'a>> ScopeGroup<'a, T> {
-    fn read(message: &'a [u8]) -> Option<Self> {
+    pub(crate) fn read(message: &'a [u8]) -> Option<Self> {
         let (scope, schema_url) = group(message)?;
         Some(Self { message, scope: Scope::read(scope)?, schema_url, items: PhantomData })
     }

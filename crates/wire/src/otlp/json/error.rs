@@ -105,25 +105,25 @@ impl fmt::Display for FoundToken {
 
 /// An error before it is known which field it is in.
 #[derive(Debug)]
-pub(super) struct ErrorAtOffset(Box<(usize, OtlpJsonErrorKind)>);
+pub(crate) struct ErrorAtOffset(Box<(usize, OtlpJsonErrorKind)>);
 
 /// The result of reading.
-pub(super) type ReadResult<T> = Result<T, ErrorAtOffset>;
+pub(crate) type ReadResult<T> = Result<T, ErrorAtOffset>;
 
 impl ErrorAtOffset {
     #[cold]
-    pub(super) fn new(offset: usize, reason: OtlpJsonErrorKind) -> Self {
+    pub(crate) fn new(offset: usize, reason: OtlpJsonErrorKind) -> Self {
         Self(Box::new((offset, reason)))
     }
 
     /// Whether it is the output that has no room.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         matches!(*self.0, (_, OtlpJsonErrorKind::Full))
     }
 
     /// The error, in the field at `path`.
     #[cold]
-    pub(super) fn at(self, path: String) -> OtlpJsonError {
+    pub(crate) fn at(self, path: String) -> OtlpJsonError {
         let (offset, reason) = *self.0;
         OtlpJsonError(Box::new(Inner { path: path.into(), offset, reason }))
     }

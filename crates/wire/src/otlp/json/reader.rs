@@ -7,7 +7,7 @@ use crate::remote_write::Excerpt;
 
 /// A cursor over the text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reader<'a>(Cursor<'a>);
+pub(crate) struct Reader<'a>(Cursor<'a>);
 
 /// Expectation in the error about a member without a name.
 const NAME: &str = "a field's name in quotes";
@@ -17,43 +17,43 @@ const MAX_DEPTH: usize = 4096;
 const NESTING_WORDS: usize = MAX_DEPTH / 64;
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(body: &'a [u8]) -> Self {
+    pub(crate) fn new(body: &'a [u8]) -> Self {
         Self(Cursor::new(body))
     }
 
     /// Where the cursor stands.
-    pub(super) fn offset(&self) -> usize {
+    pub(crate) fn offset(&self) -> usize {
         self.0.offset()
     }
 
     /// The byte after white space, which the cursor steps over.
     #[inline(always)]
-    pub(super) fn peek(&mut self) -> Option<u8> {
+    pub(crate) fn peek(&mut self) -> Option<u8> {
         self.0.peek()
     }
 
     /// Steps over `byte`, if it comes next.
     #[inline(always)]
-    pub(super) fn take(&mut self, byte: u8) -> bool {
+    pub(crate) fn take(&mut self, byte: u8) -> bool {
         self.0.take(byte)
     }
 
     /// Steps over `byte`, which must come next and is called `expected`.
     #[inline(always)]
-    pub(super) fn expect(&mut self, byte: u8, expected: &'static str) -> ReadResult<()> {
+    pub(crate) fn expect(&mut self, byte: u8, expected: &'static str) -> ReadResult<()> {
         if self.take(byte) { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
     /// That something else than `expected` comes next.
     #[cold]
-    pub(super) fn unexpected(mut self, expected: &'static str) -> ErrorAtOffset {
+    pub(crate) fn unexpected(mut self, expected: &'static str) -> ErrorAtOffset {
         let found = self.peek().map_or(FoundToken::End, FoundToken::Byte);
         ErrorAtOffset::new(self.offset(), OtlpJsonErrorKind::Unexpected { found, expected })
     }
 
     /// Steps over the string `name` and the colon behind it, if they come next.
     #[inline(always)]
-    pub(super) fn take_name(&mut self, name: &str) -> bool {
+    pub(crate) fn take_name(&mut self, name: &str) -> bool {
         let Some((b'"', rest)) = self.0.rest().split_first() else { return false };
         match rest.split_at_checked(name.len()) {
             Some((found, [b'"', b':', ..])) if found == name.as_bytes() => {
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
 
     /// The string that must come next.
     #[inline]
-    pub(super) fn string(&mut self, expected: &'static str) -> ReadResult<Text<'a>> {
+    pub(crate) fn string(&mut self, expected: &'static str) -> ReadResult<Text<'a>> {
         let RawString { raw, is_escaped } =
             self.0.loose_string().map_err(|error| self.of(error, expected))?;
         Ok(Text { raw, at: self.offset() - raw.len() - 1, is_escaped })
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
 
     /// The name of a member and the colon behind it.
     #[inline]
-    pub(super) fn name(&mut self) -> ReadResult<Text<'a>> {
+    pub(crate) fn name(&mut self) -> ReadResult<Text<'a>> {
         let name = self.string(NAME)?;
         self.expect(b':', "`:`")?;
         Ok(name)
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
 
     /// The number that must come next.
     #[inline]
-    pub(super) fn number(&mut self, expected: &'static str) -> ReadResult<&'a [u8]> {
+    pub(crate) fn number(&mut self, expected: &'static str) -> ReadResult<&'a [u8]> {
         let Some(b'0'..=b'9' | b'-') = self.peek() else { return Err(self.unexpected(expected)) };
         let from = *self;
         match self.0.number() {
@@ -102,22 +102,22 @@ impl<'a> Reader<'a> {
 
     /// Whether `word` (`true`, `false`, `null`) comes next; steps over it then.
     #[inline]
-    pub(super) fn literal(&mut self, word: &str) -> bool {
+    pub(crate) fn literal(&mut self, word: &str) -> bool {
         self.0.take_bytes(word.as_bytes())
     }
 
     /// The same text from another place on.
-    pub(super) fn from(&self, at: usize) -> Self {
+    pub(crate) fn from(&self, at: usize) -> Self {
         Self(self.0.at_offset(at))
     }
 
     /// Steps over a value that nobody reads, and checks that it is one.
-    pub(super) fn skip(&mut self) -> ReadResult<()> {
+    pub(crate) fn skip(&mut self) -> ReadResult<()> {
         self.0.skip::<NESTING_WORDS>(MAX_DEPTH).map_err(|error| self.of(error, NAME))
     }
 
     /// Steps over a value, whatever is wrong with it that does not hide where it ends.
-    pub(super) fn skip_bad(&mut self) -> ReadResult<()> {
+    pub(crate) fn skip_bad(&mut self) -> ReadResult<()> {
         self.0.loose_skip::<NESTING_WORDS>(MAX_DEPTH).map_err(|error| self.of(error, NAME))
     }
 

@@ -446,7 +446,7 @@ impl<'a> Severity<'a> {
 }
 
 /// The number of a severity by its name; 0 of others.
-fn severity(name: &[u8]) -> u64 {
+pub(crate) fn severity(name: &[u8]) -> u64 {
     const NAMES: [(&str, u64); 19] = [
         ("trace", 1),
         ("debug", 5),

@@ -6,22 +6,22 @@ use crate::remote_write::Excerpt;
 
 /// The contents of a string between its quotes, and its position.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Text<'a> {
-    pub(super) raw: &'a [u8],
-    pub(super) at: usize,
+pub(crate) struct Text<'a> {
+    pub(crate) raw: &'a [u8],
+    pub(crate) at: usize,
     /// Whether there are backslashes in it.
-    pub(super) is_escaped: bool,
+    pub(crate) is_escaped: bool,
 }
 
 impl Text<'_> {
     /// Checks that the escapes are valid.
     #[inline]
-    pub(super) fn check(&self) -> ReadResult<()> {
+    pub(crate) fn check(&self) -> ReadResult<()> {
         if self.is_escaped { self.unescape(|_| Ok(())) } else { Ok(()) }
     }
 
     /// Gives the text piece by piece.
-    pub(super) fn unescape(&self, mut put: impl FnMut(&[u8]) -> ReadResult<()>) -> ReadResult<()> {
+    pub(crate) fn unescape(&self, mut put: impl FnMut(&[u8]) -> ReadResult<()>) -> ReadResult<()> {
         let mut rest = self.raw;
         while let Some(at) = memchr::memchr(b'\\', rest) {
             let (plain, escape) = rest.split_at_checked(at).unwrap_or((rest, &[]));
@@ -39,12 +39,12 @@ impl Text<'_> {
     }
 
     /// The text, if it has no escapes: what is not text for people never has any.
-    pub(super) fn plain(&self) -> Option<&[u8]> {
+    pub(crate) fn plain(&self) -> Option<&[u8]> {
         (!self.is_escaped).then_some(self.raw)
     }
 
     /// Gives the bytes that the text says in base64, with the usual alphabet or that for URLs, padded or not.
-    pub(super) fn base64(&self, mut put: impl FnMut(&[u8]) -> ReadResult<()>) -> ReadResult<()> {
+    pub(crate) fn base64(&self, mut put: impl FnMut(&[u8]) -> ReadResult<()>) -> ReadResult<()> {
         let wrong = || ErrorAtOffset::new(self.at, OtlpJsonErrorKind::Base64(Excerpt::new(self.raw)));
         if self.is_escaped {
             // A solidus may be escaped, and some encoders do that.
@@ -83,7 +83,7 @@ impl Text<'_> {
     }
 
     /// The `LEN` bytes that the text says in hexadecimal digits of either case; `None` if it is empty.
-    pub(super) fn id<const LEN: usize>(&self) -> ReadResult<Option<[u8; LEN]>> {
+    pub(crate) fn id<const LEN: usize>(&self) -> ReadResult<Option<[u8; LEN]>> {
         if self.raw.is_empty() {
             return Ok(None);
         }

@@ -88,7 +88,7 @@ pub(super) fn strings(
 }
 
 /// Puts what `put` puts with its length before it, which is guessed to be `len`.
-pub(super) fn length_delimited<O: ProtoOutput>(
+pub(crate) fn length_delimited<O: ProtoOutput>(
     out: &mut O,
     len: usize,
     put: impl FnOnce(&mut O) -> ReadResult<()>,
@@ -237,7 +237,7 @@ fn name(kind: Kind) -> &'static str {
 }
 
 /// The bytes after the request.
-pub(super) fn expect_end(reader: &mut Reader<'_>) -> ReadResult<()> {
+pub(crate) fn expect_end(reader: &mut Reader<'_>) -> ReadResult<()> {
     match reader.peek() {
         None => Ok(()),
         Some(byte) => {

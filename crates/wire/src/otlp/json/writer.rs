@@ -4,7 +4,7 @@ use super::error::{ErrorAtOffset, OtlpJsonErrorKind, ReadResult};
 use crate::proto::write::{Varint, varint_len};
 
 /// Where the protobuf goes: into memory, or nowhere, so that it is known how much memory that takes.
-pub(super) trait ProtoOutput {
+pub(crate) trait ProtoOutput {
     /// How many bytes were written.
     fn len(&self) -> usize;
 
@@ -43,21 +43,21 @@ pub(super) trait ProtoOutput {
 
 /// Writes from the start of a slice that somebody else pays for.
 #[derive(Debug)]
-pub(super) struct Writer<'a> {
+pub(crate) struct Writer<'a> {
     space: &'a mut [u8],
     at: usize,
 }
 
 /// Writes nothing, and knows how long the slice must be in which a [`Writer`] would have written it.
 #[derive(Debug, Default)]
-pub(super) struct LengthCounter {
+pub(crate) struct LengthCounter {
     at: usize,
     most: usize,
 }
 
 impl LengthCounter {
     /// How long that slice must be.
-    pub(super) fn max_len(&self) -> usize {
+    pub(crate) fn max_len(&self) -> usize {
         self.most
     }
 
@@ -99,7 +99,7 @@ impl ProtoOutput for LengthCounter {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(space: &'a mut [u8]) -> Self {
+    pub(crate) fn new(space: &'a mut [u8]) -> Self {
         Self { space, at: 0 }
     }
 }

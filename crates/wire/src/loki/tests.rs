@@ -1,0 +1,6 @@
+#![expect(clippy::indexing_slicing, reason = "tests")]
+
+mod model;
+mod push;
+mod refuses;
+mod translates;
