@@ -31,12 +31,12 @@ pub use pipeline_test::{Expectation, Given, OrSeries, PipelineTest};
 pub(crate) use sinks::Outbound;
 pub use sinks::{
     Backoff, BlackholeSink, BulkCompression, Compression, Deltas, ElasticsearchSink, HttpFormat, HttpMethod,
-    HttpSink, LakeSink, Mapping, Naming, OtlpSink, OtlpTransport, Product, Protocol, RemoteWriteCompression,
+    HttpSink, LakeSink, LokiSink, Mapping, Naming, OtlpSink, OtlpTransport, Product, Protocol, RemoteWriteCompression,
     RemoteWriteSink, Retention, Signal, Sink, SplunkHecSink, Tls, Translation,
 };
 pub use sources::{
-    Acknowledge, ApmAgents, Before, ElasticApmSource, ElasticsearchSource, HttpLogsSource, OtlpSource,
-    RemoteWriteSource, RumSource, Source, SourcePipeline, Sources,
+    Acknowledge, ApmAgents, Before, ElasticApmSource, ElasticsearchSource, HttpLogsSource, LokiSource,
+    OtlpSource, RemoteWriteSource, RumSource, Source, SourcePipeline, Sources,
 };
 
 use crate::declare::settings;

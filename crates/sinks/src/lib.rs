@@ -19,6 +19,7 @@ mod http;
 mod http_peer;
 mod journal_consumer;
 mod lake;
+mod loki;
 mod losses;
 mod need;
 mod other_events;
@@ -46,6 +47,7 @@ pub use health::{Activity, BlockedDestination, Health, LastError};
 pub use http::Http;
 pub use journal_consumer::{AttachError, SinkContext};
 pub use lake::{Lake, LakeError};
+pub use loki::Loki;
 pub use need::Need;
 pub use otlp::{
     Compression, IndexerAcknowledgement, Json, Otlp, Settings as OtlpSettings,
@@ -62,6 +64,7 @@ pub use supervisor::Supervisor;
 pub use tidegate_elastic::documents::{IndexTemplate, Mapping, PatternPart, Product};
 pub use tidegate_elastic::templates::{Template, templates};
 pub use tidegate_stage::{PipelineMeters, StepMeters, StepTotals};
+pub use tidegate_wire::loki::push::LabelRules;
 pub use tidegate_wire::otlp::json::Layout;
 pub use tidegate_wire::otlp::splunk_hec::{Metadata, MetadataField};
 pub use tls::{Tls, TlsError};

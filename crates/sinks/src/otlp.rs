@@ -16,6 +16,7 @@ mod json;
 mod outbound_request;
 mod oversize;
 mod peer;
+mod push;
 mod response;
 mod responses;
 mod settings;
@@ -23,6 +24,7 @@ mod status;
 mod translation;
 
 pub(crate) use batching::wire_signal;
+pub(crate) use push::BYTES as PUSH_BYTES;
 pub use settings::{Compression, IndexerAcknowledgement, Json, Settings, SplunkHec, Transport};
 
 use crate::batch::{Batch as JoinedBatch, DropReason, joined_most};
@@ -41,7 +43,7 @@ use crate::stop::StopSignal;
 use answer::OtlpAnswer;
 use batching::{BodyTreatment, Key};
 use futures_util::future::BoxFuture;
-use json::{Growth, JsonFormat};
+use json::{Growth, OutputForm};
 use outbound_request::OutboundRequest;
 use oversize::SplitRequest;
 use peer::{PREFIX, Peer};
@@ -65,7 +67,7 @@ struct OtlpProtocol {
     cut: Option<SplitRequest>,
     /// The last record that the tap was shown before it was sent on its own: later attempts do not show it again.
     shown: Option<u64>,
-    /// How much longer requests become as JSON.
+    /// How much longer requests become in another form.
     growth: Growth,
 }
 
@@ -170,8 +172,7 @@ impl SinkProtocol for OtlpProtocol {
         };
         // An item that is too long alone cannot be helped.
         let most = if batch.items > 1 { pipeline.most() } else { usize::MAX };
-        let expected = batch.out_len;
-        let form = self.settings.json().map(|writer| JsonFormat { writer, expected, most });
+        let form = self.settings.form().map(|form| OutputForm { form, expected: batch.out_len, most });
         Box::pin(async move {
             let outcome = outbound_request::pack(batch, form, &mut compressor, &room).await;
             (outcome.map_err(|(batch, why)| UnsentWork { work: Preparation::Batch(batch), why }), compressor)

@@ -2,6 +2,7 @@
 //! this thread or, where that would take long, by the pool.
 
 pub(crate) mod decode;
+pub(crate) mod translation;
 
 use std::ops::Range;
 use tidegate_admission::{DecodeBuffer, Gate, Permit, Rejection};

@@ -239,8 +239,8 @@ impl Service for Http {
 }
 
 const NOTHING: &str = "unknown path; remote write is served at /api/v1/write, OTLP at /v1/traces, \
-                       /v1/metrics, /v1/logs and /v1development/profiles, documents at /elasticsearch/_bulk, log records in JSON or text at /ingest/logs, and \
-                       events of Elastic APM at /intake/v2/events\n";
+                       /v1/metrics, /v1/logs and /v1development/profiles, documents at /elasticsearch/_bulk, log records in JSON or text at /ingest/logs, \
+                       pushes of Loki at /loki/api/v1/push, and events of Elastic APM at /intake/v2/events\n";
 
 /// A path without the slash at its end that some senders put there, as their receivers forgive it.
 pub(crate) fn without_slash(path: &str) -> &str {

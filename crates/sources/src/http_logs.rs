@@ -6,22 +6,19 @@
 mod labels;
 mod request_head;
 
-use crate::body::{Inspection, InspectionError, LARGE_TO_TRANSLATE, Received, decode};
-use crate::clock::now_ns;
+use crate::body::translation::{LogFormat, LogTranslation, TranslatedLogs};
+use crate::body::{Inspection, InspectionError, LARGE_TO_TRANSLATE, Received};
 use crate::http::{Answering, Destination, Exchange, HttpSource, Policy, Route, without_slash};
 use request_head::BodyFormat;
 use std::sync::Arc;
-use tidegate_admission::{
-    AnswerFormat, DecodeBuffer, Gate, Permit, Rejection, Size, TranslationCharge, answer,
-};
-use tidegate_arena::{Arena, Share};
+use tidegate_admission::{AnswerFormat, DecodeBuffer, Gate, Permit, Rejection, TranslationCharge, answer};
+use tidegate_arena::Arena;
 use tidegate_http1::{Body, Head, Reply};
-use tidegate_journal::{Batch, Checkpoints, Encoding, Meta, Protocol as Layout, Signal, Tenant};
-use tidegate_ledger::{Counts, ItemRefusal, OpenRequest, Refusal, Signal as Booked, Source};
+use tidegate_ledger::{ItemRefusal, OpenRequest, Refusal, Signal as Booked, Source};
 use tidegate_pool::Pool;
 use tidegate_wire::json;
-use tidegate_wire::otlp::json::records::{Request, measure, translate};
-use tidegate_wire::otlp::{self, check};
+use tidegate_wire::otlp::json::OtlpJsonError;
+use tidegate_wire::otlp::json::records::{measure, translate};
 
 const JSON: &str = "application/json";
 
@@ -46,17 +43,29 @@ struct Sent {
     form: BodyFormat,
 }
 
-/// A body as OTLP.
-struct Translated {
-    items: u32,
-    refused: u64,
-    /// The errors of the first refused records.
-    errors: Vec<otlp::json::OtlpJsonError>,
-    raw_len: u32,
-    /// The length in which it came.
-    as_sent: usize,
-    /// The tenant's account of it, until it is journalled.
-    account: TranslationCharge,
+/// How records are read, with the labels of the request.
+struct Records<'a>(&'a BodyFormat);
+
+/// What was left out of a request.
+struct LeftOut {
+    records: u64,
+    /// The errors of the first of them.
+    errors: Vec<OtlpJsonError>,
+}
+
+type Translated = TranslatedLogs<LeftOut>;
+
+impl LogFormat for Records<'_> {
+    type Report = LeftOut;
+
+    fn measure(&self, raw: &[u8]) -> Result<usize, Rejection> {
+        measure(&self.0.request(), raw).map_err(Rejection::malformed)
+    }
+
+    fn translate(&self, raw: &[u8], out: &mut [u8]) -> Result<(usize, LeftOut), Rejection> {
+        let done = translate(&self.0.request(), raw, out).map_err(Rejection::malformed)?;
+        Ok((done.len, LeftOut { records: done.refused, errors: done.errors }))
+    }
 }
 
 impl HttpLogs {
@@ -114,76 +123,18 @@ impl HttpLogs {
         inspection.in_pool(body, memory, translate).await
     }
 
-    /// Makes the body OTLP, as it came or as it is decompressed into `room`: to at most `most` bytes. Holding it, and perhaps
-    /// decode memory, this does not wait for more: it is translated to nowhere first, and so takes what it needs. Short
-    /// lines become several times as long, so `account` charges the tenant for that.
     fn translate(
         &self,
         gate: &Gate,
-        mut account: TranslationCharge,
+        account: TranslationCharge,
         form: &BodyFormat,
         body: &mut Received,
         room: Option<&mut DecodeBuffer>,
         most: usize,
     ) -> Result<Translated, InspectionError> {
-        let as_sent = body.range.len();
-        let mut decoded = as_sent;
-        let request =
-            Request { layout: form.layout, resource: form.labels.resource(), received_ns: now_ns() };
-        let done = match room {
-            None => {
-                let raw = body.bytes();
-                let needed = measure(&request, raw).map_err(Rejection::malformed)?.max(1);
-                account.grow(gate, needed)?;
-                let window = self.0.arena.try_window(Share::Ingest, needed);
-                let held = body.window.charged().saturating_add(needed);
-                let mut window =
-                    window.map_err(|refused| gate.memory_rejection(refused, held, 0, raw.len() / 2))?;
-                let done = translate(&request, raw, window.spare_mut()).map_err(Rejection::malformed)?;
-                *body = Received { range: 0..done.len, window };
-                done
-            }
-            Some(room) => {
-                decode::decode(gate, form.encoding, body, room, most)?;
-                decoded = room.len();
-                let needed = measure(&request, room).map_err(Rejection::malformed)?.max(1);
-                // The received body is no longer needed, so its window is free.
-                account.grow(gate, needed.saturating_sub(as_sent))?;
-                let Received { window, range } = body;
-                window.clear();
-                let reserved = window.try_reserve(needed);
-                reserved.map_err(|refused| {
-                    gate.memory_rejection(refused, needed, room.charged(), room.len() / 2)
-                })?;
-                let done = translate(&request, room, window.spare_mut()).map_err(Rejection::malformed)?;
-                *range = 0..done.len;
-                done
-            }
-        };
-        body.window.advance(done.len);
-        // The body as it came is gone, and its tenant charged for it still.
-        account.shrink(body.window.charged().saturating_sub(as_sent));
-        let counts = check(otlp::Signal::Logs, body.bytes()).map_err(Rejection::malformed)?;
-        if counts.items > 0 {
-            let size = Size { kept: done.len, decoded: 0, item: counts.largest_item };
-            // Short lines become longer, so half of it may do, whatever the bound of what they become is.
-            let shorter = |refused: Rejection| match refused.reason {
-                Refusal::TooLarge => Rejection::too_large(decoded / 2),
-                _ => refused,
-            };
-            gate.check_deliverable(Layout::Otlp, Signal::Logs, size).map_err(shorter)?;
-        }
-        match (u32::try_from(done.len), u32::try_from(counts.items)) {
-            (Ok(raw_len), Ok(items)) => Ok(Translated {
-                items,
-                refused: done.refused,
-                errors: done.errors,
-                raw_len,
-                as_sent,
-                account,
-            }),
-            _ => Err(Rejection::too_large(self.0.max_body).into()),
-        }
+        let (arena, max_body, encoding) = (&self.0.arena, self.0.max_body, form.encoding);
+        let translation = LogTranslation { gate, arena, format: &Records(form), encoding, max_body };
+        translation.apply(account, body, room, most)
     }
 
     /// Gives the records to the journal; answers when they are durable.
@@ -194,9 +145,10 @@ impl HttpLogs {
         translated: Translated,
         body: Received,
     ) -> Reply {
-        let Translated { items, refused, errors, raw_len, as_sent, account } = translated;
-        let said = (refused > 0).then(|| report(items, refused, &errors));
-        drop(errors);
+        let items = translated.items;
+        let LeftOut { records: refused, errors } = &translated.report;
+        let refused = *refused;
+        let said = (refused > 0).then(|| report(items, refused, errors));
         if items == 0 {
             if let Some(report) = said {
                 open.refuse(Refusal::Malformed);
@@ -205,24 +157,7 @@ impl HttpLogs {
             open.accept_empty(Booked::Logs);
         } else {
             open.refuse_items(ItemRefusal::Malformed, refused);
-            let counts = Counts::of(Booked::Logs, u64::from(items), as_sent as u64);
-            let meta = Meta {
-                tenant: Tenant::NONE,
-                signal: Signal::Logs,
-                protocol: Layout::Otlp,
-                encoding: Encoding::Identity,
-                items,
-                raw_len,
-                received_at_ns: now_ns(),
-            };
-            let Received { window, range } = body;
-            let batch = Batch {
-                meta,
-                window,
-                from: range.start,
-                len: range.len(),
-                checkpoints: Checkpoints::default(),
-            };
+            let (counts, batch, account) = translated.into_batch(body);
             let appended = gate.append(passage, open, counts, batch).await;
             drop(account);
             if let Err(refused) = appended {
@@ -238,7 +173,7 @@ impl HttpLogs {
 }
 
 /// The answer's part on refused records.
-fn report(accepted: u32, refused: u64, record_errors: &[otlp::json::OtlpJsonError]) -> String {
+fn report(accepted: u32, refused: u64, record_errors: &[OtlpJsonError]) -> String {
     let mut errors = Vec::new();
     for (index, error) in record_errors.iter().enumerate() {
         errors.extend_from_slice(if index > 0 { b"," } else { b"" });

@@ -14,6 +14,7 @@ mod http;
 mod http2;
 mod http_logs;
 mod ingest;
+mod loki;
 mod otlp;
 mod prometheus_remote_write;
 
@@ -24,5 +25,6 @@ pub use http::{Http, Ticket};
 pub use http_logs::HttpLogs;
 pub use http2::Http2;
 pub use ingest::Ingest;
+pub use loki::Loki;
 pub use otlp::Otlp;
 pub use prometheus_remote_write::RemoteWrite;

@@ -26,7 +26,10 @@ use tidegate_tests::http::{self, Answer};
 const ANSWERED: Duration = Duration::from_secs(25);
 /// How long sinks may take for what was accepted of one kind of request.
 const DELIVERED: Duration = Duration::from_secs(90);
-const KINDS: [&str; 6] = ["lake", "prometheus_remote_write", "otlp", "elasticsearch", "http", "splunk_hec"];
+const KINDS: [&str; 7] =
+    ["lake", "prometheus_remote_write", "otlp", "elasticsearch", "http", "splunk_hec", "loki"];
+/// The README's.
+const FIVE: &[&str] = KINDS.split_at(5).0;
 const MIB: usize = 1 << 20;
 
 /// Lengths of bodies when decompressed, in bytes.
@@ -198,7 +201,8 @@ sweeps! {
     otlp_at_64_mib: "64MiB", &KINDS[2..3], Nothing, 24 * MIB;
     elasticsearch_at_64_mib: "64MiB", &KINDS[3..4], Nothing, 24 * MIB;
     http_at_64_mib: "64MiB", &KINDS[4..5], Nothing, 24 * MIB;
-    splunk_hec_at_64_mib: "64MiB", &KINDS[5..], Nothing, 24 * MIB;
+    splunk_hec_at_64_mib: "64MiB", &KINDS[5..6], Nothing, 24 * MIB;
+    loki_at_64_mib: "64MiB", &KINDS[6..], Nothing, 24 * MIB;
     all_at_256_mib: "256MiB", &KINDS, Nothing, 24 * MIB;
     /// The same behind pipelines, at budgets close to the least with which these gateways start, and at others.
     lake_behind_growth_at_64_mib: "64MiB", &KINDS[..1], Growth, 24 * MIB;
@@ -207,14 +211,15 @@ sweeps! {
     otlp_behind_growth_at_40_mib: "40MiB", &KINDS[2..3], Growth, 6 * MIB;
     elasticsearch_behind_growth_at_40_mib: "40MiB", &KINDS[3..4], Growth, 6 * MIB;
     http_behind_halving_at_64_mib: "64MiB", &KINDS[4..5], Halving, 24 * MIB;
-    all_behind_growth_at_96_mib: "96MiB", &KINDS[..5], Growth, 6 * MIB;
-    all_behind_halving_at_128_mib: "128MiB", &KINDS[..5], Halving, 24 * MIB;
+    loki_behind_growth_at_40_mib: "40MiB", &KINDS[6..], Growth, 6 * MIB;
+    all_behind_growth_at_96_mib: "96MiB", FIVE, Growth, 6 * MIB;
+    all_behind_halving_at_128_mib: "128MiB", FIVE, Halving, 24 * MIB;
 }
 
 /// The README's five sinks at 64 MiB; what vmagent sends by default is taken.
 #[test]
 fn all_at_64_mib() {
-    let accepted = sweep("64MiB", &KINDS[..5], Before::Nothing, 24 * MIB);
+    let accepted = sweep("64MiB", FIVE, Before::Nothing, 24 * MIB);
     let block = accepted.iter().find(|(kind, _)| kind.is_remote_write_1() && kind.shape == Shape::Many);
     assert!(block.unwrap().1 >= 8_000_000, "a block of 8 MB is refused");
 }

@@ -40,6 +40,8 @@ enum Content {
     RemoteWrite2,
     Intake,
     Bulk,
+    LokiProtobuf,
+    LokiJson,
 }
 
 /// A kind of request, and one of them.
@@ -56,9 +58,11 @@ pub(crate) struct Request {
 
 /// One of each kind, without a body.
 pub(crate) fn requests() -> Vec<Request> {
-    use Content::{Bulk, Intake, Logs, LogsJson, Metrics, RemoteWrite1, RemoteWrite2, Traces};
+    use Content::{
+        Bulk, Intake, Logs, LogsJson, LokiJson, LokiProtobuf, Metrics, RemoteWrite1, RemoteWrite2, Traces,
+    };
     use Shape::{Buckets, Control, Envelope, Many, Noise, One, Points};
-    let kinds: [(Content, bool, &[Shape]); 13] = [
+    let kinds: [(Content, bool, &[Shape]); 16] = [
         (Logs, false, &[Many, One, Control, Envelope]),
         (Logs, true, &[Many, One, Noise, Control, Envelope]),
         (Traces, false, &[Many, Noise]),
@@ -72,6 +76,9 @@ pub(crate) fn requests() -> Vec<Request> {
         (Intake, false, &[Many, One]),
         (Intake, true, &[Many, Envelope]),
         (Bulk, false, &[Many, One, Control]),
+        (LokiProtobuf, false, &[Many, One, Noise, Control, Envelope]),
+        (LokiJson, false, &[Many, Control]),
+        (LokiJson, true, &[Many, One, Noise]),
     ];
     let all =
         kinds.iter().flat_map(|(content, gzip, shapes)| shapes.iter().map(|shape| (*content, *gzip, *shape)));
@@ -102,6 +109,8 @@ impl Request {
             Content::RemoteWrite2 => remote_write_2(size),
             Content::Intake => intake(self.shape, size),
             Content::Bulk => bulk(self.shape, size),
+            Content::LokiProtobuf => loki_protobuf(self.shape, size),
+            Content::LokiJson => loki_json(self.shape, size),
         };
         let (path, kind) = match self.content {
             Content::Logs => ("/v1/logs", "application/x-protobuf"),
@@ -114,13 +123,16 @@ impl Request {
             }
             Content::Intake => ("/intake/v2/events", "application/x-ndjson"),
             Content::Bulk => ("/elasticsearch/_bulk", "application/x-ndjson"),
+            Content::LokiProtobuf => ("/loki/api/v1/push", "application/x-protobuf"),
+            Content::LokiJson => ("/loki/api/v1/push", "application/json"),
         };
         let mut head = vec![
             format!("POST {path} HTTP/1.1"),
             format!("Content-Type: {kind}"),
             "Connection: close".to_owned(),
         ];
-        let is_snappy = matches!(self.content, Content::RemoteWrite1 | Content::RemoteWrite2);
+        let is_snappy =
+            matches!(self.content, Content::RemoteWrite1 | Content::RemoteWrite2 | Content::LokiProtobuf);
         let body = match (is_snappy, self.gzip) {
             (true, _) => {
                 head.push("Content-Encoding: snappy".to_owned());
@@ -352,6 +364,34 @@ fn bulk(shape: Shape, size: usize) -> Vec<u8> {
         Shape::Control => document(&text(shape, size / 6 + 1)).into_bytes(),
         _ => document(&text(shape, size)).into_bytes(),
     }
+}
+
+/// The lines of a push request: small ones in a stream with a long label, or one.
+fn lines(shape: Shape, size: usize) -> (String, Vec<String>) {
+    match shape {
+        Shape::Many => (String::new(), vec![text(shape, SMALL / 2); count(size)]),
+        Shape::Envelope => (text(shape, size), vec!["small".to_owned(); 50]),
+        _ => (String::new(), vec![text(shape, size)]),
+    }
+}
+
+fn loki_protobuf(shape: Shape, size: usize) -> Vec<u8> {
+    let (label, lines) = lines(shape, size);
+    let mut stream = field(1, format!("{{service_name=\"shop\", text=\"{label}\"}}").as_bytes());
+    for line in lines {
+        let mut time = vec![1 << 3];
+        prost::encoding::encode_varint(NOW_NS / 1_000_000_000, &mut time);
+        stream.extend(field(2, &[field(1, &time), field(2, line.as_bytes())].concat()));
+    }
+    field(1, &stream)
+}
+
+fn loki_json(shape: Shape, size: usize) -> Vec<u8> {
+    // A control character takes six bytes.
+    let (_, lines) = lines(shape, if shape == Shape::Control { size / 6 + 1 } else { size });
+    let values: Vec<_> = lines.iter().map(|line| serde_json::json!([NOW_NS.to_string(), line])).collect();
+    let body = serde_json::json!({"streams": [{"stream": {"service_name": "shop"}, "values": values}]});
+    serde_json::to_vec(&body).unwrap()
 }
 
 /// The helper of other tests is the second opinion on how a request of 1.0 is written.

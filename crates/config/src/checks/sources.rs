@@ -4,7 +4,7 @@ use super::{Clash, path};
 use crate::model::Config;
 
 /// Where the other sources are served, and below: requests there never come to the source `http`.
-const TAKEN: [&str; 8] = [
+const TAKEN: [&str; 10] = [
     "/api/v1/write",
     "/api/v1/receive",
     "/v1/traces",
@@ -12,6 +12,8 @@ const TAKEN: [&str; 8] = [
     "/v1/logs",
     "/v1development/profiles",
     "/intake",
+    "/loki/api/v1/push",
+    "/api/prom/push",
     "/config",
 ];
 

@@ -2,6 +2,7 @@ mod blackhole;
 mod elasticsearch;
 mod http;
 mod lake;
+mod loki;
 mod otlp;
 mod prometheus_remote_write;
 mod splunk_hec;
@@ -10,6 +11,7 @@ pub use blackhole::BlackholeSink;
 pub use elasticsearch::{BulkCompression, ElasticsearchSink, Mapping, Product};
 pub use http::{HttpFormat, HttpMethod, HttpSink};
 pub use lake::{LakeSink, Retention};
+pub use loki::LokiSink;
 pub use otlp::{Compression, OtlpSink, OtlpTransport, Tls};
 pub use prometheus_remote_write::{
     Backoff, Deltas, Naming, Protocol, RemoteWriteCompression, RemoteWriteSink, Translation,
@@ -39,6 +41,8 @@ kinds! {
         Http(HttpSink) = "http",
         /// Splunk's HTTP Event Collector, for logs.
         SplunkHec(SplunkHecSink) = "splunk_hec",
+        /// Loki, by its push API: log records only.
+        Loki(LokiSink) = "loki",
         /// Discards everything: for measurements and trials.
         Blackhole(BlackholeSink) = "blackhole",
     }

@@ -25,6 +25,8 @@ settings! {
         /// Log records from any HTTP client, under the path `path`: each line of `text/plain` and each object of
         /// `application/x-ndjson` and `application/json` becomes one record.
         http: Source<HttpLogsSource> = Source::default(),
+        /// Loki's push API, at `/loki/api/v1/push`, for Promtail, Alloy, Fluent Bit, the Docker driver and client libraries.
+        loki: Source<LokiSource> = Source::default(),
     }
 }
 
@@ -116,6 +118,14 @@ settings! {
         /// The path of this source.
         path: String = "/ingest/logs".to_owned(),
         /// Largest request, both as sent and decompressed. A larger one is answered 413.
+        max_body: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(16),
+    }
+}
+
+settings! {
+    /// Loki's push API.
+    pub struct LokiSource {
+        /// Largest decompressed request. A larger one is answered 413.
         max_body: Bytes [Bytes::kib(64)..=Bytes::gib(1)] = Bytes::mib(16),
     }
 }

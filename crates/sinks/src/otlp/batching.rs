@@ -1,7 +1,7 @@
 //! Routes records into batches: by signal, tenant and the form in which they go out.
 
 use super::OtlpProtocol;
-use super::json::JsonFormat;
+use super::json::OutputForm;
 use super::peer::{self, PREFIX};
 use super::settings::Transport;
 use super::translation::{outgoing_len, version_of};
@@ -39,7 +39,7 @@ impl OtlpProtocol {
     /// How a record goes out; nothing when OTLP has no form for it.
     pub(super) fn way(&self, meta: &Meta) -> Option<BodyTreatment> {
         if let Some(version) = version_of(meta) {
-            return (!self.is_splunk()).then_some(BodyTreatment::Translate(version));
+            return (!self.is_only_for_logs()).then_some(BodyTreatment::Translate(version));
         }
         if matches!(meta.protocol, Protocol::Intake | Protocol::Bulk) {
             return Some(BodyTreatment::Recode);
@@ -47,10 +47,10 @@ impl OtlpProtocol {
         if meta.protocol != Protocol::Otlp || !peer::is_spoken(meta.signal) {
             return None;
         }
-        if self.is_splunk() {
+        if self.is_only_for_logs() {
             return (meta.signal == Signal::Logs).then_some(BodyTreatment::Recode);
         }
-        if self.settings.is_json() {
+        if self.settings.is_rewritten() {
             // Profiles have no JSON.
             return (meta.signal != Signal::Profiles).then_some(BodyTreatment::Recode);
         }
@@ -68,7 +68,7 @@ impl OtlpProtocol {
         RecordRoute::Batch {
             key: Key { signal: meta.signal, tenant: meta.tenant, way },
             out_len: self.outgoing_len(meta),
-            needed: needed(record, way) + self.json_len(meta).map_or(0, |len| rounded(PREFIX + len)),
+            needed: needed(record, way) + self.rewritten_len(meta).map_or(0, |len| rounded(PREFIX + len)),
             // Profiles have tables that the rest refers to by number.
             single: meta.signal == Signal::Profiles,
         }
@@ -87,23 +87,23 @@ impl OtlpProtocol {
 
     /// Estimates the length of a record's request before compression.
     fn outgoing_len(&self, meta: &Meta) -> usize {
-        self.json_len(meta).unwrap_or_else(|| outgoing_len(meta))
+        self.rewritten_len(meta).unwrap_or_else(|| outgoing_len(meta))
     }
 
-    /// Estimates the JSON length of a record; nothing for protobuf.
-    fn json_len(&self, meta: &Meta) -> Option<usize> {
-        self.settings.is_json().then(|| self.growth.longer(meta.signal, outgoing_len(meta)))
+    /// Estimates the length of a record in its form; nothing for OTLP.
+    fn rewritten_len(&self, meta: &Meta) -> Option<usize> {
+        self.settings.is_rewritten().then(|| self.growth.longer(meta.signal, outgoing_len(meta)))
     }
 
-    /// The size of `raw` bytes of OTLP as JSON, at most `most` bytes.
-    pub(super) fn form(&self, signal: Signal, raw: usize, most: usize) -> Option<JsonFormat> {
+    /// The form of `raw` bytes of OTLP, of at most `most` bytes.
+    pub(super) fn form(&self, signal: Signal, raw: usize, most: usize) -> Option<OutputForm> {
         let expected = self.growth.longer(signal, raw).min(most);
-        self.settings.json().map(|writer| JsonFormat { writer, expected, most })
+        self.settings.form().map(|form| OutputForm { form, expected, most })
     }
 
-    /// Whether only logs go out, as events of Splunk.
-    fn is_splunk(&self) -> bool {
-        self.settings.transport == Transport::SplunkHec
+    /// Whether only logs go out, as events of Splunk or entries of Loki.
+    fn is_only_for_logs(&self) -> bool {
+        matches!(self.settings.transport, Transport::SplunkHec | Transport::Loki)
     }
 }
 

@@ -1,7 +1,9 @@
-//! Writes requests as JSON, the last step before compression, and estimates their length.
+//! Writes requests in another form, the last step before compression, and estimates their length.
 
 use super::outbound_request::Frame;
 use super::peer::PREFIX;
+use super::push;
+use super::settings::Form;
 use crate::batch::DropReason;
 use crate::egress_budget::{BudgetError, EgressBudget};
 use std::sync::Arc;
@@ -10,10 +12,10 @@ use tidegate_journal::Signal;
 use tidegate_wire::otlp::json::{Encoder, Layout, Next, Progress};
 use tidegate_wire::otlp::splunk_hec::{self, Metadata};
 
-/// The JSON of a request.
+/// The form of a request.
 #[derive(Debug, Clone)]
-pub(super) struct JsonFormat {
-    pub(super) writer: JsonWriter,
+pub(super) struct OutputForm {
+    pub(super) form: Form,
     /// The expected length, in bytes.
     pub(super) expected: usize,
     /// The longest permitted length, in bytes.
@@ -45,11 +47,36 @@ impl AnyEncoder<'_> {
     }
 }
 
-/// Writes an OTLP request as JSON into a window that grows on demand.
+/// A request in its form.
+pub(super) struct Written {
+    pub(super) frame: Frame,
+    /// How long it is before compression, in bytes.
+    pub(super) len: usize,
+}
+
+/// Writes an OTLP request in another form.
 pub(super) async fn written(
     raw: &[u8],
     signal: Signal,
-    form: JsonFormat,
+    form: OutputForm,
+    room: &EgressBudget,
+) -> Result<Written, DropReason> {
+    match &form.form {
+        Form::Json(writer) => {
+            let frame = as_json(raw, signal, writer, &form, room).await?;
+            let len = frame.len().saturating_sub(PREFIX);
+            Ok(Written { frame, len })
+        }
+        Form::Push(rules) => push::written(raw, rules, &form, room).await,
+    }
+}
+
+/// Writes an OTLP request as JSON into a window that grows on demand.
+async fn as_json(
+    raw: &[u8],
+    signal: Signal,
+    writer: &JsonWriter,
+    form: &OutputForm,
     room: &EgressBudget,
 ) -> Result<Frame, DropReason> {
     let signal = super::wire_signal(signal).ok_or(DropReason::Damaged)?;
@@ -57,7 +84,7 @@ pub(super) async fn written(
         form.expected.saturating_add(PREFIX).clamp(PREFIX + 1, room.longest_window().max(GROWTH_STEP));
     let mut frame = room.window(expected).await?;
     frame.skip(PREFIX);
-    let mut encoder = match &form.writer {
+    let mut encoder = match writer {
         JsonWriter::Otlp(layout) => AnyEncoder::Otlp(Encoder::new(signal, raw, *layout)),
         JsonWriter::SplunkHec(metadata) => AnyEncoder::SplunkHec(splunk_hec::Encoder::new(raw, metadata)),
     };
@@ -87,7 +114,7 @@ pub(super) async fn written(
     }
 }
 
-/// The recent length of JSON relative to protobuf, by signal, in sixteenths; zero while unknown.
+/// The recent length of requests in their form relative to protobuf, by signal, in sixteenths; zero while unknown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Growth([usize; 3]);
 

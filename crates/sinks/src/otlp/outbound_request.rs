@@ -2,7 +2,7 @@
 
 use super::Batch;
 use super::batching::{BodyTreatment, Key, wire_signal};
-use super::json::{self, JsonFormat};
+use super::json::{self, OutputForm, Written};
 use super::peer::{PREFIX, Request};
 use super::translation::{TranslatedBody, translated, version_of};
 use crate::batch::DropReason;
@@ -27,7 +27,7 @@ pub(super) struct OutboundRequest {
     pub(super) raw_len: usize,
     /// Items that are not in the request, since it has no form for them.
     pub(super) untranslatable: u64,
-    /// The protobuf that a JSON request was written from, for dead letters.
+    /// The OTLP that a request in another form was written from, for dead letters.
     pub(super) original: Option<Frame>,
     pub(super) request: Request,
 }
@@ -39,7 +39,7 @@ impl OutboundRequest {
         outbound(batch, PreparedRequest::default(), encoding)
     }
 
-    /// The same request, with the protobuf that its JSON was written from.
+    /// The same request, with the OTLP that it was written from.
     pub(super) fn instead_of(self, original: Option<Frame>) -> OutboundRequest {
         OutboundRequest { original, ..self }
     }
@@ -70,7 +70,7 @@ impl OutboundRequest {
 /// Makes a request of `batch`, or returns it.
 pub(super) async fn pack(
     batch: Batch,
-    form: Option<JsonFormat>,
+    form: Option<OutputForm>,
     compressor: &mut Compressor,
     room: &EgressBudget,
 ) -> Result<OutboundRequest, (Batch, DropReason)> {
@@ -86,11 +86,11 @@ struct PreparedRequest {
     /// Nothing where that is its own window.
     frame: Option<Frame>,
     untranslatable: u64,
-    json: Option<AsJson>,
+    rewritten: Option<Rewritten>,
 }
 
-/// The metadata of a request that was written as JSON.
-struct AsJson {
+/// The metadata of a request that was written in another form.
+struct Rewritten {
     /// Its length before compression.
     len: usize,
     /// Its source; `None` if that is the batch's own window.
@@ -99,7 +99,7 @@ struct AsJson {
 
 async fn made(
     batch: &Batch,
-    form: Option<JsonFormat>,
+    form: Option<OutputForm>,
     compressor: &mut Compressor,
     room: &EgressBudget,
 ) -> Result<PreparedRequest, DropReason> {
@@ -109,9 +109,8 @@ async fn made(
     let mut made = decoded(batch, compressor, room).await?;
     if let Some(form) = form {
         let message = made.frame.as_ref().unwrap_or(&batch.window).get(PREFIX..).unwrap_or_default();
-        let frame = json::written(message, batch.key.signal, form, room).await?;
-        let len = frame.len().saturating_sub(PREFIX);
-        made.json = Some(AsJson { len, original: made.frame.replace(frame) });
+        let Written { frame, len } = json::written(message, batch.key.signal, form, room).await?;
+        made.rewritten = Some(Rewritten { len, original: made.frame.replace(frame) });
     }
     if compressor.encoding() != Encoding::Identity {
         let frame = compressed(made.frame.as_ref().unwrap_or(&batch.window), compressor, room).await?;
@@ -207,15 +206,15 @@ async fn decoded(
     };
     let TranslatedBody { frame, untranslatable } =
         translated(raw, &ranges, version, batch.out_len, room).await?;
-    Ok(PreparedRequest { frame: Some(frame), untranslatable, json: None })
+    Ok(PreparedRequest { frame: Some(frame), untranslatable, rewritten: None })
 }
 
 fn outbound(batch: Batch, made: PreparedRequest, encoding: Encoding) -> OutboundRequest {
     let Batch { key, meta, sequences, items, out_len, window, .. } = batch;
-    let PreparedRequest { frame, untranslatable, json } = made;
-    let raw_len = json.as_ref().map_or(out_len, |json| json.len);
-    let (mut frame, original) = match (frame, json) {
-        (Some(frame), Some(json)) => (frame, Some(json.original.unwrap_or(window))),
+    let PreparedRequest { frame, untranslatable, rewritten } = made;
+    let raw_len = rewritten.as_ref().map_or(out_len, |rewritten| rewritten.len);
+    let (mut frame, original) = match (frame, rewritten) {
+        (Some(frame), Some(rewritten)) => (frame, Some(rewritten.original.unwrap_or(window))),
         (frame, _) => (frame.unwrap_or(window), None),
     };
     write_prefix(&mut frame, encoding);

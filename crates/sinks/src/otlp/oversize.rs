@@ -10,7 +10,7 @@
 
 use super::answer::RejectionCause;
 use super::batching::{BodyTreatment, Key, wire_signal};
-use super::json;
+use super::json::{self, Written};
 use super::outbound_request::{self, Frame, OutboundRequest};
 use super::peer::PREFIX;
 use super::responses::{RequestOutcome, answered, heard, keep};
@@ -54,9 +54,11 @@ struct OversizeRecord {
     meta: Meta,
 }
 
-/// The contents of a part: JSON with the protobuf that it was made from, or protobuf.
+/// The contents of a part: another form with the OTLP that it was made from, or OTLP.
 struct Body {
     frame: Frame,
+    /// How long it is before compression, in bytes.
+    len: usize,
     original: Option<Frame>,
 }
 
@@ -97,9 +99,10 @@ impl OversizeSender<'_> {
     async fn read_and_send(&mut self, record: &Record) -> Result<OversizeOutcome, Dropped> {
         let OversizeSender { protocol, pipeline, .. } = self;
         let Some(way) = protocol.way(&record.meta) else { return Err(Dropped::Untranslatable) };
-        let is_json = protocol.settings.is_json();
-        let is_cut =
-            is_json || protocol.is_cut(record, pipeline.most()) || matches!(way, BodyTreatment::Translate(_));
+        let is_rewritten = protocol.settings.is_rewritten();
+        let is_cut = is_rewritten
+            || protocol.is_cut(record, pipeline.most())
+            || matches!(way, BodyTreatment::Translate(_));
         let way = if is_cut { BodyTreatment::Recode } else { way };
         let key = Key { signal: record.meta.signal, tenant: record.meta.tenant, way };
         let out_len = outgoing_len(&record.meta);
@@ -279,16 +282,17 @@ impl OversizeSender<'_> {
 
     /// Whether a piece that was found too large is sent in shorter ones.
     fn is_cuttable(&self, portion: &BodyPart) -> bool {
-        match self.protocol.settings.is_json() {
-            true => portion.items > 1,
-            false => portion.is_cuttable(MIN_REQUEST_SIZE),
+        if self.protocol.settings.is_rewritten() {
+            portion.items > 1
+        } else {
+            portion.is_cuttable(MIN_REQUEST_SIZE)
         }
     }
 
     /// The longest piece that fits in every form that it is held in.
     fn most_of_a_piece(&self, signal: Signal) -> usize {
         let left = self.pipeline.room.longest_window().saturating_sub(2 * GROWTH_STEP);
-        if self.protocol.settings.is_json() {
+        if self.protocol.settings.is_rewritten() {
             return self.protocol.growth.shorter(signal, self.pipeline.most().min(left / 2)).max(PAGE);
         }
         let each = if self.protocol.settings.compression == Compression::None { left } else { left / 2 };
@@ -326,11 +330,13 @@ impl OversizeSender<'_> {
         let message = frame.get(PREFIX..).unwrap_or_default();
         let most = if items > 1 { self.pipeline.most() } else { usize::MAX };
         let Some(form) = self.protocol.form(signal, message.len(), most) else {
-            return Ok(Body { frame, original: None });
+            let len = message.len();
+            return Ok(Body { frame, len, original: None });
         };
-        let json = json::written(message, signal, form, &self.pipeline.room).await?;
-        self.protocol.growth.learn(signal, message.len(), json.len());
-        Ok(Body { frame: json, original: Some(frame) })
+        let written = json::written(message, signal, form, &self.pipeline.room).await?;
+        let Written { frame: rewritten, len } = written;
+        self.protocol.growth.learn(signal, message.len(), len);
+        Ok(Body { frame: rewritten, len, original: Some(frame) })
     }
 
     /// A piece as it goes out: compressed if there is room for that.
@@ -342,8 +348,7 @@ impl OversizeSender<'_> {
     ) -> Option<OutboundRequest> {
         let Pipeline { room, tools, .. } = &mut *self.pipeline;
         let compressor = tools.as_mut()?;
-        let Body { frame, original } = body;
-        let len = frame.len().saturating_sub(PREFIX);
+        let Body { frame, len, original } = body;
         let (frame, encoding) = outbound_request::encoded(frame, compressor, room).await;
         let piece = OutboundRequest::piece(frame, encoding, whole.key, whole.meta, portion.items, len);
         Some(piece.instead_of(original))

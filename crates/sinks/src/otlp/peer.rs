@@ -1,6 +1,7 @@
 //! One endpoint: requests over its connections, and the answers, bounded.
 
 mod compressed;
+mod loki;
 mod read;
 mod splunk_hec;
 
@@ -16,6 +17,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, USER_AGENT};
 use hyper::{Method, Request as HttpRequest, Uri, Version};
+use read::Responder;
 use splunk_hec::Acknowledgement;
 use tidegate_journal::{Encoding, Signal, Tenant};
 use tidegate_wire::otlp::json::Layout;
@@ -27,6 +29,9 @@ const BUFFER: usize = 16 << 10;
 const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 const AGENT: &str = concat!("tidegate/", env!("CARGO_PKG_VERSION"));
+
+/// The path of Loki's push API.
+const PUSH: &str = "/loki/api/v1/push";
 
 /// Signals that OTLP has, with the path over HTTP and the method of gRPC.
 const SIGNALS: [(Signal, &str, &str); 4] = [
@@ -58,7 +63,9 @@ fn client_settings(settings: &Settings) -> ClientSettings<'_> {
         tls: &settings.tls,
         version: match settings.transport {
             Transport::Grpc => client::Version::Http2,
-            Transport::Http | Transport::Json(_) | Transport::SplunkHec => client::Version::Http1,
+            Transport::Http | Transport::Json(_) | Transport::SplunkHec | Transport::Loki => {
+                client::Version::Http1
+            }
         },
         // One more asks whether events are indexed.
         max_in_flight: settings.max_in_flight + usize::from(settings.splunk_hec.acknowledgement.is_some()),
@@ -103,16 +110,24 @@ impl Peer {
         let address = || EndpointError::Address(uri.clone());
         let client = Client::new(uri, client_settings(settings))?;
         let base = match settings.transport {
-            Transport::Http | Transport::Json(_) => uri.path().trim_end_matches('/'),
+            Transport::Http | Transport::Json(_) | Transport::Loki => uri.path().trim_end_matches('/'),
             Transport::Grpc | Transport::SplunkHec => "",
         };
         let mut uris = SIGNALS.map(|(signal, ..)| (signal, Uri::default()));
         for ((_, path, method), (_, target)) in SIGNALS.iter().zip(&mut uris) {
-            if settings.transport == Transport::SplunkHec {
-                *target = splunk_hec::event_uri(uri)?;
-                continue;
-            }
-            let path = if settings.transport == Transport::Grpc { method } else { path };
+            let path = match settings.transport {
+                Transport::SplunkHec => {
+                    *target = splunk_hec::event_uri(uri)?;
+                    continue;
+                }
+                Transport::Loki if base.ends_with("/push") => {
+                    target.clone_from(uri);
+                    continue;
+                }
+                Transport::Loki => PUSH,
+                Transport::Grpc => method,
+                Transport::Http | Transport::Json(_) => path,
+            };
             if let Transport::Json(json) = settings.transport
                 && (json.layout != Layout::Request || base.ends_with(path))
             {
@@ -149,8 +164,9 @@ impl Peer {
             match answered {
                 Ok(response) => match self.transport {
                     Transport::Grpc => read::grpc(response).await,
-                    Transport::Json(json) => read::http(response, Some(json.layout)).await,
-                    Transport::Http | Transport::SplunkHec => read::http(response, None).await,
+                    Transport::Json(json) => read::http(response, Responder::Json(json.layout)).await,
+                    Transport::Http | Transport::SplunkHec => read::http(response, Responder::Otlp).await,
+                    Transport::Loki => read::http(response, Responder::Loki).await,
                 },
                 Err(error) => OtlpAnswer::lost(chain(&error)),
             }
@@ -171,7 +187,7 @@ impl Peer {
         };
         let body = match self.transport {
             Transport::Grpc => request.frame.clone(),
-            Transport::Http | Transport::Json(_) | Transport::SplunkHec => request.body(),
+            Transport::Http | Transport::Json(_) | Transport::SplunkHec | Transport::Loki => request.body(),
         };
         let mut head = HttpRequest::new(Full::new(body));
         *head.method_mut() = match self.transport {
@@ -184,6 +200,9 @@ impl Peer {
         tenant::put(self.tenant_header.as_ref(), &request.tenant, headers);
         headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
         match self.transport {
+            Transport::Loki => {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
+            }
             Transport::Http => {
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
                 coding.map(|coding| headers.insert(CONTENT_ENCODING, coding));

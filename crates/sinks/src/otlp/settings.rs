@@ -7,6 +7,7 @@ use hyper::header::{HeaderMap, HeaderName};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_journal::Encoding;
+use tidegate_wire::loki::push::LabelRules;
 use tidegate_wire::otlp::json::Layout;
 use tidegate_wire::otlp::splunk_hec::Metadata;
 
@@ -42,6 +43,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// The shortest and the longest time for which an endpoint that fails is left alone.
     pub backoff: (Duration, Duration),
+    /// The resource attributes that become labels, for [`Transport::Loki`].
+    pub labels: Arc<LabelRules>,
 }
 
 /// How requests are carried.
@@ -55,6 +58,16 @@ pub enum Transport {
     Json(Json),
     /// Events of Splunk's HTTP Event Collector, over HTTP/1.1: logs only.
     SplunkHec,
+    /// Push requests of Loki in Snappy over HTTP/1.1, `POST` to `/loki/api/v1/push`: logs only. Requests are not compressed
+    /// besides.
+    Loki,
+}
+
+/// A form that requests are written in after they were joined as OTLP.
+#[derive(Debug, Clone)]
+pub(super) enum Form {
+    Json(JsonWriter),
+    Push(Arc<LabelRules>),
 }
 
 /// How events are sent to Splunk's HTTP Event Collector.
@@ -100,25 +113,28 @@ impl Settings {
     /// The encoding of bodies whose bytes are joined to requests as they are, if there is one.
     pub(super) fn joined(&self) -> Option<Encoding> {
         match self.compression {
-            _ if self.is_json() => None,
+            _ if self.is_rewritten() => None,
             Compression::None => Some(Encoding::Identity),
             Compression::Gzip(_) => self.join_members.then_some(Encoding::Gzip),
             Compression::Zstd(_) => self.join_members.then_some(Encoding::Zstd),
         }
     }
 
-    /// The writer of JSON requests, if they are JSON.
-    pub(super) fn json(&self) -> Option<JsonWriter> {
-        match self.transport {
-            Transport::Json(json) => Some(JsonWriter::Otlp(json.layout)),
-            Transport::SplunkHec => Some(JsonWriter::SplunkHec(Arc::clone(&self.splunk_hec.metadata))),
-            Transport::Grpc | Transport::Http => None,
-        }
+    /// Whether requests go out in another form than OTLP in protobuf.
+    pub(super) fn is_rewritten(&self) -> bool {
+        matches!(self.transport, Transport::Json(_) | Transport::SplunkHec | Transport::Loki)
     }
 
-    /// Whether requests are JSON.
-    pub(super) fn is_json(&self) -> bool {
-        matches!(self.transport, Transport::Json(_) | Transport::SplunkHec)
+    /// That form.
+    pub(super) fn form(&self) -> Option<Form> {
+        match self.transport {
+            Transport::Json(json) => Some(Form::Json(JsonWriter::Otlp(json.layout))),
+            Transport::SplunkHec => {
+                Some(Form::Json(JsonWriter::SplunkHec(Arc::clone(&self.splunk_hec.metadata))))
+            }
+            Transport::Loki => Some(Form::Push(Arc::clone(&self.labels))),
+            Transport::Grpc | Transport::Http => None,
+        }
     }
 
     /// The default of [`max_request_bytes`](Self::max_request_bytes): what gRPC servers take unless told

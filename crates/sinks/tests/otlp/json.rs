@@ -55,7 +55,11 @@ pub(crate) fn numbers(raw: &[u8]) -> (Signal, Vec<u64>) {
 }
 
 /// A request of one resource with a text of `envelope` bytes, and items with texts of so many.
-fn request(signal: Signal, envelope: usize, items: impl IntoIterator<Item = (u64, usize)>) -> Vec<u8> {
+pub(crate) fn request(
+    signal: Signal,
+    envelope: usize,
+    items: impl IntoIterator<Item = (u64, usize)>,
+) -> Vec<u8> {
     let text = |field: u8, key: &str, len: usize| {
         let (mut value, mut pair, mut out) = (vec![], vec![], vec![]);
         put(&mut value, 1, "x".repeat(len).as_bytes());
@@ -79,7 +83,7 @@ fn request(signal: Signal, envelope: usize, items: impl IntoIterator<Item = (u64
 
 impl Rig {
     /// Puts a request with the next `items` items, each of `len` bytes, in an envelope of so many.
-    async fn put_real(
+    pub(crate) async fn put_real(
         &mut self,
         signal: Signal,
         encoding: Encoding,

@@ -12,6 +12,7 @@ mod intake;
 mod joining;
 mod json;
 mod limits;
+mod loki;
 mod memory;
 mod peer;
 mod remote_write;

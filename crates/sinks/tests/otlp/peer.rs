@@ -266,9 +266,13 @@ async fn answer(
     } else {
         &body
     };
-    let raw = decoded(encoding, message);
+    let is_push = head.uri.path().ends_with("/push");
+    let (raw, pushed) =
+        if is_push { crate::loki::decoded(message) } else { (decoded(encoding, message), Vec::new()) };
     let content_type = head.headers.get("content-type").map_or("", |value| value.to_str().unwrap());
-    let (signal, numbers) = if content_type.contains("json") {
+    let (signal, numbers) = if is_push {
+        (Signal::Logs, pushed)
+    } else if content_type.contains("json") {
         crate::json::numbers(&raw)
     } else {
         assert!(grpc || content_type == "application/x-protobuf", "{content_type}");

@@ -282,5 +282,6 @@ pub(crate) fn settings_for(address: SocketAddr, transport: Transport) -> OtlpSet
         linger: Duration::from_millis(20),
         timeout: 20 * SECOND,
         backoff: (Duration::from_millis(1), Duration::from_millis(20)),
+        labels: Default::default(),
     }
 }

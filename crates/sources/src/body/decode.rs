@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use tidegate_admission::{DecodeBuffer, Gate, Rejection};
 use tidegate_journal::Encoding;
 use tidegate_wire::coding::{self, Decode as _, DecompressError, Grow};
-use tidegate_wire::{gzip, zstd};
+use tidegate_wire::{gzip, snappy, zstd};
 
 /// The bytes that a thread keeps between bodies.
 pub(crate) const BYTES: usize = gzip::Decoder::BYTES + zstd::Decoder::BYTES;
@@ -22,7 +22,8 @@ pub(super) fn expected(encoding: Encoding, body: &[u8]) -> usize {
         Encoding::Gzip => GZIP.with_borrow(|decoder| decoder.expected_len(body)),
         Encoding::Zstd => ZSTD.with_borrow(|decoder| decoder.expected_len(body)),
         Encoding::Deflate => GZIP.with_borrow_mut(|decoder| decoder.as_zlib().expected_len(body)),
-        Encoding::Identity | Encoding::Snappy => body.len(),
+        Encoding::Snappy => snappy::plausible(body).unwrap_or(0),
+        Encoding::Identity => body.len(),
     }
 }
 
@@ -43,7 +44,8 @@ pub(crate) fn decode(
         Encoding::Deflate => {
             GZIP.with_borrow_mut(|decoder| stopped(coding::decode(&mut decoder.as_zlib(), body, &mut paid)))
         }
-        Encoding::Identity | Encoding::Snappy => None,
+        Encoding::Snappy => decode_block(body, &mut paid).err(),
+        Encoding::Identity => None,
     };
     match refused {
         None => Ok(()),
@@ -52,6 +54,21 @@ pub(crate) fn decode(
             Err(paid.refused.map_or(InspectionError::Larger, InspectionError::Refused))
         }
     }
+}
+
+/// Decodes one Snappy block, whose length is known before.
+fn decode_block(body: &[u8], paid: &mut ChargedOutput<'_>) -> Result<(), DecompressError<Rejection>> {
+    let malformed = |error| DecompressError::Malformed(Rejection::malformed(error));
+    let claimed = snappy::plausible(body).map_err(malformed)?;
+    while paid.spare().len() < claimed {
+        let missing = claimed.saturating_sub(paid.spare().len());
+        if claimed > paid.most || !paid.grow(missing) {
+            return Err(DecompressError::OutputFull);
+        }
+    }
+    let decoded = snappy::decode(body, paid.spare()).map_err(malformed)?;
+    paid.advance(decoded);
+    Ok(())
 }
 
 /// A decoder's result, with its error in words.

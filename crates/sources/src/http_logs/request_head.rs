@@ -1,13 +1,14 @@
 //! The body's format, from the request head.
 
 use super::labels::Labels;
+use crate::clock::now_ns;
 use crate::otlp::encoding_over_http;
 use tidegate_admission::Rejection;
 use tidegate_arena::Arena;
 use tidegate_http1::Head;
 use tidegate_journal::Encoding;
 use tidegate_ledger::Refusal;
-use tidegate_wire::otlp::json::records::Layout;
+use tidegate_wire::otlp::json::records::{Layout, Request};
 
 /// How a body is to be read.
 pub(super) struct BodyFormat {
@@ -17,6 +18,11 @@ pub(super) struct BodyFormat {
 }
 
 impl BodyFormat {
+    /// How the records of a request that came now are read.
+    pub(super) fn request(&self) -> Request<'_> {
+        Request { layout: self.layout, resource: self.labels.resource(), received_ns: now_ns() }
+    }
+
     /// The form of a request, whose labels are kept in memory of `arena`.
     pub(super) fn of(head: &Head<'_>, arena: &Arena) -> Result<BodyFormat, Rejection> {
         if head.method() != "POST" {

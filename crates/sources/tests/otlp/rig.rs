@@ -13,7 +13,7 @@ use tidegate_meters::{Buckets, Histogram, Registry};
 use tidegate_pool::Pool;
 use tidegate_sources::{
     AgentSettings, ApmLimits, BulkDestination, ConnectionSlots, ElasticApm, Elasticsearch,
-    ElasticsearchSettings, Http, Http2, HttpLogs, Ingest, Otlp, RemoteWrite,
+    ElasticsearchSettings, Http, Http2, HttpLogs, Ingest, Loki, Otlp, RemoteWrite,
 };
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -138,6 +138,7 @@ impl Rig {
                 "/ingest/logs".to_owned(),
                 MAX_BODY,
             ))
+            .with(Loki::new(source("loki"), arena.clone(), pool.clone(), MAX_BODY))
             .with(Arc::new(remote_write))
             .with(Arc::new(Otlp::new(source("otlp"), arena.clone(), pool.clone(), MAX_BODY)))
             .with(Arc::new(elastic_apm(source("elastic_apm"), &arena, &pool)));

@@ -5,6 +5,7 @@
 mod elastic_apm;
 mod elasticsearch;
 mod http;
+mod loki;
 mod otlp;
 pub(crate) mod pipelines;
 mod prometheus_remote_write;
@@ -24,8 +25,14 @@ use tidegate_pool::Pool;
 use tidegate_sources::Http;
 
 /// All kinds of sources, in the order of the configuration.
-pub(crate) static KINDS: [&SourceKind; 5] =
-    [&otlp::KIND, &prometheus_remote_write::KIND, &elasticsearch::KIND, &elastic_apm::KIND, &http::KIND];
+pub(crate) static KINDS: [&SourceKind; 6] = [
+    &otlp::KIND,
+    &prometheus_remote_write::KIND,
+    &elasticsearch::KIND,
+    &elastic_apm::KIND,
+    &http::KIND,
+    &loki::KIND,
+];
 
 /// A kind of source.
 pub(crate) struct SourceKind {

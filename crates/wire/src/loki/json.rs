@@ -158,10 +158,15 @@ fn unescaped<'a>(reader: &mut Reader<'a>, space: &'a mut [u8]) -> Result<&'a [u8
     let mut len = 0;
     text.unescape(|piece| {
         let end = len + piece.len();
-        let too_long = || ErrorAtOffset::new(text.at, OtlpJsonErrorKind::Unexpected {
-            found: crate::otlp::json::error::FoundToken::Byte(b'"'),
-            expected: "labels of at most 8 KiB",
-        });
+        let too_long = || {
+            ErrorAtOffset::new(
+                text.at,
+                OtlpJsonErrorKind::Unexpected {
+                    found: crate::otlp::json::error::FoundToken::Byte(b'"'),
+                    expected: "labels of at most 8 KiB",
+                },
+            )
+        };
         space.get_mut(len..end).ok_or_else(too_long)?.copy_from_slice(piece);
         len = end;
         Ok(())

@@ -84,8 +84,7 @@ impl<'a> Encoder<'a> {
                 while self.lengths.len() < MAX_ENTRIES && bytes < ENOUGH_BYTES {
                     let Some(message) = self.items.next() else { break };
                     let Some(record) = LogRecord::read(message) else { break };
-                    let entry =
-                        Entry { resource, scope, record, labels: &self.labels, now_ns: self.now_ns };
+                    let entry = Entry { resource, scope, record, labels: &self.labels, now_ns: self.now_ns };
                     self.lengths.push(write::Encode::encoded_len(&entry)?);
                     bytes += message.len();
                 }

@@ -2,7 +2,9 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::{ElasticApmSource, ElasticsearchSource, HttpLogsSource, OtlpSource, RemoteWriteSource, Sources};
+use super::{
+    ElasticApmSource, ElasticsearchSource, HttpLogsSource, LokiSource, OtlpSource, RemoteWriteSource, Sources,
+};
 use crate::declare::{choices, settings};
 use crate::reader::{Entries, Reader};
 use crate::setting::{Field, PlainValue, Section, Setting, Shape};
@@ -45,6 +47,7 @@ pub(crate) trait SourceKind: Section {
 impl SourceKind for OtlpSource {}
 impl SourceKind for RemoteWriteSource {}
 impl SourceKind for HttpLogsSource {}
+impl SourceKind for LokiSource {}
 
 impl SourceKind for ElasticsearchSource {
     const WITHOUT_PIPELINE: Option<&'static str> = Some("documents of `_bulk`");
@@ -56,14 +59,15 @@ impl SourceKind for ElasticApmSource {
 
 impl Sources {
     /// The settings of the pipelines of all sources, by the names of the sources.
-    pub fn pipelines(&self) -> [(&'static str, &SourcePipeline); 5] {
-        let Sources { otlp, prometheus_remote_write, elasticsearch, elastic_apm, http } = self;
+    pub fn pipelines(&self) -> [(&'static str, &SourcePipeline); 6] {
+        let Sources { otlp, prometheus_remote_write, elasticsearch, elastic_apm, http, loki } = self;
         [
             ("otlp", &otlp.pipeline),
             ("prometheus_remote_write", &prometheus_remote_write.pipeline),
             ("elasticsearch", &elasticsearch.pipeline),
             ("elastic_apm", &elastic_apm.pipeline),
             ("http", &http.pipeline),
+            ("loki", &loki.pipeline),
         ]
     }
 
@@ -73,13 +77,14 @@ impl Sources {
         fn with<K: Clone>(own: &Source<K>, other: Source<K>) -> Source<K> {
             Source { kind: own.kind.clone(), pipeline: other.pipeline }
         }
-        let Sources { otlp, prometheus_remote_write, elasticsearch, elastic_apm, http } = other;
+        let Sources { otlp, prometheus_remote_write, elasticsearch, elastic_apm, http, loki } = other;
         Sources {
             otlp: with(&self.otlp, otlp),
             prometheus_remote_write: with(&self.prometheus_remote_write, prometheus_remote_write),
             elasticsearch: with(&self.elasticsearch, elasticsearch),
             elastic_apm: with(&self.elastic_apm, elastic_apm),
             http: with(&self.http, http),
+            loki: with(&self.loki, loki),
         }
     }
 }

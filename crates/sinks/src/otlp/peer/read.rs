@@ -1,6 +1,6 @@
 //! Answers, read to their end and hardly kept: the status, what was rejected, and the beginning of a text.
 
-use super::compressed;
+use super::{compressed, loki};
 use crate::delivery::client::redirect;
 use crate::http_peer::{chain, delay};
 use crate::otlp::answer::{ErrorDetails, OtlpAnswer, RejectionCause, RejectionReason, Status as Code};
@@ -58,8 +58,17 @@ impl Body {
     }
 }
 
-/// The answer to a request over HTTP: of OTLP, or of JSON in this layout.
-pub(super) async fn http(response: Response<Incoming>, json: Option<Layout>) -> OtlpAnswer {
+/// What answers over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Responder {
+    Otlp,
+    /// A receiver of JSON in this layout.
+    Json(Layout),
+    Loki,
+}
+
+/// The answer to a request over HTTP.
+pub(super) async fn http(response: Response<Incoming>, responder: Responder) -> OtlpAnswer {
     let (head, incoming) = response.into_parts();
     let body = match Body::read(incoming, 0).await {
         Ok(body) => body,
@@ -70,24 +79,27 @@ pub(super) async fn http(response: Response<Incoming>, json: Option<Layout>) -> 
     let said = if head.headers.contains_key(CONTENT_ENCODING) {
         ErrorDetails { retry, ..ErrorDetails::default() }
     } else if head.status.is_success() {
-        match json {
-            None => ErrorDetails { words: body.taken.words(), rejected: body.taken.rejected(), retry: None },
-            Some(Layout::Request) => partial_success(&body.start),
-            Some(Layout::Lines | Layout::Array) => ErrorDetails::default(),
+        match responder {
+            Responder::Otlp => {
+                ErrorDetails { words: body.taken.words(), rejected: body.taken.rejected(), retry: None }
+            }
+            Responder::Json(Layout::Request) => partial_success(&body.start),
+            Responder::Json(Layout::Lines | Layout::Array) | Responder::Loki => ErrorDetails::default(),
         }
     } else if let Some(words) = redirect::words(head.status, &head.headers) {
         ErrorDetails { words, retry, rejected: 0 }
-    } else if json.is_some() {
-        ErrorDetails { words: excerpt(&body.start), retry, rejected: 0 }
+    } else if responder != Responder::Otlp {
+        let rejected = if responder == Responder::Loki { loki::ignored(&body.start) } else { 0 };
+        ErrorDetails { words: excerpt(&body.start), retry, rejected }
     } else {
         let status = Status::read(&body.start);
         let words = status.message.unwrap_or_else(|| excerpt(&body.start));
         ErrorDetails { words, retry: retry.or(status.retry), rejected: 0 }
     };
-    if json.is_some() {
-        OtlpAnswer::of_any_http(head.status, said)
-    } else {
-        OtlpAnswer::of_http(head.status, said)
+    match responder {
+        Responder::Otlp => OtlpAnswer::of_http(head.status, said),
+        Responder::Json(_) => OtlpAnswer::of_any_http(head.status, said),
+        Responder::Loki => loki::answer(head.status, said),
     }
 }
 

@@ -7,6 +7,7 @@ mod blackhole;
 pub(crate) mod elasticsearch;
 mod http;
 mod lake;
+mod loki;
 mod network;
 mod otlp;
 mod prometheus_remote_write;
@@ -71,6 +72,7 @@ pub(crate) fn of(sink: &Sink) -> &dyn SinkKind {
         Sink::Elasticsearch(settings) => settings,
         Sink::Http(settings) => settings,
         Sink::SplunkHec(settings) => settings,
+        Sink::Loki(settings) => settings,
         Sink::Blackhole(settings) => settings,
     }
 }

@@ -104,7 +104,10 @@ impl<'a> StreamLabels<'a> {
 
     /// Whether the attribute of the resource with this index is a label.
     pub(super) fn has(&self, index: usize) -> bool {
-        u32::try_from(index).ok().and_then(|index| self.used.checked_shr(index)).is_some_and(|bits| bits & 1 == 1)
+        u32::try_from(index)
+            .ok()
+            .and_then(|index| self.used.checked_shr(index))
+            .is_some_and(|bits| bits & 1 == 1)
     }
 
     /// Whether the records came from a stream of Loki.
@@ -147,10 +150,7 @@ fn label_of(attribute: &[u8]) -> &[u8] {
 
 /// Gives the name of an attribute as Prometheus can have it: other characters become underscores, and a digit in front
 /// gets `key_` before it.
-pub(super) fn write_name(
-    name: &[u8],
-    mut put: impl FnMut(&[u8]) -> Result<(), Full>,
-) -> Result<(), Full> {
+pub(super) fn write_name(name: &[u8], mut put: impl FnMut(&[u8]) -> Result<(), Full>) -> Result<(), Full> {
     if name.first().is_some_and(u8::is_ascii_digit) {
         put(b"key_")?;
     }

@@ -180,7 +180,8 @@ prop_compose! {
 /// Streams of any shape.
 pub(super) fn streams() -> impl Strategy<Value = Vec<Model>> {
     let labels = prop::collection::btree_map(label(), any_text(), 0..4);
-    let metadata = prop::collection::btree_map("[a-z.]{1,9}|trace_id|span_id|detected_level", any_text(), 0..3);
+    let metadata =
+        prop::collection::btree_map("[a-z.]{1,9}|trace_id|span_id|detected_level", any_text(), 0..3);
     let entries = prop::collection::vec((any::<u64>(), any_text(), metadata), 0..5);
     let stream = (labels, entries).prop_map(|(labels, entries)| Model { labels, entries });
     prop::collection::vec(stream, 0..4)

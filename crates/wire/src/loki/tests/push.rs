@@ -110,8 +110,7 @@ fn attribute(key: &str, of: Value) -> KeyValue {
 }
 
 fn request(resource: Vec<KeyValue>, scope: InstrumentationScope, records: Vec<LogRecord>) -> Vec<u8> {
-    let scope_logs =
-        vec![ScopeLogs { scope: Some(scope), log_records: records, schema_url: String::new() }];
+    let scope_logs = vec![ScopeLogs { scope: Some(scope), log_records: records, schema_url: String::new() }];
     let resource = Some(Resource { attributes: resource, ..Resource::default() });
     let logs = ResourceLogs { resource, scope_logs, schema_url: String::new() };
     ExportLogsServiceRequest { resource_logs: vec![logs] }.encode_to_vec()
@@ -119,8 +118,12 @@ fn request(resource: Vec<KeyValue>, scope: InstrumentationScope, records: Vec<Lo
 
 #[test]
 fn a_record_becomes_what_the_otlp_endpoint_of_loki_makes_of_it() {
-    let map = KeyValueList { values: vec![attribute("a", Value::IntValue(-1)), attribute("b", Value::BoolValue(true))] };
-    let array = ArrayValue { values: vec![AnyValue { value: None }, value(Value::StringValue("\"".into())).unwrap()] };
+    let map = KeyValueList {
+        values: vec![attribute("a", Value::IntValue(-1)), attribute("b", Value::BoolValue(true))],
+    };
+    let array = ArrayValue {
+        values: vec![AnyValue { value: None }, value(Value::StringValue("\"".into())).unwrap()],
+    };
     let raw = request(
         vec![
             attribute("k8s.pod.name", Value::StringValue("web \"0\"\n".into())),
@@ -154,22 +157,25 @@ fn a_record_becomes_what_the_otlp_endpoint_of_loki_makes_of_it() {
     assert_eq!(entry.timestamp.as_ref().map(|time| (time.seconds, time.nanos)), Some((5, 1)));
     let metadata: Vec<_> =
         entry.metadata.iter().map(|pair| (pair.name.as_str(), pair.value.as_str())).collect();
-    assert_eq!(metadata, [
-        ("host_name", "h"),
-        ("service_instance_id", "x".repeat(2049).as_str()),
-        ("scope_name", "lib"),
-        ("scope_version", "1"),
-        ("http_code", "200"),
-        ("__1", "1.5"),
-        ("key_1st", "AQID"),
-        ("list", r#"[null,"\""]"#),
-        ("nan", "NaN"),
-        ("observed_timestamp", "5000000001"),
-        ("severity_number", "9"),
-        ("severity_text", "INFO"),
-        ("flags", "1"),
-        ("trace_id", "abababababababababababababababab"),
-    ]);
+    assert_eq!(
+        metadata,
+        [
+            ("host_name", "h"),
+            ("service_instance_id", "x".repeat(2049).as_str()),
+            ("scope_name", "lib"),
+            ("scope_version", "1"),
+            ("http_code", "200"),
+            ("__1", "1.5"),
+            ("key_1st", "AQID"),
+            ("list", r#"[null,"\""]"#),
+            ("nan", "NaN"),
+            ("observed_timestamp", "5000000001"),
+            ("severity_number", "9"),
+            ("severity_text", "INFO"),
+            ("flags", "1"),
+            ("trace_id", "abababababababababababababababab"),
+        ]
+    );
 }
 
 #[test]
@@ -183,7 +189,8 @@ fn a_stream_without_labels_gets_the_name_of_an_unknown_service() {
 #[test]
 fn attributes_become_labels_as_configured() {
     let text = |text: &str| Value::StringValue(text.into());
-    let resource = vec![attribute("a.b", text("1")), attribute("a.b", text("2")), attribute("c", Value::IntValue(3))];
+    let resource =
+        vec![attribute("a.b", text("1")), attribute("a.b", text("2")), attribute("c", Value::IntValue(3))];
     let raw = request(resource, InstrumentationScope::default(), vec![LogRecord::default()]);
     let PushRequest { streams } = pushed(&raw, &LabelRules::new(["c", "none", "a.b", "a_b"]));
     assert_eq!(streams[0].labels, "{c=\"3\", a_b=\"2\"}");
@@ -194,7 +201,8 @@ fn attributes_become_labels_as_configured() {
 #[test]
 fn the_worst_item_grows_within_its_bound() {
     let control = || "\u{1}".repeat(5000);
-    let nested = |value: Value| Value::ArrayValue(ArrayValue { values: vec![AnyValue { value: Some(value) }] });
+    let nested =
+        |value: Value| Value::ArrayValue(ArrayValue { values: vec![AnyValue { value: Some(value) }] });
     let empty = Value::ArrayValue(ArrayValue { values: vec![AnyValue { value: None }; 3000] });
     let pairs = KeyValueList { values: vec![KeyValue::default(); 3000] };
     let worst = [
@@ -203,7 +211,9 @@ fn the_worst_item_grows_within_its_bound() {
         Value::KvlistValue(pairs),
         nested(nested(Value::BytesValue(vec![255; 5000]))),
         Value::ArrayValue(ArrayValue { values: vec![value(Value::IntValue(i64::MIN)).unwrap(); 500] }),
-        Value::ArrayValue(ArrayValue { values: vec![value(Value::DoubleValue(-f64::MIN_POSITIVE)).unwrap(); 500] }),
+        Value::ArrayValue(ArrayValue {
+            values: vec![value(Value::DoubleValue(-f64::MIN_POSITIVE)).unwrap(); 500],
+        }),
         Value::ArrayValue(ArrayValue { values: vec![value(Value::BoolValue(false)).unwrap(); 500] }),
     ];
     let full = |body: Option<AnyValue>, attributes: Vec<KeyValue>| LogRecord {
@@ -221,13 +231,22 @@ fn the_worst_item_grows_within_its_bound() {
     };
     let mut requests = Vec::new();
     for worst in worst {
-        requests.push(request(vec![], InstrumentationScope::default(), vec![full(value(worst.clone()), vec![])]));
+        requests.push(request(
+            vec![],
+            InstrumentationScope::default(),
+            vec![full(value(worst.clone()), vec![])],
+        ));
         let attributes = vec![attribute("1", worst.clone())];
         requests.push(request(vec![], InstrumentationScope::default(), vec![full(None, attributes.clone())]));
         requests.push(request(attributes, InstrumentationScope::default(), vec![full(None, vec![])]));
     }
     let many = |of: KeyValue| vec![of; 3000];
-    for of in [KeyValue::default(), attribute("", Value::BoolValue(false)), attribute("1", Value::IntValue(-1)), attribute("", Value::DoubleValue(-1.0e-300))] {
+    for of in [
+        KeyValue::default(),
+        attribute("", Value::BoolValue(false)),
+        attribute("1", Value::IntValue(-1)),
+        attribute("", Value::DoubleValue(-1.0e-300)),
+    ] {
         requests.push(request(many(of.clone()), InstrumentationScope::default(), vec![full(None, many(of))]));
     }
     let label = attribute("service.name", Value::StringValue("\u{1}".repeat(2048)));

@@ -11,14 +11,35 @@ fn json_is_refused_with_the_place_of_the_error() {
         ("[]", "there is `[` instead of an object, at byte 0"),
         (r#"{"streams":{}}"#, "there is `{` instead of an array, at byte 11"),
         (r#"{"streams":[]} x"#, "the request ends before this"),
-        (r#"{"streams":[{"values":[[1,"a"]]}]}"#, "streams[0].values[0]: there is a number instead of the time as"),
-        (r#"{"streams":[{"values":[["1","a"],["-1","a"]]}]}"#, "streams[0].values[1]: `-1` is not a whole number"),
+        (
+            r#"{"streams":[{"values":[[1,"a"]]}]}"#,
+            "streams[0].values[0]: there is a number instead of the time as",
+        ),
+        (
+            r#"{"streams":[{"values":[["1","a"],["-1","a"]]}]}"#,
+            "streams[0].values[1]: `-1` is not a whole number",
+        ),
         (r#"{"streams":[{},{"values":[["1"]]}]}"#, "streams[1].values[0]: there is `]` instead of `,`"),
-        (r#"{"streams":[{"values":[["1",2]]}]}"#, "streams[0].values[0]: there is a number instead of the line"),
-        (r#"{"streams":[{"values":[["1","a",{"b":1}]]}]}"#, "streams[0].values[0]: there is a number instead of a"),
-        (r#"{"streams":[{"values":[["1","a",["b"]]]}]}"#, "streams[0].values[0]: there is `[` instead of an object"),
-        (r#"{"streams":[{"values":[["1","\x"]]}]}"#, "streams[0]: a string has an escape that JSON does not know"),
-        (r#"{"streams":[{"values":[["1","a"]],"stream":{"a":1}}]}"#, "streams[0]: there is a number instead of a"),
+        (
+            r#"{"streams":[{"values":[["1",2]]}]}"#,
+            "streams[0].values[0]: there is a number instead of the line",
+        ),
+        (
+            r#"{"streams":[{"values":[["1","a",{"b":1}]]}]}"#,
+            "streams[0].values[0]: there is a number instead of a",
+        ),
+        (
+            r#"{"streams":[{"values":[["1","a",["b"]]]}]}"#,
+            "streams[0].values[0]: there is `[` instead of an object",
+        ),
+        (
+            r#"{"streams":[{"values":[["1","\x"]]}]}"#,
+            "streams[0]: a string has an escape that JSON does not know",
+        ),
+        (
+            r#"{"streams":[{"values":[["1","a"]],"stream":{"a":1}}]}"#,
+            "streams[0]: there is a number instead of a",
+        ),
         (
             r#"{"streams":[{"values":[["1","a"]],"stream":{"a-b":"c"}}]}"#,
             "couldn't parse labels: stream 0: `a-b` is not a label name",
@@ -42,19 +63,38 @@ fn json_is_refused_with_the_place_of_the_error() {
 fn push(labels: &str, seconds: i64) -> Vec<u8> {
     let timestamp = Some(Timestamp { seconds, nanos: 0 });
     let entry = Entry { timestamp, line: "a".into(), metadata: vec![], parsed: vec![] };
-    PushRequest { streams: vec![Stream { labels: labels.into(), entries: vec![entry], hash: 0 }] }.encode_to_vec()
+    PushRequest { streams: vec![Stream { labels: labels.into(), entries: vec![entry], hash: 0 }] }
+        .encode_to_vec()
 }
 
 #[test]
 fn bad_labels_are_refused() {
     for labels in [
-        "", "a", "{", "{a}", "{a=}", "{a=\"}", "{a=\"b\"", "{a=\"b\"}x", "{a=\"b\" c=\"d\"}", "{1a=\"b\"}", "{,}",
-        "{a=\"\\q\"}", "{a=\"\\x1\"}", "{a=\"\\ud800\"}", "{a=\"\\400\"}", "{a=\"b\n\"}", "{a=~\"b\"}", "{a=\"b\",a=\"c\"}",
+        "",
+        "a",
+        "{",
+        "{a}",
+        "{a=}",
+        "{a=\"}",
+        "{a=\"b\"",
+        "{a=\"b\"}x",
+        "{a=\"b\" c=\"d\"}",
+        "{1a=\"b\"}",
+        "{,}",
+        "{a=\"\\q\"}",
+        "{a=\"\\x1\"}",
+        "{a=\"\\ud800\"}",
+        "{a=\"\\400\"}",
+        "{a=\"b\n\"}",
+        "{a=~\"b\"}",
+        "{a=\"b\",a=\"c\"}",
     ] {
         let error = otlp(Format::Protobuf, &push(labels, 1)).unwrap_err().to_string();
         assert!(error.starts_with("couldn't parse labels: stream 0: "), "{labels}: {error}");
     }
-    for labels in ["{}", " { } ", "{a='b',}", "{ a = \"b\" , c=`\n` }", "{a=\"\\101\\x41\\u0041\\U00000041\\a\"}"] {
+    for labels in
+        ["{}", " { } ", "{a='b',}", "{ a = \"b\" , c=`\n` }", "{a=\"\\101\\x41\\u0041\\U00000041\\a\"}"]
+    {
         otlp(Format::Protobuf, &push(labels, 1)).unwrap();
     }
     let many: Vec<_> = (0..129).map(|n| format!("a{n}=\"\"")).collect();

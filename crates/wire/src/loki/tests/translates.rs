@@ -111,7 +111,8 @@ fn the_form_of_the_first_versions_is_read() {
 
 #[test]
 fn nothing_is_a_request() {
-    for body in [&b"{}"[..], br#"{"streams":null}"#, br#"{"streams":[{"stream":{"a":"b"},"values":[]},{}]}"#] {
+    for body in [&b"{}"[..], br#"{"streams":null}"#, br#"{"streams":[{"stream":{"a":"b"},"values":[]},{}]}"#]
+    {
         assert_eq!(translated(Format::Json, body).unwrap().resource_logs, []);
     }
     assert_eq!(translated(Format::Protobuf, b"").unwrap().resource_logs, []);

@@ -5,6 +5,7 @@ use crate::Failure;
 use crate::gateway::sinks::start::Starter;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use std::path::Path;
+use std::sync::Arc;
 use tidegate_arena::Reservation;
 use tidegate_config::{HttpFormat, HttpMethod, HttpSink};
 use tidegate_journal::{Protocol, Signal};
@@ -59,5 +60,6 @@ fn settings(sink: &HttpSink) -> Result<OtlpSettings, Failure> {
         linger: sink.linger.get(),
         timeout: sink.timeout.get(),
         backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
+        labels: Arc::default(),
     })
 }

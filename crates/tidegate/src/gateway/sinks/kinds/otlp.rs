@@ -4,6 +4,7 @@ use super::{SinkKind, network};
 use crate::Failure;
 use crate::gateway::sinks::start::Starter;
 use std::path::Path;
+use std::sync::Arc;
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, OtlpSink};
 use tidegate_journal::{Protocol, Signal};
@@ -55,5 +56,6 @@ fn settings(sink: &OtlpSink) -> Result<OtlpSettings, Failure> {
         linger: sink.linger.get(),
         timeout: sink.timeout.get(),
         backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
+        labels: Arc::default(),
     })
 }

@@ -79,5 +79,6 @@ fn settings(sink: &SplunkHecSink) -> Result<OtlpSettings, Failure> {
         linger: sink.linger.get(),
         timeout: sink.timeout.get(),
         backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
+        labels: Arc::default(),
     })
 }
