@@ -6,7 +6,8 @@ use std::time::Duration;
 use tidegate_journal::{Meta, Protocol, Signal};
 
 /// The sources, by the names that a look may say; a protocol's name will do as well.
-pub const SOURCES: [&str; 5] = ["elastic_apm", "elasticsearch", "http", "otlp", "prometheus_remote_write"];
+pub const SOURCES: [&str; 6] =
+    ["elastic_apm", "elasticsearch", "http", "loki", "otlp", "prometheus_remote_write"];
 /// The longest that an answer waits for something to be caught.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The longest value of a parameter, in bytes.
@@ -179,8 +180,8 @@ fn source(value: String) -> Result<String, FilterError> {
     let known = value == ANY
         || SOURCES.contains(&value.as_str())
         || PROTOCOLS.iter().any(|protocol| protocol.name() == value);
-    let help = "the sources are elastic_apm, elasticsearch, http, otlp, prometheus_remote_write (remote_write_1, \
-        remote_write_2), and * for all";
+    let help = "the sources are elastic_apm, elasticsearch, http, loki, otlp, prometheus_remote_write \
+        (remote_write_1, remote_write_2), and * for all";
     if known { Ok(value) } else { Err(FilterError::Value { name: "source", value, help }) }
 }
 

@@ -129,6 +129,7 @@ fn every_kind_of_source_is_limited_shown_and_serves() {
             "elasticsearch" => "/elasticsearch/_bulk",
             "elastic_apm" => "/intake/v2/events",
             "http" => "/ingest/logs",
+            "loki" => "/loki/api/v1/push",
             other => panic!("say where {other} is served"),
         };
         assert_ne!(status_of(&socket, path), "404", "{path}");
