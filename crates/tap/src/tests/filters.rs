@@ -45,7 +45,10 @@ proptest! {
 fn invalid_filters_are_reported() {
     let table = [
         ("sorce=otlp", "no parameter `sorce`"),
-        ("source=kafka", "the sources are elastic_apm, elasticsearch, http, otlp, prometheus_remote_write"),
+        (
+            "source=kafka",
+            "the sources are elastic_apm, elasticsearch, http, loki, otlp, prometheus_remote_write",
+        ),
         ("signal=spans", "the signals are metrics, logs, traces"),
         ("every=0", "a number from 1 on"),
         ("every=x", "a number from 1 on"),
