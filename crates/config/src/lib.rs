@@ -50,11 +50,11 @@ pub use model::{
     CertificateField, ClientAuth, Compression, Config, ConfiguredPipeline, DefaultAt, Deltas, Durability,
     EffectiveTls, ElasticApmSource, ElasticsearchSink, ElasticsearchSource, Expectation, Given, HttpFormat,
     HttpLogsSource, HttpMethod, HttpSink, Journal, LakeSink, Limits, Listen, ListenTls, Listener,
-    ListenerTls, LokiSink, LokiSource, Mapping, Naming, OnError, OrSeries, OtlpSink, OtlpSource, OtlpTransport, Pipeline,
-    PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule, RemoteWriteCompression,
-    RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Sample, SampleMode, Signal, Sink, Source,
-    SourceLimits, SourcePipeline, Sources, SplunkHecSink, Step, StepLabel, Steps, TenantOverride, Tenants,
-    Tls, Translation, WhenFull,
+    ListenerTls, LokiSink, LokiSource, Mapping, Naming, OnError, OrSeries, OtlpSink, OtlpSource,
+    OtlpTransport, Pipeline, PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule,
+    RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Sample, SampleMode,
+    Signal, Sink, Source, SourceLimits, SourcePipeline, Sources, SplunkHecSink, Step, StepLabel, Steps,
+    TenantOverride, Tenants, Tls, Translation, WhenFull,
 };
 pub use schema::schema;
 pub use setting::Sequence;

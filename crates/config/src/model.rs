@@ -31,8 +31,8 @@ pub use pipeline_test::{Expectation, Given, OrSeries, PipelineTest};
 pub(crate) use sinks::Outbound;
 pub use sinks::{
     Backoff, BlackholeSink, BulkCompression, Compression, Deltas, ElasticsearchSink, HttpFormat, HttpMethod,
-    HttpSink, LakeSink, LokiSink, Mapping, Naming, OtlpSink, OtlpTransport, Product, Protocol, RemoteWriteCompression,
-    RemoteWriteSink, Retention, Signal, Sink, SplunkHecSink, Tls, Translation,
+    HttpSink, LakeSink, LokiSink, Mapping, Naming, OtlpSink, OtlpTransport, Product, Protocol,
+    RemoteWriteCompression, RemoteWriteSink, Retention, Signal, Sink, SplunkHecSink, Tls, Translation,
 };
 pub use sources::{
     Acknowledge, ApmAgents, Before, ElasticApmSource, ElasticsearchSource, HttpLogsSource, LokiSource,

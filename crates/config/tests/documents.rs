@@ -29,7 +29,16 @@ fn the_schema_matches_the_reader() {
     let types: Vec<&Json> = kinds.iter().map(|kind| &kind["properties"]["type"]["const"]).collect();
     assert_eq!(
         types,
-        ["lake", "prometheus_remote_write", "otlp", "elasticsearch", "http", "splunk_hec", "loki", "blackhole"]
+        [
+            "lake",
+            "prometheus_remote_write",
+            "otlp",
+            "elasticsearch",
+            "http",
+            "splunk_hec",
+            "loki",
+            "blackhole"
+        ]
     );
     assert_eq!(kinds[1]["required"], json!(["type"]));
     assert_eq!(kinds[2]["required"], json!(["type", "endpoints"]));

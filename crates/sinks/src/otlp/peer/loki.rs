@@ -6,6 +6,7 @@
 
 use crate::otlp::answer::{ErrorDetails, OtlpAnswer, RejectionCause, RejectionReason, Status};
 use hyper::StatusCode;
+use std::time::Duration;
 
 /// How gRPC within Loki, or its HTTP server, says that a request is too long; the status is 500 or 400 then.
 const TOO_LONG: &str = "message larger than max";
@@ -17,7 +18,8 @@ pub(super) fn answer(status: StatusCode, said: ErrorDetails) -> OtlpAnswer {
         return OtlpAnswer::Refused { reason, fault: RejectionCause::Size };
     }
     if status == StatusCode::BAD_REQUEST && said.rejected > 0 {
-        return OtlpAnswer::Taken { rejected: said.rejected, words: said.words };
+        let ErrorDetails { rejected, words, .. } = said;
+        return OtlpAnswer::Taken { rejected, words, delayed: Duration::ZERO };
     }
     OtlpAnswer::of_any_http(status, ErrorDetails { rejected: 0, ..said })
 }
