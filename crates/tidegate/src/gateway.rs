@@ -351,7 +351,7 @@ fn journal_settings(config: &Config) -> tidegate_journal::Settings {
         },
         queue: plan::JOURNAL_QUEUE,
         followers: tidegate_ledger::MAX_SINKS,
-        checkpoints: plan::CHECKPOINTS,
+        checkpoints: sources::checkpoints(config),
         ..tidegate_journal::Settings::new(config.data.join("journal"))
     }
 }

@@ -43,8 +43,6 @@ pub(crate) const POOL_PLACES: usize = 64;
 pub(crate) const PROGRAM: u64 = 10 * MIB;
 /// Slots of the journal's queue: as many requests as can wait for the disk at a time.
 pub(crate) const JOURNAL_QUEUE: usize = 1024;
-/// Checkpoints that sources may keep in the journal. No source keeps any.
-pub(crate) const CHECKPOINTS: usize = 0;
 /// Charges that can wait for memory at a time.
 pub(crate) const WAITERS: usize = 4096;
 /// An upper bound on what a connection is charged beside its request, in bytes.

@@ -82,6 +82,11 @@ pub(crate) fn configured(config: &Config) -> impl Iterator<Item = &'static Sourc
     KINDS.into_iter().filter(|kind| kind.is_configured(config))
 }
 
+/// The checkpoints that the configured sources keep in the journal at most.
+pub(crate) fn checkpoints(config: &Config) -> usize {
+    configured(config).filter_map(|kind| kind.runs.as_ref()).map(|runs| (runs.checkpoints)(config)).sum()
+}
+
 /// Starts every source, each for requests as large as `planned` says: has `http` serve those of the shared listeners, and
 /// runs the others.
 ///

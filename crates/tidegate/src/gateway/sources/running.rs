@@ -32,6 +32,8 @@ pub(crate) struct RunningKind {
     pub(crate) declared: fn(&Config) -> Vec<Reservation>,
     /// The files that it may have open at a time, beside its connections.
     pub(crate) files: fn(&Config) -> u64,
+    /// The checkpoints that it keeps in the journal at most.
+    pub(crate) checkpoints: fn(&Config) -> usize,
     /// Starts it. What it listens on is bound when this returns.
     pub(super) start:
         fn(&SourceEnvironment<'_>, &mut RunningServices<'_>) -> Result<Box<dyn RunningSource>, Failure>,
