@@ -95,7 +95,7 @@ impl<'a> Severity<'a> {
     fn of(name: &[u8], value: &Text<'a>) -> Option<Self> {
         let text = value.plain()?;
         let number = match name {
-            b"level" | b"detected_level" => severity(text),
+            b"level" | b"detected_level" | b"severity" => severity(text),
             b"severity_number" => match str::from_utf8(text).ok()?.parse().ok()? {
                 number @ 1..=24 => return Some(Severity { number, text: &[] }),
                 _ => 0,
