@@ -165,6 +165,12 @@ impl Model {
                 one.settle();
             }
             pending.extend(self.submit(journal));
+            if let Some(sources) = &mut self.sources {
+                // The table is saved while a group is on its way: without that group's checkpoints.
+                sources.set(journal);
+                self.clock.pass(Duration::from_millis(1500));
+                writer.maintain();
+            }
             writer.take_queued();
             loop {
                 match writer.begin(&mut other) {
