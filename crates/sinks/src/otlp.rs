@@ -174,7 +174,7 @@ impl SinkProtocol for OtlpProtocol {
         let most = if batch.items > 1 { pipeline.most() } else { usize::MAX };
         let form = self.settings.form().map(|form| OutputForm { form, expected: batch.out_len, most });
         Box::pin(async move {
-            let outcome = outbound_request::pack(batch, form, &mut compressor, &room).await;
+            let outcome = Box::pin(outbound_request::pack(batch, form, &mut compressor, &room)).await;
             (outcome.map_err(|(batch, why)| UnsentWork { work: Preparation::Batch(batch), why }), compressor)
         })
     }

@@ -142,7 +142,7 @@ mod tests {
             offset: 6,
             ..Checkpoint::default()
         };
-        assert_eq!(files, [expected.clone()]);
+        assert_eq!(files, std::slice::from_ref(&expected));
         assert_eq!(notes.len(), 1);
 
         let attributes = br#"{"log.file.path":"/var/log/a.log"}"#;

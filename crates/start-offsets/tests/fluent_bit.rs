@@ -18,7 +18,7 @@ fn sqlite(path: &Path, script: &str) {
 }
 
 fn files(path: &Path) -> Vec<Checkpoint> {
-    fluent_bit(path).unwrap().files
+    fluent_bit(path).expect("it is a database").files
 }
 
 fn file(name: String, offset: u64, inode: u64) -> Checkpoint {

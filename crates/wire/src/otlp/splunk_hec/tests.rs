@@ -99,7 +99,8 @@ fn modelled_event(
         let value = plain(value);
         let is_text = value.as_str().is_some_and(|text| !text.is_empty())
             && matches!(attribute_kind(resource, record, key, &value), Kind::Text);
-        if !value.is_null() && !(is_text && metadata.position(key.as_bytes()).is_some()) {
+        let is_metadata = is_text && metadata.position(key.as_bytes()).is_some();
+        if !value.is_null() && !is_metadata {
             fields.insert(key.clone(), value);
         }
     }
