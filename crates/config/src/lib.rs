@@ -54,11 +54,12 @@ pub use model::{
     OtlpTransport, Pipeline, PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule,
     RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Sample, SampleMode,
     Signal, Sink, Source, SourceLimits, SourcePipeline, Sources, SplunkHecSink, Step, StepLabel, Steps,
-    TenantOverride, Tenants, Tls, Translation, WhenFull,
+    SyslogFormat, SyslogFraming, SyslogListener, SyslogSource, TenantOverride, Tenants, Tls, Translation,
+    WhenFull,
 };
 pub use schema::schema;
 pub use setting::Sequence;
 pub use values::{
     Bytes, Condition, ContentType, Duration, Fixture, HeaderName, HostName, IndexGlob, IndexPattern,
-    IndexPiece, Modulus, Name, Ratio, Secret, Statement, TenantName, Text, UnixSocket, Url,
+    IndexPiece, Modulus, Name, Ratio, Secret, Statement, SyslogAddress, TenantName, Text, UnixSocket, Url,
 };

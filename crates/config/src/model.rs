@@ -36,7 +36,8 @@ pub use sinks::{
 };
 pub use sources::{
     Acknowledge, ApmAgents, Before, ElasticApmSource, ElasticsearchSource, HttpLogsSource, LokiSource,
-    OtlpSource, RemoteWriteSource, RumSource, Source, SourcePipeline, Sources,
+    OtlpSource, RemoteWriteSource, RumSource, Source, SourcePipeline, Sources, SyslogFormat, SyslogFraming,
+    SyslogListener, SyslogSource,
 };
 
 use crate::declare::settings;

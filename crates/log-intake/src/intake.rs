@@ -111,17 +111,27 @@ impl LogIntake {
     /// # Errors
     /// When the source is to end.
     pub async fn window(&self, bytes: usize) -> Result<Window, Stopping> {
+        if self.0.shutdown.has_begun() {
+            return Err(Stopping);
+        }
+        self.window_for_rest(bytes).await
+    }
+
+    /// As [`window`](Self::window), for what was read before the shutdown: that does not end the wait if it has begun already
+    /// and there will be memory.
+    ///
+    /// # Errors
+    /// When nothing more can be accepted.
+    pub async fn window_for_rest(&self, bytes: usize) -> Result<Window, Stopping> {
         let Inner { gate, arena, shutdown, .. } = &*self.0;
         loop {
-            if shutdown.has_begun() {
-                return Err(Stopping);
-            }
             if let Err(refused) = gate.check_open() {
                 self.pause(refused.retry_after.unwrap_or(1)).await?;
                 continue;
             }
             let bytes = bytes.min(self.largest_batch()).max(1);
             let window = match arena.try_window(Share::Ingest, bytes) {
+                Err(ChargeError::Short) if shutdown.has_begun() => arena.window(Share::Ingest, bytes).await,
                 // On the heap, since it is needed only where memory is short.
                 Err(ChargeError::Short) => Box::pin(self.wait_for_window(bytes)).await?,
                 taken => taken,

@@ -20,5 +20,5 @@ mod task_group;
 
 pub use connection::{ConnectionService, Serving, read, readable, write_all};
 pub use intake::{IntakeError, LogBatch, LogIntake, Stopping};
-pub use task_group::TaskGroup;
+pub use task_group::{RunningTask, TaskGroup};
 pub use tidegate_http1::{Shutdown, Stream};

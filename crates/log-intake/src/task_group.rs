@@ -25,6 +25,11 @@ struct State {
     is_stopping: bool,
 }
 
+/// A task of a group that something else runs. It is counted out when this is dropped.
+pub struct RunningTask {
+    _running: Running,
+}
+
 /// Counts a task out when it ends, by a panic too.
 struct Running {
     group: TaskGroup,
@@ -53,6 +58,13 @@ impl TaskGroup {
         task: impl Future<Output = ()> + Send + 'static,
     ) {
         self.run(worker, Some(name), task);
+    }
+
+    /// Counts a task that something else runs, until the guard is dropped.
+    #[must_use]
+    pub fn count(&self) -> RunningTask {
+        self.state().running += 1;
+        RunningTask { _running: Running { group: self.clone(), name: None } }
     }
 
     /// The name of the first watched task that ended before [`wait`](Self::wait).

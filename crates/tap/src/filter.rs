@@ -6,8 +6,8 @@ use std::time::Duration;
 use tidegate_journal::{Meta, Protocol, Signal};
 
 /// The sources, by the names that a look may say; a protocol's name will do as well.
-pub const SOURCES: [&str; 6] =
-    ["elastic_apm", "elasticsearch", "http", "loki", "otlp", "prometheus_remote_write"];
+pub const SOURCES: [&str; 7] =
+    ["elastic_apm", "elasticsearch", "http", "loki", "otlp", "prometheus_remote_write", "syslog"];
 /// The longest that an answer waits for something to be caught.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The longest value of a parameter, in bytes.

@@ -2,6 +2,7 @@
 
 use super::{Clash, path};
 use crate::model::Config;
+use crate::values::SyslogAddress;
 
 /// Where the other sources are served, and below: requests there never come to the source `http`.
 const TAKEN: [&str; 10] = [
@@ -18,6 +19,7 @@ const TAKEN: [&str; 10] = [
 ];
 
 pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
+    syslog(config, clashes);
     let sources = &config.sources;
     let given = &sources.http.path;
     let served = whole(given);
@@ -45,6 +47,35 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
         let message =
             format!("`sources.http.path` ({given}) is under `sources.elasticsearch.prefix` ({prefix})");
         clash(vec![own, path(["sources", "elasticsearch", "prefix"])], message, "choose another path");
+    }
+}
+
+/// Addresses that everybody on the network can read, and TLS without a certificate.
+fn syslog(config: &Config, clashes: &mut Vec<Clash>) {
+    for (name, listener) in &config.sources.syslog.listeners {
+        let setting = format!("sources.syslog.listeners.{name}");
+        let mut clash = |message: String, help: String| {
+            let about = vec![path(["sources", "syslog", "listeners", name.as_str(), "address"])];
+            clashes.push(Clash { about, message, help });
+        };
+        let address = &listener.address;
+        match address {
+            SyslogAddress::Tls(_) if config.listen.tls.effective_of(&listener.tls).is_none() => clash(
+                format!("`{setting}` uses TLS, but there is no certificate"),
+                format!("set `cert_file` and `key_file` in `{setting}.tls`, or in `listen.tls`"),
+            ),
+            SyslogAddress::Tcp(at) | SyslogAddress::Udp(at)
+                if !at.ip().is_loopback() && !config.listen.insecure =>
+            {
+                clash(
+                    format!(
+                        "`{setting}.address` ({address}) is reachable from other machines and does not use TLS"
+                    ),
+                    "use `tls://`; or, on a trusted network, set `listen.insecure: true`".to_owned(),
+                );
+            }
+            _ => {}
+        }
     }
 }
 

@@ -19,6 +19,8 @@ settings! {
         http: Allowance = Allowance::default(),
         /// Loki's push API.
         loki: Allowance = Allowance::default(),
+        /// Syslog.
+        syslog: Allowance = Allowance::default(),
     }
 }
 

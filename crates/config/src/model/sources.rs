@@ -1,6 +1,8 @@
 mod source_pipeline;
+mod syslog;
 
 pub use source_pipeline::{Before, Source, SourcePipeline};
+pub use syslog::{SyslogFormat, SyslogFraming, SyslogListener, SyslogSource};
 
 use std::collections::BTreeMap;
 
@@ -27,13 +29,15 @@ settings! {
         http: Source<HttpLogsSource> = Source::default(),
         /// Loki's push API, at `/loki/api/v1/push`, for Promtail, Alloy, Fluent Bit, the Docker driver and client libraries.
         loki: Source<LokiSource> = Source::default(),
+        /// Syslog over TCP, TLS, UDP and Unix sockets, each on an address of its own. Without listeners there is no such source.
+        syslog: Source<SyslogSource> = Source::default(),
     }
 }
 
 impl Sources {
     /// The TLS settings of the addresses that sources have of their own, where they use TLS.
     pub(crate) fn tls(&self) -> impl Iterator<Item = &ListenerTls> {
-        std::iter::empty()
+        self.syslog.tls()
     }
 }
 

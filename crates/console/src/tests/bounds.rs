@@ -84,7 +84,7 @@ fn crowded() -> Status {
 }
 
 /// The sources that can have a pipeline: one of each kind.
-const KINDS_OF_SOURCES: usize = 5;
+const KINDS_OF_SOURCES: usize = 7;
 
 /// As long as advice is.
 const ADVICE: &str = "the client's certificate is signed by an authority that is not known here: add it to those that are, \

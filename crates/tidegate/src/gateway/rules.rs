@@ -164,7 +164,8 @@ mod tests {
                 elasticsearch: allowance.clone(),
                 elastic_apm: allowance.clone(),
                 http: allowance.clone(),
-                loki: allowance,
+                loki: allowance.clone(),
+                syslog: allowance,
             };
             other.tenants.limits.bytes_burst = Some(tidegate_config::Bytes::kib(1));
             let differing = tidegate_config::differing(&config, &other);
@@ -173,7 +174,7 @@ mod tests {
             }
             differing
         };
-        assert_eq!(differing.len(), 7);
+        assert_eq!(differing.len(), 8);
         assert!(differing.iter().all(|setting| is_changeable(setting)), "{differing:?}");
         assert_eq!(of_source(&config, "otlp"), LimiterSettings::default(), "nothing is limited by default");
         assert!(bytes(&config).is_none(), "and there are no tenants");

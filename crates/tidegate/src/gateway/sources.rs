@@ -9,9 +9,8 @@ mod loki;
 mod otlp;
 pub(crate) mod pipelines;
 mod prometheus_remote_write;
-// The first kind that runs by itself uses what is there for all of them.
-#[allow(dead_code)]
 pub(crate) mod running;
+mod syslog;
 
 use super::destination::Destination;
 use super::plan::{AcceptedSizes, GatewayPlan};
@@ -25,13 +24,14 @@ use tidegate_pool::Pool;
 use tidegate_sources::Http;
 
 /// All kinds of sources, in the order of the configuration.
-pub(crate) static KINDS: [&SourceKind; 6] = [
+pub(crate) static KINDS: [&SourceKind; 7] = [
     &otlp::KIND,
     &prometheus_remote_write::KIND,
     &elasticsearch::KIND,
     &elastic_apm::KIND,
     &http::KIND,
     &loki::KIND,
+    &syslog::KIND,
 ];
 
 /// A kind of source.

@@ -7,12 +7,14 @@
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use tidegate_files::Access;
 
 /// Owner and group may connect.
 const MODE: u32 = 0o660;
+/// Everybody may send datagrams: programs of all users write to `/dev/log`.
+const DATAGRAM_MODE: u32 = 0o666;
 
 /// The socket in the file system, removed when this is dropped.
 #[derive(Debug)]
@@ -34,6 +36,40 @@ impl Drop for SocketFile {
 /// # Errors
 /// In words: what was tried, what is wrong, what to do.
 pub(crate) fn listen(path: &Path, setting: &str) -> Result<(UnixListener, SocketFile), String> {
+    publish(
+        path,
+        setting,
+        |path| UnixStream::connect(path).is_ok(),
+        |path| {
+            let listener = UnixListener::bind(path)?;
+            std::fs::set_permissions(path, Permissions::from_mode(MODE))?;
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        },
+    )
+}
+
+/// Receives datagrams at `path`, which the configuration has in `setting`.
+///
+/// # Errors
+/// As [`listen`].
+pub(crate) fn receive(path: &Path, setting: &str) -> Result<(UnixDatagram, SocketFile), String> {
+    let is_used = |path: &Path| UnixDatagram::unbound().and_then(|socket| socket.connect(path)).is_ok();
+    publish(path, setting, is_used, |path| {
+        let socket = UnixDatagram::bind(path)?;
+        std::fs::set_permissions(path, Permissions::from_mode(DATAGRAM_MODE))?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    })
+}
+
+/// Has `make` make a socket beside `path` and moves it there, unless another program uses the one that is there.
+fn publish<S>(
+    path: &Path,
+    setting: &str,
+    is_used: impl Fn(&Path) -> bool,
+    make: impl Fn(&Path) -> io::Result<S>,
+) -> Result<(S, SocketFile), String> {
     let at = path.display();
     let failed = |what: &str, error: &io::Error| format!("{what} {at} (`{setting}`): {error}");
     let used = || {
@@ -56,27 +92,20 @@ pub(crate) fn listen(path: &Path, setting: &str) -> Result<(UnixListener, Socket
             ));
         }
         // Of a program that knows nothing of the lock.
-        Ok(_) if UnixStream::connect(path).is_ok() => return Err(used()),
+        Ok(_) if is_used(path) => return Err(used()),
         _ => {}
     }
     let made = beside(path, "new");
-    let listener = make(&made).map_err(|error| failed("listening on", &error))?;
+    let fresh = match std::fs::remove_file(&made) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => make(&made),
+    };
+    let socket = fresh.map_err(|error| failed("listening on", &error))?;
     if let Err(error) = std::fs::rename(&made, path) {
         let _made_in_vain = std::fs::remove_file(&made);
         return Err(failed("listening on", &error));
     }
-    Ok((listener, SocketFile { path: path.to_owned(), _lock: lock }))
-}
-
-fn make(path: &Path) -> io::Result<UnixListener> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let listener = UnixListener::bind(path)?;
-    std::fs::set_permissions(path, Permissions::from_mode(MODE))?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
+    Ok((socket, SocketFile { path: path.to_owned(), _lock: lock }))
 }
 
 fn beside(path: &Path, ending: &str) -> PathBuf {

@@ -59,8 +59,8 @@ impl SourceKind for ElasticApmSource {
 
 impl Sources {
     /// The settings of the pipelines of all sources, by the names of the sources.
-    pub fn pipelines(&self) -> [(&'static str, &SourcePipeline); 6] {
-        let Sources { otlp, prometheus_remote_write, elasticsearch, elastic_apm, http, loki } = self;
+    pub fn pipelines(&self) -> [(&'static str, &SourcePipeline); 7] {
+        let Sources { otlp, prometheus_remote_write, elasticsearch, elastic_apm, http, loki, syslog } = self;
         [
             ("otlp", &otlp.pipeline),
             ("prometheus_remote_write", &prometheus_remote_write.pipeline),
@@ -68,6 +68,7 @@ impl Sources {
             ("elastic_apm", &elastic_apm.pipeline),
             ("http", &http.pipeline),
             ("loki", &loki.pipeline),
+            ("syslog", &syslog.pipeline),
         ]
     }
 
@@ -77,7 +78,7 @@ impl Sources {
         fn with<K: Clone>(own: &Source<K>, other: Source<K>) -> Source<K> {
             Source { kind: own.kind.clone(), pipeline: other.pipeline }
         }
-        let Sources { otlp, prometheus_remote_write, elasticsearch, elastic_apm, http, loki } = other;
+        let Sources { otlp, prometheus_remote_write, elasticsearch, elastic_apm, http, loki, syslog } = other;
         Sources {
             otlp: with(&self.otlp, otlp),
             prometheus_remote_write: with(&self.prometheus_remote_write, prometheus_remote_write),
@@ -85,6 +86,7 @@ impl Sources {
             elastic_apm: with(&self.elastic_apm, elastic_apm),
             http: with(&self.http, http),
             loki: with(&self.loki, loki),
+            syslog: with(&self.syslog, syslog),
         }
     }
 }

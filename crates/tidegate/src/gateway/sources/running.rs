@@ -62,8 +62,10 @@ impl RunningSource for TaskGroup {
 /// What such a source needs to start.
 pub(crate) struct RunningServices<'a> {
     pub(crate) gate: &'a Gate,
+    #[allow(dead_code, reason = "for sources with checkpoints")]
     pub(crate) journal: &'a Journal,
     pub(crate) workers: &'a Arc<Workers>,
+    #[allow(dead_code, reason = "for sources with meters of their own")]
     pub(crate) registry: &'a Registry,
     pub(crate) door: &'a Arc<ConnectionLimiter>,
     pub(in crate::gateway) acceptors: &'a TlsAcceptors,
@@ -84,6 +86,8 @@ struct Inner {
 struct State {
     sources: Vec<(&'static str, Box<dyn RunningSource>)>,
     acceptors: Vec<SourceAcceptor>,
+    /// Of Unix sockets for datagrams.
+    files: Vec<SocketFile>,
 }
 
 /// Accepts connections for a source.
@@ -179,6 +183,13 @@ impl RunningServices<'_> {
     }
 }
 
+impl RunningServices<'_> {
+    /// Removes this socket when the sources stop.
+    pub(crate) fn keep(&mut self, file: SocketFile) {
+        self.running.state().files.push(file);
+    }
+}
+
 impl RunningSources {
     /// The words for a part of one that has ended although it must not.
     pub(in crate::gateway) fn watched(&self) -> impl Fn() -> Option<String> + Send + 'static {
@@ -196,9 +207,9 @@ impl RunningSources {
 
     /// Has all of them append what they have read and end, at the latest at `deadline`; says whether they did.
     pub(in crate::gateway) fn stop(&self, deadline: Instant) -> bool {
-        let State { sources, acceptors } = std::mem::take(&mut *self.state());
+        let State { sources, acceptors, files } = std::mem::take(&mut *self.state());
         acceptors.iter().for_each(|acceptor| acceptor.task.abort());
-        drop(acceptors);
+        drop((acceptors, files));
         self.0.shutdown.begin();
         let late: Vec<&str> = sources
             .into_iter()
