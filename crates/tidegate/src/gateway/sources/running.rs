@@ -35,9 +35,11 @@ pub(crate) struct RunningKind {
     /// The checkpoints that it keeps in the journal at most.
     pub(crate) checkpoints: fn(&Config) -> usize,
     /// Starts it. What it listens on is bound when this returns.
-    pub(super) start:
-        fn(&SourceEnvironment<'_>, &mut RunningServices<'_>) -> Result<Box<dyn RunningSource>, Failure>,
+    pub(super) start: fn(&SourceEnvironment<'_>, &mut RunningServices<'_>) -> StartedSource,
 }
+
+/// A source that was started, or why it was not.
+pub(super) type StartedSource = Result<Box<dyn RunningSource>, Failure>;
 
 /// A source that runs.
 pub(crate) trait RunningSource: Send {

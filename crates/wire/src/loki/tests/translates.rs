@@ -6,7 +6,11 @@ use crate::loki::Format;
 use crate::loki::names::attribute_of;
 use proptest::prelude::*;
 
-fn expected(streams: &[Model]) -> Vec<(Vec<(String, String)>, (u64, String, Vec<(String, String)>))> {
+/// Names with their values.
+type Texts = Vec<(String, String)>;
+
+/// For each record its resource, and its time, line and attributes.
+fn expected(streams: &[Model]) -> Vec<(Texts, (u64, String, Texts))> {
     let resource = |stream: &Model| {
         let labels = stream.labels.iter();
         labels
