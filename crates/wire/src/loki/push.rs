@@ -21,8 +21,8 @@ use stream_labels::StreamLabels;
 
 /// The most entries of a stretch.
 const MAX_ENTRIES: usize = if cfg!(any(test, fuzzing)) { 3 } else { 256 };
-/// A stretch ends behind the record with which it has so many bytes of OTLP.
-const ENOUGH_BYTES: usize = 64 << 10;
+/// A stretch ends behind the entry with which it has so many bytes.
+const ENOUGH_BYTES: u64 = 64 << 10;
 
 /// Most heap bytes of an [`Encoder`].
 pub const ENCODER_BYTES: usize = MAX_ENTRIES * size_of::<u64>() + StreamLabels::BYTES;
@@ -80,13 +80,14 @@ impl<'a> Encoder<'a> {
             self.start = self.items.clone();
             self.lengths.clear();
             if let (Some(resource), Some(scope)) = (&self.resource, &self.scope) {
-                let mut bytes = 0;
+                let mut bytes = 0u64;
                 while self.lengths.len() < MAX_ENTRIES && bytes < ENOUGH_BYTES {
                     let Some(message) = self.items.next() else { break };
                     let Some(record) = LogRecord::read(message) else { break };
                     let entry = Entry { resource, scope, record, labels: &self.labels, now_ns: self.now_ns };
-                    self.lengths.push(write::Encode::encoded_len(&entry)?);
-                    bytes += message.len();
+                    let len = write::Encode::encoded_len(&entry)?;
+                    self.lengths.push(len);
+                    bytes = bytes.saturating_add(len);
                 }
             }
             if !self.lengths.is_empty() {
