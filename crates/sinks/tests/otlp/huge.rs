@@ -159,7 +159,7 @@ async fn the_largest_items_arrive() {
                 rig.append(Signal::Logs, Protocol::Otlp, Encoding::Gzip, &body, raw.len(), items).await;
             }
             let busy = match transport {
-                Transport::Http | Transport::Json(_) | Transport::SplunkHec => {
+                Transport::Http | Transport::Json(_) | Transport::SplunkHec | Transport::Loki => {
                     Reply::Http(503, vec![], vec![])
                 }
                 tidegate_sinks::Transport::Grpc => Reply::Grpc(14, "", None),
@@ -183,7 +183,7 @@ async fn the_tap_sees_a_large_record_once() {
                 let mut rig = Rig::narrow(256 << 10, 8 << 20);
                 let peer = Peer::new();
                 let later = || match transport {
-                    Transport::Http | Transport::Json(_) | Transport::SplunkHec => {
+                    Transport::Http | Transport::Json(_) | Transport::SplunkHec | Transport::Loki => {
                         Reply::Http(503, vec![], vec![])
                     }
                     Transport::Grpc => Reply::Grpc(14, "later", None),

@@ -70,7 +70,7 @@ async fn a_sink_gets_of_a_body_the_signals_that_it_takes() {
             rig.signals = choice.iter().copied().collect();
             let peer = Peer::new();
             let later = match transport {
-                Transport::Http | Transport::Json(_) | Transport::SplunkHec => {
+                Transport::Http | Transport::Json(_) | Transport::SplunkHec | Transport::Loki => {
                     Reply::Http(503, vec![], vec![])
                 }
                 Transport::Grpc => Reply::Grpc(14, "later", None),

@@ -84,7 +84,9 @@ async fn accepted_pieces_are_not_resent() {
         let peer = Peer::new();
         rig.put_padded(Signal::Traces, Encoding::Gzip, 60, 10 * KIB).await;
         let busy = || match transport {
-            Transport::Http | Transport::Json(_) | Transport::SplunkHec => Reply::Http(503, vec![], vec![]),
+            Transport::Http | Transport::Json(_) | Transport::SplunkHec | Transport::Loki => {
+                Reply::Http(503, vec![], vec![])
+            }
             Transport::Grpc => Reply::Grpc(14, "", None),
         };
         let ok = || Reply::Ok(vec![]);

@@ -117,9 +117,10 @@ async fn requests_that_are_too_long_are_halved_down_to_one_record() {
     rig.drain(loki(&peer)).await;
     rig.assert_but(&[&peer], 17..18);
     assert_eq!(rig.dropped(), [(Dropped::TooLarge, 1)]);
-    let letter = read(&rig.letters_dir(), false).unwrap().next().unwrap();
+    let mut letters = read(&rig.letters_dir(), false).unwrap();
+    assert_eq!(letters.next().unwrap().meta.protocol, Protocol::Otlp);
     // It can be sent again: it is OTLP.
-    assert_eq!(otlp_numbers(Signal::Logs, &letter.body().unwrap()), [17]);
+    assert_eq!(otlp_numbers(Signal::Logs, &letters.body().unwrap()), [17]);
 }
 
 /// Entries that Loki leaves out are lost, and nothing is sent again for them.

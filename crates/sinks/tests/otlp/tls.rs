@@ -37,7 +37,9 @@ fn peer(transport: Transport) -> Peer {
         .unwrap();
     config.alpn_protocols = match transport {
         Transport::Grpc => vec![b"h2".to_vec()],
-        Transport::Http | Transport::Json(_) | Transport::SplunkHec => vec![b"http/1.1".to_vec()],
+        Transport::Http | Transport::Json(_) | Transport::SplunkHec | Transport::Loki => {
+            vec![b"http/1.1".to_vec()]
+        }
     };
     Peer::secure(config)
 }

@@ -5,10 +5,16 @@ use crate::client::{JSON, PROTOBUF};
 use crate::rig::Rig;
 use tidegate_journal::{Encoding, Follower, Protocol, Signal};
 use tidegate_load::protobuf::{field, varint};
-use tidegate_load::remote_write::compress;
 use tidegate_wire::otlp::{LogsRequest, check};
 
 pub(crate) const PATH: &str = "/loki/api/v1/push";
+
+/// A body in Snappy.
+pub(crate) fn compress(raw: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    tidegate_load::remote_write::compress(raw, &mut out);
+    out
+}
 
 /// A stream of lines, as `PushRequest`.
 pub(crate) fn push(labels: &str, lines: &[&str]) -> Vec<u8> {

@@ -1,11 +1,10 @@
 //! Promise: every refusal is an answer that says why, as Loki words it, and is entered in the books of the source.
 
-use crate::accepts::{PATH, push};
+use crate::accepts::{PATH, compress, push};
 use crate::body::gzip;
 use crate::client::{JSON, PROTOBUF};
 use crate::rig::{MAX_BODY, Rig};
 use tidegate_ledger::Refusal;
-use tidegate_load::remote_write::compress;
 
 /// The headers and the body; the status, the reason, and words of the answer.
 type Case<'a> = (Vec<(&'a str, &'a str)>, Vec<u8>, u16, Refusal, &'a str);
