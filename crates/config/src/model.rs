@@ -35,9 +35,9 @@ pub use sinks::{
     RemoteWriteCompression, RemoteWriteSink, Retention, Signal, Sink, SplunkHecSink, Tls, Translation,
 };
 pub use sources::{
-    Acknowledge, ApmAgents, Before, ElasticApmSource, ElasticsearchSource, HttpLogsSource, LokiSource,
-    OtlpSource, RemoteWriteSource, RumSource, Source, SourcePipeline, Sources, SyslogFormat, SyslogFraming,
-    SyslogListener, SyslogSource,
+    Acknowledge, ApmAgents, Before, ElasticApmSource, ElasticsearchSource, FluentForwardSource,
+    HttpLogsSource, LokiSource, OtlpSource, RemoteWriteSource, RumSource, Source, SourcePipeline, Sources,
+    SyslogFormat, SyslogFraming, SyslogListener, SyslogSource,
 };
 
 use crate::declare::settings;

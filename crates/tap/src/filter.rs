@@ -6,8 +6,16 @@ use std::time::Duration;
 use tidegate_journal::{Meta, Protocol, Signal};
 
 /// The sources, by the names that a look may say; a protocol's name will do as well.
-pub const SOURCES: [&str; 7] =
-    ["elastic_apm", "elasticsearch", "http", "loki", "otlp", "prometheus_remote_write", "syslog"];
+pub const SOURCES: [&str; 8] = [
+    "elastic_apm",
+    "elasticsearch",
+    "fluent_forward",
+    "http",
+    "loki",
+    "otlp",
+    "prometheus_remote_write",
+    "syslog",
+];
 /// The longest that an answer waits for something to be caught.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The longest value of a parameter, in bytes.
@@ -180,7 +188,7 @@ fn source(value: String) -> Result<String, FilterError> {
     let known = value == ANY
         || SOURCES.contains(&value.as_str())
         || PROTOCOLS.iter().any(|protocol| protocol.name() == value);
-    let help = "the sources are elastic_apm, elasticsearch, http, loki, otlp, prometheus_remote_write \
+    let help = "the sources are elastic_apm, elasticsearch, fluent_forward, http, loki, otlp, prometheus_remote_write \
         (remote_write_1, remote_write_2), and * for all";
     if known { Ok(value) } else { Err(FilterError::Value { name: "source", value, help }) }
 }

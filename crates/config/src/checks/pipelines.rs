@@ -130,7 +130,7 @@ fn idle(config: &Config, source: &str, wanted: &Name, path: Vec<String>) -> Opti
             "`drop`, `keep`, `edit`, `sample` or `redact`",
             otlp(&[engine::Signal::Traces, engine::Signal::Metrics, engine::Signal::Logs]),
         ),
-        "http" | "loki" => (
+        "http" | "loki" | "fluent_forward" => (
             "log lines",
             "`drop`, `keep`, `edit`, `sample` or `redact` for logs",
             otlp(&[engine::Signal::Logs]),

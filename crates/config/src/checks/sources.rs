@@ -20,6 +20,7 @@ const TAKEN: [&str; 10] = [
 
 pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
     syslog(config, clashes);
+    check_fluent_forward(config, clashes);
     let sources = &config.sources;
     let given = &sources.http.path;
     let served = whole(given);
@@ -76,6 +77,41 @@ fn syslog(config: &Config, clashes: &mut Vec<Clash>) {
             }
             _ => {}
         }
+    }
+}
+
+fn check_fluent_forward(config: &Config, clashes: &mut Vec<Clash>) {
+    let source = &config.sources.fluent_forward;
+    let own = |setting: &str| path(["sources", "fluent_forward", setting]);
+    let mut clash = |setting: &str, message: String, help: &str| {
+        clashes.push(Clash { about: vec![own(setting)], message, help: help.to_owned() });
+    };
+    if let Some(address) = source.address
+        && source.tls.is_none()
+        && !address.ip().is_loopback()
+        && !config.listen.insecure
+    {
+        let message =
+            format!("`sources.fluent_forward.address` is {address}, which other machines reach without TLS");
+        clash(
+            "address",
+            message,
+            "set `sources.fluent_forward.tls`; or, where the network is trusted, set `listen.insecure: true`",
+        );
+    }
+    if let Some(tls) = &source.tls
+        && config.listen.tls.effective_of(tls).is_none()
+    {
+        let message = "`sources.fluent_forward.tls` has no certificate".to_owned();
+        clash("tls", message, "set `cert_file` and `key_file` there or in `listen.tls`");
+    }
+    if source.tls.is_some() && source.address.is_none() {
+        let message = "`sources.fluent_forward.tls` has no effect without an `address`".to_owned();
+        clash("tls", message, "set `address`, or remove `tls`: a Unix socket has no TLS");
+    }
+    if !source.users.is_empty() && source.shared_key.is_none() {
+        let message = "`sources.fluent_forward` has `users` but no `shared_key`".to_owned();
+        clash("users", message, "set `shared_key`: the protocol checks users only with one");
     }
 }
 

@@ -21,6 +21,8 @@ settings! {
         loki: Allowance = Allowance::default(),
         /// Syslog.
         syslog: Allowance = Allowance::default(),
+        /// Fluentd's forward protocol. A request is a batch of records.
+        fluent_forward: Allowance = Allowance::default(),
     }
 }
 

@@ -1,6 +1,8 @@
+mod fluent_forward;
 mod source_pipeline;
 mod syslog;
 
+pub use fluent_forward::FluentForwardSource;
 pub use source_pipeline::{Before, Source, SourcePipeline};
 pub use syslog::{SyslogFormat, SyslogFraming, SyslogListener, SyslogSource};
 
@@ -31,13 +33,18 @@ settings! {
         loki: Source<LokiSource> = Source::default(),
         /// Syslog over TCP, TLS, UDP and Unix sockets, each on an address of its own. Without listeners there is no such source.
         syslog: Source<SyslogSource> = Source::default(),
+        /// Fluentd's forward protocol: log records from Fluentd, Fluent Bit and Fluentd's loggers. It listens only if `address` or
+        /// `unix` is set.
+        fluent_forward: Source<FluentForwardSource> = Source::default(),
     }
 }
 
 impl Sources {
     /// The TLS settings of the addresses that sources have of their own, where they use TLS.
     pub(crate) fn tls(&self) -> impl Iterator<Item = &ListenerTls> {
-        self.syslog.tls()
+        let forward = &self.fluent_forward;
+        let of_forward = forward.address.iter().filter_map(|_| forward.tls.as_ref());
+        self.syslog.tls().chain(of_forward)
     }
 }
 

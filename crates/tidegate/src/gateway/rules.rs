@@ -165,7 +165,8 @@ mod tests {
                 elastic_apm: allowance.clone(),
                 http: allowance.clone(),
                 loki: allowance.clone(),
-                syslog: allowance,
+                syslog: allowance.clone(),
+                fluent_forward: allowance,
             };
             other.tenants.limits.bytes_burst = Some(tidegate_config::Bytes::kib(1));
             let differing = tidegate_config::differing(&config, &other);
@@ -174,7 +175,7 @@ mod tests {
             }
             differing
         };
-        assert_eq!(differing.len(), 8);
+        assert_eq!(differing.len(), 9);
         assert!(differing.iter().all(|setting| is_changeable(setting)), "{differing:?}");
         assert_eq!(of_source(&config, "otlp"), LimiterSettings::default(), "nothing is limited by default");
         assert!(bytes(&config).is_none(), "and there are no tenants");

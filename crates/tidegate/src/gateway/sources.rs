@@ -4,6 +4,7 @@
 
 mod elastic_apm;
 mod elasticsearch;
+mod fluent_forward;
 mod http;
 mod loki;
 mod otlp;
@@ -24,7 +25,7 @@ use tidegate_pool::Pool;
 use tidegate_sources::Http;
 
 /// All kinds of sources, in the order of the configuration.
-pub(crate) static KINDS: [&SourceKind; 7] = [
+pub(crate) static KINDS: [&SourceKind; 8] = [
     &otlp::KIND,
     &prometheus_remote_write::KIND,
     &elasticsearch::KIND,
@@ -32,6 +33,7 @@ pub(crate) static KINDS: [&SourceKind; 7] = [
     &http::KIND,
     &loki::KIND,
     &syslog::KIND,
+    &fluent_forward::KIND,
 ];
 
 /// A kind of source.

@@ -156,6 +156,10 @@ fn every_kind_of_source_that_runs_is_planned_started_and_missed_when_it_ends() {
                 let listeners = "{tcp: {address: 'tcp://127.0.0.1:0'}, udp: {address: 'udp://127.0.0.1:0'}}";
                 (format!("listeners: {listeners}"), "sources.syslog.listeners.tcp.address")
             }
+            "fluent_forward" => {
+                let socket = dir.path().join("forward.sock");
+                (format!("unix: 'unix:{}'", socket.display()), "sources.fluent_forward.unix")
+            }
             other => panic!("say how {other} is configured"),
         };
         assert!(!kind.is_configured(&without), "{}", kind.name);
@@ -178,6 +182,27 @@ fn every_kind_of_source_that_runs_is_planned_started_and_missed_when_it_ends() {
     let books = gateway.view.ledger.balance().sources;
     let runs = |name: &str| sources::KINDS.iter().any(|kind| kind.name == name && kind.runs.is_some());
     assert!(!books.iter().any(|page| runs(&page.name)), "{books:?}");
+    gateway.stop();
+}
+
+/// A message of Fluentd's forward protocol is acknowledged, and in the books of its source.
+#[test]
+fn a_fluent_forward_message_is_acknowledged_and_booked() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("forward.sock");
+    let source = format!("sources: {{fluent_forward: {{unix: 'unix:{}'}}}}\n", socket.display());
+    let (gateway, _told) =
+        started(config(dir.path(), &format!("{}{source}", listen(&listeners(dir.path())))));
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    // ["a", 1, {"log": "b"}, {"chunk": "c"}], and {"ack": "c"} with a length of two bytes.
+    stream.write_all(b"\x94\xa1a\x01\x81\xa3log\xa1b\x81\xa5chunk\xa1c").unwrap();
+    let mut ack = [0; 9];
+    stream.read_exact(&mut ack).unwrap();
+    assert_eq!(&ack, b"\x81\xa3ack\xda\x00\x01c");
+    let books = gateway.view.ledger.balance().sources;
+    let page = books.iter().find(|page| page.name == "fluent_forward").unwrap();
+    assert_eq!((page.received, page.accepted), (1, 1), "{page:?}");
     gateway.stop();
 }
 

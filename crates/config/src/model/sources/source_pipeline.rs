@@ -3,7 +3,8 @@
 use std::ops::{Deref, DerefMut};
 
 use super::{
-    ElasticApmSource, ElasticsearchSource, HttpLogsSource, LokiSource, OtlpSource, RemoteWriteSource, Sources,
+    ElasticApmSource, ElasticsearchSource, FluentForwardSource, HttpLogsSource, LokiSource, OtlpSource,
+    RemoteWriteSource, Sources,
 };
 use crate::declare::{choices, settings};
 use crate::reader::{Entries, Reader};
@@ -49,6 +50,8 @@ impl SourceKind for RemoteWriteSource {}
 impl SourceKind for HttpLogsSource {}
 impl SourceKind for LokiSource {}
 
+impl SourceKind for FluentForwardSource {}
+
 impl SourceKind for ElasticsearchSource {
     const WITHOUT_PIPELINE: Option<&'static str> = Some("documents of `_bulk`");
 }
@@ -59,8 +62,17 @@ impl SourceKind for ElasticApmSource {
 
 impl Sources {
     /// The settings of the pipelines of all sources, by the names of the sources.
-    pub fn pipelines(&self) -> [(&'static str, &SourcePipeline); 7] {
-        let Sources { otlp, prometheus_remote_write, elasticsearch, elastic_apm, http, loki, syslog } = self;
+    pub fn pipelines(&self) -> [(&'static str, &SourcePipeline); 8] {
+        let Sources {
+            otlp,
+            prometheus_remote_write,
+            elasticsearch,
+            elastic_apm,
+            http,
+            loki,
+            syslog,
+            fluent_forward,
+        } = self;
         [
             ("otlp", &otlp.pipeline),
             ("prometheus_remote_write", &prometheus_remote_write.pipeline),
@@ -69,6 +81,7 @@ impl Sources {
             ("http", &http.pipeline),
             ("loki", &loki.pipeline),
             ("syslog", &syslog.pipeline),
+            ("fluent_forward", &fluent_forward.pipeline),
         ]
     }
 
@@ -78,7 +91,16 @@ impl Sources {
         fn with<K: Clone>(own: &Source<K>, other: Source<K>) -> Source<K> {
             Source { kind: own.kind.clone(), pipeline: other.pipeline }
         }
-        let Sources { otlp, prometheus_remote_write, elasticsearch, elastic_apm, http, loki, syslog } = other;
+        let Sources {
+            otlp,
+            prometheus_remote_write,
+            elasticsearch,
+            elastic_apm,
+            http,
+            loki,
+            syslog,
+            fluent_forward,
+        } = other;
         Sources {
             otlp: with(&self.otlp, otlp),
             prometheus_remote_write: with(&self.prometheus_remote_write, prometheus_remote_write),
@@ -87,6 +109,7 @@ impl Sources {
             http: with(&self.http, http),
             loki: with(&self.loki, loki),
             syslog: with(&self.syslog, syslog),
+            fluent_forward: with(&self.fluent_forward, fluent_forward),
         }
     }
 }
