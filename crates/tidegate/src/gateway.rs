@@ -394,6 +394,12 @@ fn tell(recovery: &Recovery) {
             "the journal is damaged; readable records are kept, and damaged segments are set aside"
         );
     }
+    if recovery.lost_checkpoints {
+        tracing::warn!(
+            found = recovery.checkpoints,
+            "the saved checkpoints of sources cannot be read: sources read again what the journal's records do not tell"
+        );
+    }
     for sink in &recovery.lost_cursors {
         tracing::warn!(sink, "the sink's cursor could not be read; it begins again at the oldest record");
     }

@@ -35,6 +35,11 @@ const JOURNAL_BYTES: Name = Name::bytes("journal_size", "Size of the journal on 
 const JOURNAL_QUOTA: Name = Name::bytes("journal_quota", "Quota of the journal on disk");
 const JOURNAL_SYNCS: Name = Name::plain("journal_syncs", "Times that data was synced");
 const JOURNAL_SYNC_TIME: Name = Name::seconds("journal_sync", "Time that syncs took");
+const JOURNAL_CHECKPOINTS: Name = Name::plain("journal_checkpoints", "Checkpoints of sources in the journal");
+const JOURNAL_FORGOTTEN: Name = Name::plain(
+    "journal_forgotten_checkpoints",
+    "Checkpoints for which the journal had no room: after a restart their sources read again",
+);
 const JOURNAL_ERRORS: Name = Name::plain("journal_write_errors", "Writes and syncs that failed");
 const JOURNAL_DAMAGED: Name =
     Name::plain("journal_damaged_records", "Records that could not be read, by sinks");
@@ -100,6 +105,8 @@ pub(crate) fn publish(view: &Arc<StatusView>) {
     });
     counter(view, JOURNAL_ERRORS, |view| view.journal.stats().write_errors);
     counter(view, JOURNAL_DAMAGED, |view| view.journal.stats().damaged_records);
+    gauge(view, JOURNAL_CHECKPOINTS, |view| view.journal.stats().checkpoints as u64);
+    counter(view, JOURNAL_FORGOTTEN, |view| view.journal.stats().forgotten_checkpoints);
     let parts = Arc::downgrade(view);
     view.registry.computed(LAG, Kind::Gauge, ["sink"], MAX_SINKS, move |emit| {
         let Some(view) = parts.upgrade() else { return };
