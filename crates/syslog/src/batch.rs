@@ -18,6 +18,8 @@ pub(crate) trait Messages: Clone {
     fn next(&mut self) -> Option<(&[u8], Origin)>;
     /// How many bytes were used so far.
     fn used(&self) -> usize;
+    /// How many bytes are left.
+    fn left(&self) -> usize;
 }
 
 /// Appends all messages. They are durable, or refused for good and counted, when this returns `Ok`.
@@ -30,7 +32,8 @@ pub(crate) async fn deliver<M: Messages>(
     mut messages: M,
 ) -> Result<(), Stopping> {
     let mut most_items = u32::MAX;
-    let mut bytes = LEAST;
+    // Headers become attributes, so short messages grow.
+    let mut bytes = messages.left().saturating_mul(3).clamp(LEAST, MOST);
     loop {
         let mut next = messages.clone();
         if next.next().is_none() {

@@ -238,4 +238,8 @@ impl Messages for Datagrams<'_> {
     fn used(&self) -> usize {
         self.at
     }
+
+    fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
 }

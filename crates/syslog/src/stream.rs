@@ -282,6 +282,10 @@ impl Messages for StreamMessages<'_> {
     fn used(&self) -> usize {
         self.at
     }
+
+    fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
 }
 
 impl Buffers {
