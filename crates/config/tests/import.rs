@@ -7,17 +7,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_config::{CollectorVersion, Imported, otelcol, parse, prometheus, vmagent};
 
-const COLLECTORS: [&str; 12] = [
+const COLLECTORS: [&str; 14] = [
     "agent-to-backend",
     "attributes",
     "elasticsearch",
     "fan-out",
     "health-checks",
     "legacy-filter",
+    "loki",
     "remote-write",
     "routing",
     "routing-behind-steps",
     "sampling",
+    "splunk",
     "tenants",
     "transform",
 ];

@@ -178,9 +178,6 @@ fn reason(section: Section, kind: &str) -> &'static str {
         (Section::Exporters, "prometheus") => {
             "tidegate cannot be scraped for the metrics that it receives; use prometheusremotewrite"
         }
-        (Section::Exporters, "loki") => {
-            "Loki accepts OTLP: write an otlphttp exporter with its URL and `/otlp`"
-        }
         (Section::Exporters, "file") => "a sink of type `lake` stores everything in files of its own format",
         (Section::Exporters, "loadbalancing") => "tidegate does not route by trace id",
         (Section::Exporters, _) => "tidegate has no sink for it; many vendors accept OTLP",

@@ -11,7 +11,9 @@ use crate::values::Bytes;
 use crate::yaml::Entry;
 
 mod elasticsearch;
+mod loki;
 mod remote_write;
+mod splunk_hec;
 
 /// Whether exporters of this type become sinks.
 pub(super) fn is_known(kind: &str) -> bool {
@@ -23,6 +25,8 @@ pub(super) fn is_known(kind: &str) -> bool {
             | "otlp_http"
             | "prometheusremotewrite"
             | "elasticsearch"
+            | "loki"
+            | "splunk_hec"
             | "debug"
             | "nop"
             | "logging"
@@ -37,6 +41,8 @@ impl Collector<'_> {
             "otlphttp" | "otlp_http" => self.otlp_http(entry, reader),
             "prometheusremotewrite" => self.remote_write(entry, reader).into_iter().collect(),
             "elasticsearch" => self.elasticsearch(entry, reader),
+            "loki" => self.loki(entry, reader).into_iter().collect(),
+            "splunk_hec" => self.splunk_hec(entry, reader).into_iter().collect(),
             "debug" | "nop" | "logging" => vec![self.blackhole(entry, reader)],
             _ => {
                 self.components.unknown(Section::Exporters, entry, reader);

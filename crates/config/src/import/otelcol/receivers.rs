@@ -1,5 +1,7 @@
 //! Receivers: the addresses that tidegate listens on.
 
+mod loki;
+
 use super::components::Section;
 use super::{Collector, settings, type_of};
 use crate::error::quote;
@@ -21,6 +23,7 @@ impl Collector<'_> {
         match type_of(&entry.key) {
             "otlp" => self.otlp_receiver(entry, reader),
             "prometheusremotewrite" => self.remote_write_receiver(entry, reader),
+            "loki" => self.loki_receiver(entry, reader),
             _ => {
                 self.components.unknown(Section::Receivers, entry, reader);
                 return false;
