@@ -7,19 +7,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_config::{CollectorVersion, Imported, otelcol, parse, prometheus, vmagent};
 
-const COLLECTORS: [&str; 14] = [
+const COLLECTORS: [&str; 12] = [
     "agent-to-backend",
     "attributes",
     "elasticsearch",
     "fan-out",
     "health-checks",
     "legacy-filter",
-    "loki",
     "remote-write",
     "routing",
     "routing-behind-steps",
     "sampling",
-    "splunk",
     "tenants",
     "transform",
 ];
@@ -49,6 +47,41 @@ fn matches_golden(name: &str, imported: &Imported) {
     let text = imported.configuration.replace("${file:", "file:");
     if let Err(errors) = parse(name, &text, &environment) {
         panic!("{errors}\n{}", imported.configuration);
+    }
+}
+
+/// Receivers and exporters of logs become sources and sinks of the same names.
+#[test]
+fn logs_are_received_and_sent_as_before() {
+    let environment = |_: &str| Some("value".to_owned());
+    let expected: [(&str, &[&str]); 3] = [
+        ("loki", &["http: 0.0.0.0:3500", "type: loki", "http://loki:3100"]),
+        (
+            "splunk",
+            &[
+                "type: splunk_hec",
+                "https://splunk:8088",
+                "host_attribute: k8s.node.name",
+                "compression: none",
+            ],
+        ),
+        (
+            "syslog",
+            &["tls://0.0.0.0:54526", "udp://0.0.0.0:54527", "format: rfc5424", "framing: octet_counting"],
+        ),
+    ];
+    for (name, texts) in expected {
+        let source = format!("{name}.yaml");
+        let imported = otelcol(&source, &read(&source), None).unwrap_or_else(|errors| panic!("{errors}"));
+        let configuration = &imported.configuration;
+        let settings: Vec<&str> = configuration.lines().filter(|line| !line.starts_with('#')).collect();
+        for text in texts {
+            assert!(settings.iter().any(|line| line.contains(text)), "{text} in\n{configuration}");
+        }
+        assert!(!settings.iter().any(|line| line.contains("services/collector") || line.contains("/push")));
+        if let Err(errors) = parse(name, configuration, &environment) {
+            panic!("{errors}\n{configuration}");
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Receivers: the addresses that tidegate listens on.
 
 mod loki;
+mod syslog;
 
 use super::components::Section;
 use super::{Collector, settings, type_of};
@@ -24,6 +25,7 @@ impl Collector<'_> {
             "otlp" => self.otlp_receiver(entry, reader),
             "prometheusremotewrite" => self.remote_write_receiver(entry, reader),
             "loki" => self.loki_receiver(entry, reader),
+            "syslog" => self.syslog_receiver(entry, reader),
             _ => {
                 self.components.unknown(Section::Receivers, entry, reader);
                 return false;
