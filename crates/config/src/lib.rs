@@ -28,6 +28,7 @@ mod load;
 mod markdown;
 mod memory;
 mod model;
+mod presets;
 mod reader;
 mod schema;
 mod setting;
@@ -57,6 +58,7 @@ pub use model::{
     SyslogFormat, SyslogFraming, SyslogListener, SyslogSource, TenantOverride, Tenants, Tls, Translation,
     WhenFull,
 };
+pub use presets::Parse;
 pub use schema::schema;
 pub use setting::Sequence;
 pub use values::{

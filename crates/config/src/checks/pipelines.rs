@@ -51,6 +51,19 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
             let at = || path(["sources", source, "pipeline"]);
             findings.extend(missing(config, wanted, at()).or_else(|| idle(config, source, wanted, at())));
         }
+        if let Some(parse) = settings.parse
+            && source == "prometheus_remote_write"
+        {
+            findings.push(Finding {
+                path: path(["sources", source, "parse"]),
+                range: None,
+                severity: Severity::Error,
+                message: format!(
+                    "`sources.{source}`: `parse: {parse}` is about log lines, and it receives none"
+                ),
+                help: "remove it".to_owned(),
+            });
+        }
     }
     let is_unused =
         |name: &&Name| config.sinks_of(name).next().is_none() && config.sources_of(name).next().is_none();
@@ -142,7 +155,7 @@ fn idle(config: &Config, source: &str, wanted: &Name, path: Vec<String>) -> Opti
         ),
         _ => return None,
     };
-    let steps_of = config.pipeline_of_source(source)?;
+    let steps_of = config.pipeline(wanted)?;
     // Compile errors are reported elsewhere.
     let (pipeline, _) = Pipeline::compile(&steps_of.definition).ok()?;
     if formats.into_iter().any(|format| pipeline.passes(format) > 0) {

@@ -4,6 +4,7 @@ use super::pipeline_steps::Steps;
 use super::sinks::Sink;
 use super::{Config, SourcePipeline};
 use crate::declare::{choices, settings};
+use crate::presets::Parse;
 use crate::setting::Sequence;
 use crate::values::{Condition, Modulus, Name, Ratio, Statement, Text};
 use tidegate_pipeline as engine;
@@ -201,20 +202,28 @@ impl Config {
         (!steps.labels.is_empty()).then_some(steps)
     }
 
-    /// The pipeline of the source `name`, if it has steps. A series on which `relabel` fails is dropped there unless the step says
-    /// otherwise: what it should have removed must not reach the disk.
+    /// The pipeline of the source `name`, if it has steps: those of `parse`, then those of `pipeline`. A series on which `relabel` fails is
+    /// dropped there unless the step says otherwise: what it should have removed must not reach the disk.
     pub fn pipeline_of_source(&self, name: &str) -> Option<ConfiguredPipeline> {
-        let (_, SourcePipeline { pipeline, .. }) =
+        let (_, SourcePipeline { pipeline, parse, .. }) =
             self.sources.pipelines().into_iter().find(|(source, _)| *source == name)?;
-        let pipeline = pipeline.as_ref()?;
-        let mut compiled = self.pipeline(pipeline).filter(|steps| !steps.labels.is_empty())?;
-        let written = self.pipelines.get(pipeline)?.steps.iter().filter(|step| !step.operations().is_empty());
-        for (step, written) in compiled.definition.steps.iter_mut().zip(written) {
-            if written.on_error.is_none() && matches!(step.kind, engine::StepKind::Relabel(_)) {
-                step.on_error = engine::ErrorMode::Drop;
+        let mut steps =
+            ConfiguredPipeline { definition: engine::Definition::default(), routing: 0, labels: Vec::new() };
+        for (step, definition) in parse.iter().copied().flat_map(Parse::steps) {
+            steps.push(definition, "", format!("parse.{step}"));
+        }
+        let parsing = steps.labels.len();
+        if let Some(pipeline) = pipeline {
+            self.add_steps(pipeline, &mut steps);
+            let written = self.pipelines.get(pipeline).into_iter().flat_map(|pipeline| pipeline.steps.iter());
+            let written = written.filter(|step| !step.operations().is_empty());
+            for (step, written) in steps.definition.steps.iter_mut().skip(parsing).zip(written) {
+                if written.on_error.is_none() && matches!(step.kind, engine::StepKind::Relabel(_)) {
+                    step.on_error = engine::ErrorMode::Drop;
+                }
             }
         }
-        Some(compiled)
+        (!steps.labels.is_empty()).then_some(steps)
     }
 
     /// The sources that name the pipeline `name`.

@@ -7,6 +7,7 @@ use super::{
     RemoteWriteSource, Sources,
 };
 use crate::declare::{choices, settings};
+use crate::presets::Parse;
 use crate::reader::{Entries, Reader};
 use crate::setting::{Field, PlainValue, Section, Setting, Shape};
 use crate::values::Name;
@@ -15,6 +16,9 @@ use crate::yaml::Node;
 settings! {
     /// The pipeline of a source.
     pub struct SourcePipeline {
+        /// The format of the log lines that it receives: their parts become attributes, time and severity, before `pipeline`. Default:
+        /// lines stay as they are. See [parsing.md](parsing.md).
+        parse: Option<Parse> = None,
         /// The pipeline that items pass through before they are written to the journal, for what must never touch the disk:
         /// a name under `pipelines`.
         pipeline: Option<Name> = None,
@@ -144,7 +148,7 @@ impl<K: SourceKind> Section for Source<K> {
         let pipeline = match K::WITHOUT_PIPELINE {
             None => SourcePipeline::read_fields(entries, reader),
             Some(what) => {
-                if let Some(at) = entries.written("pipeline") {
+                for at in ["parse", "pipeline"].into_iter().filter_map(|name| entries.written(name)) {
                     let help = "remove it: they are journalled as they are received";
                     reader.refuse_shown(at, &format!("pipelines do not apply to {what}"), help);
                 }
