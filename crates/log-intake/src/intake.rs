@@ -161,6 +161,7 @@ impl LogIntake {
         let Inner { gate, books, tenant, .. } = &*self.0;
         let LogBatch { window, from, len, items, largest_item, source_bytes } = batch;
         if items == 0 {
+            gate.set_checkpoints(&checkpoints);
             return Ok(());
         }
         let mut open = books.open();

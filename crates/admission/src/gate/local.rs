@@ -4,6 +4,7 @@
 use super::{Demand, Gate};
 use crate::permit::Permit;
 use crate::rejection::Rejection;
+use tidegate_journal::Checkpoints;
 use tidegate_ledger::OpenRequest;
 use tidegate_limit::Moment;
 
@@ -21,6 +22,11 @@ impl Gate {
     ) -> Result<Permit, Rejection> {
         let name = self.local_tenant(tenant)?;
         self.named(Demand { now: Moment::now(), bytes: bytes as u64, journalled: true }, open, name)
+    }
+
+    /// Has these checkpoints hold without a record: their source read what has no records. They are durable soon.
+    pub fn set_checkpoints(&self, checkpoints: &Checkpoints) {
+        self.0.journal.set_checkpoints(checkpoints);
     }
 
     /// Whether a source that has this `tenant` in its settings has one where one is required.
