@@ -36,8 +36,9 @@ pub use sinks::{
 };
 pub use sources::{
     Acknowledge, ApmAgents, Before, ElasticApmSource, ElasticsearchSource, FluentForwardSource,
-    HttpLogsSource, LokiSource, OtlpSource, RemoteWriteSource, RumSource, Source, SourcePipeline, Sources,
-    SyslogFormat, SyslogFraming, SyslogListener, SyslogSource,
+    HttpLogsSource, JournaldFields, JournaldInput, JournaldPriority, JournaldSource, JournaldStart,
+    LokiSource, OtlpSource, RemoteWriteSource, RumSource, Source, SourcePipeline, Sources, SyslogFormat,
+    SyslogFraming, SyslogListener, SyslogSource,
 };
 
 use crate::declare::settings;

@@ -5,8 +5,10 @@ use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use prost::Message;
 use std::collections::VecDeque;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -287,4 +289,102 @@ async fn long_messages_are_cut() {
     assert!(bodies[0].chars().all(|c| c == 'é'));
     assert_eq!(counters.cut.load(Relaxed), 1);
     assert_eq!(counters.invalid_text.load(Relaxed), 0);
+}
+
+/// A folder of real journal files, made by systemd from the export format.
+struct SystemdJournal(TempDir);
+
+impl SystemdJournal {
+    const REMOTE: &str = "/lib/systemd/systemd-journal-remote";
+
+    fn new() -> SystemdJournal {
+        let remote = Self::REMOTE;
+        assert!(Path::new(remote).exists(), "{remote} is missing: install systemd-journal-remote");
+        SystemdJournal(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(format!("{name}.journal"))
+    }
+
+    /// A file with these entries, of which each fifth has two lines.
+    fn write(&self, name: &str, numbers: std::ops::Range<u64>) {
+        let mut program = Command::new(Self::REMOTE)
+            .arg(format!("--output={}", self.file(name).display()))
+            .arg("-")
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut input = program.stdin.take().unwrap();
+        for number in numbers {
+            let time = 1_767_000_000_000_000 + number * 1000;
+            let mut entry = format!(
+                "__REALTIME_TIMESTAMP={time}\n__MONOTONIC_TIMESTAMP={}\n_BOOT_ID=0123456789abcdef0123456789abcdef\n\
+                 _HOSTNAME=web\nPRIORITY=6\n",
+                1000 + number * 1000
+            );
+            let message = line(number);
+            if message.contains('\n') {
+                entry.push_str("MESSAGE\n");
+                input.write_all(entry.as_bytes()).unwrap();
+                input.write_all(&(message.len() as u64).to_le_bytes()).unwrap();
+                input.write_all(format!("{message}\n\n").as_bytes()).unwrap();
+            } else {
+                input.write_all(format!("{entry}MESSAGE={message}\n\n").as_bytes()).unwrap();
+            }
+        }
+        drop(input);
+        assert!(program.wait().unwrap().success());
+    }
+
+    fn read(&self, memory: &Memory, cursor: Option<String>) -> (Arc<Counters>, JoinSet<()>) {
+        let settings = ReaderSettings {
+            journalctl: JournalctlSettings {
+                program: "journalctl".into(),
+                directory: Some(self.0.path().to_owned()),
+                ..Default::default()
+            },
+            from_beginning: true,
+            fields: Fields::default(),
+            max_message: 10_000,
+            attributes: vec![("env".into(), "test".into())],
+        };
+        let counters = Arc::new(Counters::default());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(Reader::new(settings, memory.clone(), cursor, Arc::clone(&counters)).run());
+        (counters, tasks)
+    }
+}
+
+fn line(number: u64) -> String {
+    if number.is_multiple_of(5) { format!("line {number}\nsecond") } else { format!("line {number}") }
+}
+
+/// systemd's own files by its own `journalctl`: every entry once, also those that come while it is followed and after a
+/// restart; and a gap where the entry of the cursor was deleted.
+#[tokio::test]
+async fn reads_the_files_of_systemd() {
+    let (journal, memory) = (SystemdJournal::new(), Memory::new(1 << 20, []));
+    journal.write("a", 0..2000);
+    let (counters, tasks) = journal.read(&memory, None);
+    memory.bodies(2000).await;
+    journal.write("b", 2000..2100);
+    memory.bodies(2100).await;
+    drop(tasks);
+    assert_eq!(counters.gaps.load(Relaxed), 0);
+    let cursor = memory.0.cursor.borrow().clone();
+    journal.write("c", 2100..2200);
+    let (counters, tasks) = journal.read(&memory, Some(cursor));
+    let expected: Vec<_> = (0..2200).map(line).collect();
+    assert_eq!(memory.bodies(2200).await, expected);
+    drop(tasks);
+    assert_eq!(counters.gaps.load(Relaxed), 0);
+    let cursor = memory.0.cursor.borrow().clone();
+    std::fs::remove_file(journal.file("c")).unwrap();
+    journal.write("d", 2300..2310);
+    let (counters, _tasks) = journal.read(&memory, Some(cursor));
+    let expected: Vec<_> = (0..2200).chain(2300..2310).map(line).collect();
+    assert_eq!(memory.bodies(2210).await, expected);
+    assert_eq!(counters.gaps.load(Relaxed), 1);
 }

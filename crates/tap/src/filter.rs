@@ -6,11 +6,12 @@ use std::time::Duration;
 use tidegate_journal::{Meta, Protocol, Signal};
 
 /// The sources, by the names that a look may say; a protocol's name will do as well.
-pub const SOURCES: [&str; 8] = [
+pub const SOURCES: [&str; 9] = [
     "elastic_apm",
     "elasticsearch",
     "fluent_forward",
     "http",
+    "journald",
     "loki",
     "otlp",
     "prometheus_remote_write",

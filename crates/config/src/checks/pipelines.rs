@@ -143,7 +143,7 @@ fn idle(config: &Config, source: &str, wanted: &Name, path: Vec<String>) -> Opti
             "`drop`, `keep`, `edit`, `sample` or `redact`",
             otlp(&[engine::Signal::Traces, engine::Signal::Metrics, engine::Signal::Logs]),
         ),
-        "http" | "loki" | "fluent_forward" => (
+        "http" | "loki" | "fluent_forward" | "journald" => (
             "log lines",
             "`drop`, `keep`, `edit`, `sample` or `redact` for logs",
             otlp(&[engine::Signal::Logs]),

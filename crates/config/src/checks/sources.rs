@@ -19,6 +19,7 @@ const TAKEN: [&str; 10] = [
 ];
 
 pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
+    check_journald(config, clashes);
     syslog(config, clashes);
     check_fluent_forward(config, clashes);
     let sources = &config.sources;
@@ -112,6 +113,42 @@ fn check_fluent_forward(config: &Config, clashes: &mut Vec<Clash>) {
     if !source.users.is_empty() && source.shared_key.is_none() {
         let message = "`sources.fluent_forward` has `users` but no `shared_key`".to_owned();
         clash("users", message, "set `shared_key`: the protocol checks users only with one");
+    }
+}
+
+/// The longest name of an input: the key of a checkpoint has 32 bytes.
+const LONGEST_INPUT: usize = 31;
+
+fn check_journald(config: &Config, clashes: &mut Vec<Clash>) {
+    for (name, input) in &config.sources.journald.inputs {
+        let name = name.as_str();
+        let mut clash = |setting: Option<&str>, message: String, help: &str| {
+            let own = ["sources", "journald", "inputs", name].into_iter().chain(setting);
+            let about = vec![own.map(str::to_owned).collect()];
+            clashes.push(Clash { about, message, help: help.to_owned() });
+        };
+        if name.len() > LONGEST_INPUT {
+            let message =
+                format!("the name of a journal, `{name}`, has more than {LONGEST_INPUT} characters");
+            clash(None, message, "choose a shorter one");
+        }
+        if input.directory.is_some() && input.namespace.is_some() {
+            let message = "a journal has both a `directory` and a `namespace`".to_owned();
+            clash(Some("namespace"), message, "remove one of them: a namespace is one of this machine");
+        }
+        let is_match = |text: &String| {
+            let field = text.split_once('=').map_or("", |(field, _)| field);
+            let is_name = |byte: u8| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_');
+            text == "+" || (!field.is_empty() && field.bytes().all(is_name))
+        };
+        if let Some(other) = input.matches.iter().find(|text| !is_match(text)) {
+            let message = format!("`{other}` is no match of a journal");
+            clash(
+                Some("matches"),
+                message,
+                "write `FIELD=value`, such as `_TRANSPORT=kernel`, or `+` between alternatives",
+            );
+        }
     }
 }
 

@@ -23,6 +23,8 @@ settings! {
         syslog: Allowance = Allowance::default(),
         /// Fluentd's forward protocol. A request is a batch of records.
         fluent_forward: Allowance = Allowance::default(),
+        /// The systemd journal. A request is a batch of entries.
+        journald: Allowance = Allowance::default(),
     }
 }
 

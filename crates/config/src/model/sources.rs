@@ -1,8 +1,10 @@
 mod fluent_forward;
+mod journald;
 mod source_pipeline;
 mod syslog;
 
 pub use fluent_forward::FluentForwardSource;
+pub use journald::{JournaldFields, JournaldInput, JournaldPriority, JournaldSource, JournaldStart};
 pub use source_pipeline::{Before, Source, SourcePipeline};
 pub use syslog::{SyslogFormat, SyslogFraming, SyslogListener, SyslogSource};
 
@@ -36,6 +38,8 @@ settings! {
         /// Fluentd's forward protocol: log records from Fluentd, Fluent Bit and Fluentd's loggers. It listens only if `address` or
         /// `unix` is set.
         fluent_forward: Source<FluentForwardSource> = Source::default(),
+        /// The systemd journal, read by `journalctl`. It is read only if there are `inputs`.
+        journald: Source<JournaldSource> = Source::default(),
     }
 }
 

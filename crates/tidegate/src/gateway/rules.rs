@@ -166,7 +166,8 @@ mod tests {
                 http: allowance.clone(),
                 loki: allowance.clone(),
                 syslog: allowance.clone(),
-                fluent_forward: allowance,
+                fluent_forward: allowance.clone(),
+                journald: allowance,
             };
             other.tenants.limits.bytes_burst = Some(tidegate_config::Bytes::kib(1));
             let differing = tidegate_config::differing(&config, &other);
@@ -175,7 +176,7 @@ mod tests {
             }
             differing
         };
-        assert_eq!(differing.len(), 9);
+        assert_eq!(differing.len(), 10);
         assert!(differing.iter().all(|setting| is_changeable(setting)), "{differing:?}");
         assert_eq!(of_source(&config, "otlp"), LimiterSettings::default(), "nothing is limited by default");
         assert!(bytes(&config).is_none(), "and there are no tenants");

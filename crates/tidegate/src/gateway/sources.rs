@@ -6,6 +6,7 @@ mod elastic_apm;
 mod elasticsearch;
 mod fluent_forward;
 mod http;
+mod journald;
 mod loki;
 mod otlp;
 pub(crate) mod pipelines;
@@ -25,7 +26,7 @@ use tidegate_pool::Pool;
 use tidegate_sources::Http;
 
 /// All kinds of sources, in the order of the configuration.
-pub(crate) static KINDS: [&SourceKind; 8] = [
+pub(crate) static KINDS: [&SourceKind; 9] = [
     &otlp::KIND,
     &prometheus_remote_write::KIND,
     &elasticsearch::KIND,
@@ -34,6 +35,7 @@ pub(crate) static KINDS: [&SourceKind; 8] = [
     &loki::KIND,
     &syslog::KIND,
     &fluent_forward::KIND,
+    &journald::KIND,
 ];
 
 /// A kind of source.

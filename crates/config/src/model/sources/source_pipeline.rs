@@ -3,8 +3,8 @@
 use std::ops::{Deref, DerefMut};
 
 use super::{
-    ElasticApmSource, ElasticsearchSource, FluentForwardSource, HttpLogsSource, LokiSource, OtlpSource,
-    RemoteWriteSource, Sources,
+    ElasticApmSource, ElasticsearchSource, FluentForwardSource, HttpLogsSource, JournaldSource, LokiSource,
+    OtlpSource, RemoteWriteSource, Sources,
 };
 use crate::declare::{choices, settings};
 use crate::presets::Parse;
@@ -52,6 +52,7 @@ pub(crate) trait SourceKind: Section {
 impl SourceKind for OtlpSource {}
 impl SourceKind for RemoteWriteSource {}
 impl SourceKind for HttpLogsSource {}
+impl SourceKind for JournaldSource {}
 impl SourceKind for LokiSource {}
 
 impl SourceKind for FluentForwardSource {}
@@ -66,7 +67,7 @@ impl SourceKind for ElasticApmSource {
 
 impl Sources {
     /// The settings of the pipelines of all sources, by the names of the sources.
-    pub fn pipelines(&self) -> [(&'static str, &SourcePipeline); 8] {
+    pub fn pipelines(&self) -> [(&'static str, &SourcePipeline); 9] {
         let Sources {
             otlp,
             prometheus_remote_write,
@@ -76,6 +77,7 @@ impl Sources {
             loki,
             syslog,
             fluent_forward,
+            journald,
         } = self;
         [
             ("otlp", &otlp.pipeline),
@@ -86,6 +88,7 @@ impl Sources {
             ("loki", &loki.pipeline),
             ("syslog", &syslog.pipeline),
             ("fluent_forward", &fluent_forward.pipeline),
+            ("journald", &journald.pipeline),
         ]
     }
 
@@ -104,6 +107,7 @@ impl Sources {
             loki,
             syslog,
             fluent_forward,
+            journald,
         } = other;
         Sources {
             otlp: with(&self.otlp, otlp),
@@ -114,6 +118,7 @@ impl Sources {
             loki: with(&self.loki, loki),
             syslog: with(&self.syslog, syslog),
             fluent_forward: with(&self.fluent_forward, fluent_forward),
+            journald: with(&self.journald, journald),
         }
     }
 }
