@@ -1,0 +1,77 @@
+//! The resource of a file's records.
+
+use crate::file::FileInfo;
+use std::time::Duration;
+use tidegate_wire::otlp::logs::Attributes;
+use tidegate_wire::output::Full;
+
+/// Says of which resource the records of a file are.
+pub trait FileResource: Send + 'static {
+    /// Writes the attributes of the resource of `file` to `out`. `known_for`: how long the file is known.
+    ///
+    /// Called for each group of records, so the answer may change from one batch to the next.
+    fn resource(
+        &mut self,
+        file: &FileInfo<'_>,
+        known_for: Duration,
+        out: &mut Attributes<'_>,
+    ) -> ResourceState;
+
+    /// Forgets a file.
+    fn forget(&mut self, file: &FileInfo<'_>) {
+        let _ = file;
+    }
+}
+
+/// What is known of a file's resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceState {
+    /// The attributes are written.
+    Ready,
+    /// They will be known soon: the file is read a little later.
+    Wait,
+    /// The file is not read at all.
+    Exclude,
+}
+
+/// Attributes by the path: `log.file.path`, `log.file.name`, `log.file.path_resolved` for links, and others that are the same for
+/// every file of an input.
+pub struct PathResource {
+    inputs: Vec<Vec<(Box<str>, Box<str>)>>,
+}
+
+impl PathResource {
+    /// With the further attributes of each input, in the order of the settings.
+    pub fn new(inputs: Vec<Vec<(Box<str>, Box<str>)>>) -> PathResource {
+        PathResource { inputs }
+    }
+}
+
+impl FileResource for PathResource {
+    fn resource(&mut self, file: &FileInfo<'_>, _: Duration, out: &mut Attributes<'_>) -> ResourceState {
+        let further = self.inputs.get(file.input).map(Vec::as_slice).unwrap_or_default();
+        let written = path_attributes(file, out)
+            .and_then(|()| further.iter().try_for_each(|(key, value)| out.text(key, value)));
+        // What does not fit is left out: the configuration bounds it.
+        let _: Result<(), Full> = written;
+        ResourceState::Ready
+    }
+}
+
+/// Writes the attributes of a file's path.
+///
+/// # Errors
+/// When they do not fit.
+pub fn path_attributes(file: &FileInfo<'_>, out: &mut Attributes<'_>) -> Result<(), Full> {
+    out.text_lossy("log.file.path", file.path.as_os_str().as_encoded_bytes())?;
+    if let Some(name) = file.path.file_name() {
+        out.text_lossy("log.file.name", name.as_encoded_bytes())?;
+    }
+    if let Some(resolved) = file.resolved {
+        out.text_lossy("log.file.path_resolved", resolved.as_os_str().as_encoded_bytes())?;
+        if let Some(name) = resolved.file_name() {
+            out.text_lossy("log.file.name_resolved", name.as_encoded_bytes())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Fills a batch with the records of the files whose turn it is.
+
+use super::Tailer;
+use super::append::Prepared;
+use crate::batch::{Effects, EncodedBatch};
+use crate::destination::{Buffer, CheckpointChange, Destination};
+use crate::file::Index;
+use crate::identity::FileId;
+use crate::resource::FileResource;
+use tidegate_wire::otlp::logs::LogsEncoder;
+
+/// The most bytes that the checkpoint of one file takes in a batch.
+const MOST_OF_A_FILE: usize = 2 + FileId::KEY + crate::checkpoint::Checkpoint::MOST_BYTES;
+
+/// What a turn came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Nothing is left to read for now.
+    Idle,
+    /// There is more to read.
+    More,
+    /// The batch has no room.
+    Full,
+    /// The file was truncated.
+    Truncated,
+    /// The file is read to its end, and can be forgotten.
+    Ended,
+}
+
+/// A batch while it is filled.
+pub(super) struct Filling<'a> {
+    pub(super) encoder: LogsEncoder<'a>,
+    pub(super) effects: Effects,
+    /// The file whose resource the encoder has.
+    pub(super) group: Option<Index>,
+    /// Whether no larger batch is possible.
+    pub(super) is_largest: bool,
+}
+
+impl<D: Destination, R: FileResource> Tailer<D, R> {
+    /// Gives the files their turns until the batch is full or nothing is left.
+    pub(super) fn fill(&mut self, mut buffer: D::Buffer) -> Option<Prepared<D::Buffer>> {
+        let most = self.batch_limit.min(self.destination.largest_batch());
+        let bytes = buffer.bytes();
+        let is_largest = bytes.len() >= most;
+        let len = bytes.len().min(most);
+        let encoder = LogsEncoder::new(bytes.get_mut(..len).unwrap_or_default());
+        let mut effects = Effects::default();
+        effects.others = self.others.take(CheckpointChange::MOST_BYTES);
+        let mut filling = Filling { encoder, effects, group: None, is_largest };
+        // What does not fit comes before any part that may rely on it.
+        while self.others.is_empty()
+            && let Some(index) = self.ready.pop_front()
+        {
+            if !filling.has_room_for(index) {
+                self.ready.push_front(index);
+                break;
+            }
+            if let Some(file) = self.table.get_mut(index) {
+                file.is_queued = false;
+            }
+            match self.take_turn(index, &mut filling) {
+                Turn::Idle => {}
+                Turn::More => self.enqueue(index),
+                Turn::Full => {
+                    if let Some(file) = self.table.get_mut(index) {
+                        file.is_queued = true;
+                        self.ready.push_front(index);
+                    }
+                    break;
+                }
+                Turn::Truncated => {
+                    self.truncated(index);
+                    // A copy found now has to be in a batch before anything new of the original is.
+                    filling.effects.others.extend(self.others.take(filling.room()));
+                }
+                Turn::Ended => self.forget(index),
+            }
+        }
+        let Filling { encoder, effects, .. } = filling;
+        let source_bytes = effects.parts.iter().map(|part| part.bytes).sum();
+        let encoded = encoder.finish();
+        if effects.is_empty() && encoded.items == 0 {
+            return None;
+        }
+        let (len, items, largest_item) = (encoded.len, encoded.items, encoded.largest_item);
+        Some(Prepared { batch: EncodedBatch { buffer, len, items, largest_item, source_bytes }, effects })
+    }
+
+    fn take_turn(&mut self, index: Index, filling: &mut Filling<'_>) -> Turn {
+        let Some(mut file) = self.table.take(index) else { return Turn::Idle };
+        let result = if !file.is_readable() {
+            Ok(Turn::Idle)
+        } else if file.coding.is_some() {
+            self.compressed_turn(index, &mut file, filling)
+        } else {
+            self.turn(index, &mut file, filling)
+        };
+        let turn = match result {
+            Ok(turn) => {
+                if file.error.is_some() && turn != Turn::Idle {
+                    file.error = None;
+                }
+                turn
+            }
+            Err(error) => {
+                self.meters.add_errors(1);
+                if file.error.is_none() {
+                    tracing::warn!(path = %file.path.display(), %error, "cannot read a log file");
+                }
+                file.error = Some(error.to_string().into());
+                self.waiting.push(index);
+                Turn::Idle
+            }
+        };
+        self.table.give_back(index, file);
+        turn
+    }
+}
+
+impl Filling<'_> {
+    /// Whether the checkpoint of `file` fits the batch.
+    fn has_room_for(&self, file: Index) -> bool {
+        self.effects.parts.iter().any(|part| part.file == file) || self.room() >= MOST_OF_A_FILE
+    }
+
+    /// The bytes left for checkpoints.
+    fn room(&self) -> usize {
+        let others: usize = self.effects.others.iter().map(CheckpointChange::bytes).sum();
+        let parts: usize =
+            self.effects.parts.iter().map(|part| 2 + FileId::KEY + part.checkpoint.encoded_len()).sum();
+        CheckpointChange::MOST_BYTES.saturating_sub(others + parts)
+    }
+}

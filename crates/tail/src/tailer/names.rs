@@ -1,0 +1,147 @@
+//! Names that lead to files, and files that lose them.
+
+use super::Tailer;
+use crate::destination::Destination;
+use crate::directories::{DirectoryIndex, Name};
+use crate::file::{Index, Stage};
+use crate::identity::FileId;
+use crate::resource::FileResource;
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// How many names there may be for each file that may be known: others are looked at in each listing.
+const NAMES_A_FILE: usize = 4;
+
+impl<D: Destination, R: FileResource> Tailer<D, R> {
+    /// Notes that `name` leads to `file`, or to a file that is not to be read.
+    pub(super) fn attach(&mut self, at: DirectoryIndex, name: &OsStr, inode: u64, file: Option<Index>) {
+        self.put_name(at, name, Name { file, inode, round: self.scan.round, is_included: true });
+    }
+
+    /// Notes that a link leads to `file` by the name `name`.
+    pub(super) fn attach_target(&mut self, at: DirectoryIndex, name: &OsStr, file: Index) {
+        self.put_name(
+            at,
+            name,
+            Name { file: Some(file), inode: 0, round: self.scan.round, is_included: false },
+        );
+    }
+
+    fn put_name(&mut self, at: DirectoryIndex, name: &OsStr, entry: Name) {
+        let round = self.scan.round;
+        let most = self.settings.max_files.saturating_mul(NAMES_A_FILE);
+        let Some(directory) = self.directories.get_mut(at) else { return };
+        if let Some(known) = directory.names.get_mut(name)
+            && known.file == entry.file
+            && (known.is_included || !entry.is_included)
+        {
+            known.round = round;
+            known.inode = if entry.inode == 0 { known.inode } else { entry.inode };
+            return;
+        }
+        if entry.file.is_none() && directory.names.len() >= most {
+            return;
+        }
+        let path = directory.path.join(name);
+        let before = directory.names.insert(name.to_owned(), entry);
+        if entry.is_included
+            && let Some(file) = entry.file.and_then(|index| self.table.get_mut(index))
+        {
+            file.names += 1;
+            if file.names == 1 {
+                file.path = path.into();
+                if file.stage == Stage::Held {
+                    file.stage = Stage::Reading;
+                }
+            }
+        }
+        if let Some(Name { file: Some(file), is_included: true, .. }) = before {
+            self.lose_name(file);
+        }
+    }
+
+    /// Notes that a name is gone.
+    pub(super) fn detach(&mut self, at: DirectoryIndex, name: &OsStr) {
+        let removed = self.directories.get_mut(at).and_then(|directory| directory.names.remove(name));
+        if let Some(Name { file: Some(file), is_included: true, .. }) = removed {
+            self.lose_name(file);
+        }
+    }
+
+    fn lose_name(&mut self, index: Index) {
+        let now = self.now();
+        let Some(file) = self.table.get_mut(index) else { return };
+        file.names = file.names.saturating_sub(1);
+        if file.names > 0 {
+            return;
+        }
+        match file.stage {
+            Stage::New | Stage::Reading => {
+                // Where reading of a new one begins is still to be decided.
+                if file.stage == Stage::Reading {
+                    file.stage = Stage::Held;
+                }
+                file.progressed = now;
+                if !self.held.contains(&index) {
+                    self.held.push(index);
+                }
+                self.meters.add_rotations(1);
+                self.enqueue(index);
+            }
+            Stage::Copy { .. } | Stage::Skipped if file.in_batches == 0 => self.forget_unread(index),
+            Stage::Copy { .. } | Stage::Skipped | Stage::Held | Stage::Ending => {}
+        }
+    }
+
+    /// Begins to watch a directory, or gives the one that is watched.
+    pub(super) fn enter_directory(&mut self, path: &Path) -> DirectoryIndex {
+        if let Some(index) = self.directories.at(path) {
+            return index;
+        }
+        let watch = self.watch(path);
+        self.directories.insert(path, watch)
+    }
+
+    fn watch(&mut self, path: &Path) -> Option<i32> {
+        let watcher = self.watcher.as_ref()?;
+        match watcher.add(path) {
+            Ok(watch) => Some(watch),
+            Err(error) => {
+                if error.kind() != std::io::ErrorKind::NotFound {
+                    tracing::warn!(path = %path.display(), %error, "not watched: its files are looked at every second");
+                }
+                None
+            }
+        }
+    }
+
+    /// Tries again to watch a directory.
+    pub(super) fn watch_again(&mut self, index: DirectoryIndex) {
+        let Some(path) =
+            self.directories.get(index).filter(|at| at.watch.is_none()).map(|at| at.path.clone())
+        else {
+            return;
+        };
+        if let Some(watch) = self.watch(&path) {
+            self.directories.set_watch(index, watch);
+        }
+    }
+
+    /// Leaves a directory that is gone, or that no pattern needs: its names are gone with it.
+    pub(super) fn leave_directory(&mut self, index: DirectoryIndex) {
+        let Some((directory, was_last)) = self.directories.remove(index) else { return };
+        if was_last && let (Some(watcher), Some(watch)) = (&self.watcher, directory.watch) {
+            watcher.remove(watch);
+        }
+        for name in directory.names.into_values() {
+            if let Name { file: Some(file), is_included: true, .. } = name {
+                self.lose_name(file);
+            }
+        }
+    }
+
+    /// The file with an identity, if it is known.
+    pub(super) fn known(&self, id: FileId) -> Option<Index> {
+        self.table.find(id)
+    }
+}

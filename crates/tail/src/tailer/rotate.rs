@@ -1,0 +1,107 @@
+//! Files that are truncated, end, or are forgotten.
+
+use super::Tailer;
+use crate::checkpoint::Checkpoint;
+use crate::destination::Destination;
+use crate::file::{FirstBytes, Former, Index, Stage};
+use crate::identity::Head;
+use crate::meters::LossReason;
+use crate::resource::FileResource;
+
+impl<D: Destination, R: FileResource> Tailer<D, R> {
+    /// A file is shorter than what was read of it, or begins differently.
+    pub(super) fn truncated(&mut self, index: Index) {
+        let Some(file) = self.table.get_mut(index) else { return };
+        // Where it was read to is known when its batches are durable.
+        if file.in_batches > 0 {
+            file.look_again = true;
+            return;
+        }
+        file.roll_back();
+        // The copy was made before the truncation: it is there, and may not be known yet.
+        let directory = file.path.parent().map(ToOwned::to_owned);
+        if let Some(directory) = directory.and_then(|path| self.directories.at(&path)) {
+            self.list_now(directory);
+        }
+        let Some(file) = self.table.get_mut(index) else { return };
+        let former = Former { id: file.id, checkpoint: file.committed };
+        let (head, known_length) = (file.head, file.length);
+        file.committed = Checkpoint::start(file.committed.born);
+        file.head = Head::default();
+        file.length = file.handle.metadata().map_or(0, |metadata| metadata.len());
+        self.heads.remove(head, index);
+        self.meters.add_truncations(1);
+        let copied = self.copied_length(index, head, former.checkpoint.offset());
+        let lost = known_length.saturating_sub(copied);
+        if lost > 0 {
+            self.lose(index, LossReason::Truncated, lost);
+        }
+        self.add_former(former, head);
+        self.enqueue(index);
+        self.release_copies(index, former.checkpoint.offset());
+    }
+
+    /// How far the original's content is there: in the longest of its copies, or else as far as it was read.
+    fn copied_length(&self, original: Index, head: Head, read: u64) -> u64 {
+        let copies = self.table.iter().filter(|(_, file)| match file.stage {
+            Stage::Copy { original: of } => of == original,
+            Stage::New => FirstBytes::of(&file.handle).is_ok_and(|first| head.fits(first.as_slice())),
+            _ => false,
+        });
+        copies.filter_map(|(_, file)| Some(file.handle.metadata().ok()?.len())).fold(read, u64::max)
+    }
+
+    /// Counts bytes of a file that were never read.
+    pub(super) fn lose(&mut self, index: Index, reason: LossReason, bytes: u64) {
+        self.meters.add_lost(reason, bytes);
+        if let Some(file) = self.table.get(index) {
+            let (path, reason) = (file.path.display(), reason.as_str());
+            tracing::warn!(%path, bytes, reason, "bytes of a log file were never read");
+        }
+    }
+
+    /// Forgets a file that is read to its end. What is known of it recognises its copies.
+    pub(super) fn forget(&mut self, index: Index) {
+        let Some(file) = self.remove(index) else { return };
+        let checkpoint = Checkpoint { seen: super::discover::unix_seconds(), ..file.committed };
+        if checkpoint.head.len > 0 {
+            self.others.push(self.change(file.id, &checkpoint));
+            self.add_former(Former { id: file.id, checkpoint }, checkpoint.head);
+        }
+        self.release_copies(index, checkpoint.offset());
+    }
+
+    /// Forgets a file of which nothing was read.
+    pub(super) fn forget_unread(&mut self, index: Index) {
+        if let Some(file) = self.remove(index)
+            && file.committed.head.len > 0
+        {
+            let checkpoint = Checkpoint { seen: super::discover::unix_seconds(), ..file.committed };
+            self.add_former(Former { id: file.id, checkpoint }, checkpoint.head);
+        }
+    }
+
+    fn remove(&mut self, index: Index) -> Option<Box<crate::file::Tracked>> {
+        let file = self.table.remove(index)?;
+        self.heads.remove(file.head, index);
+        self.resource.forget(&file.info(index));
+        self.held.retain(|held| *held != index);
+        self.waiting.retain(|waiting| *waiting != index);
+        self.replaced.retain(|replaced| *replaced != index);
+        self.flushes.retain(|(_, flushed)| *flushed != index);
+        self.ready.retain(|ready| *ready != index);
+        if self.decompressor.as_ref().is_some_and(|(owner, _)| *owner == index) {
+            self.decompressor = None;
+        }
+        if let Some(path) = file.resolved.as_deref()
+            && let Some((directory, name)) = path.parent().zip(path.file_name())
+            && let Some(directory) =
+                self.directories.at(directory).and_then(|at| self.directories.get_mut(at))
+            && directory.name(name).is_some_and(|name| !name.is_included && name.file == Some(index))
+        {
+            directory.names.remove(name);
+        }
+        self.count_held();
+        Some(file)
+    }
+}

@@ -1,0 +1,278 @@
+//! The turn of a file: some of its bytes become records.
+
+use super::Tailer;
+use super::discover::unix_seconds;
+use super::fill::{Filling, Turn};
+use super::origin::Origin;
+use crate::batch::{Part, RecordWriter};
+use crate::checkpoint::Checkpoint;
+use crate::destination::Destination;
+use crate::file::{FirstBytes, Index, Stage, Tracked, read_at, tail_at};
+use crate::identity::Head;
+use crate::resource::{FileResource, ResourceState};
+use crate::settings::SHARED_HOLD;
+use std::io;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tidegate_lines::{Lines, Stop};
+use tidegate_wire::otlp::logs::Attributes;
+
+/// The instrumentation scope of the records.
+const SCOPE: &str = "";
+/// The longest resource, in bytes.
+const MOST_RESOURCE: usize = 16 << 10;
+
+/// Bytes of a file, and how they end.
+#[derive(Clone, Copy)]
+pub(super) struct Bytes<'a> {
+    pub(super) bytes: &'a [u8],
+    /// Nothing will follow.
+    pub(super) is_last: bool,
+}
+
+/// What became of the bytes of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fed {
+    /// Whole lines were read; this many bytes are used.
+    Read(usize),
+    /// The batch is full.
+    Full,
+    /// Not now: the file waits.
+    Later,
+}
+
+impl<D: Destination, R: FileResource> Tailer<D, R> {
+    /// The turn of a plain file.
+    pub(super) fn turn(
+        &mut self,
+        index: Index,
+        file: &mut Tracked,
+        filling: &mut Filling<'_>,
+    ) -> io::Result<Turn> {
+        let length = file.handle.metadata()?.len();
+        if length < file.next() {
+            return Ok(Turn::Truncated);
+        }
+        if file.stage == Stage::New {
+            if length == 0 {
+                return Ok(Turn::Idle);
+            }
+            let first = FirstBytes::of(&file.handle)?;
+            match self.origin(index, file, first.as_slice(), length) {
+                Origin::Beginning => file.begin(),
+                Origin::After(former) => self.begin_after(file, former),
+                Origin::Copy(original) => {
+                    file.stage = Stage::Copy { original };
+                    file.length = length;
+                    self.enqueue(original);
+                    return Ok(Turn::Idle);
+                }
+            }
+        }
+        let from = file.next();
+        let unread = length.saturating_sub(from);
+        if unread == 0 && !file.flush && file.stage != Stage::Ending {
+            if !self.begins_as_before(index, file)? {
+                return Ok(Turn::Truncated);
+            }
+            file.length = length;
+            return Ok(Turn::Idle);
+        }
+        let longest = self.line_settings.get(usize::from(file.input)).map_or(0, |lines| lines.longest_read());
+        let mut wanted = self.settings.turn;
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let turn = loop {
+            let reading = usize::try_from(unread).unwrap_or(usize::MAX).min(wanted);
+            buffer.resize(reading, 0);
+            let read = match read_at(&file.handle, &mut buffer, from) {
+                Ok(read) => read,
+                Err(error) => break Err(error),
+            };
+            // After the bytes: if they are those of another content, its beginning is there too.
+            match self.begins_as_before(index, file) {
+                Ok(true) => {}
+                Ok(false) => break Ok(Turn::Truncated),
+                Err(error) => break Err(error),
+            }
+            file.length = length;
+            let at_end = read as u64 >= unread;
+            let is_last = at_end && file.stage == Stage::Ending;
+            let bytes = Bytes { bytes: buffer.get(..read).unwrap_or_default(), is_last };
+            match self.feed(index, file, bytes, filling) {
+                Ok(Fed::Read(0)) if !at_end && wanted < longest => wanted = longest,
+                Ok(Fed::Read(_)) if is_last => break Ok(Turn::Ended),
+                Ok(Fed::Read(_)) => break Ok(if at_end { Turn::Idle } else { Turn::More }),
+                Ok(Fed::Full) => break Ok(Turn::Full),
+                Ok(Fed::Later) => break Ok(Turn::Idle),
+                Err(error) => break Err(error),
+            }
+        };
+        buffer.clear();
+        buffer.shrink_to(self.settings.turn);
+        self.buffer = buffer;
+        // Its last records are forgotten with it when they are durable.
+        Ok(match turn? {
+            Turn::Ended if file.in_batches > 0 => Turn::Idle,
+            turn => turn,
+        })
+    }
+
+    /// Whether the file still begins as it did; extends what is known of its beginning.
+    fn begins_as_before(&mut self, index: Index, file: &mut Tracked) -> io::Result<bool> {
+        let first = FirstBytes::of(&file.handle)?;
+        if !file.head.fits(first.as_slice()) {
+            return Ok(false);
+        }
+        self.extend_head(index, file, first.as_slice());
+        Ok(true)
+    }
+
+    pub(super) fn extend_head(&mut self, index: Index, file: &mut Tracked, first: &[u8]) {
+        if !file.head.is_full() && first.len() > usize::from(file.head.len) {
+            self.heads.remove(file.head, index);
+            file.head = Head::of(first);
+            self.heads.insert(file.head, index);
+        }
+    }
+
+    /// Makes records of `bytes`, which begin at the file's next offset, and notes what holds when they are durable.
+    pub(super) fn feed(
+        &mut self,
+        index: Index,
+        file: &mut Tracked,
+        bytes: Bytes<'_>,
+        filling: &mut Filling<'_>,
+    ) -> io::Result<Fed> {
+        if filling.group != Some(index) {
+            match self.begin_group(index, file, filling) {
+                None => {}
+                Some(fed) => return Ok(fed),
+            }
+        }
+        let Some(settings) = self.line_settings.get(usize::from(file.input)) else { return Ok(Fed::Later) };
+        let mut lines = file
+            .lines
+            .take()
+            .unwrap_or_else(|| Box::new(Lines::resume(Arc::clone(settings), &file.committed.lines)));
+        let before = lines.checkpoint();
+        let (held_before, now) = (lines.held_bytes(), self.started.elapsed());
+        let now_ns = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        let mut writer = RecordWriter {
+            encoder: &mut filling.encoder,
+            observed_ns: unix_nanoseconds(),
+            streams: &self.streams,
+            records: 0,
+            may_hold: (settings.most_held() + SHARED_HOLD).saturating_sub(self.held_bytes),
+            longest: self.destination.largest_item().saturating_sub(self.attributes.len() + RECORD_OVERHEAD),
+            may_drop: filling.is_largest && filling.effects.parts.is_empty(),
+            too_large: 0,
+        };
+        let fed = if bytes.is_last {
+            lines.finish(&mut self.workspace, bytes.bytes, now_ns, &mut writer)
+        } else {
+            lines.feed(&mut self.workspace, bytes.bytes, now_ns, &mut writer)
+        };
+        let mut stop = fed.stop;
+        if std::mem::take(&mut file.flush) && stop == Stop::End {
+            stop = lines.flush(&mut self.workspace, now_ns, &mut writer);
+            file.flush = stop != Stop::End;
+        }
+        let (records, too_large) = (writer.records, writer.too_large);
+        for _ in 0..too_large {
+            self.meters.add_too_large(1);
+            self.destination.count_too_large();
+        }
+        filling.effects.counts.add(&std::mem::take(&mut self.workspace.counts));
+        self.held_bytes = (self.held_bytes + lines.held_bytes()).saturating_sub(held_before);
+        self.schedule_flush(index, lines.deadline_ns());
+        let after = lines.checkpoint();
+        if records > 0 || after != before {
+            let tail = if file.coding.is_some() {
+                0
+            } else {
+                tail_at(&file.handle, after.offset())?.unwrap_or_default()
+            };
+            let checkpoint = Checkpoint {
+                lines: after,
+                head: file.head,
+                tail,
+                finished: false,
+                born: file.committed.born,
+                seen: unix_seconds(),
+            };
+            let bytes = after.offset().saturating_sub(before.offset());
+            self.add_part(
+                index,
+                file,
+                Part { file: index, checkpoint, records, bytes, is_last: false },
+                filling,
+            );
+        }
+        let at_rest = lines.deadline_ns().is_none() && lines.held_bytes() == 0;
+        if file.in_batches > 0 || !at_rest {
+            file.lines = Some(lines);
+        }
+        Ok(match stop {
+            Stop::End => {
+                if bytes.is_last
+                    && let Some(part) = filling.effects.part(index)
+                {
+                    part.is_last = true;
+                }
+                Fed::Read(fed.consumed)
+            }
+            Stop::Full => Fed::Full,
+            Stop::Memory => {
+                self.waiting.push(index);
+                Fed::Later
+            }
+        })
+    }
+
+    fn add_part(&mut self, index: Index, file: &mut Tracked, new: Part, filling: &mut Filling<'_>) {
+        self.others.supersede(&file.id.key(self.settings.key));
+        if let Some(part) = filling.effects.part(index) {
+            part.checkpoint = new.checkpoint;
+            part.records += new.records;
+            part.bytes += new.bytes;
+        } else {
+            filling.effects.parts.push(new);
+            file.in_batches += 1;
+        }
+    }
+
+    /// Begins the group of a file's records in the batch. Gives what the turn comes to if that cannot be.
+    fn begin_group(&mut self, index: Index, file: &mut Tracked, filling: &mut Filling<'_>) -> Option<Fed> {
+        let known_for = self.started.elapsed().saturating_sub(file.found);
+        let mut attributes = Attributes::new(&mut self.attributes, MOST_RESOURCE);
+        match self.resource.resource(&file.info(index), known_for, &mut attributes) {
+            ResourceState::Ready => {}
+            ResourceState::Wait => {
+                self.waiting.push(index);
+                return Some(Fed::Later);
+            }
+            ResourceState::Exclude => {
+                file.stage = Stage::Skipped;
+                return Some(Fed::Later);
+            }
+        }
+        if filling.encoder.resource(&self.attributes, SCOPE).is_err() {
+            return Some(Fed::Full);
+        }
+        filling.group = Some(index);
+        None
+    }
+
+    fn schedule_flush(&mut self, index: Index, deadline_ns: Option<u64>) {
+        self.flushes.retain(|(_, flushed)| *flushed != index);
+        self.flushes.extend(deadline_ns.map(|at| (std::time::Duration::from_nanos(at), index)));
+    }
+}
+
+/// What a record takes in a batch beside its text and its resource, at most.
+const RECORD_OVERHEAD: usize = 256;
+
+fn unix_nanoseconds() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
