@@ -35,10 +35,11 @@ pub use sinks::{
     RemoteWriteCompression, RemoteWriteSink, Retention, Signal, Sink, SplunkHecSink, Tls, Translation,
 };
 pub use sources::{
-    Acknowledge, ApmAgents, Before, ElasticApmSource, ElasticsearchSource, FluentForwardSource,
-    HttpLogsSource, JournaldFields, JournaldInput, JournaldPriority, JournaldSource, JournaldStart,
-    LokiSource, OtlpSource, RemoteWriteSource, RumSource, Source, SourcePipeline, Sources, SyslogFormat,
-    SyslogFraming, SyslogListener, SyslogSource,
+    Acknowledge, ApmAgents, Before, ElasticApmSource, ElasticsearchSource, FileEncoding, FileFormat,
+    FileInput, FileMultiline, FileSource, FileStart, FluentForwardSource, HttpLogsSource, JournaldFields,
+    JournaldInput, JournaldPriority, JournaldSource, JournaldStart, LokiSource, OnLongLine, OtlpSource,
+    RemoteWriteSource, RumSource, Source, SourcePipeline, Sources, SyslogFormat, SyslogFraming,
+    SyslogListener, SyslogSource,
 };
 
 use crate::declare::settings;

@@ -17,6 +17,8 @@ settings! {
         elastic_apm: Allowance = Allowance::default(),
         /// Log records in JSON or plain text.
         http: Allowance = Allowance::default(),
+        /// Log files.
+        file: Allowance = Allowance::default(),
         /// Loki's push API.
         loki: Allowance = Allowance::default(),
         /// Syslog.

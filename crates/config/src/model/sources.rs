@@ -1,8 +1,10 @@
+mod file;
 mod fluent_forward;
 mod journald;
 mod source_pipeline;
 mod syslog;
 
+pub use file::{FileEncoding, FileFormat, FileInput, FileMultiline, FileSource, FileStart, OnLongLine};
 pub use fluent_forward::FluentForwardSource;
 pub use journald::{JournaldFields, JournaldInput, JournaldPriority, JournaldSource, JournaldStart};
 pub use source_pipeline::{Before, Source, SourcePipeline};
@@ -31,6 +33,8 @@ settings! {
         /// Log records from any HTTP client, under the path `path`: each line of `text/plain` and each object of
         /// `application/x-ndjson` and `application/json` becomes one record.
         http: Source<HttpLogsSource> = Source::default(),
+        /// Log files. Without inputs there is no such source.
+        file: Source<FileSource> = Source::default(),
         /// Loki's push API, at `/loki/api/v1/push`, for Promtail, Alloy, Fluent Bit, the Docker driver and client libraries.
         loki: Source<LokiSource> = Source::default(),
         /// Syslog over TCP, TLS, UDP and Unix sockets, each on an address of its own. Without listeners there is no such source.

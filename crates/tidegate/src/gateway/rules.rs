@@ -164,6 +164,7 @@ mod tests {
                 elasticsearch: allowance.clone(),
                 elastic_apm: allowance.clone(),
                 http: allowance.clone(),
+                file: allowance.clone(),
                 loki: allowance.clone(),
                 syslog: allowance.clone(),
                 fluent_forward: allowance.clone(),
@@ -176,7 +177,7 @@ mod tests {
             }
             differing
         };
-        assert_eq!(differing.len(), 10);
+        assert_eq!(differing.len(), 11);
         assert!(differing.iter().all(|setting| is_changeable(setting)), "{differing:?}");
         assert_eq!(of_source(&config, "otlp"), LimiterSettings::default(), "nothing is limited by default");
         assert!(bytes(&config).is_none(), "and there are no tenants");

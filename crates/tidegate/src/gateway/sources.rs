@@ -4,7 +4,9 @@
 
 mod elastic_apm;
 mod elasticsearch;
+mod file;
 mod fluent_forward;
+mod follow;
 mod http;
 mod journald;
 mod loki;
@@ -26,12 +28,13 @@ use tidegate_pool::Pool;
 use tidegate_sources::Http;
 
 /// All kinds of sources, in the order of the configuration.
-pub(crate) static KINDS: [&SourceKind; 9] = [
+pub(crate) static KINDS: [&SourceKind; 10] = [
     &otlp::KIND,
     &prometheus_remote_write::KIND,
     &elasticsearch::KIND,
     &elastic_apm::KIND,
     &http::KIND,
+    &file::KIND,
     &loki::KIND,
     &syslog::KIND,
     &fluent_forward::KIND,

@@ -67,13 +67,14 @@ impl SourceKind for ElasticApmSource {
 
 impl Sources {
     /// The settings of the pipelines of all sources, by the names of the sources.
-    pub fn pipelines(&self) -> [(&'static str, &SourcePipeline); 9] {
+    pub fn pipelines(&self) -> [(&'static str, &SourcePipeline); 10] {
         let Sources {
             otlp,
             prometheus_remote_write,
             elasticsearch,
             elastic_apm,
             http,
+            file,
             loki,
             syslog,
             fluent_forward,
@@ -85,6 +86,7 @@ impl Sources {
             ("elasticsearch", &elasticsearch.pipeline),
             ("elastic_apm", &elastic_apm.pipeline),
             ("http", &http.pipeline),
+            ("file", &file.pipeline),
             ("loki", &loki.pipeline),
             ("syslog", &syslog.pipeline),
             ("fluent_forward", &fluent_forward.pipeline),
@@ -104,6 +106,7 @@ impl Sources {
             elasticsearch,
             elastic_apm,
             http,
+            file,
             loki,
             syslog,
             fluent_forward,
@@ -115,6 +118,7 @@ impl Sources {
             elasticsearch: with(&self.elasticsearch, elasticsearch),
             elastic_apm: with(&self.elastic_apm, elastic_apm),
             http: with(&self.http, http),
+            file: with(&self.file, file),
             loki: with(&self.loki, loki),
             syslog: with(&self.syslog, syslog),
             fluent_forward: with(&self.fluent_forward, fluent_forward),

@@ -64,10 +64,8 @@ impl RunningSource for TaskGroup {
 /// What such a source needs to start.
 pub(crate) struct RunningServices<'a> {
     pub(crate) gate: &'a Gate,
-    #[allow(dead_code, reason = "for sources with checkpoints")]
     pub(crate) journal: &'a Journal,
     pub(crate) workers: &'a Arc<Workers>,
-    #[allow(dead_code, reason = "for sources with meters of their own")]
     pub(crate) registry: &'a Registry,
     pub(crate) door: &'a Arc<ConnectionLimiter>,
     pub(in crate::gateway) acceptors: &'a TlsAcceptors,

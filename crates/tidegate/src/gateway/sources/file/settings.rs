@@ -1,0 +1,106 @@
+//! From the configuration to the settings of the reader.
+
+use crate::Failure;
+use tidegate_config::{
+    Config, FileEncoding, FileFormat, FileInput, FileMultiline, FileStart, OnLongLine as ConfiguredLongLine,
+};
+use tidegate_lines::{
+    Boundary, Encoding, Format, LineFormat, Multiline, OnLongLine, Settings as LineSettings,
+};
+use tidegate_pipeline::LinePattern;
+use tidegate_tail::{Glob, Input, Settings, StartAt};
+
+/// The first byte of the keys of this source's checkpoints.
+const KEY: u8 = b'f';
+
+/// The settings of the reader.
+///
+/// # Errors
+/// In words: which setting it is, and what is wrong with it.
+pub(super) fn of(config: &Config) -> Result<Settings, Failure> {
+    let source = &config.sources.file;
+    let inputs: Result<Vec<Input>, Failure> =
+        source.inputs.iter().map(|(name, input)| input_of(name.as_str(), input)).collect();
+    let mut settings = Settings::new(KEY, inputs?);
+    settings.max_files = usize::try_from(source.max_files).unwrap_or(usize::MAX);
+    settings.rescan = source.rescan.get();
+    settings.rotate_wait = source.rotate_wait.get();
+    Ok(settings)
+}
+
+/// The further attributes of each input.
+pub(super) fn attributes(config: &Config) -> Vec<Vec<(Box<str>, Box<str>)>> {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+    let of_input = |input: &FileInput| {
+        let own = input.attributes.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into()));
+        let named = input.attributes.keys().any(|key| key == "host.name");
+        let host = (!named && !host.is_empty()).then(|| ("host.name".into(), host.as_str().into()));
+        host.into_iter().chain(own).collect()
+    };
+    config.sources.file.inputs.values().map(of_input).collect()
+}
+
+fn input_of(name: &str, input: &FileInput) -> Result<Input, Failure> {
+    let globs = |setting: &str, patterns: &[String]| -> Result<Vec<Glob>, Failure> {
+        let mut globs = Vec::new();
+        for pattern in patterns {
+            let parsed = Glob::parse(pattern).map_err(|error| {
+                Failure(format!("`sources.file.inputs.{name}.{setting}`: {pattern:?}: {error}"))
+            })?;
+            globs.extend(parsed);
+        }
+        Ok(globs)
+    };
+    let include = globs("include", &input.include)?;
+    if include.is_empty() {
+        return Err(Failure(format!("`sources.file.inputs.{name}.include` names no files")));
+    }
+    Ok(Input {
+        name: name.into(),
+        include,
+        exclude: globs("exclude", &input.exclude)?,
+        start_at: match input.start_at {
+            FileStart::Beginning => StartAt::Beginning,
+            FileStart::End => StartAt::End,
+        },
+        compressed: input.compressed,
+        lines: LineSettings {
+            format: match input.format {
+                FileFormat::Auto => Format::Auto,
+                FileFormat::Plain => Format::Only(LineFormat::Plain),
+                FileFormat::Docker => Format::Only(LineFormat::Docker),
+                FileFormat::Cri => Format::Only(LineFormat::Cri),
+            },
+            encoding: match input.encoding {
+                FileEncoding::Utf8 => Encoding::Utf8,
+                FileEncoding::Utf16Le => Encoding::Utf16Le,
+                FileEncoding::Utf16Be => Encoding::Utf16Be,
+                FileEncoding::Latin1 => Encoding::Latin1,
+            },
+            longest_line: input.max_line.as_usize(),
+            on_long_line: match input.on_long_line {
+                ConfiguredLongLine::Cut => OnLongLine::Cut,
+                ConfiguredLongLine::Drop => OnLongLine::Drop,
+            },
+            multiline: input.multiline.as_ref().map(|multiline| multiline_of(name, multiline)).transpose()?,
+            ..LineSettings::default()
+        },
+    })
+}
+
+fn multiline_of(name: &str, multiline: &FileMultiline) -> Result<Multiline, Failure> {
+    let setting = |which: &str| format!("`sources.file.inputs.{name}.multiline.{which}`");
+    let compile = |which: &str, pattern: &str| {
+        LinePattern::compile(pattern).map_err(|error| Failure(format!("{}: {error}", setting(which))))
+    };
+    let boundary = match (&multiline.start_pattern, &multiline.end_pattern) {
+        (Some(start), None) => Boundary::Start(compile("start_pattern", start)?),
+        (None, Some(end)) => Boundary::End(compile("end_pattern", end)?),
+        _ => {
+            let (start, end) = (setting("start_pattern"), setting("end_pattern"));
+            return Err(Failure(format!("set either {start} or {end}")));
+        }
+    };
+    let timeout_ns = u64::try_from(multiline.timeout.get().as_nanos()).unwrap_or(u64::MAX);
+    Ok(Multiline { boundary, timeout_ns, longest: multiline.max_record.as_usize() })
+}

@@ -1,0 +1,142 @@
+//! What sources that follow files have in common: their thread, and the way from it to the gate.
+
+use super::running::{LARGEST_BATCH, RunningSource};
+use crate::Failure;
+use std::sync::mpsc as std_mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tidegate_arena::Window;
+use tidegate_journal::{Checkpoints, Journal};
+use tidegate_ledger::Refusal;
+use tidegate_log_intake::{IntakeError, LogBatch, LogIntake};
+use tidegate_tail::{
+    AppendError, Buffer, CheckpointChange, Control, Destination, EncodedBatch, FileResource, Tailer,
+};
+use tokio::sync::mpsc;
+
+/// Messages that may wait for the thread.
+const MESSAGES: usize = 16;
+
+/// A source that follows files, on a thread of its own.
+pub(super) struct FollowingSource {
+    control: mpsc::Sender<Control>,
+    thread: JoinHandle<()>,
+    ended: std_mpsc::Receiver<()>,
+}
+
+impl FollowingSource {
+    /// Starts the thread, which makes the tailer.
+    ///
+    /// # Errors
+    /// When there can be no thread.
+    pub(super) fn start<D: Destination, R: FileResource>(
+        name: &'static str,
+        make: impl FnOnce() -> Tailer<D, R> + Send + 'static,
+    ) -> Result<FollowingSource, Failure> {
+        let failed = |error: std::io::Error| Failure(format!("starting the source `{name}`: {error}"));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let (control, messages) = mpsc::channel(MESSAGES);
+        let (ends, ended) = std_mpsc::sync_channel(1);
+        let run = move || {
+            runtime.block_on(Box::pin(make().run(messages)));
+            drop(ends);
+        };
+        let thread = std::thread::Builder::new().name(format!("source-{name}")).spawn(run).map_err(failed)?;
+        Ok(FollowingSource { control, thread, ended })
+    }
+}
+
+impl RunningSource for FollowingSource {
+    fn is_finished(&self) -> Option<String> {
+        self.thread.is_finished().then(|| "the reader of files".to_owned())
+    }
+
+    fn stop(self: Box<Self>, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        // With a full queue the end of the channel stops it.
+        let _ = self.control.try_send(Control::Stop);
+        drop(self.control);
+        let has_ended =
+            matches!(self.ended.recv_timeout(left), Err(std_mpsc::RecvTimeoutError::Disconnected));
+        has_ended && self.thread.join().is_ok()
+    }
+}
+
+/// The gate, and the checkpoints of the journal behind it.
+pub(super) struct IntakeDestination {
+    intake: LogIntake,
+    journal: Journal,
+}
+
+impl IntakeDestination {
+    pub(super) fn new(intake: LogIntake, journal: Journal) -> IntakeDestination {
+        IntakeDestination { intake, journal }
+    }
+}
+
+/// Memory of the arena.
+pub(super) struct WindowBuffer(Window);
+
+impl Buffer for WindowBuffer {
+    fn bytes(&mut self) -> &mut [u8] {
+        self.0.spare_mut()
+    }
+}
+
+impl Destination for IntakeDestination {
+    type Buffer = WindowBuffer;
+
+    fn largest_batch(&self) -> usize {
+        self.intake.largest_batch().min(LARGEST_BATCH as usize)
+    }
+
+    fn largest_item(&self) -> usize {
+        self.intake.largest_item()
+    }
+
+    async fn buffer(&self, bytes: usize) -> Option<WindowBuffer> {
+        self.intake.window(bytes).await.ok().map(WindowBuffer)
+    }
+
+    async fn append(
+        &self,
+        batch: EncodedBatch<WindowBuffer>,
+        changes: &[CheckpointChange],
+    ) -> Result<(), AppendError> {
+        let EncodedBatch { buffer: WindowBuffer(mut window), len, items, largest_item, source_bytes } = batch;
+        window.advance(len);
+        let batch = LogBatch { window, from: 0, len, items, largest_item, source_bytes };
+        self.intake.append(batch, checkpoints(changes)).await.map_err(|error| match error {
+            IntakeError::Retry(after) => AppendError::Retry(after),
+            IntakeError::TooLarge => AppendError::TooLarge,
+            IntakeError::Stopping(_) => AppendError::Stopping,
+        })
+    }
+
+    fn set(&self, changes: &[CheckpointChange]) {
+        self.journal.set_checkpoints(&checkpoints(changes));
+    }
+
+    fn checkpoints(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
+        self.journal.each_checkpoint(each);
+    }
+
+    fn count_too_large(&self) {
+        self.intake.refuse(Refusal::TooLarge, 1);
+    }
+}
+
+/// The changes as the journal has them. The reader never gives more than fit.
+fn checkpoints(changes: &[CheckpointChange]) -> Checkpoints {
+    let mut checkpoints = Checkpoints::default();
+    for change in changes {
+        let result = match &change.value {
+            Some(value) => checkpoints.set(&change.key, value),
+            None => checkpoints.remove(&change.key),
+        };
+        if let Err(error) = result {
+            tracing::warn!(%error, "cannot keep how far a file is read");
+        }
+    }
+    checkpoints
+}
