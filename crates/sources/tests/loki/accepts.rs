@@ -55,6 +55,9 @@ fn lines(body: &[u8]) -> Vec<(String, String)> {
     lines
 }
 
+/// Names with their values.
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
 #[tokio::test]
 async fn both_encodings_are_taken_over_both_versions() {
     let rig = Rig::new();
@@ -63,7 +66,7 @@ async fn both_encodings_are_taken_over_both_versions() {
     let protobuf = compress(&push("{service_name=\"shop\"}", &["first", "second"]));
     let json = br#"{"streams":[{"stream":{"service_name":"shop"},"values":[["1790000000000000000","first"],["1790000001000000000","second"]]}]}"#;
     let plain = ("content-type", "application/json; charset=utf-8");
-    let cases: [(&[(&str, &str)], Vec<u8>); 7] = [
+    let cases: [(Headers<'_>, Vec<u8>); 7] = [
         (&[PROTOBUF], protobuf.clone()),
         (&[PROTOBUF, ("content-encoding", "snappy")], protobuf.clone()),
         (&[], protobuf),

@@ -97,8 +97,11 @@ fn start(
     Ok(Box::new(TaskGroup::new()))
 }
 
+/// Reads one of the counters.
+type ReadCounter = fn(&ForwardMeters) -> u64;
+
 fn publish(registry: &Registry, meters: &Arc<ForwardMeters>) {
-    let counters: [(Name, fn(&ForwardMeters) -> u64); 4] = [
+    let counters: [(Name, ReadCounter); 4] = [
         (MESSAGES, ForwardMeters::messages),
         (ACKNOWLEDGEMENTS, ForwardMeters::acknowledgements),
         (MALFORMED, ForwardMeters::malformed_messages),
