@@ -72,7 +72,7 @@ impl Journal {
 }
 
 fn message(number: u64) -> String {
-    if number % 5 == 0 { format!("line {number}\nsecond") } else { format!("line {number}") }
+    if number.is_multiple_of(5) { format!("line {number}\nsecond") } else { format!("line {number}") }
 }
 
 fn gateway(journal: &Journal, input: Value) -> Gateway {

@@ -38,6 +38,6 @@ pub use glob::{Glob, InvalidGlob};
 pub use identity::FileId;
 pub use meters::{LossReason, TailMeters};
 pub use resource::{FileResource, PathResource, ResourceState, path_attributes};
-pub use settings::{FILE_BYTES, Input, Settings, StartAt, StartOffset};
+pub use settings::{FILE_BYTES, FindOffset, Input, Settings, StartAt, StartOffset};
 pub use status::{FileState, FileStatus, StatusRequest};
 pub use tailer::{Control, Tailer};

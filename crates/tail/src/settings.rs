@@ -41,9 +41,12 @@ pub struct Settings {
     pub start_offsets: Option<StartOffset>,
 }
 
-/// The offset at which reading of a file begins, by its path, its identity, and its first bytes: a KiB, or all that it has.
+/// The offset at which reading of a file begins.
 #[derive(Clone)]
-pub struct StartOffset(pub Arc<dyn Fn(&Path, FileId, &[u8]) -> Option<u64> + Send + Sync>);
+pub struct StartOffset(pub Arc<FindOffset>);
+
+/// Finds an offset by a file's path, its identity, and its first bytes: a KiB, or all that it has.
+pub type FindOffset = dyn Fn(&Path, FileId, &[u8]) -> Option<u64> + Send + Sync;
 
 impl fmt::Debug for StartOffset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -132,9 +132,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         let is_ending = file.stage == Stage::Ending;
         if (part.is_last && is_ending) || is_left {
             self.forget(part.file);
-        } else if is_ending {
-            self.enqueue(part.file);
-        } else if has_more && file.coding.is_none() {
+        } else if is_ending || (has_more && file.coding.is_none()) {
             self.enqueue(part.file);
         }
     }

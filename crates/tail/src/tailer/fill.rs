@@ -45,8 +45,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         let is_largest = bytes.len() >= most;
         let len = bytes.len().min(most);
         let encoder = LogsEncoder::new(bytes.get_mut(..len).unwrap_or_default());
-        let mut effects = Effects::default();
-        effects.others = self.others.take(CheckpointChange::MOST_BYTES);
+        let others = self.others.take(CheckpointChange::MOST_BYTES);
+        let effects = Effects { others, ..Effects::default() };
         let mut filling = Filling { encoder, effects, group: None, is_largest };
         // What does not fit comes before any part that may rely on it.
         while self.others.is_empty()
