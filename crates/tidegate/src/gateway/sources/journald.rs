@@ -120,8 +120,11 @@ fn settings(source: &JournaldSource, input: &JournaldInput) -> ReaderSettings {
     }
 }
 
+/// Picks one of the counters.
+type CounterOf = fn(&Counters) -> &AtomicU64;
+
 fn publish(registry: &Registry, counters: &Arc<Counters>) {
-    let published: [(Name, fn(&Counters) -> &AtomicU64); 10] = [
+    let published: [(Name, CounterOf); 10] = [
         (ENTRIES, |counters| &counters.entries),
         (BYTES, |counters| &counters.bytes),
         (STARTS, |counters| &counters.starts),
