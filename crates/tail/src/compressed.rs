@@ -38,6 +38,12 @@ impl Coding {
             _ => None,
         }
     }
+
+    /// Whether more bytes may show that a file with these first bytes is compressed.
+    pub(crate) fn is_undecided(first: &[u8]) -> bool {
+        let magics: [&[u8]; 2] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd]];
+        magics.iter().any(|magic| first.len() < magic.len() && magic.starts_with(first))
+    }
 }
 
 enum State {

@@ -21,7 +21,7 @@ use crate::checkpoint::Checkpoint;
 use crate::compressed::Decompressor;
 use crate::destination::Destination;
 use crate::directories::Directories;
-use crate::file::Index;
+use crate::file::{Index, Stage};
 use crate::head_index::HeadIndex;
 use crate::identity::FileId;
 use crate::meters::TailMeters;
@@ -86,6 +86,8 @@ pub struct Tailer<D: Destination, R: FileResource> {
     /// When the lines of a file must be flushed.
     flushes: Vec<(Duration, Index)>,
     batch_limit: usize,
+    /// A record did not fit an empty batch: the next one is as large as it may be.
+    needs_largest: bool,
     retry_at: Duration,
     buffer: Vec<u8>,
     attributes: Vec<u8>,
@@ -109,6 +111,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             line_settings: settings.inputs.iter().map(|input| Arc::new(input.lines.clone())).collect(),
             formers: Formers::new(settings.max_files),
             batch_limit: settings.batch,
+            needs_largest: false,
             destination: Rc::new(destination),
             resource,
             meters,
@@ -168,6 +171,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             {
                 appending = self.append(batch);
             }
+            self.others.forget_durable(now);
             let may_read = self.scan.was_complete && now >= self.retry_at;
             if may_read && buffer.is_none() && prepared.is_none() && !self.ready.is_empty() {
                 let (destination, bytes) = (Rc::clone(&self.destination), self.wanted_bytes());
@@ -247,6 +251,14 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     /// Puts a file into the queue for its turn.
     fn enqueue(&mut self, index: Index) {
         if let Some(file) = self.table.get_mut(index)
+            && matches!(file.stage, Stage::Copy { .. })
+            && file.coding.is_none()
+            && file.handle.metadata().is_ok_and(|metadata| metadata.len() != file.length)
+        {
+            // It grows by itself: whether it is a copy is decided anew.
+            file.stage = Stage::New;
+        }
+        if let Some(file) = self.table.get_mut(index)
             && !file.is_queued
             && file.is_readable()
         {
@@ -275,6 +287,9 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                 .fold(0, u64::saturating_add);
         let unread = usize::try_from(unread).unwrap_or(usize::MAX);
         let most = self.batch_limit.min(self.destination.largest_batch());
+        if self.needs_largest {
+            return most;
+        }
         unread.saturating_add(unread / 8).max(LEAST).min(most)
     }
 }

@@ -39,6 +39,11 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         let (items, len) = (batch.items, batch.len);
         if items == 0 {
             super::others::set_in_parts(&*self.destination, &changes);
+            // More than a batch holds would never leave room for records.
+            if self.others.is_empty() {
+                let now = self.now();
+                self.others.keep(effects.others.clone(), now);
+            }
             let result = Ok(());
             let done = Appended { effects, items, len, result };
             let _ = self.appended::<D::Buffer>(done, &mut None);

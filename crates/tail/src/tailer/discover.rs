@@ -142,9 +142,15 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         if file.coding.is_some() {
             // Whether it is the same one shows when its beginning is decompressed.
             file.committed = checkpoint;
+            // Or it is that of another file which had this number, and of which a compressed one may have been made.
+            if !checkpoint.finished {
+                self.add_former(Former { id: file.id, checkpoint }, checkpoint.head);
+            }
             return;
         }
-        if checkpoint.head.fits(first) && file.length >= checkpoint.offset() {
+        let offset = checkpoint.offset();
+        let ends_as_before = || tail_at(&file.handle, offset).is_ok_and(|tail| tail == Some(checkpoint.tail));
+        if checkpoint.head.fits(first) && file.length >= offset && (offset == 0 || ends_as_before()) {
             file.committed = checkpoint;
             file.head = checkpoint.head;
             file.stage = Stage::Reading;

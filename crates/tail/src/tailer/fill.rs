@@ -67,6 +67,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                         file.is_queued = true;
                         self.ready.push_front(index);
                     }
+                    self.needs_largest = filling.encoder.items() == 0;
                     break;
                 }
                 Turn::Truncated => {
@@ -84,6 +85,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             return None;
         }
         let (len, items, largest_item) = (encoded.len, encoded.items, encoded.largest_item);
+        self.needs_largest &= items == 0;
         Some(Prepared { batch: EncodedBatch { buffer, len, items, largest_item, source_bytes }, effects })
     }
 

@@ -50,7 +50,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             file.names += 1;
             if file.names == 1 {
                 file.path = path.into();
-                if file.stage == Stage::Held {
+                if matches!(file.stage, Stage::Held | Stage::Ending) {
                     file.stage = Stage::Reading;
                 }
             }

@@ -59,9 +59,22 @@ impl OtherChanges {
         }
     }
 
+    /// Forgets those that were set long enough ago to be durable.
+    pub(super) fn forget_durable(&mut self, now: Duration) {
+        self.waiting.retain(|waiting| waiting.set_at.is_none_or(|at| now < at + DURABLE_AFTER));
+    }
+
+    /// Keeps changes that were set just now, for the batches that come before they are durable.
+    pub(super) fn keep(&mut self, changes: Vec<CheckpointChange>, now: Duration) {
+        for change in changes {
+            if !self.waiting.iter().any(|waiting| waiting.change.key == change.key) {
+                self.waiting.push_back(Waiting { change, set_at: Some(now) });
+            }
+        }
+    }
+
     /// Sets those that wait, without a batch.
     pub(super) fn set_waiting(&mut self, destination: &impl Destination, now: Duration) {
-        self.waiting.retain(|waiting| waiting.set_at.is_none_or(|at| now < at + DURABLE_AFTER));
         let fresh: Vec<CheckpointChange> = self
             .waiting
             .iter_mut()

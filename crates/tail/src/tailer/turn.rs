@@ -6,9 +6,10 @@ use super::fill::{Filling, Turn};
 use super::origin::Origin;
 use crate::batch::{Part, RecordWriter};
 use crate::checkpoint::Checkpoint;
+use crate::compressed::Coding;
 use crate::destination::Destination;
 use crate::file::{FirstBytes, Index, Stage, Tracked, read_at, tail_at};
-use crate::identity::Head;
+use crate::identity::{Head, SAMPLE, tail_hash};
 use crate::resource::{FileResource, ResourceState};
 use crate::settings::SHARED_HOLD;
 use std::io;
@@ -58,6 +59,14 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                 return Ok(Turn::Idle);
             }
             let first = FirstBytes::of(&file.handle)?;
+            // It had no bytes, or too few, when it was found.
+            if Coding::is_undecided(first.as_slice()) {
+                return Ok(Turn::Idle);
+            }
+            file.coding = Coding::of(first.as_slice());
+            if file.coding.is_some() {
+                return Ok(Turn::More);
+            }
             match self.origin(index, file, first.as_slice(), length) {
                 Origin::Beginning => file.begin(),
                 Origin::After(former) => self.begin_after(file, former),
@@ -154,6 +163,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             .lines
             .take()
             .unwrap_or_else(|| Box::new(Lines::resume(Arc::clone(settings), &file.committed.lines)));
+        let from = lines.position();
         let before = lines.checkpoint();
         let (held_before, now) = (lines.held_bytes(), self.started.elapsed());
         let now_ns = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
@@ -173,9 +183,13 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             lines.feed(&mut self.workspace, bytes.bytes, now_ns, &mut writer)
         };
         let mut stop = fed.stop;
-        if std::mem::take(&mut file.flush) && stop == Stop::End {
-            stop = lines.flush(&mut self.workspace, now_ns, &mut writer);
-            file.flush = stop != Stop::End;
+        // Without memory for more, a record that is due makes some.
+        if file.flush && stop != Stop::Full {
+            let flushed = lines.flush(&mut self.workspace, now_ns, &mut writer);
+            file.flush = flushed != Stop::End;
+            if flushed == Stop::Full {
+                stop = flushed;
+            }
         }
         let (records, too_large) = (writer.records, writer.too_large);
         for _ in 0..too_large {
@@ -187,10 +201,9 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         self.schedule_flush(index, lines.deadline_ns());
         let after = lines.checkpoint();
         if records > 0 || after != before {
-            let tail = if file.coding.is_some() {
-                0
-            } else {
-                tail_at(&file.handle, after.offset())?.unwrap_or_default()
+            let tail = match file.coding {
+                Some(_) => 0,
+                None => tail_of(file, bytes.bytes, from, after.offset()),
             };
             let checkpoint = Checkpoint {
                 lines: after,
@@ -275,4 +288,13 @@ const RECORD_OVERHEAD: usize = 256;
 fn unix_nanoseconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The hash before `offset`, from the bytes that became records where they suffice: the file may have been truncated since they
+/// were read. They begin at `from`.
+fn tail_of(file: &Tracked, bytes: &[u8], from: u64, offset: u64) -> u64 {
+    let end = offset.checked_sub(from).and_then(|len| usize::try_from(len).ok());
+    let read = end.filter(|end| *end >= SAMPLE || from == 0);
+    let tail = read.and_then(|end| bytes.get(end.saturating_sub(SAMPLE)..end)).map(tail_hash);
+    tail.or_else(|| tail_at(&file.handle, offset).ok().flatten()).unwrap_or_default()
 }

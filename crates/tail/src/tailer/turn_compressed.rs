@@ -65,7 +65,6 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             return Ok(Turn::More);
         }
         if read.at_end && !read.is_whole {
-            file.length = length;
             return self.not_whole(index, file, length);
         }
         file.length = length;
@@ -201,6 +200,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     fn not_whole(&mut self, index: Index, file: &mut Tracked, length: u64) -> io::Result<Turn> {
         let now = self.started.elapsed();
         if file.length != length {
+            file.length = length;
             file.progressed = now;
         }
         if now.saturating_sub(file.progressed) > UNFINISHED_WAIT {

@@ -133,3 +133,21 @@ impl House {
         assert_eq!(self.texts().len(), before + 1);
     }
 }
+
+/// A compressed file that is found before it has its first bytes is known as one later.
+#[test]
+fn knows_one_that_was_empty_when_it_was_found() {
+    run(async {
+        let house = house();
+        let lines = numbered("a", 0..500);
+        write(&house.path("a.log"), &lines);
+        let running = house.start();
+        house.expect(lines.clone()).await;
+        File::create(house.path("a.log.gz")).unwrap();
+        while !running.status().await.iter().any(|file| file.path.ends_with("a.log.gz")) {}
+        gzip(&house, "a.log");
+        while running.status().await.iter().any(|file| file.path.ends_with("a.log")) {}
+        house.expect_no_more(&running).await;
+        running.stop().await;
+    });
+}
