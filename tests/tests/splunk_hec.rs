@@ -156,7 +156,9 @@ fn events_count_when_they_are_indexed() {
 #[test]
 fn a_restart_of_the_collector_loses_nothing() {
     let splunk = Splunk::start(true);
-    let gateway = gateway(&splunk, json!({"acknowledgement": true, "max_in_flight": 4}));
+    // Requests on a connection that nobody uses do not notice a restart.
+    let settings = json!({"acknowledgement": true, "acknowledgement_timeout": "1s", "max_in_flight": 4});
+    let gateway = gateway(&splunk, settings);
     let mut sent = 0;
     for round in 0..3 {
         splunk.state().indexes = false;

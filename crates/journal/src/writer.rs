@@ -138,7 +138,9 @@ impl Writer {
     /// The last things, once nothing more can arrive and everything is settled.
     pub(crate) fn finish(&mut self) {
         self.roll_back();
-        self.save_checkpoints(self.head.sequence);
+        if self.shared.settings.durability != Durability::Memory {
+            self.save_checkpoints(self.head.sequence);
+        }
         self.tick(self.shared.clock.monotonic_ns());
         self.seal();
         self.shared.closed.store(true, Ordering::Release);

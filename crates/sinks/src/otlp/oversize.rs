@@ -39,6 +39,9 @@ pub(super) struct SplitRequest {
     pub(super) sequence: u64,
     /// The longest piece, in bytes.
     most: usize,
+    /// Items were refused, which made pieces short: each accepted piece makes the next one longer. Where all are refused, each
+    /// is sent about once.
+    is_growing: bool,
     /// The position, the number of items before it as the ledger counts them, and how many of those were lost.
     place: BodyPosition,
     booked: u64,
@@ -150,6 +153,7 @@ impl OversizeSender<'_> {
         let mut cut = known.unwrap_or_else(|| SplitRequest {
             sequence,
             most: self.pipeline.most(),
+            is_growing: false,
             place: BodyPosition::default(),
             booked: 0,
             losses: Losses::NONE,
@@ -256,7 +260,12 @@ impl OversizeSender<'_> {
             let Ok(answered) = self.pipeline.attempt(outbound).await else { return Err(DeferredPart) };
             let AnsweredRequest { request, reservation, answer, .. } = answered;
             match heard(self.pipeline, &request, reservation, answer) {
-                RequestOutcome::Accepted(rejected) => cut.losses.add(Dropped::Rejected, rejected),
+                RequestOutcome::Accepted(rejected) => {
+                    cut.losses.add(Dropped::Rejected, rejected);
+                    if cut.is_growing {
+                        cut.most = cut.most.max(PAGE).saturating_mul(2).min(self.pipeline.most());
+                    }
+                }
                 RequestOutcome::Retry => return Err(DeferredPart),
                 RequestOutcome::Refused(reason, RejectionCause::Size | RejectionCause::Item)
                     if self.is_cuttable(&portion) =>
@@ -271,9 +280,10 @@ impl OversizeSender<'_> {
                     // An event that ends in a later piece has lost something, too.
                     cut.losses.add(fault.reason(), portion.booked.max(1));
                     // Items after the one at fault need not be as short.
-                    if matches!(fault, RejectionCause::Size | RejectionCause::Item) {
+                    if fault == RejectionCause::Size {
                         cut.most = self.pipeline.most();
                     }
+                    cut.is_growing = fault == RejectionCause::Item;
                 }
             }
             cut.done(&portion, pieces.place());

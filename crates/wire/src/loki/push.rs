@@ -13,6 +13,7 @@ mod value;
 
 pub use stream_labels::LabelRules;
 
+use super::SCOPE;
 use crate::otlp::{Item, LogRecord, ResourceGroup, ScopeGroup};
 use crate::output::{Counter, Full, Output};
 use crate::proto::{Messages, write};
@@ -44,6 +45,8 @@ pub struct Encoder<'a> {
     resource: Option<ResourceGroup<'a, LogRecord<'a>>>,
     scope: Option<ScopeGroup<'a, LogRecord<'a>>>,
     labels: StreamLabels<'a>,
+    /// Whether the labels, if they are those of the resource, are of a scope of the source `loki`.
+    labels_are_of_stream: Option<bool>,
     /// The lengths of the entries of the current stretch, and its first item.
     lengths: Vec<u64>,
     start: Messages<'a>,
@@ -64,6 +67,7 @@ impl<'a> Encoder<'a> {
             resource: None,
             scope: None,
             labels: StreamLabels::default(),
+            labels_are_of_stream: None,
             lengths: Vec::with_capacity(MAX_ENTRIES),
             start: none,
             labels_len: 0,
@@ -138,12 +142,21 @@ impl<'a> Encoder<'a> {
             if let (Some(resource), Some(message)) = (&self.resource, self.scopes.next()) {
                 let Some(scope) = ScopeGroup::read(message) else { continue };
                 self.items = Messages::new(message, 2);
-                self.labels.set(resource.resource, &scope.scope, self.rules);
+                if self.items.clone().next().is_none() {
+                    continue;
+                }
+                // Scopes are cheap to write and labels dear to find: they are found once for a resource.
+                let is_stream = scope.scope.name == SCOPE.as_bytes();
+                if self.labels_are_of_stream != Some(is_stream) {
+                    self.labels.set(resource.resource, &scope.scope, self.rules);
+                    self.labels_are_of_stream = Some(is_stream);
+                }
                 self.scope = Some(scope);
                 return true;
             }
             let Some(message) = self.resources.next() else { return false };
             self.resource = ResourceGroup::read(message);
+            self.labels_are_of_stream = None;
             self.scopes = Messages::new(message, 2);
         }
     }

@@ -82,7 +82,9 @@ impl Peer {
         let response = match self.post(head).await {
             Ok(response) => response,
             Err(words) => {
-                // The server may have restarted: what it numbers from now on is something else.
+                // The server may have restarted: what it numbers from now on is something else, and must not answer for
+                // requests that wait on this channel.
+                channel.lose();
                 acknowledgement.channels.replace(&channel);
                 return OtlpAnswer::lost(words);
             }
@@ -95,7 +97,8 @@ impl Peer {
         }
         let Some(id) = response.ack_id else {
             let words = "the answer has no ackId: enable indexer acknowledgment for the token, or set `acknowledgement: false`";
-            return OtlpAnswer::lost(words.to_owned());
+            // They are taken, and nobody will say more of them: sent again they would come again and again.
+            return OtlpAnswer::Taken { rejected: 0, words: words.to_owned(), delayed: Duration::ZERO };
         };
         let began = Instant::now();
         match self.indexed(acknowledgement, &channel, id).await {
