@@ -184,7 +184,7 @@ fn the_example_is_the_default_and_its_commented_settings_are_valid() {
     // Of those that exclude each other one is enough.
     let without = |setting: &str| {
         let setting = setting.trim_start();
-        !setting.starts_with("api_key:") && !setting.starts_with("bulk:")
+        !["api_key:", "bulk:", "parse:"].iter().any(|name| setting.starts_with(name))
     };
     let uncommented: String = uncommented.lines().filter(|line| without(line)).collect::<Vec<_>>().join("\n");
     let config =

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
@@ -168,6 +169,7 @@ impl Journalctl {
                     let len = len?;
                     if len == 0 {
                         self.read_errors().await;
+                        self.await_end().await;
                     }
                     return Ok(self.chunk(len));
                 }
@@ -205,6 +207,16 @@ impl Journalctl {
         Chunk::End(format!("{status}: {}", said.trim()))
     }
 
+    /// Gives a program that has closed its output a moment to end: how it ended is the reason.
+    async fn await_end(&mut self) {
+        for _ in 0..END_LOOKS {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            tokio::time::sleep(END_INTERVAL).await;
+        }
+    }
+
     /// The rest of what an ended program has said.
     async fn read_errors(&mut self) {
         let Some(mut errors) = self.errors.take() else { return };
@@ -228,6 +240,10 @@ impl Drop for Journalctl {
         end(&mut self.child);
     }
 }
+
+/// How often, and how many times, it is looked whether a program that has closed its output has ended.
+const END_INTERVAL: Duration = Duration::from_millis(2);
+const END_LOOKS: u32 = 50;
 
 /// Ends a program, and waits until it has; it has closed its output, or is killed.
 fn end(child: &mut Child) -> String {

@@ -143,7 +143,7 @@ fn idle(config: &Config, source: &str, wanted: &Name, path: Vec<String>) -> Opti
             "`drop`, `keep`, `edit`, `sample` or `redact`",
             otlp(&[engine::Signal::Traces, engine::Signal::Metrics, engine::Signal::Logs]),
         ),
-        "http" | "loki" | "fluent_forward" | "journald" => (
+        "file" | "fluent_forward" | "http" | "journald" | "loki" | "syslog" => (
             "log lines",
             "`drop`, `keep`, `edit`, `sample` or `redact` for logs",
             otlp(&[engine::Signal::Logs]),
@@ -155,7 +155,7 @@ fn idle(config: &Config, source: &str, wanted: &Name, path: Vec<String>) -> Opti
         ),
         _ => return None,
     };
-    let steps_of = config.pipeline(wanted)?;
+    let steps_of = config.pipeline(wanted).filter(|pipeline| !pipeline.definition.steps.is_empty())?;
     // Compile errors are reported elsewhere.
     let (pipeline, _) = Pipeline::compile(&steps_of.definition).ok()?;
     if formats.into_iter().any(|format| pipeline.passes(format) > 0) {

@@ -23,7 +23,7 @@ fn read(message: &Value) -> Result<Option<(Vec<Entry<'static>>, Message<'static>
     let Some(message) = Message::read(bytes)? else { return Ok(None) };
     let (mut entries, mut all) = (Entries::new(message.entries, message.packing), Vec::new());
     while message.packing != Packing::Gzip
-        && let Some(entry) = entries.read_next().unwrap()
+        && let Some(entry) = entries.read_next()?
     {
         all.push(entry);
     }
