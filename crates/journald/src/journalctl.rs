@@ -162,6 +162,9 @@ impl Journalctl {
         loop {
             let Some(errors) = &mut self.errors else {
                 let len = self.output.read(buffer).await?;
+                if len == 0 {
+                    self.await_end().await;
+                }
                 return Ok(self.chunk(len));
             };
             tokio::select! {

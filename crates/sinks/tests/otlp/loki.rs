@@ -52,7 +52,8 @@ async fn every_record_arrives_once() {
     rig.assert_exact(&[&peer]);
     assert_eq!((rig.dropped(), rig.page().delivered), (vec![], 18_000));
     let arrived = peer.arrived();
-    assert!(arrived.len() < 10, "{} requests", arrived.len());
+    // 60 records of the journal share them.
+    assert!(arrived.len() < 30, "{} requests", arrived.len());
     for request in arrived {
         assert_eq!((request.method, request.path.as_str()), (Method::POST, "/loki/api/v1/push"));
         assert_eq!(request.headers[CONTENT_TYPE], "application/x-protobuf");
