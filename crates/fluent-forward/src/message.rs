@@ -11,6 +11,8 @@ use crate::msgpack::{Cursor, MsgpackError, Token};
 
 /// The longest `chunk`, in bytes: clients make 16 bytes in base 64 or hexadecimal.
 const MAX_CHUNK: usize = 256;
+/// The longest tag, in bytes: each record of a message gets a copy of it.
+const MAX_TAG: usize = 1024;
 
 /// A message, as views of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,6 +49,9 @@ pub enum MessageError {
     /// Its array has too few or too many members.
     #[error("a message has two to four members")]
     Members,
+    /// Its tag is too long to be in each of its records.
+    #[error("the tag is longer than {MAX_TAG} bytes")]
+    Tag,
     /// Its records are compressed otherwise than with gzip.
     #[error("the records are compressed with something other than gzip")]
     Compression,
@@ -79,6 +84,9 @@ impl<'a> Message<'a> {
             return Err(MessageError::Members);
         }
         let tag = cursor.text()?;
+        if tag.len() > MAX_TAG {
+            return Err(MessageError::Tag);
+        }
         let before = cursor.rest();
         let (entries, packing, read) = match cursor.token()? {
             Token::Text(entries) | Token::Bytes(entries) => (entries, Packing::Entries, 2),

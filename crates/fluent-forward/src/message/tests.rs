@@ -30,6 +30,14 @@ fn read(message: &Value) -> Result<Option<(Vec<Entry<'static>>, Message<'static>
     Ok(Some((all, message)))
 }
 
+/// A tag is copied to each record, so its length is bounded.
+#[test]
+fn a_long_tag_is_refused() {
+    let message = |len| Value::Array(vec![Value::Text(vec![b't'; len]), Value::Bytes(packed(1))]);
+    assert_eq!(read(&message(1024)).unwrap().unwrap().1.tag.len(), 1024);
+    assert_eq!(read(&message(1025)).map(|_| ()), Err(MessageError::Tag));
+}
+
 #[test]
 fn every_mode_is_read() {
     let options = Value::map([("chunk", Value::text("abc")), ("size", Value::Unsigned(3))]);
