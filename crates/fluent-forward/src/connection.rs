@@ -294,19 +294,32 @@ impl Connection {
         if let Some(batch) = taken {
             return Ok(batch);
         }
-        let waiting = timeout(MEMORY_PATIENCE, self.shared.intake.window(wanted)).await;
-        Ok(waiting.map_err(|_| End::Memory)??)
+        let intake = &self.shared.intake;
+        let waiting = async {
+            match intake.window_for_rest(wanted).await {
+                // The shutdown began during the wait: from here on it does not end it.
+                Err(Stopping) => intake.window_for_rest(wanted).await,
+                taken => taken,
+            }
+        };
+        Ok(timeout(MEMORY_PATIENCE, Box::pin(waiting)).await.map_err(|_| End::Memory)??)
     }
 
     /// Sends the acknowledgements of what is durable.
     async fn acknowledge(&mut self) -> Result<(), End> {
-        let Shared { settings, meters, .. } = &*self.shared;
+        let Shared { settings, intake, meters, .. } = &*self.shared;
         meters.count_messages(std::mem::take(&mut self.message_count));
         if self.acks.is_empty() {
             return Ok(());
         }
-        let sent = timeout(settings.timeout, write_all(&mut *self.stream, &self.acks)).await;
-        sent.map_err(|_| End::Timeout)??;
+        tokio::select! {
+            biased;
+            sent = timeout(settings.timeout, write_all(&mut *self.stream, &self.acks)) => {
+                sent.map_err(|_| End::Timeout)??;
+            }
+            // A client that reads no acknowledgements does not hold up the stop.
+            () = intake.shutdown().begun() => return Err(End::Closed),
+        }
         self.acks.clear();
         meters.count_acknowledgements(std::mem::take(&mut self.ack_count));
         Ok(())

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tidegate_log_intake::{ConnectionService, LogIntake, Serving, Stream};
+use tidegate_log_intake::{ConnectionService, LogIntake, Serving, Stream, TaskGroup};
 
 /// How connections are served.
 #[derive(Debug, Clone)]
@@ -91,14 +91,20 @@ pub(crate) struct Shared {
     pub(crate) meters: Arc<ForwardMeters>,
     /// Encoding waits for nothing, so the connections share its memory.
     encoder: Mutex<RecordEncoder>,
+    tasks: TaskGroup,
 }
 
 impl ForwardService {
-    /// A source that gives its records to `intake`.
+    /// A source that gives its records to `intake`. Connections are counted in `tasks`.
     #[must_use]
-    pub fn new(settings: Settings, intake: LogIntake, meters: Arc<ForwardMeters>) -> ForwardService {
+    pub fn new(
+        settings: Settings,
+        intake: LogIntake,
+        meters: Arc<ForwardMeters>,
+        tasks: TaskGroup,
+    ) -> ForwardService {
         let encoder = Mutex::new(RecordEncoder::new(settings.body_keys.clone(), settings.max_record));
-        ForwardService(Arc::new(Shared { settings, intake, meters, encoder }))
+        ForwardService(Arc::new(Shared { settings, intake, meters, encoder, tasks }))
     }
 }
 
@@ -112,7 +118,11 @@ impl Shared {
 impl ConnectionService for ForwardService {
     fn serve(&self, stream: Box<dyn Stream>, peer: Option<SocketAddr>) -> Serving {
         let shared = Arc::clone(&self.0);
-        Box::pin(async move { Connection::new(shared, stream, peer).serve().await })
+        let counted = shared.tasks.count();
+        Box::pin(async move {
+            let _counted = counted;
+            Connection::new(shared, stream, peer).serve().await;
+        })
     }
 
     fn count_refused(&self) {

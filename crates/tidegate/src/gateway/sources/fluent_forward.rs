@@ -84,7 +84,8 @@ fn start(
     publish(services.registry, &meters);
     let max_message = environment.announced.max_body();
     let settings = Settings { max_message, ..settings(source) };
-    let service = Arc::new(ForwardService::new(settings, intake, meters));
+    let tasks = TaskGroup::new();
+    let service = Arc::new(ForwardService::new(settings, intake, meters, tasks.clone()));
     if let Some(address) = source.address {
         let tls = source.tls.as_ref().and_then(|own| config.listen.tls.effective_of(own));
         let place = ("sources.fluent_forward.address".to_owned(), address);
@@ -93,8 +94,7 @@ fn start(
     if let Some(socket) = &source.unix {
         services.accept_unix(("sources.fluent_forward.unix".to_owned(), socket.path()), service)?;
     }
-    // Its connections are the acceptors'.
-    Ok(Box::new(TaskGroup::new()))
+    Ok(Box::new(tasks))
 }
 
 /// Reads one of the counters.
