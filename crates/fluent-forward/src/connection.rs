@@ -251,11 +251,13 @@ impl Connection {
         let mut wanted = len.saturating_mul(2).clamp(GROWTH_STEP, MAX_BATCH);
         loop {
             let mut window = self.window(least, wanted).await?;
+            let size = window.spare();
             let mut outcome = encode(BatchWriter::new(&shared, window.spare_mut(), max_items))?;
             if outcome.items == 0 && outcome.is_full {
                 let most = shared.settings.max_record.saturating_mul(2).min(intake.largest_batch());
-                if wanted < most {
-                    wanted = wanted.saturating_mul(2).min(most);
+                // The window may be the small one that was taken before the message.
+                if size < most {
+                    wanted = wanted.max(size).saturating_mul(2).min(most);
                     least = wanted;
                     continue;
                 }
