@@ -22,7 +22,7 @@ use tidegate_arena::{ChargeError, GROWTH_STEP, Share, Window};
 use tidegate_journal::Checkpoints;
 use tidegate_ledger::Refusal;
 use tidegate_log_intake::{IntakeError, Stopping, Stream, read, readable, write_all};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// How long a connection that holds a part of a message waits for more memory.
 const MEMORY_PATIENCE: Duration = Duration::from_secs(10);
@@ -135,9 +135,11 @@ impl Connection {
     /// Reads and appends messages until nothing of one is left.
     async fn read_messages(&mut self, mut buffer: Window) -> Result<(), End> {
         let shared = Arc::clone(&self.shared);
-        let patience = shared.settings.timeout;
+        // The time for a message, not for a part of it: what this side waits for does not count.
+        let mut patience = shared.settings.timeout;
         let mut scan = Scan::default();
         loop {
+            let began = Instant::now();
             let len = tokio::select! {
                 biased;
                 () = shared.intake.shutdown().begun() => return Err(End::Closed),
@@ -149,6 +151,7 @@ impl Connection {
                 return Err(End::Closed);
             }
             buffer.advance(len);
+            patience = patience.saturating_sub(began.elapsed());
             let mut done = 0;
             let scanned = loop {
                 match scan.advance(buffer.get(done..).unwrap_or_default()) {
@@ -163,6 +166,9 @@ impl Connection {
             let left = buffer.len() - done;
             if left == 0 {
                 return Ok(());
+            }
+            if done > 0 {
+                patience = shared.settings.timeout;
             }
             buffer.copy_within(done.., 0);
             buffer.truncate(left);
