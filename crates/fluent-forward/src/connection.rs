@@ -328,7 +328,8 @@ impl Connection {
             // A client that reads no acknowledgements does not hold up the stop.
             () = intake.shutdown().begun() => return Err(End::Closed),
         }
-        self.acks.clear();
+        // A connection that waits holds no memory.
+        self.acks = Vec::new();
         meters.count_acknowledgements(std::mem::take(&mut self.ack_count));
         Ok(())
     }
@@ -340,16 +341,17 @@ impl Connection {
         let exchange = async {
             let handshake = Handshake::new(authentication, Nonces::random());
             write_all(&mut *self.stream, &handshake.helo()).await?;
-            let (mut ping, mut len, mut scan) = (vec![0; TLS_RECORD], 0, Scan::default());
+            readable(&mut *self.stream).await?;
+            let mut ping = shared.intake.arena().window(Share::Ingest, TLS_RECORD).await?;
+            let mut scan = Scan::default();
             let end = loop {
-                let space = ping.get_mut(len..).unwrap_or_default();
-                let received = read(&mut *self.stream, space).await?;
-                len += received;
-                if received == 0 || len > MAX_PING {
+                let received = read(&mut *self.stream, ping.spare_mut()).await?;
+                ping.advance(received);
+                if received == 0 || ping.len() > MAX_PING {
                     return Err(HandshakeError::NoPing.into());
                 }
-                match scan.advance(ping.get(..len).unwrap_or_default()) {
-                    Ok(Some(end)) if end == len => break end,
+                match scan.advance(&ping) {
+                    Ok(Some(end)) if end == ping.len() => break end,
                     Ok(None) => {}
                     // Nothing may follow before the answer.
                     Ok(Some(_)) | Err(_) => return Err(HandshakeError::NoPing.into()),
