@@ -16,7 +16,7 @@ const MOST: usize = 512 << 10;
 pub(crate) trait Messages: Clone {
     /// The next message, and where it came from.
     fn next(&mut self) -> Option<(&[u8], Origin)>;
-    /// How many bytes were used so far.
+    /// How many bytes were used so far, as they were received.
     fn used(&self) -> usize;
     /// How many bytes are left.
     fn left(&self) -> usize;

@@ -213,6 +213,8 @@ fn put_front(front: &mut [u8], len: usize, peer: Option<SocketAddr>) {
 struct Datagrams<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// The bytes of datagrams, without what is before each.
+    used: usize,
     origin: Origin,
 }
 
@@ -226,6 +228,7 @@ impl Messages for Datagrams<'_> {
             let len = u32::from_le_bytes(*len) as usize;
             let message = trimmed(rest.get(..len)?);
             self.at += FRONT + len;
+            self.used += len;
             let (address, port) = (Ipv6Addr::from(*address), u16::from_le_bytes(*port));
             let peer = SocketAddr::new(IpAddr::V6(address), port);
             let peer = (!address.is_unspecified()).then_some(peer);
@@ -236,7 +239,7 @@ impl Messages for Datagrams<'_> {
     }
 
     fn used(&self) -> usize {
-        self.at
+        self.used
     }
 
     fn left(&self) -> usize {
