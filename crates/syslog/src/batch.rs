@@ -25,7 +25,7 @@ pub(crate) trait Messages: Clone {
 /// Appends all messages. They are durable, or refused for good and counted, when this returns `Ok`.
 ///
 /// # Errors
-/// When the gateway stops. The rest is lost.
+/// When the gateway stops. The rest is lost, and counted.
 pub(crate) async fn deliver<M: Messages>(
     intake: &LogIntake,
     settings: &ParseSettings,
@@ -42,7 +42,10 @@ pub(crate) async fn deliver<M: Messages>(
         let mut window = match intake.window_for_rest(bytes).await {
             Ok(window) => window,
             // The shutdown began during the wait: from here on it does not end it.
-            Err(Stopping) => intake.window_for_rest(bytes).await?,
+            Err(Stopping) => match intake.window_for_rest(bytes).await {
+                Ok(window) => window,
+                Err(Stopping) => return Err(lose(intake, messages)),
+            },
         };
         let size = window.spare();
         let mut after = messages.clone();
@@ -68,20 +71,26 @@ pub(crate) async fn deliver<M: Messages>(
                 // More than fits: the next one may be larger.
                 bytes = bytes.saturating_mul(2).min(MOST);
             }
-            Err(IntakeError::Retry(after)) => {
-                let pause = tokio::time::timeout(after, intake.shutdown().begun());
-                if pause.await.is_ok() {
-                    return Err(Stopping);
-                }
-            }
+            // Also after the shutdown: nobody sends again what was read, and the stop has a deadline.
+            Err(IntakeError::Retry(after)) => tokio::time::sleep(after).await,
             Err(IntakeError::TooLarge) if items > 1 => most_items = items / 2,
             Err(IntakeError::TooLarge) => {
                 intake.refuse(Refusal::TooLarge, 1);
                 messages = after;
             }
-            Err(IntakeError::Stopping(stopping)) => return Err(stopping),
+            Err(IntakeError::Stopping(Stopping)) => return Err(lose(intake, messages)),
         }
     }
+}
+
+/// Counts messages that the stop leaves behind.
+fn lose<M: Messages>(intake: &LogIntake, mut messages: M) -> Stopping {
+    let mut count = 0;
+    while messages.next().is_some() {
+        count += 1;
+    }
+    intake.refuse(Refusal::Shutdown, count);
+    Stopping
 }
 
 /// Encodes as many messages as there is room for.

@@ -163,10 +163,9 @@ impl DatagramReceiver {
         while let Some(Filled { buffer, len, now_ns }) = filled.recv().await {
             let bytes = buffer.get(..len).unwrap_or_default();
             let origin = Origin { peer: None, transport, now_ns };
-            let messages = Datagrams { bytes, at: 0, origin };
-            if deliver(&self.intake, &self.parse, messages).await.is_err() {
-                break;
-            }
+            let messages = Datagrams { bytes, at: 0, used: 0, origin };
+            // Also when the gateway stops: what is left is counted.
+            let _stopping = deliver(&self.intake, &self.parse, messages).await;
             let _nobody_receives = empty.send(buffer).await;
         }
     }
