@@ -17,11 +17,14 @@ use std::time::Duration;
 use tidegate_ledger::Refusal;
 use tidegate_log_intake::{ConnectionService, LogIntake, Serving, Stopping, Stream, TaskGroup, readable};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 /// What TLS needs to read a record into.
 const RECORD: usize = 17 << 10;
 /// How long a connection that has sent little gathers more, holding nothing.
 const GATHER: Duration = Duration::from_millis(20);
+/// How often a half message for which there is no memory looks for some.
+const LOOK: Duration = Duration::from_millis(50);
 /// Of the memory for requests, the part that half messages may take.
 const PARTIAL_SHARE: u64 = 8;
 
@@ -150,13 +153,14 @@ impl Receiver {
         let shutdown = self.intake.shutdown();
         let settings = &self.settings;
         let limit =
-            if connection.partial.is_some() { Some(settings.message_timeout) } else { settings.idle_timeout };
+            connection.partial.as_ref().map_or(settings.idle_timeout, |partial| Some(partial.patience));
         let waiting = async {
             match limit {
                 Some(limit) => tokio::time::timeout(limit, readable(stream)).await.map_err(|_late| ()),
                 None => Ok(readable(stream).await),
             }
         };
+        let began = Instant::now();
         let is_readable = tokio::select! {
             biased;
             () = shutdown.begun() => return Err(Ended::Stopping),
@@ -167,15 +171,17 @@ impl Receiver {
             Err(()) if connection.partial.is_some() => return Err(Ended::Refused(Refusal::Timeout)),
             Err(()) => return Err(Ended::ByPeer),
         }
+        let waited = began.elapsed();
         if !connection.is_busy && tokio::time::timeout(GATHER, shutdown.begun()).await.is_ok() {
             return Err(Ended::Stopping);
         }
         let mut buffer = self.buffers.take().await.ok_or(Ended::Stopping)?;
-        let mut filled = 0;
+        let (mut filled, mut patience) = (0, settings.message_timeout);
         if let Some(partial) = connection.partial.take() {
             let front = buffer.bytes.get_mut(..partial.bytes.len()).ok_or(Ended::ByPeer)?;
             front.copy_from_slice(&partial.bytes);
             filled = partial.bytes.len();
+            patience = partial.patience.saturating_sub(waited);
         }
         let (read, is_end) = fill(stream, buffer.bytes.get_mut(filled..).unwrap_or_default()).await;
         connection.is_busy = read == buffer.bytes.len() - filled;
@@ -197,19 +203,42 @@ impl Receiver {
             return Err(Ended::ByPeer);
         }
         if !rest.is_empty() {
-            connection.partial = Some(self.partial(rest).ok_or(Ended::Refused(Refusal::Memory))?);
+            // Of the same message as before, or of the next.
+            let patience = if behind.at == 0 { patience } else { settings.message_timeout };
+            connection.partial = Some(self.partial(rest, patience).await?);
         }
         Ok(())
     }
 
-    /// Keeps a half message, where there is memory for it.
-    fn partial(&self, rest: &[u8]) -> Option<Partial> {
+    /// Keeps a half message, as soon as there is memory for it.
+    async fn partial(&self, rest: &[u8], patience: Duration) -> Result<Partial, Ended> {
+        if let Some(partial) = self.try_partial(rest, patience) {
+            return Ok(partial);
+        }
+        let waiting = async {
+            loop {
+                tokio::time::sleep(LOOK).await;
+                if let Some(partial) = self.try_partial(rest, patience) {
+                    return partial;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.intake.shutdown().begun() => Err(Ended::Stopping),
+            partial = tokio::time::timeout(self.settings.message_timeout, waiting) => {
+                partial.map_err(|_late| Ended::Refused(Refusal::Memory))
+            }
+        }
+    }
+
+    fn try_partial(&self, rest: &[u8], patience: Duration) -> Option<Partial> {
         use tidegate_arena::Share;
         let arena = self.intake.arena();
         let charge = arena.try_charge(Share::Ingest, rest.len() as u64).ok()?;
         // Half messages must not keep whole ones out.
         let is_much = arena.free(Share::Ingest) < arena.ceiling(Share::Ingest) / PARTIAL_SHARE;
-        (!is_much).then(|| Partial { bytes: rest.into(), _charge: charge })
+        (!is_much).then(|| Partial { bytes: rest.into(), patience, _charge: charge })
     }
 }
 
@@ -225,6 +254,8 @@ struct Connection {
 /// The beginning of a message, whose memory is charged.
 struct Partial {
     bytes: Box<[u8]>,
+    /// How long the peer may still take for the rest.
+    patience: Duration,
     _charge: tidegate_arena::Charge,
 }
 
