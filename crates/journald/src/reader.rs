@@ -24,6 +24,8 @@ const BATCH_BYTES: usize = 1 << 20;
 /// What attributes beside the message may take.
 const FIELDS_BYTES: usize = 64 << 10;
 const MOST_FIELDS: usize = 256;
+/// A message that a batch has room for beside its attributes, also if each byte becomes a replacement character of three.
+const MAX_MESSAGE: usize = (BATCH_BYTES - 4 * FIELDS_BYTES) / 3;
 /// Waits before the program is started again.
 const SHORTEST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
@@ -146,7 +148,7 @@ impl<D: Destination> Reader<D> {
         };
         self.counters.started();
         let mut program = Journalctl::start(&self.settings.journalctl, start)?;
-        let largest = self.destination.largest_item() / 2;
+        let largest = (self.destination.largest_item() / 2).min(MAX_MESSAGE);
         let mut decoder =
             Decoder::new(entry_limits(self.settings.max_message.min(largest)), self.settings.fields.clone());
         let settings = Arc::clone(&self.settings);
@@ -201,7 +203,7 @@ impl<D: Destination> Reader<D> {
             source_bytes,
         };
         match self.destination.append(batch, &cursor).await {
-            Ok(()) => {}
+            Ok(()) => self.counters.appended(u64::from(items), source_bytes),
             Err(AppendError::TooLarge) if items == 1 => {
                 self.destination.refuse_too_large(1);
                 self.destination.skip_to(&cursor);
@@ -213,7 +215,6 @@ impl<D: Destination> Reader<D> {
             Err(error) => return Err(error),
         }
         self.single = self.single.saturating_sub(1);
-        self.counters.appended(u64::from(items), source_bytes);
         if self.wait != SHORTEST_WAIT {
             tracing::info!("the systemd journal is read again");
             self.wait = SHORTEST_WAIT;

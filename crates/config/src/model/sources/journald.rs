@@ -13,7 +13,7 @@ settings! {
         /// The program `journalctl`, looked for in the `PATH` if it has no slash.
         journalctl: PathBuf = PathBuf::from("journalctl"),
         /// Longest message. A longer one is cut and counted.
-        max_message: Bytes [Bytes::kib(1)..=Bytes::mib(16)] = Bytes::kib(256),
+        max_message: Bytes [Bytes::kib(1)..=Bytes::kib(256)] = Bytes::kib(256),
         /// Tenant of the records. Default: `tenants.default`.
         tenant: Option<TenantName> = None,
     }
