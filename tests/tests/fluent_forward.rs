@@ -63,7 +63,8 @@ fn go_records_arrive_over_tcp_and_unix() {
         assert_eq!(acknowledged.lines().count(), 50, "{network}");
         gateway.at_rest(SOON);
         assert_eq!((splunk.state().events.len(), numbers(&splunk)), (50, (0..50).collect()), "{network}");
-        let event = splunk.state().events[7].clone();
+        let event =
+            splunk.state().events.iter().find(|event| event["fields"]["number"] == 7).unwrap().clone();
         let fields = json!({
             "fluent.tag": "go.app", "number": 7, "nested": "{\"list\":[1,\"two\",3.5,null]}",
             "otel.scope.name": "fluent_forward",

@@ -55,17 +55,17 @@ mod tests {
         let mut drops = KernelDrops::of(&receiver);
         assert_eq!(drops.take(), 0);
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let sent = 20_000_u64;
-        for _ in 0..sent {
-            sender.send_to(&[b'x'; 1000], receiver.local_addr().unwrap()).unwrap();
-        }
+        let address = receiver.local_addr().unwrap();
+        let sent = (0..20_000).filter(|_| sender.send_to(&[b'x'; 1000], address).is_ok()).count() as u64;
         receiver.set_nonblocking(true).unwrap();
         let (mut received, mut buffer) = (0, [0; 2000]);
         while receiver.recv(&mut buffer).is_ok() {
             received += 1;
         }
         assert!(received < sent, "nothing overflowed");
-        assert_eq!(drops.take() + received, sent);
+        let dropped = drops.take();
+        // Some may be dropped before they reach the socket.
+        assert!(dropped > 0 && dropped + received <= sent, "{dropped} and {received} of {sent}");
         assert_eq!(drops.take(), 0);
     }
 }
