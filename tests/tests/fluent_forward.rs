@@ -62,7 +62,8 @@ fn go_records_arrive_over_tcp_and_unix() {
         let acknowledged = finish(&mut go(network, &address, 50)).succeeded();
         assert_eq!(acknowledged.lines().count(), 50, "{network}");
         gateway.at_rest(SOON);
-        assert_eq!((splunk.state().events.len(), numbers(&splunk)), (50, (0..50).collect()), "{network}");
+        let arrived = splunk.state().events.len();
+        assert_eq!((arrived, numbers(&splunk)), (50, (0..50).collect()), "{network}");
         let event =
             splunk.state().events.iter().find(|event| event["fields"]["number"] == 7).unwrap().clone();
         let fields = json!({

@@ -189,7 +189,7 @@ fn the_example_is_the_default_and_its_commented_settings_are_valid() {
     let uncommented: String = uncommented.lines().filter(|line| without(line)).collect::<Vec<_>>().join("\n");
     let config =
         parse("example.yaml", &uncommented, &environment).unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!(config.sinks.len(), 6);
+    assert_eq!(config.sinks.len(), 8);
     assert_eq!(config.memory, Some(Bytes::mib(64)));
 }
 
