@@ -231,7 +231,7 @@ fn a_flood_of_datagrams_is_counted() {
         let metrics = gateway.metrics();
         metrics
             .iter()
-            .filter(|(name, _)| name.starts_with("tidegate_items_received_total{source=\"syslog\""))
+            .filter(|(name, _)| name.starts_with("tidegate_items_accepted_total{source=\"syslog\""))
             .map(|(_, count)| *count)
             .sum::<f64>()
     };
