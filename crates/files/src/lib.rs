@@ -88,7 +88,8 @@ pub fn replace(path: &Path, access: Access, content: &[u8]) -> io::Result<()> {
     let mut temporary = name.to_owned();
     temporary.push(".new");
     let temporary = folder.join(temporary);
-    let mut file = open(&temporary, access, |options| options.write(true).create(true).truncate(true))?;
+    let mut file = open(&temporary, access, |options| options.write(true).create(true).truncate(true))
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", temporary.display())))?;
     file.write_all(content)?;
     file.sync_all()?;
     std::fs::rename(&temporary, path)?;
