@@ -51,7 +51,8 @@ fn append(journal: &Journal, bodies: &[&[u8]]) {
             raw_len: body.len() as u32,
             received_at_ns: 1,
         };
-        let _taken = wait(journal.append(Batch { meta, window, from: 0, len: body.len() }));
+        let batch = Batch { meta, window, from: 0, len: body.len(), checkpoints: Checkpoints::default() };
+        let _taken = wait(journal.append(batch));
     }
 }
 
