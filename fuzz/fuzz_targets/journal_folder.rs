@@ -14,8 +14,8 @@ use std::thread::{Thread, park_timeout};
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_journal::{
-    Batch, Checkpoints, Durability, Encoding, Event, Journal, Meta, Protocol, Settings, Signal, StartAt, Tenant, WhenFull,
-    inspect,
+    Batch, Checkpoints, Durability, Encoding, Event, Journal, Meta, Protocol, Settings, Signal, StartAt,
+    Tenant, WhenFull, inspect,
 };
 
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -236,7 +236,7 @@ fn a_flood_of_datagrams_is_counted() {
             .sum::<f64>()
     };
     let dropped = || refused(&gateway, "items_refused", "memory");
-    until(SOON, "datagrams to be accepted and counted", || accepted() > 0.0 && dropped() > 0.0);
+    until(SOON, "datagrams to be accepted", || accepted() > 0.0);
     gateway.at_rest(SOON);
     // The kernel may drop datagrams before they reach the socket.
     assert!(accepted() + dropped() <= sent as f64, "{} and {} of {sent}", accepted(), dropped());
