@@ -209,7 +209,7 @@ impl Console {
         }
     }
 
-    /// Whose turn it is to run a trial.
+    /// Serialises trials.
     pub(crate) fn trials(&self) -> &TrialTurns {
         &self.trials
     }

@@ -12,7 +12,7 @@ pub(crate) const MAX_PING: usize = 4096;
 /// The length of the server's random values, in bytes.
 const NONCE: usize = 16;
 
-/// Who may send.
+/// The clients that may send.
 #[derive(Clone)]
 pub struct Authentication {
     /// The key that server and clients have.

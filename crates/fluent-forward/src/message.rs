@@ -17,7 +17,7 @@ const MAX_TAG: usize = 1024;
 /// A message, as views of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Message<'a> {
-    /// What its records are about.
+    /// The subject of its records.
     pub tag: &'a [u8],
     /// Its records: entries one behind the other.
     pub entries: &'a [u8],

@@ -6,7 +6,7 @@
 /// The deepest arrays and maps that are read.
 pub const MAX_DEPTH: usize = 64;
 
-/// What is read cannot be MessagePack, or not such as a peer of this protocol sends.
+/// The bytes are no MessagePack, or none that a peer of this protocol sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MsgpackError {
     /// It ends within a value.

@@ -18,7 +18,7 @@ pub struct Settings {
     pub max_record: usize,
     /// The members of records that become the body: the first that is there.
     pub body_keys: Vec<String>,
-    /// Who may send; without it, everybody.
+    /// The clients that may send. Default: everybody.
     pub authentication: Option<Authentication>,
     /// How long a peer may take for the rest of a message, and for reading an acknowledgement.
     pub timeout: Duration,

@@ -15,7 +15,7 @@ const LONGEST_NAME: usize = 64;
 /// journald itself takes no field beyond 768 MiB.
 const LONGEST_VALUE: u64 = 1 << 30;
 
-/// What one entry may take.
+/// The bounds of one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryLimits {
     /// Of `MESSAGE`, in bytes.

@@ -17,11 +17,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::time::sleep;
 
-/// What is read at a time: what a pipe holds.
+/// The bytes read at a time: as many as a pipe holds.
 const READ_BYTES: usize = 64 << 10;
 /// The memory of a batch.
 const BATCH_BYTES: usize = 1 << 20;
-/// What attributes beside the message may take.
+/// The most bytes of the attributes beside the message.
 const FIELDS_BYTES: usize = 64 << 10;
 const MOST_FIELDS: usize = 256;
 /// A message that a batch has room for beside its attributes, also if each byte becomes a replacement character of three.

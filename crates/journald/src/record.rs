@@ -1,4 +1,4 @@
-//! From the fields of an entry to a log record.
+//! Converts the fields of an entry into a log record.
 //!
 //! Sources: `systemd.journal-fields(7)`; the semantic conventions of OpenTelemetry for `process`, `code`, `thread`,
 //! `host` and `container`; the severities of `syslog(3)` as the log data model of OpenTelemetry maps them.
@@ -9,7 +9,7 @@ use crate::fields::Fields;
 /// The name of the field that becomes the body.
 pub(crate) const MESSAGE: &str = "MESSAGE";
 
-/// What a field becomes.
+/// The place of a field in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     /// A part of the record or resource itself, or of the position in the journal.

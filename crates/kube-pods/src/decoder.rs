@@ -28,7 +28,7 @@ pub enum Event {
     Failed(Failure),
 }
 
-/// What happened to a pod.
+/// A change of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// It is there, in this state.

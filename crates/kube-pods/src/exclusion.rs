@@ -25,9 +25,9 @@ pub enum Stream {
 /// The logs of a container that nobody wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Exclusion {
-    /// What it writes to its standard output.
+    /// Its standard output.
     pub stdout: bool,
-    /// What it writes to its standard error.
+    /// Its standard error.
     pub stderr: bool,
 }
 

@@ -3,7 +3,7 @@
 //! Source: `pkg/kubelet/kuberuntime/helpers.go` (`BuildContainerLogsDirectory`, `buildContainerLogsPath`) and
 //! `pkg/kubelet/logs/container_log_manager.go` (rotation).
 
-/// What the path of a container's log says.
+/// The parts of the path of a container's log.
 ///
 /// `/var/log/pods/<namespace>_<pod>_<uid>/<container>/<restart count>.log`, and for rotated files a suffix such as
 /// `.20240101-000000` or `.20240101-000000.gz`.

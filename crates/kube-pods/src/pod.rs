@@ -1,4 +1,4 @@
-//! What is kept of a pod.
+//! The metadata kept of a pod.
 
 use crate::exclusion::{Excluded, Exclusion, ExclusionRules};
 use crate::log_path::LogPath;
@@ -21,7 +21,7 @@ impl Fields {
     }
 }
 
-/// What pods may take of memory.
+/// The memory that pods may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PodLimits {
     /// One pod, in bytes: of labels and containers beyond that none are kept, which is counted.

@@ -64,7 +64,7 @@ impl<'a> Gunzip<'a> {
         Ok(has_more)
     }
 
-    /// What is decompressed and not consumed.
+    /// Decompressed bytes that are not consumed.
     pub(super) fn decoded(&self) -> &[u8] {
         self.window.as_deref().unwrap_or_default()
     }

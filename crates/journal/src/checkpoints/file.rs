@@ -22,7 +22,7 @@ const ENTRY_MAX: u64 = 2 + CHECKPOINT_KEY_MAX as u64 + CHECKPOINT_VALUE_MAX as u
 /// No table is longer, in bytes: what a damaged length may make the reader allocate.
 const LONGEST: u64 = 1 << 30;
 
-/// What a saved table says beside its entries.
+/// The header of a saved table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TableHead {
     /// The journal's identity.

@@ -7,10 +7,10 @@ use crate::record::key;
 use crate::record_scanner::RecordScanner;
 use std::io::{self, IoSlice};
 
-/// What is rewritten with one call, in bytes.
+/// The bytes rewritten with one call.
 const BLOCK: usize = 64 << 10;
 
-/// What the two files of the table said.
+/// The contents of the two files of the table.
 pub(super) struct FoundTables {
     whole: Vec<StoredTable>,
     /// A file was there, whether or not it could be read.

@@ -1,6 +1,6 @@
 //! The parts of a pod's JSON that are looked at. Everything else is passed over.
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Node {
     Skip,
