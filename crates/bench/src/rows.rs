@@ -8,7 +8,10 @@ mod connections;
 mod cpu;
 mod durability;
 mod elasticsearch;
+mod files;
+mod files_idle;
 mod idle;
+mod log_lines;
 mod observation;
 mod otlp;
 mod storm;
@@ -21,7 +24,7 @@ use crate::Failure;
 use crate::figure::Row;
 
 /// Everything that can be measured, in the order in which it is.
-const ROWS: [Row; 17] = [
+const ROWS: [Row; 20] = [
     cpu::FORWARDING,
     cpu::INGEST,
     durability::ROW,
@@ -33,6 +36,9 @@ const ROWS: [Row; 17] = [
     apm::ROW,
     uploads::ROW,
     elasticsearch::ROW,
+    files::PLAIN,
+    files::CONTAINER,
+    files_idle::ROW,
     storm::ROW,
     connections::ROW,
     tls::ROW,

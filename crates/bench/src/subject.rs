@@ -167,6 +167,23 @@ impl Subject {
         meter_in(&text, name).ok_or_else(|| Failure(format!("/metrics has no {name}")))
     }
 
+    /// Waits until it has accepted so many items since its start.
+    pub(crate) fn wait_until_accepted(&self, items: f64) -> Result<(), Failure> {
+        let begun = Instant::now();
+        loop {
+            // A source has no counter before its first items.
+            let accepted = self.meter("tidegate_items_accepted_total").unwrap_or(0.0);
+            if accepted >= items {
+                return Ok(());
+            }
+            if begun.elapsed() > PATIENCE {
+                let of = format!("{accepted} of {items} items within {PATIENCE:?}");
+                return Err(Failure(format!("the gateway under test accepted only {of}")));
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
     /// Waits until its sinks have settled everything that it accepted.
     pub(crate) fn wait_until_settled(&self) -> Result<(), Failure> {
         let begun = Instant::now();
