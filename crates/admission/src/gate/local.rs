@@ -1,7 +1,8 @@
 //! Admission of what a source reads by itself: nobody sent a request, so there are no headers, no credentials and no
 //! peer. Limits, tenants and the state of the journal apply as they do to requests.
 
-use super::{Demand, Gate};
+use super::Gate;
+use super::admission::Demand;
 use crate::permit::Permit;
 use crate::rejection::Rejection;
 use tidegate_journal::Checkpoints;

@@ -1,6 +1,7 @@
 //! Rights beyond adding to the sender's own tenant: `_bulk` actions, and resending as an operator.
 
-use super::{Demand, Gate};
+use super::Gate;
+use super::admission::Demand;
 use crate::access::{BulkActions, BulkRights, Identity, Indices};
 use crate::caller::Caller;
 use crate::permit::Permit;

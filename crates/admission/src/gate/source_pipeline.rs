@@ -4,8 +4,9 @@
 //! at once; both waits have an end. From there on it does not wait for memory: what is not free is a refusal. So whatever is
 //! short, nothing reaches the journal that has not passed.
 
+use super::Gate;
+use super::append::{PendingAppend, refuse};
 use super::decode_buffer::DecodeBuffer;
-use super::{Gate, PendingAppend, refuse};
 use crate::deliverable::Size;
 use crate::gate::TranslationCharge;
 use crate::permit::Permit;

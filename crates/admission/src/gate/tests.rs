@@ -8,12 +8,14 @@ mod enter;
 mod source_pipeline;
 
 use super::*;
+use crate::permit::Permit;
 use tidegate_arena::Floors;
 use tidegate_journal::{
-    Checkpoints, Durability, Encoding, Event, Follower, Meta, Protocol, Settings, Signal, StartAt, Tenant,
-    WhenFull,
+    Batch, Checkpoints, Durability, Encoding, Event, Follower, Meta, Protocol, Settings, Signal, StartAt,
+    Tenant, WhenFull,
 };
-use tidegate_ledger::{Ledger, Source};
+use tidegate_ledger::{Counts, Ledger, OpenRequest, Refusal, Source};
+use tidegate_limit::Moment;
 use tidegate_meters::Registry;
 use tokio::time::Instant;
 
