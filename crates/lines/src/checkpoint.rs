@@ -1,7 +1,7 @@
 //! From where a file is read again.
 
 use crate::container::Stream;
-use crate::settings::{Encoding, LineFormat};
+use crate::settings::{Encoding, LineFormat, Settings};
 
 /// From where a file is read again, and what of it is delivered already.
 ///
@@ -49,6 +49,17 @@ impl Checkpoint {
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Forgets what came from settings that change, so that the new ones hold from here on.
+    pub fn change_settings(&mut self, old: &Settings, new: &Settings) {
+        if old.format != new.format {
+            self.format = None;
+        }
+        // That of a byte order mark stays.
+        if old.encoding != new.encoding && self.encoding == Some(old.encoding) {
+            self.encoding = None;
+        }
     }
 
     /// Writes it to the start of `out`; gives the number of bytes.

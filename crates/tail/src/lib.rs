@@ -39,5 +39,5 @@ pub use identity::FileId;
 pub use meters::{LossReason, TailMeters};
 pub use resource::{FileResource, PathResource, ResourceState, path_attributes};
 pub use settings::{FILE_BYTES, FindOffset, Input, Settings, StartAt, StartOffset};
-pub use status::{FileState, FileStatus, StatusRequest};
+pub use status::{FileState, FileStatus, Order, PathFilter, StatusRequest, TailStatus, UnreadablePath};
 pub use tailer::{Control, Tailer};

@@ -1,6 +1,7 @@
 //! The resource of a file's records.
 
 use crate::file::FileInfo;
+use crate::settings::Input;
 use std::time::Duration;
 use tidegate_wire::otlp::logs::Attributes;
 use tidegate_wire::output::Full;
@@ -16,6 +17,11 @@ pub trait FileResource: Send + 'static {
         known_for: Duration,
         out: &mut Attributes<'_>,
     ) -> ResourceState;
+
+    /// Takes note of the inputs: at the start, and when they are replaced.
+    fn set_inputs(&mut self, inputs: &[Input]) {
+        let _ = inputs;
+    }
 
     /// Forgets a file.
     fn forget(&mut self, file: &FileInfo<'_>) {
@@ -34,27 +40,25 @@ pub enum ResourceState {
     Exclude,
 }
 
-/// Attributes by the path: `log.file.path`, `log.file.name`, `log.file.path_resolved` for links, and others that are the same for
-/// every file of an input.
+/// Attributes by the path: `log.file.path`, `log.file.name`, `log.file.path_resolved` for links, and those of the input.
+#[derive(Debug, Default)]
 pub struct PathResource {
-    inputs: Vec<Vec<(Box<str>, Box<str>)>>,
-}
-
-impl PathResource {
-    /// With the further attributes of each input, in the order of the settings.
-    pub fn new(inputs: Vec<Vec<(Box<str>, Box<str>)>>) -> PathResource {
-        PathResource { inputs }
-    }
+    /// In the order of the inputs.
+    attributes: Vec<Vec<(Box<str>, Box<str>)>>,
 }
 
 impl FileResource for PathResource {
     fn resource(&mut self, file: &FileInfo<'_>, _: Duration, out: &mut Attributes<'_>) -> ResourceState {
-        let further = self.inputs.get(file.input).map(Vec::as_slice).unwrap_or_default();
+        let further = self.attributes.get(file.input).map(Vec::as_slice).unwrap_or_default();
         let written = path_attributes(file, out)
             .and_then(|()| further.iter().try_for_each(|(key, value)| out.text(key, value)));
         // What does not fit is left out: the configuration bounds it.
         let _: Result<(), Full> = written;
         ResourceState::Ready
+    }
+
+    fn set_inputs(&mut self, inputs: &[Input]) {
+        self.attributes = inputs.iter().map(|input| input.attributes.clone()).collect();
     }
 }
 

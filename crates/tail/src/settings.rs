@@ -69,6 +69,8 @@ pub struct Input {
     pub compressed: bool,
     /// How bytes become records.
     pub lines: LineSettings,
+    /// Further attributes of the resource of its files.
+    pub attributes: Vec<(Box<str>, Box<str>)>,
 }
 
 /// Where reading begins in a file without a checkpoint.

@@ -12,6 +12,7 @@ mod others;
 mod report;
 mod rotate;
 mod scan;
+mod settings;
 mod table;
 mod turn;
 mod turn_compressed;
@@ -27,7 +28,7 @@ use crate::identity::FileId;
 use crate::meters::TailMeters;
 use crate::resource::FileResource;
 use crate::settings::Settings;
-use crate::status::StatusRequest;
+use crate::status::{StatusRequest, UnreadablePaths};
 use crate::watch::Watcher;
 use append::{Appending, Prepared};
 #[cfg(test)]
@@ -50,7 +51,8 @@ use tokio::time::{Instant, sleep_until};
 pub enum Control {
     /// Tells what it knows of its files.
     Status(StatusRequest),
-    /// Replaces the inputs: files that are in none of them any more are left, others go on.
+    /// Replaces the inputs, when nothing is on its way to the destination: files that are in none of them any more are left, others
+    /// go on. Messages behind it wait until then.
     Settings(Box<Settings>),
     /// What [`FileResource`](crate::FileResource) says has changed.
     ResourcesChanged,
@@ -99,6 +101,9 @@ pub struct Tailer<D: Destination, R: FileResource> {
     /// Files of the patterns that the listing under way found and could not take.
     untracked: u64,
     max_files_reached: bool,
+    unreadable: UnreadablePaths,
+    /// Settings that take effect when no batch is under way.
+    new_settings: Option<Box<Settings>>,
 }
 
 /// A future that may not be there.
@@ -138,8 +143,11 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             held_bytes: 0,
             untracked: 0,
             max_files_reached: false,
+            unreadable: UnreadablePaths::default(),
+            new_settings: None,
             settings,
         };
+        tailer.resource.set_inputs(&tailer.settings.inputs);
         tailer.load_checkpoints();
         tailer
     }
@@ -160,6 +168,12 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         let mut next_poll = Duration::ZERO;
         loop {
             let now = self.now();
+            if appending.is_none()
+                && prepared.is_none()
+                && let Some(settings) = self.new_settings.take()
+            {
+                self.replace_settings(*settings);
+            }
             self.scan_step();
             if now >= next_poll {
                 self.poll(now);
@@ -172,7 +186,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                 appending = self.append(batch);
             }
             self.others.forget_durable(now);
-            let may_read = self.scan.was_complete && now >= self.retry_at;
+            let may_read = self.scan.was_complete && now >= self.retry_at && self.new_settings.is_none();
             if may_read && buffer.is_none() && prepared.is_none() && !self.ready.is_empty() {
                 let (destination, bytes) = (Rc::clone(&self.destination), self.wanted_bytes());
                 buffer = Some(Box::pin(async move { destination.buffer(bytes).await }));
@@ -183,7 +197,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             let wake_at = self.wake_at(now, next_changes, next_poll);
             tokio::select! {
                 biased;
-                message = control.recv() => match message {
+                message = control.recv(), if self.new_settings.is_none() => match message {
                     None | Some(Control::Stop) => break,
                     Some(message) => self.control(message),
                 },
@@ -196,8 +210,9 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                 granted = filled(&mut buffer) => {
                     buffer = None;
                     let Some(granted) = granted else { break };
-                    // A refusal meanwhile: nothing is read before its time is over.
-                    prepared = if self.now() >= self.retry_at { self.fill(granted) } else { None };
+                    // Nothing is read before the time of a refusal is over, nor before new settings take effect.
+                    let may_fill = self.now() >= self.retry_at && self.new_settings.is_none();
+                    prepared = if may_fill { self.fill(granted) } else { None };
                 }
                 () = changed(self.watcher.as_ref()), if now >= next_changes => {
                     self.take_changes();
@@ -242,7 +257,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     fn control(&mut self, message: Control) {
         match message {
             Control::Status(request) => self.report(request),
-            Control::Settings(settings) => self.replace_settings(*settings),
+            Control::Settings(settings) => self.new_settings = Some(settings),
             Control::ResourcesChanged => self.wake_waiting(),
             Control::Stop => {}
         }

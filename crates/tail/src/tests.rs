@@ -7,10 +7,12 @@ mod many;
 mod random;
 mod restart;
 mod rotation;
+mod settings;
+mod status;
 
 use crate::{
-    AppendError, Buffer, CheckpointChange, Control, Destination, EncodedBatch, FileStatus, Glob, Input,
-    PathResource, Settings, StartAt, StatusRequest, TailMeters, Tailer,
+    AppendError, Buffer, CheckpointChange, Control, Destination, EncodedBatch, FileStatus, Glob, Input, Order,
+    PathFilter, PathResource, Settings, StartAt, StatusRequest, TailMeters, TailStatus, Tailer,
 };
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
@@ -175,8 +177,8 @@ impl House {
 
     fn start(&self) -> Running {
         let (control, messages) = mpsc::channel(4);
-        let resource = PathResource::new(Vec::new());
-        let tailer = Tailer::new(self.settings.clone(), self.memory.clone(), resource, self.meters.clone());
+        let (settings, resource) = (self.settings.clone(), PathResource::default());
+        let tailer = Tailer::new(settings, self.memory.clone(), resource, self.meters.clone());
         Running { control, task: spawn_local(tailer.run(messages)) }
     }
 
@@ -237,15 +239,26 @@ impl Running {
     }
 
     async fn status(&self) -> Vec<FileStatus> {
-        let (answer, files) = oneshot::channel();
-        let request = StatusRequest { most: 100, containing: String::new(), answer };
+        self.ask("", Order::Lag, 100).await.files
+    }
+
+    /// The files that a filter selects, at most so many.
+    async fn ask(&self, filter: &str, order: Order, most: usize) -> TailStatus {
+        let (answer, status) = oneshot::channel();
+        let filter = PathFilter::parse(filter).unwrap();
+        let request = StatusRequest { filter, order, most, most_text: 64 << 10, answer };
         assert!(self.control.send(Control::Status(request)).await.is_ok());
-        files.await.unwrap().0
+        tokio::time::timeout(SOON, status).await.unwrap().unwrap()
+    }
+
+    /// Goes on with other settings.
+    async fn change(&self, settings: &Settings) {
+        assert!(self.control.send(Control::Settings(Box::new(settings.clone()))).await.is_ok());
     }
 
     /// Lists everything anew, and waits until that is done.
     async fn look_again(&self, house: &House) {
-        let _ = self.control.send(Control::Settings(Box::new(house.settings.clone()))).await;
+        self.change(&house.settings).await;
         self.status().await;
     }
 }
@@ -258,6 +271,7 @@ fn input(name: &str, pattern: &str) -> Input {
         start_at: StartAt::Beginning,
         compressed: false,
         lines: tidegate_lines::Settings::default(),
+        attributes: Vec::new(),
     }
 }
 

@@ -246,10 +246,14 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         }
     }
 
-    fn cannot_read(&mut self, path: &Path, error: &io::Error) {
-        if error.kind() != io::ErrorKind::NotFound {
-            self.meters.add_errors(1);
-            tracing::warn!(path = %path.display(), %error, "cannot read a log file");
+    /// A file or directory of the patterns cannot be opened. It is tried again in each listing, and told once.
+    pub(super) fn cannot_read(&mut self, path: &Path, error: &io::Error) {
+        if error.kind() == io::ErrorKind::NotFound {
+            return;
+        }
+        self.meters.add_errors(1);
+        if self.unreadable.add(path, error.to_string()) {
+            tracing::warn!(path = %path.display(), %error, "cannot read log files there");
         }
     }
 

@@ -82,9 +82,13 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
 
     /// Sets the meters of held files.
     fn count_held_files(&mut self) {
-        let lengths = self.held.iter().filter_map(|index| self.table.get(*index)).map(|file| file.length);
-        self.meters.set_held_bytes(lengths.sum());
+        self.meters.set_held_bytes(self.held_length());
         self.meters.set_held(self.held.len() as u64);
+    }
+
+    /// The length of all held files, in bytes.
+    pub(super) fn held_length(&self) -> u64 {
+        self.held.iter().filter_map(|index| self.table.get(*index)).map(|file| file.length).sum()
     }
 
     /// Counts the heap bytes of unfinished records anew.

@@ -131,6 +131,9 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             Err(error) => {
                 if error.kind() == std::io::ErrorKind::NotFound {
                     self.leave_directory(index);
+                } else {
+                    let path = directory.path.clone();
+                    self.cannot_read(&path, &error);
                 }
                 None
             }
@@ -181,6 +184,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             return;
         }
         self.scan.is_whole = false;
+        self.unreadable.end_listing();
+        self.leave_unneeded_directories();
         self.sample_lengths();
         if !self.scan.was_complete {
             self.scan.was_complete = true;

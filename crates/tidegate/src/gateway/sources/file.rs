@@ -81,8 +81,7 @@ fn start(
     let destination = IntakeDestination::new(intake, services.journal.clone());
     let meters = TailMeters::default();
     meters::publish(services.registry, &meters);
-    let resource = PathResource::new(settings::attributes(config));
-    let tailer = move || Tailer::new(settings, destination, resource, meters);
+    let tailer = move || Tailer::new(settings, destination, PathResource::default(), meters);
     let source = FollowingSource::start("file", tailer)?;
     Ok(Box::new(source))
 }

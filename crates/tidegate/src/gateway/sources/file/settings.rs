@@ -19,8 +19,9 @@ const KEY: u8 = b'f';
 /// In words: which setting it is, and what is wrong with it.
 pub(super) fn of(config: &Config) -> Result<Settings, Failure> {
     let source = &config.sources.file;
-    let inputs: Result<Vec<Input>, Failure> =
-        source.inputs.iter().map(|(name, input)| input_of(name.as_str(), input)).collect();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let inputs = source.inputs.iter().map(|(name, input)| input_of(name.as_str(), input, host.trim()));
+    let inputs: Result<Vec<Input>, Failure> = inputs.collect();
     let mut settings = Settings::new(KEY, inputs?);
     settings.max_files = usize::try_from(source.max_files).unwrap_or(usize::MAX);
     settings.rescan = source.rescan.get();
@@ -28,19 +29,15 @@ pub(super) fn of(config: &Config) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// The further attributes of each input.
-pub(super) fn attributes(config: &Config) -> Vec<Vec<(Box<str>, Box<str>)>> {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
-    let of_input = |input: &FileInput| {
-        let own = input.attributes.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into()));
-        let named = input.attributes.keys().any(|key| key == "host.name");
-        let host = (!named && !host.is_empty()).then(|| ("host.name".into(), host.as_str().into()));
-        host.into_iter().chain(own).collect()
-    };
-    config.sources.file.inputs.values().map(of_input).collect()
+/// The attributes of an input, with the name of the host unless it has one.
+fn attributes(input: &FileInput, host: &str) -> Vec<(Box<str>, Box<str>)> {
+    let own = input.attributes.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into()));
+    let named = input.attributes.keys().any(|key| key == "host.name");
+    let host = (!named && !host.is_empty()).then(|| ("host.name".into(), host.into()));
+    host.into_iter().chain(own).collect()
 }
 
-fn input_of(name: &str, input: &FileInput) -> Result<Input, Failure> {
+fn input_of(name: &str, input: &FileInput, host: &str) -> Result<Input, Failure> {
     let globs = |setting: &str, patterns: &[String]| -> Result<Vec<Glob>, Failure> {
         let mut globs = Vec::new();
         for pattern in patterns {
@@ -85,6 +82,7 @@ fn input_of(name: &str, input: &FileInput) -> Result<Input, Failure> {
             multiline: input.multiline.as_ref().map(|multiline| multiline_of(name, multiline)).transpose()?,
             ..LineSettings::default()
         },
+        attributes: attributes(input, host),
     })
 }
 
