@@ -11,8 +11,8 @@ mod settings;
 mod status;
 
 use crate::{
-    AppendError, Buffer, CheckpointChange, Control, Destination, EncodedBatch, FileStatus, Glob, Input, Order,
-    PathFilter, PathResource, Settings, StartAt, StatusRequest, TailMeters, TailStatus, Tailer,
+    AppendError, Buffer, CheckpointChange, Control, Destination, EncodedBatch, FileStatus, Glob, Input,
+    Order, PathFilter, PathResource, Settings, StartAt, StatusRequest, TailMeters, TailStatus, Tailer,
 };
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;

@@ -81,7 +81,9 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         let reason = match &file.error {
             Some(error) => error,
             None if file.coding.is_none() => "excluded",
-            None if input.is_some_and(|input| input.compressed) => "compressed, and there before its input was",
+            None if input.is_some_and(|input| input.compressed) => {
+                "compressed, and there before its input was"
+            }
             None => "compressed, and `compressed` is off",
         };
         reason.to_owned()

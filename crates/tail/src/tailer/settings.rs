@@ -45,7 +45,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         let mut left = HashSet::new();
         for at in self.directories.indexes() {
             for name in self.left_names(at) {
-                let removed = self.directories.get_mut(at).and_then(|directory| directory.names.remove(&name));
+                let removed =
+                    self.directories.get_mut(at).and_then(|directory| directory.names.remove(&name));
                 let Some(index) = removed.and_then(|name| name.file) else { continue };
                 if let Some(file) = self.table.get_mut(index) {
                     file.names = file.names.saturating_sub(1);
@@ -58,9 +59,10 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
 
     fn left_names(&self, at: DirectoryIndex) -> Vec<OsString> {
         let Some(directory) = self.directories.get(at) else { return Vec::new() };
-        let names = directory.names.iter().filter(|(name, entry)| {
-            entry.is_included && self.input_of(&directory.path.join(name)).is_none()
-        });
+        let names = directory
+            .names
+            .iter()
+            .filter(|(name, entry)| entry.is_included && self.input_of(&directory.path.join(name)).is_none());
         names.map(|(name, _)| name.clone()).collect()
     }
 
@@ -87,7 +89,11 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             file.committed.lines.change_settings(&old.lines, &new.lines);
         }
         let is_wanted_now = new.compressed && old.is_some_and(|old| !old.compressed);
-        if is_wanted_now && file.stage == Stage::Skipped && file.coding.is_some() && file.committed.offset() == 0 {
+        if is_wanted_now
+            && file.stage == Stage::Skipped
+            && file.coding.is_some()
+            && file.committed.offset() == 0
+        {
             file.committed.finished = false;
             file.stage = Stage::New;
         }
@@ -103,10 +109,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     fn name_of(&self, index: Index) -> Option<std::path::PathBuf> {
         self.directories.indexes().into_iter().find_map(|at| {
             let directory = self.directories.get(at)?;
-            let (name, _) = directory
-                .names
-                .iter()
-                .find(|(_, entry)| entry.is_included && entry.file == Some(index))?;
+            let (name, _) =
+                directory.names.iter().find(|(_, entry)| entry.is_included && entry.file == Some(index))?;
             Some(directory.path.join(name))
         })
     }

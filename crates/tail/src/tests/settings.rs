@@ -109,7 +109,11 @@ fn compressed_files_are_read_when_they_are_wanted() {
         gz.write_all((lines.join("\n") + "\n").as_bytes()).unwrap();
         fs::write(house.path("a.log.gz"), gz.finish().unwrap()).unwrap();
         let running = house.start();
-        let waiting = async { while house.meters.skipped_compressed() == 0 { tokio::task::yield_now().await } };
+        let waiting = async {
+            while house.meters.skipped_compressed() == 0 {
+                tokio::task::yield_now().await
+            }
+        };
         tokio::time::timeout(SOON, waiting).await.unwrap();
         house.settings.inputs[0].compressed = true;
         running.change(&house.settings).await;

@@ -44,7 +44,11 @@ fn lag_grows_while_the_destination_refuses() {
         let refusal = AppendError::Retry(Duration::from_secs(3600));
         house.memory.store.borrow_mut().answers = vec![refusal];
         write(&house.path("b.log"), ["b 2"]);
-        let waiting = async { while house.meters.retries() == 0 { tokio::task::yield_now().await } };
+        let waiting = async {
+            while house.meters.retries() == 0 {
+                tokio::task::yield_now().await
+            }
+        };
         tokio::time::timeout(SOON, waiting).await.unwrap();
         write(&house.path("b.log"), ["b three"]);
         let files = running.status().await;
