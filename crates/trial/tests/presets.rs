@@ -39,6 +39,55 @@ fn python_json_logger() {
     );
 }
 
+/// Members that have the names of the steps' own values are plain data: they steer nothing, and none is lost.
+#[test]
+fn members_named_like_the_own_values_of_the_steps() {
+    let line = r#"{"tidegate.level":"error","tidegate.time":"2024-05-01T12:30:00Z","!tidegate.body":"b","tidegate.nanos":1714566600000000000,"msg":"m","x":1.5}"#;
+    let attributes = json!({
+        "tidegate.level": "error", "tidegate.time": "2024-05-01T12:30:00Z", "!tidegate.body": "b",
+        "tidegate.nanos": 1_714_566_600_000_000_000.0, "x": 1.5,
+    });
+    let expected = json!({ "body": "m", "attributes": attributes });
+    becomes(Parse::Json, line, expected.clone());
+    becomes(Parse::Auto, line, expected);
+    becomes(
+        Parse::Logfmt,
+        "msg=m tidegate.level=error tidegate.body=b",
+        json!({ "body": "m", "attributes": { "tidegate.level": "error", "tidegate.body": "b" } }),
+    );
+}
+
+/// Levels are numbers of pino or syslog, as numbers or as text, or names in any case; anything else stays an attribute.
+#[test]
+fn levels_of_all_kinds() {
+    let level = |level: Json| {
+        let record = parsed_record(Parse::Json, json!({ "body": { "level": level, "msg": "m" } }));
+        (record["severity_number"].as_u64(), record["attributes"]["level"].clone())
+    };
+    for (value, number) in [
+        (json!(30), 9),
+        (json!(30.0), 9),
+        (json!("30"), 9),
+        (json!("40"), 13),
+        (json!(60), 21),
+        (json!(4), 13),
+        (json!("3"), 17),
+        (json!("WARN"), 13),
+        (json!("warning"), 13),
+        (json!("Error"), 17),
+    ] {
+        assert_eq!(level(value.clone()), (Some(number), Json::Null), "{value}");
+    }
+    assert_eq!(level(json!(true)), (None, json!(true)));
+    let line = r#"{"level":"50","msg":"m"}"#;
+    becomes(Parse::Json, line, json!({ "severity_text": "50", "severity_number": 17, "body": "m" }));
+    becomes(
+        Parse::Logfmt,
+        "level=30 msg=m",
+        json!({ "severity_text": "30", "severity_number": 9, "body": "m" }),
+    );
+}
+
 #[test]
 fn zap() {
     becomes(
