@@ -22,8 +22,8 @@ pub use limits::Limits;
 pub use listen::Listen;
 pub use listener::Listener;
 pub use pipeline::{
-    ConfiguredPipeline, OnError, Pipeline, Redact, RedactPreset, RelabelRule, Sample, SampleMode, Step,
-    StepLabel,
+    ConfiguredPipeline, INPUT_ATTRIBUTE, OnError, Pipeline, Redact, RedactPreset, RelabelRule, Sample,
+    SampleMode, Step, StepLabel,
 };
 pub(crate) use pipeline::{Route, selecting, texts};
 pub use pipeline_steps::Steps;

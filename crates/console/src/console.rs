@@ -1,5 +1,6 @@
 //! The service behind the admin port: which path leads where, and the answers.
 
+use crate::files::FilesQuery;
 use crate::gateway::{ForgetError, Gateway};
 use crate::page::Page;
 use crate::page_buffer::{FIRST, PageBuffer, PageError};
@@ -23,14 +24,25 @@ pub struct Console {
     making: Mutex<()>,
     /// There is one trial at a time.
     trials: TrialTurns,
+    /// Held while files are collected and shown, so that there is one such answer at a time.
+    listing_files: tokio::sync::Mutex<()>,
 }
 
 /// The most bytes of an answer.
 pub const LONGEST_ANSWER: usize = 512 << 10;
 
 /// The page that a request addresses.
-pub const PATHS: [&str; 7] =
-    ["/status", "/status.json", "/metrics", "/health", "/ready", "/tap", "/pipelines"];
+pub const PATHS: [&str; 9] = [
+    "/status",
+    "/status.json",
+    "/metrics",
+    "/health",
+    "/ready",
+    "/tap",
+    "/pipelines",
+    "/files",
+    "/files.json",
+];
 
 /// So many of the longest answers can be on their way at a time; of usual ones, many more.
 pub(crate) const ANSWERS: usize = 2;
@@ -41,6 +53,9 @@ const LONGEST_HEAD: usize = 8 << 10;
 pub(crate) const LONGEST_FORM: usize = LONGEST_STEPS + LONGEST_ITEMS + (32 << 10);
 /// A [`Status`] with every sink and source that there can be, and the page made of it.
 const SNAPSHOT: usize = 592 << 10;
+
+/// A report of the most files with the longest texts, and the page made of it.
+const FILES: usize = 768 << 10;
 
 pub(crate) const DATA_HEADERS: [(&str, &str); 3] =
     [("Cache-Control", "no-store"), ("Vary", "Accept"), ("X-Content-Type-Options", "nosniff")];
@@ -75,6 +90,8 @@ const NOT_FOUND: &str = "unknown path; valid ones are:\n\
     /health       200 while the process lives, and which sinks failed\n\
     /ready        200 while it takes data, else 503 and the reason\n\
     /tap          passing items, one line of JSON each; ?wait=2s waits for some\n\
+    /files        the files that sources follow: a page, text or JSON\n\
+    /files.json   the same as JSON\n\
     /pipelines    pipelines, and a form in which steps are tried on pasted items\n\
     and `tidegate journal forget NAME` asks for DELETE /journal/cursors/NAME\n";
 /// The cursors of sinks: `DELETE` forgets one.
@@ -88,7 +105,13 @@ const METRICS_TOO_LONG: &str = "the metrics would be longer than the 512 KiB tha
 impl Console {
     /// Pages about `gateway`, written on the memory of `arena`, which [`reserve`](Self::reserve) gave.
     pub fn new(gateway: Arc<dyn Gateway>, arena: Arena) -> Console {
-        Console { gateway, arena, making: Mutex::new(()), trials: TrialTurns::default() }
+        Console {
+            gateway,
+            arena,
+            making: Mutex::new(()),
+            trials: TrialTurns::default(),
+            listing_files: tokio::sync::Mutex::new(()),
+        }
     }
 
     /// Reserves the console's own memory, for answers and for the heads of requests: it has to answer just
@@ -109,7 +132,7 @@ impl Console {
     }
 
     /// The lines of the memory plan: the arena of [`reserve`](Self::reserve), and the heap of one snapshot.
-    pub fn declared() -> [Reservation; 3] {
+    pub fn declared() -> [Reservation; 4] {
         let line = |what, count: usize, each: usize| Reservation {
             owner: "console",
             what,
@@ -121,6 +144,7 @@ impl Console {
             line("responses in flight, or the form of a trial", ANSWERS, LONGEST_ANSWER),
             line("heads of requests", HEADS, LONGEST_HEAD),
             line("snapshot being shown", 1, SNAPSHOT),
+            line("list of followed files being shown", 1, FILES),
         ]
     }
 
@@ -214,7 +238,12 @@ impl Console {
         &self.trials
     }
 
-    /// The gateway that trials run in.
+    /// Serialises lists of files.
+    pub(crate) async fn listing_files(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.listing_files.lock().await
+    }
+
+    /// The gateway behind the pages.
     pub(crate) fn gateway(&self) -> &dyn Gateway {
         &*self.gateway
     }
@@ -250,6 +279,8 @@ enum Route {
     Untap(String),
     /// A sink's cursor goes.
     Forget(String),
+    /// The files that sources follow.
+    Files(Box<FilesQuery>, StatusFormat),
     /// The page of pipelines, perhaps with the steps of one of them.
     Pipelines(Option<String>),
     /// Steps are tried, of a form that has a claim to its memory.
@@ -266,6 +297,15 @@ impl Service for Console {
             "/metrics" => Ok(Route::Metrics),
             "/health" => Ok(Route::Health),
             "/ready" => Ok(Route::Ready),
+            "/files" | "/files.json" => {
+                let form = match head.path() {
+                    "/files.json" => Some(StatusFormat::Json),
+                    _ => StatusFormat::wanted(head),
+                };
+                FilesQuery::parse(head.query().unwrap_or_default())
+                    .map_err(|words| Reply::new(400).content(format!("{words}\n")))
+                    .and_then(|query| Ok(Route::Files(Box::new(query), form.ok_or_else(unknown_format)?)))
+            }
             "/tap" => match TapFilter::from_query(head.query().unwrap_or_default()) {
                 Ok(look) if head.method() == "DELETE" => Ok(Route::Untap(look.id)),
                 Ok(look) => Ok(Route::Tap(Box::new(look.seen_by(head.peer())))),
@@ -331,6 +371,7 @@ impl Service for Console {
             Route::Metrics => self.metrics(),
             Route::Health => self.health(),
             Route::Ready => self.ready(),
+            Route::Files(query, form) => Box::pin(self.files(*query, form)).await,
             // Apart, so that other requests need no room for it.
             Route::Tap(look) => Box::pin(self.tap(*look)).await,
             Route::Untap(id) => {

@@ -1,5 +1,6 @@
 //! The console's interface to the gateway.
 
+use crate::files::{FilesFuture, FilesQuery};
 use crate::pipelines_page::ListedPipeline;
 use crate::status::Status;
 use crate::trial::{TrialFuture, TrialInput, TrialOutput};
@@ -31,6 +32,10 @@ pub trait Gateway: Send + Sync + 'static {
 
     /// The names of all sinks.
     fn sink_names(&self) -> Vec<String>;
+
+    /// The files that sources follow: at most as many as `query` allows, with at most [`LONGEST_FILES`](crate::LONGEST_FILES) bytes of
+    /// text, and one more.
+    fn files<'a>(&'a self, query: &'a FilesQuery) -> FilesFuture<'a>;
 
     /// Forgets the cursor of a sink that is not configured any more; how many items it had not sent.
     ///

@@ -25,7 +25,8 @@ pub(crate) fn write(page: &Page, out: &mut dyn Write) -> fmt::Result {
     }
     writeln!(out, "<footer>the same as <a href=\"/status.json\">JSON</a> or as")?;
     writeln!(out, "<a href=\"/status?format=text\">text</a>; and <a href=\"/metrics\">all metrics</a>;")?;
-    writeln!(out, "<a href=\"/pipelines\">pipelines</a> can be tried here</footer>")?;
+    writeln!(out, "<a href=\"/pipelines\">pipelines</a> can be tried here;")?;
+    writeln!(out, "<a href=\"/files\">files</a> that sources follow</footer>")?;
     writeln!(out, "</main>\n</body>\n</html>")
 }
 
@@ -87,7 +88,7 @@ fn legend(gauge: &Gauge, out: &mut dyn Write) -> fmt::Result {
     writeln!(out, "</p>")
 }
 
-fn section(section: &Section, out: &mut dyn Write) -> fmt::Result {
+pub(crate) fn section(section: &Section, out: &mut dyn Write) -> fmt::Result {
     writeln!(out, "<section>\n<h2>{}</h2>", section.title)?;
     for block in &section.blocks {
         match block {

@@ -1,5 +1,5 @@
 //! The pages of operation: `/status` for people, `/status.json` and `/metrics` for programs, `/health` and
-//! `/ready` for whoever starts and stops the gateway; `/tap`, a look at what passes a source or a sink; and `/pipelines`, where steps
+//! `/ready` for whoever starts and stops the gateway; `/files`, the files that sources follow; `/tap`, a look at what passes a source or a sink; and `/pipelines`, where steps
 //! are tried on pasted items.
 //!
 //! A [`Console`] is the service behind the admin port. It asks a [`Gateway`] for its [`Status`], judges in one
@@ -18,6 +18,8 @@
 
 mod capture;
 mod console;
+mod files;
+mod files_page;
 mod gateway;
 mod html;
 mod human;
@@ -37,6 +39,10 @@ mod trial_response;
 mod tests;
 
 pub use console::{Console, LONGEST_ANSWER, PATHS};
+pub use files::{
+    FilesError, FilesFuture, FilesOrder, FilesQuery, FilesReport, FollowedFile, FollowingSource,
+    LONGEST_FILES, MOST_FILES, UnreadablePath,
+};
 pub use gateway::{ForgetError, Gateway};
 pub use pipelines_page::{LONGEST_LISTED, ListedPipeline, MOST_LISTED};
 pub use resident::Resident;

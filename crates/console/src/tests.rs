@@ -1,6 +1,7 @@
 //! The pages of made-up gateways, as people, programs and the wire see them.
 
 mod bounds;
+mod files;
 mod golden;
 mod hostile;
 mod real;

@@ -32,7 +32,7 @@ fn gauge(gauge: &Gauge, out: &mut dyn Write) -> fmt::Result {
     writeln!(out, "{:<8} [{bar}] {}", gauge.name, gauge.words)
 }
 
-fn section(section: &Section, out: &mut dyn Write) -> fmt::Result {
+pub(crate) fn section(section: &Section, out: &mut dyn Write) -> fmt::Result {
     writeln!(out, "\n{}", section.title.to_uppercase())?;
     for block in &section.blocks {
         match block {

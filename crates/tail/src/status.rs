@@ -77,7 +77,7 @@ pub struct StatusRequest {
     pub filter: PathFilter,
     /// Which of these are in the answer.
     pub order: Order,
-    /// Most files in the answer.
+    /// Most files in the answer; with 0 it has only the totals.
     pub most: usize,
     /// Most bytes of text in the answer, but for its first file.
     pub most_text: usize,
@@ -114,7 +114,7 @@ pub struct TailStatus {
     pub held_bytes: u64,
     /// Files of the patterns that are not read, because `max_files` others are.
     pub untracked: u64,
-    /// Paths that cannot be read, at most 64.
+    /// Paths that cannot be read, at most 32.
     pub unreadable: Vec<UnreadablePath>,
 }
 

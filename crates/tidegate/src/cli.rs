@@ -38,7 +38,7 @@ pub(crate) enum Command {
     /// Without a configuration it listens on 127.0.0.1:4318 and stores the journal and a lake under ./tidegate-data.
     ///
     /// SIGTERM and SIGINT: stop accepting, answer requests in flight, sync, exit. SIGHUP: reload the configuration
-    /// and apply changes to sinks, limits, tenants and access rights; reload certificates and credentials. The log
+    /// and apply changes to sinks, inputs of log files, limits, tenants and access rights; reload certificates and credentials. The log
     /// names other changed settings, which need a restart. An invalid configuration is reported, and the old one
     /// stays in effect.
     Run(ConfigArgs),
@@ -63,6 +63,9 @@ pub(crate) enum Command {
     ///
     /// Ends on Ctrl-C, after --count lines, or after --for.
     Tap(TapArgs),
+    /// Inspect the log files that a running gateway follows
+    #[command(subcommand)]
+    File(FileCommand),
     /// Run the tests in a configuration
     ///
     /// Each entry of `tests` names a pipeline, the items that go in, and what must come out. Prints the differences of
@@ -352,6 +355,52 @@ pub(crate) struct TapArgs {
     pub(crate) admin: AdminArgs,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FileCommand {
+    /// List the files: how far each is read, how far it is behind, and why it is not read
+    ///
+    /// Asks a running gateway. Each file has its offset, which is durable; its size; its lag, the bytes that are not
+    /// durable yet; and the lines a second of the last ten seconds. Deleted files that are still read or held are listed with
+    /// the disk space that they take, and files that are not read with the reason.
+    Ls(FileLsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FileLsArgs {
+    /// Only paths that match: a pattern such as '/var/log/**/*.log' or '*.log', or a text that the path contains
+    pub(crate) pattern: Option<String>,
+    /// Only files of this source
+    #[arg(long, value_name = "NAME")]
+    pub(crate) source: Option<String>,
+    /// What comes first
+    #[arg(long, value_enum, default_value_t = FileSort::Lag)]
+    pub(crate) sort: FileSort,
+    /// Print at most N files
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) limit: usize,
+    /// Print all files
+    #[arg(long, conflicts_with = "limit")]
+    pub(crate) all: bool,
+    /// Print a line of JSON for each file
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+/// The order of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FileSort {
+    /// Those with the most lag
+    Lag,
+    /// By path
+    Path,
+    /// The largest
+    Size,
 }
 
 /// The address of a running gateway.

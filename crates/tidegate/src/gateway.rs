@@ -9,6 +9,7 @@ mod backlog;
 mod data_folder;
 mod destination;
 mod file_budget;
+mod files;
 mod idle_connections;
 mod ingest;
 pub(crate) mod listeners;
@@ -191,6 +192,7 @@ impl Gateway {
             registry,
             tap: tap.clone(),
             config: Arc::clone(&running_config),
+            running_sources: running_sources.clone(),
             rates: rates::Rates::default(),
             refusals: refusals::Refusals::default(),
         });

@@ -66,6 +66,7 @@ fn run(command: Command) -> Outcome {
         Command::Test(args) => commands::test::test(&args),
         Command::Pipeline(command) => commands::pipeline::pipeline(&command),
         Command::Lake(command) => commands::lake::lake(&command),
+        Command::File(command) => commands::file::file(&command),
         Command::Journal(command) => commands::journal::journal(&command),
         Command::Import(command) => commands::import::import(&command),
         Command::Elasticsearch(command) => commands::elasticsearch::elasticsearch(&command),

@@ -1,8 +1,9 @@
 //! Paths under which sources are served.
 
 use super::{Clash, path};
-use crate::model::Config;
+use crate::model::{Config, INPUT_ATTRIBUTE};
 use crate::values::SyslogAddress;
+use tidegate_pipeline::LinePattern;
 
 /// Where the other sources are served, and below: requests there never come to the source `http`.
 const TAKEN: [&str; 10] = [
@@ -22,6 +23,7 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
     check_journald(config, clashes);
     syslog(config, clashes);
     check_fluent_forward(config, clashes);
+    check_file(config, clashes);
     let sources = &config.sources;
     let given = &sources.http.path;
     let served = whole(given);
@@ -113,6 +115,42 @@ fn check_fluent_forward(config: &Config, clashes: &mut Vec<Clash>) {
     if !source.users.is_empty() && source.shared_key.is_none() {
         let message = "`sources.fluent_forward` has `users` but no `shared_key`".to_owned();
         clash("users", message, "set `shared_key`: the protocol checks users only with one");
+    }
+}
+
+fn check_file(config: &Config, clashes: &mut Vec<Clash>) {
+    for (name, input) in &config.sources.file.inputs {
+        let name = name.as_str();
+        let mut clash = |setting: &[&str], message: String, help: &str| {
+            let own = ["sources", "file", "inputs", name].into_iter().chain(setting.iter().copied());
+            clashes.push(Clash {
+                about: vec![own.map(str::to_owned).collect()],
+                message,
+                help: help.to_owned(),
+            });
+        };
+        if input.include.is_empty() {
+            let message = format!("`sources.file.inputs.{name}.include` names no files");
+            clash(&["include"], message, "write the paths of the files, with `*` for any characters");
+        }
+        if input.attributes.contains_key(INPUT_ATTRIBUTE) {
+            let message = format!("`sources.file.inputs.{name}.attributes` sets `{INPUT_ATTRIBUTE}`");
+            clash(&["attributes"], message, "choose another name: tidegate sets that one");
+        }
+        let Some(multiline) = &input.multiline else { continue };
+        let patterns = [("start_pattern", &multiline.start_pattern), ("end_pattern", &multiline.end_pattern)];
+        if patterns.iter().filter(|(_, pattern)| pattern.is_some()).count() != 1 {
+            let message = format!(
+                "`sources.file.inputs.{name}.multiline` needs either `start_pattern` or `end_pattern`"
+            );
+            clash(&["multiline"], message, "set one of them");
+        }
+        for (setting, pattern) in patterns {
+            if let Some(Err(error)) = pattern.as_ref().map(|pattern| LinePattern::compile(pattern)) {
+                let message = format!("`sources.file.inputs.{name}.multiline.{setting}`: {error}");
+                clash(&["multiline", setting], message, "write a regular expression, such as `^\\d{4}-`");
+            }
+        }
     }
 }
 

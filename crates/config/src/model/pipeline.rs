@@ -175,6 +175,18 @@ pub struct StepLabel {
     pub step: String,
 }
 
+/// The resource attribute that names the input of records, where the input has a `parse` of its own.
+pub const INPUT_ATTRIBUTE: &str = "tidegate.input";
+
+/// A step that applies under one more condition.
+fn narrowed(step: engine::StepDefinition, condition: &str) -> engine::StepDefinition {
+    let when = match &step.when {
+        Some(when) => format!("{condition} and ({when})"),
+        None => condition.to_owned(),
+    };
+    engine::StepDefinition { when: Some(when), ..step }
+}
+
 impl Config {
     /// The pipeline of the sink `name`, if it has steps.
     pub fn pipeline_of(&self, name: &Name) -> Option<ConfiguredPipeline> {
@@ -209,8 +221,8 @@ impl Config {
             self.sources.pipelines().into_iter().find(|(source, _)| *source == name)?;
         let mut steps =
             ConfiguredPipeline { definition: engine::Definition::default(), routing: 0, labels: Vec::new() };
-        for (step, definition) in parse.iter().copied().flat_map(Parse::steps) {
-            steps.push(definition, "", format!("parse.{step}"));
+        for (step, definition) in self.parsing_of(name, *parse) {
+            steps.push(definition, "", step);
         }
         let parsing = steps.labels.len();
         if let Some(pipeline) = pipeline {
@@ -224,6 +236,29 @@ impl Config {
             }
         }
         (!steps.labels.is_empty()).then_some(steps)
+    }
+
+    /// The steps that parse the lines of the source `name`, with their labels: those of its inputs, then those of `parse` for the
+    /// others.
+    fn parsing_of(&self, name: &str, parse: Option<Parse>) -> Vec<(String, engine::StepDefinition)> {
+        let inputs = self.sources.file.inputs.iter().filter(|_| name == "file");
+        let mut steps = Vec::new();
+        for (input, own) in inputs.filter_map(|(input, settings)| Some((input, settings.parse?))) {
+            let is_of_input = format!("resource.attributes[\"{INPUT_ATTRIBUTE}\"] == \"{input}\"");
+            for (step, definition) in own.steps() {
+                steps.push((format!("inputs.{input}.parse.{step}"), narrowed(definition, &is_of_input)));
+            }
+        }
+        let is_other =
+            (!steps.is_empty()).then(|| format!("resource.attributes[\"{INPUT_ATTRIBUTE}\"] == nil"));
+        for (step, definition) in parse.into_iter().flat_map(Parse::steps) {
+            let definition = match &is_other {
+                Some(is_other) => narrowed(definition, is_other),
+                None => definition,
+            };
+            steps.push((format!("parse.{step}"), definition));
+        }
+        steps
     }
 
     /// The sources that name the pipeline `name`.

@@ -2,8 +2,8 @@
 
 use super::sample::{healthy, troubled};
 use crate::{
-    Console, ForgetError, Gateway, LONGEST_ANSWER, ListedPipeline, Status, TrialError, TrialFuture,
-    TrialInput, TrialOutput,
+    Console, FilesFuture, FilesQuery, FilesReport, ForgetError, Gateway, LONGEST_ANSWER, ListedPipeline,
+    Status, TrialError, TrialFuture, TrialInput, TrialOutput,
 };
 use std::fmt;
 use std::io::{Read, Write};
@@ -23,6 +23,7 @@ pub(super) struct FakeGateway {
     pub(super) tap: Tap,
     pub(super) pipelines: Vec<ListedPipeline>,
     pub(super) trial: FakeTrial,
+    pub(super) files: FilesReport,
 }
 
 /// Result of a trial for its input.
@@ -51,6 +52,12 @@ impl Gateway for FakeGateway {
 
     fn sink_names(&self) -> Vec<String> {
         self.status.sinks.iter().map(|sink| sink.name.clone()).collect()
+    }
+
+    fn files<'a>(&'a self, query: &'a FilesQuery) -> FilesFuture<'a> {
+        let files = self.files.files.iter().take(query.limit).cloned().collect();
+        let report = FilesReport { files, ..self.files.clone() };
+        Box::pin(async move { Ok(report) })
     }
 
     fn forget(&self, sink: &str) -> Result<u64, ForgetError> {
@@ -88,6 +95,7 @@ pub(super) fn gateway_with(status: Status) -> FakeGateway {
         tap,
         pipelines: Vec::new(),
         trial: Arc::new(|_, _| Err(TrialError::Late)),
+        files: FilesReport::default(),
     }
 }
 

@@ -29,8 +29,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             let Some(file) = self.table.get(index) else { continue };
             let file = self.status(file);
             text += file.path.len() + file.input.len() + file.reason.as_ref().map_or(0, String::len);
-            let is_full = status.files.len() >= most || text > most_text;
-            if is_full && !status.files.is_empty() {
+            if status.files.len() >= most || (text > most_text && !status.files.is_empty()) {
                 status.next = (order != Order::Lag).then_some(index);
                 break;
             }

@@ -102,6 +102,7 @@ fn look(config: &Config) -> CheckedFiles {
             .into_iter()
             .filter_map(Result::err)
             .chain(gateway::check_folders(config))
+            .chain(gateway::sources::check(config))
             .collect(),
         notes: bodies
             .chain(files)

@@ -8,7 +8,7 @@ use tidegate_arena::Share;
 use tidegate_config::{Access, Config, Limits, Tenants};
 
 impl Gateway {
-    /// Takes over what can be changed while running: the sinks, the limits of sources, tenants and addresses, and what
+    /// Takes over what can be changed while running: the sinks, the inputs of the source `file`, the limits of sources, tenants and addresses, and what
     /// is in the files of certificates and credentials. Names what else differs, and needs a restart.
     ///
     /// # Errors
@@ -16,12 +16,13 @@ impl Gateway {
     pub(crate) fn reload(&self, new: Config) -> Result<Vec<String>, Failure> {
         self.keys.reload();
         let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut waiting = tidegate_config::differing(&config, &new);
-        waiting.retain(|setting| setting != "sinks" && !rules::is_changeable(setting));
-        let new = changeable(&config, new);
+        let wanted = new;
+        let new = changeable(&config, wanted.clone());
+        let waiting = tidegate_config::differing(&new, &wanted);
         let planned = plan::of_queued(&new, &self.attach.routing());
         plan::check(&new, &planned)?;
         // All that can fail comes before the sinks change.
+        let sources = self.running_sources.change(&config, &new)?;
         let bulk = rules::bulk(&new)?;
         let cluster = match &self.destination {
             Some(destination) => Destination::changed(&config, &new)?.map(|nodes| (destination, nodes)),
@@ -61,6 +62,8 @@ impl Gateway {
         self.gate.rules().pipelines.set(after.all(), Some(spared));
         *of_sources = after;
         drop(of_sources);
+        // Behind their pipelines: the lines of new inputs pass those that were written for them.
+        sources.make();
         if let Some((destination, nodes)) = cluster {
             destination.change(nodes);
         }
@@ -75,7 +78,7 @@ impl Gateway {
 }
 
 /// The running configuration with the settings of `new` that can change while running.
-fn changeable(running: &Config, new: Config) -> Config {
+pub(super) fn changeable(running: &Config, new: Config) -> Config {
     let limits = Limits {
         sources: new.limits.sources,
         connections_per_peer: new.limits.connections_per_peer,
@@ -88,6 +91,8 @@ fn changeable(running: &Config, new: Config) -> Config {
         ..running.tenants.clone()
     };
     let access = Access { bulk: new.access.bulk, ..running.access.clone() };
-    let sources = running.sources.with_pipelines_of(new.sources);
+    let file = new.sources.file.clone();
+    let mut sources = running.sources.with_pipelines_of(new.sources);
+    sources.file.change_inputs(&file);
     Config { sinks: new.sinks, pipelines: new.pipelines, sources, access, limits, tenants, ..running.clone() }
 }

@@ -94,6 +94,11 @@ pub(crate) fn checkpoints(config: &Config) -> usize {
     configured(config).filter_map(|kind| kind.runs.as_ref()).map(|runs| (runs.checkpoints)(config)).sum()
 }
 
+/// The mistakes in the settings of sources that only their parts can see, in a sentence each with the setting.
+pub(crate) fn check(config: &Config) -> Vec<String> {
+    [file::check(config), syslog::check(config)].concat()
+}
+
 /// Starts every source, each for requests as large as `planned` says: has `http` serve those of the shared listeners, and
 /// runs the others.
 ///

@@ -4,6 +4,7 @@ use super::acceptor::ConnectionLimiter;
 use super::rates::Rates;
 use super::refusals::Refusals;
 use super::sinks::RunningSink;
+use super::sources::running::RunningSources;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
@@ -11,10 +12,10 @@ use tidegate_admission::Gate;
 use tidegate_arena::{Arena, MemoryPlan, heap};
 use tidegate_config::{Config, Durability};
 use tidegate_console::{
-    BlockedIndex, Damage, DeclaredLine, Destination, Failed, ForgetError, Gateway, Handshakes,
-    Journal as JournalStatus, Lag, LastError, LeftBehind, ListedPipeline, MOST_STEPS, MOST_WAITING, Memory,
-    Payload, PipelineStep, Resident, Sink, SourcePipeline, Status, Syncs, Tenant, Tenants, TrialFuture,
-    TrialInput, TrialOutput,
+    BlockedIndex, Damage, DeclaredLine, Destination, Failed, FilesFuture, FilesQuery, ForgetError, Gateway,
+    Handshakes, Journal as JournalStatus, Lag, LastError, LeftBehind, ListedPipeline, MOST_STEPS,
+    MOST_WAITING, Memory, Payload, PipelineStep, Resident, Sink, SourcePipeline, Status, Syncs, Tenant,
+    Tenants, TrialFuture, TrialInput, TrialOutput,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
@@ -46,6 +47,8 @@ pub(crate) struct StatusView {
     pub(crate) tap: Tap,
     /// As it is running; locked while it is being changed.
     pub(crate) config: Arc<Mutex<Config>>,
+    /// The sources that read or listen by themselves.
+    pub(crate) running_sources: RunningSources,
     pub(crate) rates: Rates,
     pub(crate) refusals: Refusals,
 }
@@ -93,6 +96,10 @@ impl Gateway for StatusView {
 
     fn trial<'a>(&'a self, input: Vec<TrialInput>, output: &'a mut TrialOutput<'a>) -> TrialFuture<'a> {
         Box::pin(super::trial::run(&self.arena, input, output))
+    }
+
+    fn files<'a>(&'a self, query: &'a FilesQuery) -> FilesFuture<'a> {
+        Box::pin(super::files::collect(&self.running_sources, query))
     }
 
     fn forget(&self, sink: &str) -> Result<u64, ForgetError> {

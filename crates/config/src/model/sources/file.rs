@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::source_pipeline::SourceKind;
 use crate::declare::{choices, settings};
+use crate::presets::Parse;
 use crate::values::{Bytes, Duration, Name, TenantName};
 
 settings! {
@@ -44,6 +45,9 @@ settings! {
         on_long_line: OnLongLine = OnLongLine::Cut,
         /// Which lines make one record. Default: each line is one.
         multiline: Option<FileMultiline> = None,
+        /// The format of the messages in the lines: their parts become attributes, time and severity. Default: `sources.file.parse`. See
+        /// [parsing.md](parsing.md).
+        parse: Option<Parse> = None,
         /// Resource attributes of all records.
         attributes: BTreeMap<String, String> = BTreeMap::new(),
     }
@@ -112,3 +116,13 @@ choices! {
 }
 
 impl SourceKind for FileSource {}
+
+impl FileSource {
+    /// Takes over the settings of `new` that can change while files are read: the inputs, as long as there are any, and the times.
+    pub fn change_inputs(&mut self, new: &FileSource) {
+        if !self.inputs.is_empty() && !new.inputs.is_empty() {
+            self.inputs = new.inputs.clone();
+            (self.rescan, self.rotate_wait) = (new.rescan, new.rotate_wait);
+        }
+    }
+}

@@ -3,7 +3,7 @@
 mod meters;
 mod settings;
 
-use super::follow::{FollowingSource, IntakeDestination};
+use super::follow::{FollowingSource, IntakeDestination, ReaderChanges};
 use super::running::{LARGEST_BATCH, RunningKind, RunningServices, RunningSource};
 use super::{SourceEnvironment, SourceKind};
 use crate::Failure;
@@ -31,6 +31,11 @@ pub(super) const KIND: SourceKind = SourceKind {
     runs: Some(RunningKind { is_configured, declared, files, checkpoints, start }),
     start: |http, _| Ok(http),
 };
+
+/// The mistakes in patterns of paths, in a sentence each with the setting.
+pub(super) fn check(config: &Config) -> Vec<String> {
+    settings::check(config)
+}
 
 /// Descriptors of the reader beside those of the files: inotify, a runtime, a directory being listed.
 const OWN_FILES: u64 = 8;
@@ -82,6 +87,8 @@ fn start(
     let meters = TailMeters::default();
     meters::publish(services.registry, &meters);
     let tailer = move || Tailer::new(settings, destination, PathResource::default(), meters);
-    let source = FollowingSource::start("file", tailer)?;
+    let changes =
+        ReaderChanges { differ: |old, new| *old.sources.file != *new.sources.file, settings: settings::of };
+    let source = FollowingSource::start("file", tailer)?.changing(changes);
     Ok(Box::new(source))
 }

@@ -1,16 +1,17 @@
 //! What sources that follow files have in common: their thread, and the way from it to the gate.
 
-use super::running::{LARGEST_BATCH, RunningSource};
+use super::running::{LARGEST_BATCH, ReadyChange, RunningSource};
 use crate::Failure;
 use std::sync::mpsc as std_mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidegate_arena::Window;
+use tidegate_config::Config;
 use tidegate_journal::{Checkpoints, Journal};
 use tidegate_ledger::Refusal;
 use tidegate_log_intake::{IntakeError, LogBatch, LogIntake};
 use tidegate_tail::{
-    AppendError, Buffer, CheckpointChange, Control, Destination, EncodedBatch, FileResource, Tailer,
+    AppendError, Buffer, CheckpointChange, Control, Destination, EncodedBatch, FileResource, Settings, Tailer,
 };
 use tokio::sync::mpsc;
 
@@ -22,6 +23,16 @@ pub(super) struct FollowingSource {
     control: mpsc::Sender<Control>,
     thread: JoinHandle<()>,
     ended: std_mpsc::Receiver<()>,
+    changes: Option<ReaderChanges>,
+}
+
+/// How the settings of a reader follow the configuration while it runs.
+#[derive(Clone, Copy)]
+pub(super) struct ReaderChanges {
+    /// Whether they differ between two configurations.
+    pub(super) differ: fn(&Config, &Config) -> bool,
+    /// Those of a configuration.
+    pub(super) settings: fn(&Config) -> Result<Settings, Failure>,
 }
 
 impl FollowingSource {
@@ -42,13 +53,33 @@ impl FollowingSource {
             drop(ends);
         };
         let thread = std::thread::Builder::new().name(format!("source-{name}")).spawn(run).map_err(failed)?;
-        Ok(FollowingSource { control, thread, ended })
+        Ok(FollowingSource { control, thread, ended, changes: None })
+    }
+
+    /// The same, with settings that can change while it runs.
+    pub(super) fn changing(self, changes: ReaderChanges) -> FollowingSource {
+        FollowingSource { changes: Some(changes), ..self }
     }
 }
 
 impl RunningSource for FollowingSource {
     fn is_finished(&self) -> Option<String> {
         self.thread.is_finished().then(|| "the reader of files".to_owned())
+    }
+
+    fn change(&self, old: &Config, new: &Config) -> Result<Option<ReadyChange>, Failure> {
+        let Some(changes) = self.changes.filter(|changes| (changes.differ)(old, new)) else {
+            return Ok(None);
+        };
+        let settings = Box::new((changes.settings)(new)?);
+        let permit = self.control.clone().try_reserve_owned().map_err(|_| {
+            Failure::from("the reader of files has too much to do for a change of its inputs; try again")
+        })?;
+        Ok(Some(Box::new(move || drop(permit.send(Control::Settings(settings))))))
+    }
+
+    fn follower(&self) -> Option<&mpsc::Sender<Control>> {
+        Some(&self.control)
     }
 
     fn stop(self: Box<Self>, deadline: Instant) -> bool {

@@ -19,6 +19,8 @@ use tidegate_config::{Config, EffectiveTls};
 use tidegate_journal::Journal;
 use tidegate_log_intake::{ConnectionService, LogIntake, Shutdown, TaskGroup};
 use tidegate_meters::Registry;
+use tidegate_tail::Control;
+use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 /// The largest batch that such a source gives to the gate, in bytes.
@@ -41,6 +43,20 @@ pub(crate) struct RunningKind {
 /// A source that was started, or why it was not.
 pub(super) type StartedSource = Result<Box<dyn RunningSource>, Failure>;
 
+/// A change of settings that cannot fail any more.
+pub(super) type ReadyChange = Box<dyn FnOnce()>;
+
+/// Changes of sources that cannot fail any more.
+#[derive(Default)]
+pub(in crate::gateway) struct ReadyChanges(Vec<ReadyChange>);
+
+impl ReadyChanges {
+    /// Makes them. Without this nothing changes.
+    pub(in crate::gateway) fn make(self) {
+        self.0.into_iter().for_each(|change| change());
+    }
+}
+
 /// A source that runs.
 pub(crate) trait RunningSource: Send {
     /// The words for a part of it that has ended although it must not.
@@ -49,6 +65,20 @@ pub(crate) trait RunningSource: Send {
     /// Waits until it has appended what it has read, at most until `deadline`; says whether it has. Its
     /// [shutdown](LogIntake::shutdown) has begun.
     fn stop(self: Box<Self>, deadline: Instant) -> bool;
+
+    /// Prepares the change of its settings from `old` to `new`, if there is one that it takes over while it runs.
+    ///
+    /// # Errors
+    /// When the new settings cannot be used. Nothing has changed then.
+    fn change(&self, old: &Config, new: &Config) -> Result<Option<ReadyChange>, Failure> {
+        let _ = (old, new);
+        Ok(None)
+    }
+
+    /// Where its reader of files takes messages, if it has one.
+    fn follower(&self) -> Option<&mpsc::Sender<Control>> {
+        None
+    }
 }
 
 impl RunningSource for TaskGroup {
@@ -203,6 +233,26 @@ impl RunningSources {
             };
             acceptor.or_else(|| state.sources.iter().find_map(part))
         }
+    }
+
+    /// Prepares the changes from `old` to `new` that sources take over while they run.
+    ///
+    /// # Errors
+    /// When one of them cannot. Nothing has changed then.
+    pub(in crate::gateway) fn change(&self, old: &Config, new: &Config) -> Result<ReadyChanges, Failure> {
+        let state = self.state();
+        let changes = state.sources.iter().map(|(name, source)| {
+            source.change(old, new).map_err(|Failure(error)| Failure(format!("the source `{name}`: {error}")))
+        });
+        let changes: Vec<Option<ReadyChange>> = changes.collect::<Result<_, Failure>>()?;
+        Ok(ReadyChanges(changes.into_iter().flatten().collect()))
+    }
+
+    /// The readers of files, with the names of their sources.
+    pub(in crate::gateway) fn followers(&self) -> Vec<(&'static str, mpsc::Sender<Control>)> {
+        let state = self.state();
+        let sources = state.sources.iter();
+        sources.filter_map(|(name, source)| Some((*name, source.follower()?.clone()))).collect()
     }
 
     /// Has all of them append what they have read and end, at the latest at `deadline`; says whether they did.

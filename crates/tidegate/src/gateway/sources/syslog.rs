@@ -7,7 +7,7 @@ use crate::gateway::unix_socket;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use tidegate_arena::Reservation;
-use tidegate_config::{Name, SyslogAddress, SyslogFormat, SyslogFraming, SyslogListener};
+use tidegate_config::{Config, Name, SyslogAddress, SyslogFormat, SyslogFraming, SyslogListener};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_log_intake::TaskGroup;
 use tidegate_syslog::{
@@ -61,6 +61,21 @@ fn start(
     Ok(Box::new(tasks))
 }
 
+/// The mistakes in names of time zones, in a sentence each with the setting.
+pub(super) fn check(config: &Config) -> Vec<String> {
+    let zones = config.sources.syslog.listeners.iter().map(|(name, listener)| zone(name, listener));
+    zones.filter_map(Result::err).map(|Failure(error)| error).collect()
+}
+
+fn zone(name: &Name, listener: &SyslogListener) -> Result<Zone, Failure> {
+    Zone::named(&listener.timezone).ok_or_else(|| {
+        let zone = &listener.timezone;
+        Failure(format!(
+            "`sources.syslog.listeners.{name}.timezone`: the system has no time zone `{zone}`; write `UTC`, `local`, an offset such as `+02:00`, or a name of its time zone database"
+        ))
+    })
+}
+
 fn listen(
     environment: &SourceEnvironment<'_>,
     services: &mut RunningServices<'_>,
@@ -72,12 +87,8 @@ fn listen(
     let tenant = listener.tenant.as_ref().or(config.sources.syslog.tenant.as_ref());
     let tenant = tenant.map(|tenant| tenant.as_str());
     let intake = services.intake(environment, tenant, "sources.syslog.tenant")?;
-    let zone = Zone::named(&listener.timezone).ok_or_else(|| {
-        let (zone, setting) = (&listener.timezone, setting("timezone"));
-        Failure(format!(
-            "starting the source `syslog`: the system has no time zone `{zone}` (`{setting}`); write `UTC`, `local`, an offset such as `+02:00`, or a name of its time zone database"
-        ))
-    })?;
+    let zone = zone(name, listener)
+        .map_err(|Failure(error)| Failure(format!("starting the source `syslog`: {error}")))?;
     let format = match listener.format {
         SyslogFormat::Auto => Format::Auto,
         SyslogFormat::Rfc5424 => Format::Rfc5424,

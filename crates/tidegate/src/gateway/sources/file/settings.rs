@@ -2,7 +2,8 @@
 
 use crate::Failure;
 use tidegate_config::{
-    Config, FileEncoding, FileFormat, FileInput, FileMultiline, FileStart, OnLongLine as ConfiguredLongLine,
+    Config, FileEncoding, FileFormat, FileInput, FileMultiline, FileStart, INPUT_ATTRIBUTE, Name,
+    OnLongLine as ConfiguredLongLine,
 };
 use tidegate_lines::{
     Boundary, Encoding, Format, LineFormat, Multiline, OnLongLine, Settings as LineSettings,
@@ -29,24 +30,39 @@ pub(super) fn of(config: &Config) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// The attributes of an input, with the name of the host unless it has one.
-fn attributes(input: &FileInput, host: &str) -> Vec<(Box<str>, Box<str>)> {
+/// The attributes of an input: with the name of the host unless it has one, and with its own where steps ask for it.
+fn attributes(name: &str, input: &FileInput, host: &str) -> Vec<(Box<str>, Box<str>)> {
     let own = input.attributes.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into()));
     let named = input.attributes.keys().any(|key| key == "host.name");
     let host = (!named && !host.is_empty()).then(|| ("host.name".into(), host.into()));
-    host.into_iter().chain(own).collect()
+    let input = input.parse.map(|_| (INPUT_ATTRIBUTE.into(), name.into()));
+    host.into_iter().chain(input).chain(own).collect()
+}
+
+/// The mistakes in patterns of paths.
+pub(super) fn check(config: &Config) -> Vec<String> {
+    let of_input = |(name, input): (&Name, &FileInput)| {
+        let all = [("include", &input.include), ("exclude", &input.exclude)];
+        let wrong = all.map(|(setting, patterns)| {
+            patterns
+                .iter()
+                .filter_map(|pattern| glob(name.as_str(), setting, pattern).err())
+                .map(|Failure(error)| error)
+        });
+        wrong.into_iter().flatten().collect::<Vec<String>>()
+    };
+    config.sources.file.inputs.iter().flat_map(of_input).collect()
+}
+
+fn glob(name: &str, setting: &str, pattern: &str) -> Result<Vec<Glob>, Failure> {
+    Glob::parse(pattern)
+        .map_err(|error| Failure(format!("`sources.file.inputs.{name}.{setting}`: {pattern:?}: {error}")))
 }
 
 fn input_of(name: &str, input: &FileInput, host: &str) -> Result<Input, Failure> {
     let globs = |setting: &str, patterns: &[String]| -> Result<Vec<Glob>, Failure> {
-        let mut globs = Vec::new();
-        for pattern in patterns {
-            let parsed = Glob::parse(pattern).map_err(|error| {
-                Failure(format!("`sources.file.inputs.{name}.{setting}`: {pattern:?}: {error}"))
-            })?;
-            globs.extend(parsed);
-        }
-        Ok(globs)
+        let globs = patterns.iter().map(|pattern| glob(name, setting, pattern));
+        Ok(globs.collect::<Result<Vec<_>, Failure>>()?.concat())
     };
     let include = globs("include", &input.include)?;
     if include.is_empty() {
@@ -82,7 +98,7 @@ fn input_of(name: &str, input: &FileInput, host: &str) -> Result<Input, Failure>
             multiline: input.multiline.as_ref().map(|multiline| multiline_of(name, multiline)).transpose()?,
             ..LineSettings::default()
         },
-        attributes: attributes(input, host),
+        attributes: attributes(name, input, host),
     })
 }
 
