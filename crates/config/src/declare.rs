@@ -14,13 +14,15 @@
 //! }
 //! ```
 //!
+//! `pub struct OtlpSink with delivery: Delivery { … }` has the settings of the group `Delivery`, too, among its own ones.
+//!
 //! `choices!` declares a setting that is one of several words, `kinds!` groups told apart by `type`.
 
 /// A group of settings: the struct, its default where every setting has one, its reader and description.
 macro_rules! settings {
     (
         $(#[doc = $doc:literal])*
-        pub struct $name:ident {
+        pub struct $name:ident $(with $($common:ident: $common_type:ident),+)? {
             $(
                 $(#[doc = $field_doc:literal])*
                 $field:ident: $type:ty $([$range:expr])? = $default:expr
@@ -29,18 +31,20 @@ macro_rules! settings {
     ) => {
         settings! { @declare
             $(#[doc = $doc])*
-            pub struct $name { $( $(#[doc = $field_doc])* $field: $type $([$range])? = $default, )* }
+            pub struct $name $(with $($common: $common_type),+)? {
+                $( $(#[doc = $field_doc])* $field: $type $([$range])? = $default, )*
+            }
         }
 
         impl Default for $name {
             fn default() -> Self {
-                $name { $( $field: $default, )* }
+                $name { $( $field: $default, )* $( $( $common: $common_type::default(), )+ )? }
             }
         }
     };
     (
         $(#[doc = $doc:literal])*
-        pub struct $name:ident {
+        pub struct $name:ident $(with $($common:ident: $common_type:ident),+)? {
             $(
                 $(#[doc = $field_doc:literal])*
                 $field:ident: $type:ty $([$range:expr])? $(= $default:expr)?
@@ -49,12 +53,14 @@ macro_rules! settings {
     ) => {
         settings! { @declare
             $(#[doc = $doc])*
-            pub struct $name { $( $(#[doc = $field_doc])* $field: $type $([$range])? $(= $default)?, )* }
+            pub struct $name $(with $($common: $common_type),+)? {
+                $( $(#[doc = $field_doc])* $field: $type $([$range])? $(= $default)?, )*
+            }
         }
     };
     (@declare
         $(#[doc = $doc:literal])*
-        pub struct $name:ident {
+        pub struct $name:ident $(with $($common:ident: $common_type:ident),+)? {
             $(
                 $(#[doc = $field_doc:literal])*
                 $field:ident: $type:ty $([$range:expr])? $(= $default:expr)?,
@@ -65,11 +71,15 @@ macro_rules! settings {
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct $name {
             $( $(#[doc = $field_doc])* pub $field: $type, )*
+            $( $(
+                #[doc = concat!("The settings of [`", stringify!($common_type), "`].")]
+                pub $common: $common_type,
+            )+ )?
         }
 
         impl $crate::setting::Section for $name {
             fn fields() -> Vec<$crate::setting::Field> {
-                vec![$( $crate::setting::Field {
+                let own = vec![$( $crate::setting::Field {
                     name: $crate::setting::name(stringify!($field)),
                     doc: $crate::setting::doc(&[$($field_doc),*]),
                     shape: <$type as $crate::setting::Setting>::shape(),
@@ -78,7 +88,9 @@ macro_rules! settings {
                         $crate::setting::Setting::plain(&default)
                     })?),
                     range: settings!(@option $( $crate::setting::ends(&($range)) )?),
-                } ),*]
+                } ),*];
+                $( $( let own = $crate::setting::joined(own, <$common_type as $crate::setting::Section>::fields()); )+ )?
+                own
             }
 
             #[allow(unused_variables, reason = "a group may be empty")]
@@ -92,13 +104,16 @@ macro_rules! settings {
                     settings!(@option $($default)?),
                     |value| settings!(@check value $(, $range)?),
                 ); )*
-                Some($name { $( $field: $field?, )* })
+                $( $( let $common = <$common_type as $crate::setting::Section>::read_fields(entries, reader); )+ )?
+                Some($name { $( $field: $field?, )* $( $( $common: $common?, )+ )? })
             }
 
             fn plain_entries(&self) -> Vec<(String, $crate::setting::PlainValue)> {
-                vec![$(
+                let own = vec![$(
                     ($crate::setting::name(stringify!($field)).to_owned(), $crate::setting::Setting::plain(&self.$field))
-                ),*]
+                ),*];
+                $( $( let own = $crate::setting::joined(own, $crate::setting::Section::plain_entries(&self.$common)); )+ )?
+                own
             }
         }
 

@@ -69,7 +69,7 @@ fn each(config: &Config, look: &mut dyn FnMut(&[&str], &Path, Content)) {
         look(&["listen", "tls", name, "client_ca_file"], own.client_ca_file.as_deref(), Public);
     }
     for (name, sink) in &config.sinks {
-        let tls = sink.settings().outbound().and_then(|outbound| outbound.tls);
+        let tls = sink.settings().outbound().map(|outbound| &outbound.delivery.tls);
         let Some(Tls { ca_file, cert_file, key_file, .. }) = tls else { continue };
         for (setting, file, content) in
             [("ca_file", ca_file, Public), ("cert_file", cert_file, Public), ("key_file", key_file, Secret)]

@@ -48,17 +48,17 @@ pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin, kernel_needs, windows};
 pub use model::{
     Access, Acknowledge, Allowance, ApmAgents, Backoff, Before, BlackholeSink, BulkAction, BulkCompression,
-    CertificateField, ClientAuth, Compression, Config, ConfiguredPipeline, DefaultAt, Deltas, Durability,
-    EffectiveTls, ElasticApmSource, ElasticsearchSink, ElasticsearchSource, Expectation, FileEncoding,
-    FileFormat, FileInput, FileMultiline, FileSource, FileStart, FluentForwardSource, Given, HttpFormat,
-    HttpLogsSource, HttpMethod, HttpSink, INPUT_ATTRIBUTE, Journal, JournaldFields, JournaldInput,
-    JournaldPriority, JournaldSource, JournaldStart, LakeSink, Limits, Listen, ListenTls, Listener,
-    ListenerTls, LokiSink, LokiSource, Mapping, Naming, OnError, OnLongLine, OrSeries, OtlpSink, OtlpSource,
-    OtlpTransport, Pipeline, PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule,
+    CertificateField, ClientAuth, Compression, Config, ConfiguredPipeline, DefaultAt, Delivery, Deltas,
+    Durability, EffectiveTls, ElasticApmSource, ElasticsearchSink, ElasticsearchSource, Expectation,
+    FileEncoding, FileFormat, FileInput, FileMultiline, FileSource, FileStart, FluentForwardSource, Given,
+    HttpFormat, HttpLogsSource, HttpMethod, HttpSink, INPUT_ATTRIBUTE, Journal, JournaldFields,
+    JournaldInput, JournaldPriority, JournaldSource, JournaldStart, LakeSink, Limits, Listen, ListenTls,
+    Listener, ListenerTls, LokiSink, LokiSource, Mapping, Naming, OnError, OnLongLine, OrSeries, OtlpSink,
+    OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule,
     RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Sample, SampleMode,
-    Signal, Sink, Source, SourceLimits, SourcePipeline, Sources, SplunkHecSink, Step, StepLabel, Steps,
-    SyslogFormat, SyslogFraming, SyslogListener, SyslogSource, TenantOverride, Tenants, Tls, Translation,
-    WhenFull,
+    Signal, Sink, SinkRouting, Source, SourceLimits, SourcePipeline, Sources, SplunkHecSink, Step, StepLabel,
+    Steps, SyslogFormat, SyslogFraming, SyslogListener, SyslogSource, TenantOverride, Tenants, Tls,
+    Translation, WhenFull,
 };
 pub use presets::Parse;
 pub use schema::schema;

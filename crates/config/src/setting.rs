@@ -74,6 +74,12 @@ pub(crate) trait Section: Sized {
     fn plain_entries(&self) -> Vec<(String, PlainValue)>;
 }
 
+/// The settings of a group and those that it shares with others.
+pub(crate) fn joined<T>(mut own: Vec<T>, common: Vec<T>) -> Vec<T> {
+    own.extend(common);
+    own
+}
+
 /// A setting that a range can be declared for.
 pub(crate) trait Ranged {
     type Bound: PartialOrd + Display;

@@ -68,7 +68,7 @@ fn every_setting_of_the_documented_shape_is_read() {
     assert_eq!((upstream.protocol, upstream.lanes), (Protocol::V2, 4));
     assert_eq!(sink("upstream").when_full(&config.journal), WhenFull::Block);
     let headers: Vec<_> =
-        upstream.headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+        upstream.delivery.headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
     assert_eq!(headers, [("x-scope-orgid", "42")]);
     let Sink::PrometheusRemoteWrite(other) = sink("other") else { panic!("not remote write") };
     assert_eq!((other.linger, other.protocol), (Duration::seconds(0), Protocol::Auto));

@@ -13,7 +13,7 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
         return;
     }
     if let Some((name, sink)) = config.destination() {
-        if sink.tenant_header.is_some() {
+        if sink.delivery.tenant_header.is_some() {
             let about = vec![path(["sinks", name.as_str(), "tenant_header"]), acknowledge];
             let message = format!(
                 "`sinks.{name}` has a `tenant_header`, and with `acknowledge: destination` a request to it has items of \

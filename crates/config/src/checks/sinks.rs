@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Component, PathBuf};
 
 use super::{Clash, addresses_of, cleartext, path};
-use crate::model::{Backoff, Config, Outbound, Tls};
+use crate::model::{Backoff, Config, Delivery, Outbound, Tls};
 use crate::values::{HeaderName, Name, Secret, Url};
 
 pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
@@ -76,15 +76,14 @@ fn folders(config: &Config, clashes: &mut Vec<Clash>) {
 
 /// Checks common to all sinks that send over the network.
 fn sending(config: &Config, name: &Name, outbound: &Outbound<'_>, clashes: &mut Vec<Clash>) {
-    let Outbound { setting, urls, credentials, headers, tenant_header, backoff, tls, insecure } = outbound;
+    let Outbound { setting, urls, credentials, delivery } = outbound;
+    let Delivery { headers, tenant_header, backoff, tls, insecure, .. } = delivery;
     loops(config, name, setting, urls, clashes);
     cleartext::check(name, setting, *urls, credentials, headers, *insecure, clashes);
     waits(name, backoff, clashes);
-    if let Some(tls) = tls {
-        keys(name, tls, clashes);
-        unused_tls(name, tls, setting, urls, clashes);
-    }
-    self::tenant_header(name, *tenant_header, headers, clashes);
+    keys(name, tls, clashes);
+    unused_tls(name, tls, setting, urls, clashes);
+    self::tenant_header(name, tenant_header.as_ref(), headers, clashes);
 }
 
 /// A sink that would send to this gateway.

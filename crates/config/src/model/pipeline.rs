@@ -1,7 +1,7 @@
 //! Pipelines: steps that change, drop and sample what a sink takes.
 
 use super::pipeline_steps::Steps;
-use super::sinks::Sink;
+use super::sinks::{Sink, SinkRouting};
 use super::{Config, SourcePipeline};
 use crate::declare::{choices, settings};
 use crate::presets::Parse;
@@ -322,7 +322,14 @@ pub(crate) struct Route<'a> {
 
 impl Sink {
     pub(crate) fn route(&self) -> Route<'_> {
-        self.settings().route()
+        let settings = self.settings();
+        let SinkRouting { pipeline, when, otherwise } = settings.routing();
+        Route {
+            pipeline: pipeline.as_ref(),
+            when: when.as_deref().unwrap_or_default(),
+            otherwise: *otherwise,
+            relabel: settings.relabel(),
+        }
     }
 }
 

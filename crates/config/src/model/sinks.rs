@@ -1,30 +1,33 @@
 mod blackhole;
+mod delivery;
 mod elasticsearch;
 mod http;
 mod lake;
 mod loki;
 mod otlp;
 mod prometheus_remote_write;
+mod sink_routing;
 mod splunk_hec;
 
 pub use blackhole::BlackholeSink;
+pub use delivery::{Backoff, Delivery, Tls};
 pub use elasticsearch::{BulkCompression, ElasticsearchSink, Mapping, Product};
 pub use http::{HttpFormat, HttpMethod, HttpSink};
 pub use lake::{LakeSink, Retention};
 pub use loki::LokiSink;
-pub use otlp::{Compression, OtlpSink, OtlpTransport, Tls};
+pub use otlp::{Compression, OtlpSink, OtlpTransport};
 pub use prometheus_remote_write::{
-    Backoff, Deltas, Naming, Protocol, RemoteWriteCompression, RemoteWriteSink, Translation,
+    Deltas, Naming, Protocol, RemoteWriteCompression, RemoteWriteSink, Translation,
 };
+pub use sink_routing::SinkRouting;
 pub use splunk_hec::SplunkHecSink;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Journal, Route, WhenFull};
+use super::{Journal, RelabelRule, WhenFull};
 use crate::checks::SinkCheck;
 use crate::declare::{choices, kinds};
-use crate::values::{HeaderName, Secret, Url};
+use crate::values::Url;
 
 kinds! {
     /// Destinations.
@@ -67,13 +70,13 @@ pub(crate) trait SinkSettings {
     /// The signals that it receives; the sink skips everything else.
     fn signals(&self) -> &[Signal];
 
-    /// Behaviour of its unsent data when the journal is full.
-    fn when_full(&self, journal: &Journal) -> WhenFull {
-        journal.when_full
-    }
-
     /// The items that it takes, and the pipeline that they pass.
-    fn route(&self) -> Route<'_>;
+    fn routing(&self) -> &SinkRouting;
+
+    /// Relabeling of everything that it sends, after its pipeline.
+    fn relabel(&self) -> &[RelabelRule] {
+        &[]
+    }
 
     /// Its network destination, if it has one.
     fn outbound(&self) -> Option<Outbound<'_>> {
@@ -96,12 +99,7 @@ pub(crate) struct Outbound<'a> {
     pub(crate) urls: &'a [Url],
     /// The settings with credentials, beside `headers`.
     pub(crate) credentials: Vec<&'static str>,
-    pub(crate) headers: &'a BTreeMap<HeaderName, Secret>,
-    pub(crate) tenant_header: Option<&'a HeaderName>,
-    pub(crate) backoff: &'a Backoff,
-    pub(crate) tls: Option<&'a Tls>,
-    /// Whether credentials may be sent without TLS.
-    pub(crate) insecure: bool,
+    pub(crate) delivery: &'a Delivery,
 }
 
 impl Sink {
@@ -112,7 +110,8 @@ impl Sink {
 
     /// Behaviour of its unsent data when the journal is full.
     pub fn when_full(&self, journal: &Journal) -> WhenFull {
-        self.settings().when_full(journal)
+        let own = self.settings().outbound().and_then(|outbound| outbound.delivery.when_full);
+        own.unwrap_or(journal.when_full)
     }
 
     /// Its URLs; none if it does not send over the network.

@@ -98,7 +98,7 @@ fn settings(config: &Config, sink: &ElasticsearchSink, payload: u64) -> Settings
         timeout: timeout + LATER,
         deadline: DEADLINE,
         retry_for: config.sources.elasticsearch.retry_for.get(),
-        backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
+        backoff: (sink.delivery.backoff.min.get(), sink.delivery.backoff.max.get()),
         grace: GRACE.min(config.limits.shutdown_timeout.get() / 2),
         forwards: true,
         ..Settings::new(Share::Forward, lane_bytes)

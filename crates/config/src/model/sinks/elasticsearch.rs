@@ -1,15 +1,11 @@
-use std::collections::BTreeMap;
-
-use super::{Backoff, Outbound, Signal, SinkSettings, Tls};
+use super::{Delivery, Outbound, Signal, SinkRouting, SinkSettings};
 use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
-use crate::model::{Journal, Route, WhenFull};
-use crate::setting::Sequence;
-use crate::values::{Bytes, Condition, Duration, HeaderName, IndexPattern, Name, Secret, Url};
+use crate::values::{Bytes, Duration, IndexPattern, Secret, Url};
 
 settings! {
     /// Elasticsearch or OpenSearch.
-    pub struct ElasticsearchSink {
+    pub struct ElasticsearchSink with delivery: Delivery, routing: SinkRouting {
         /// The nodes: one, or several of the same cluster. Requests rotate between them; a failing node is left out
         /// until it answers again. A URL may have a path before `/_bulk`. A node on another machine is reached
         /// through the proxy in the environment variable `http_proxy` or `https_proxy`, unless `no_proxy` names the node.
@@ -51,27 +47,6 @@ settings! {
         linger: Duration [Duration::milliseconds(0)..=Duration::minutes(1)] = Duration::milliseconds(200),
         /// Response timeout; after it the request is retried.
         timeout: Duration [Duration::milliseconds(100)..=Duration::minutes(10)] = Duration::seconds(60),
-        /// Delay between attempts.
-        backoff: Backoff = Backoff::default(),
-        /// Headers to add to every request. Their values are never shown.
-        headers: BTreeMap<HeaderName, Secret> = BTreeMap::new(),
-        /// Header for the tenant's name, for example `X-Scope-OrgID`. A request contains the data of one tenant only;
-        /// data without a tenant is sent without the header.
-        tenant_header: Option<HeaderName> = None,
-        /// TLS settings for `https` endpoints.
-        tls: Tls = Tls::default(),
-        /// Whether keys, passwords and tokens may be sent to another machine over plain `http`, where anyone on the
-        /// network can read them. Only for trusted networks.
-        insecure: bool = false,
-        /// Behaviour when this sink is so far behind that the journal is full. Default: `journal.when_full`.
-        when_full: Option<WhenFull> = None,
-        /// The pipeline that items pass through on their way to this sink: a name under `pipelines`.
-        pipeline: Option<Name> = None,
-        /// OTTL conditions: the sink takes only items that meet at least one of them. A condition about one kind of
-        /// telemetry leaves the others as they are.
-        when: Option<Sequence<Condition>> = None,
-        /// Whether the sink takes what no other sink takes by its `when`.
-        otherwise: bool = false,
     }
 }
 
@@ -106,21 +81,12 @@ choices! {
 }
 
 impl SinkSettings for ElasticsearchSink {
-    fn route(&self) -> Route<'_> {
-        Route {
-            pipeline: self.pipeline.as_ref(),
-            when: self.when.as_deref().unwrap_or_default(),
-            otherwise: self.otherwise,
-            relabel: &[],
-        }
+    fn routing(&self) -> &SinkRouting {
+        &self.routing
     }
 
     fn signals(&self) -> &[Signal] {
         &self.signals
-    }
-
-    fn when_full(&self, journal: &Journal) -> WhenFull {
-        self.when_full.unwrap_or(journal.when_full)
     }
 
     fn outbound(&self) -> Option<Outbound<'_>> {
@@ -131,11 +97,7 @@ impl SinkSettings for ElasticsearchSink {
             setting: "endpoints",
             urls: &self.endpoints,
             credentials: credentials.collect(),
-            headers: &self.headers,
-            tenant_header: self.tenant_header.as_ref(),
-            backoff: &self.backoff,
-            tls: Some(&self.tls),
-            insecure: self.insecure,
+            delivery: &self.delivery,
         })
     }
 

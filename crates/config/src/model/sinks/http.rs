@@ -1,15 +1,11 @@
-use std::collections::BTreeMap;
-
-use super::{Backoff, Compression, Outbound, Signal, SinkSettings, Tls};
+use super::{Compression, Delivery, Outbound, Signal, SinkRouting, SinkSettings};
 use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
-use crate::model::{Journal, Route, WhenFull};
-use crate::setting::Sequence;
-use crate::values::{Bytes, Condition, ContentType, Duration, HeaderName, Name, Secret, Url};
+use crate::values::{Bytes, ContentType, Duration, Url};
 
 settings! {
     /// An HTTP server that accepts JSON.
-    pub struct HttpSink {
+    pub struct HttpSink with delivery: Delivery, routing: SinkRouting {
         /// The URLs: one, or several equivalent ones. Requests rotate between them; a failing endpoint is left out until it
         /// answers again. With `format: otlp_json`, `/v1/traces`, `/v1/metrics` or `/v1/logs` is appended to the path unless
         /// it ends so. An endpoint on another machine is reached through the proxy in the environment variable `http_proxy`
@@ -33,27 +29,6 @@ settings! {
         linger: Duration [Duration::milliseconds(0)..=Duration::minutes(1)] = Duration::seconds(1),
         /// Response timeout; after it the request is retried.
         timeout: Duration [Duration::milliseconds(100)..=Duration::minutes(10)] = Duration::seconds(30),
-        /// Delay between attempts.
-        backoff: Backoff = Backoff::default(),
-        /// Headers to add to every request, for example `authorization`. Their values are never shown.
-        headers: BTreeMap<HeaderName, Secret> = BTreeMap::new(),
-        /// Header for the tenant's name, for example `X-Scope-OrgID`. A request contains the data of one tenant only;
-        /// data without a tenant is sent without the header.
-        tenant_header: Option<HeaderName> = None,
-        /// TLS settings for `https` endpoints.
-        tls: Tls = Tls::default(),
-        /// Whether keys, passwords and tokens may be sent to another machine over plain `http`, where anyone on the
-        /// network can read them. Only for trusted networks.
-        insecure: bool = false,
-        /// Behaviour when this sink is so far behind that the journal is full. Default: `journal.when_full`.
-        when_full: Option<WhenFull> = None,
-        /// The pipeline that items pass through on their way to this sink: a name under `pipelines`.
-        pipeline: Option<Name> = None,
-        /// OTTL conditions: the sink takes only items that meet at least one of them. A condition about one kind of
-        /// telemetry leaves the others as they are.
-        when: Option<Sequence<Condition>> = None,
-        /// Whether the sink takes what no other sink takes by its `when`.
-        otherwise: bool = false,
     }
 }
 
@@ -80,21 +55,12 @@ choices! {
 }
 
 impl SinkSettings for HttpSink {
-    fn route(&self) -> Route<'_> {
-        Route {
-            pipeline: self.pipeline.as_ref(),
-            when: self.when.as_deref().unwrap_or_default(),
-            otherwise: self.otherwise,
-            relabel: &[],
-        }
+    fn routing(&self) -> &SinkRouting {
+        &self.routing
     }
 
     fn signals(&self) -> &[Signal] {
         &self.signals
-    }
-
-    fn when_full(&self, journal: &Journal) -> WhenFull {
-        self.when_full.unwrap_or(journal.when_full)
     }
 
     fn outbound(&self) -> Option<Outbound<'_>> {
@@ -102,11 +68,7 @@ impl SinkSettings for HttpSink {
             setting: "endpoints",
             urls: &self.endpoints,
             credentials: Vec::new(),
-            headers: &self.headers,
-            tenant_header: self.tenant_header.as_ref(),
-            backoff: &self.backoff,
-            tls: Some(&self.tls),
-            insecure: self.insecure,
+            delivery: &self.delivery,
         })
     }
 

@@ -1,16 +1,14 @@
 use std::path::{Path, PathBuf};
 
-use super::{Signal, SinkSettings};
+use super::{Signal, SinkRouting, SinkSettings};
 use crate::checks::SinkCheck;
 use crate::declare::settings;
 use crate::model::Durability;
-use crate::model::Route;
-use crate::setting::Sequence;
-use crate::values::{Bytes, Condition, Duration, Name};
+use crate::values::{Bytes, Duration};
 
 settings! {
     /// A lake of Parquet files.
-    pub struct LakeSink {
+    pub struct LakeSink with routing: SinkRouting {
         /// The lake's folder. Default: `lake` in the folder `data`.
         path: Option<PathBuf> = None,
         /// Whether the folder's group may read the lake: files get mode 0640 and folders 0750, instead of 0600 and
@@ -24,13 +22,6 @@ settings! {
         file_age: Duration [Duration::seconds(1)..=Duration::hours(1)] = Duration::seconds(60),
         /// Size at which a file is finished.
         file_bytes: Bytes [Bytes::mib(1)..=Bytes::gib(4)] = Bytes::mib(128),
-        /// The pipeline that items pass through on their way to this sink: a name under `pipelines`.
-        pipeline: Option<Name> = None,
-        /// OTTL conditions: the sink takes only items that meet at least one of them. A condition about one kind of
-        /// telemetry leaves the others as they are.
-        when: Option<Sequence<Condition>> = None,
-        /// Whether the sink takes what no other sink takes by its `when`.
-        otherwise: bool = false,
     }
 }
 
@@ -53,13 +44,8 @@ impl LakeSink {
 }
 
 impl SinkSettings for LakeSink {
-    fn route(&self) -> Route<'_> {
-        Route {
-            pipeline: self.pipeline.as_ref(),
-            when: self.when.as_deref().unwrap_or_default(),
-            otherwise: self.otherwise,
-            relabel: &[],
-        }
+    fn routing(&self) -> &SinkRouting {
+        &self.routing
     }
 
     fn signals(&self) -> &[Signal] {

@@ -1,15 +1,13 @@
-use std::collections::BTreeMap;
-
-use super::{Outbound, Signal, SinkSettings, Tls};
+use super::{Delivery, Outbound, Signal, SinkRouting, SinkSettings};
 use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
-use crate::model::{Journal, RelabelRule, Route, WhenFull};
+use crate::model::RelabelRule;
 use crate::setting::Sequence;
-use crate::values::{Bytes, Condition, Duration, HeaderName, Name, Secret, Url};
+use crate::values::{Bytes, Duration, Url};
 
 settings! {
     /// A receiver of Prometheus remote write.
-    pub struct RemoteWriteSink {
+    pub struct RemoteWriteSink with delivery: Delivery, routing: SinkRouting {
         /// The receivers' URLs, with paths: one, or several equivalent ones. Requests rotate between them; a failing
         /// endpoint is left out for a while. An endpoint on another machine is reached through the proxy in the
         /// environment variable `http_proxy` or `https_proxy`, unless `no_proxy` names the endpoint.
@@ -33,43 +31,10 @@ settings! {
         linger: Duration [Duration::milliseconds(0)..=Duration::minutes(1)] = Duration::milliseconds(100),
         /// Response timeout; after it the request is retried.
         timeout: Duration [Duration::milliseconds(100)..=Duration::minutes(10)] = Duration::seconds(30),
-        /// Delay between attempts.
-        backoff: Backoff = Backoff::default(),
-        /// Headers to add to every request, for example `authorization` or `x-scope-orgid`. Their
-        /// values are never shown.
-        headers: BTreeMap<HeaderName, Secret> = BTreeMap::new(),
-        /// Header for the tenant's name, for example `X-Scope-OrgID`. A request contains the data of one tenant only;
-        /// data without a tenant is sent without the header.
-        tenant_header: Option<HeaderName> = None,
-        /// TLS settings for `https` endpoints.
-        tls: Tls = Tls::default(),
-        /// Whether keys, passwords and tokens may be sent to another machine over plain `http`, where anyone on the
-        /// network can read them. Only for trusted networks.
-        insecure: bool = false,
         /// Translation of OTLP metrics to Prometheus series.
         otlp: Translation = Translation::default(),
-        /// Behaviour when this sink is so far behind that the journal is full. Default: `journal.when_full`.
-        when_full: Option<WhenFull> = None,
-        /// The pipeline that items pass through on their way to this sink: a name under `pipelines`.
-        pipeline: Option<Name> = None,
-        /// OTTL conditions: the sink takes only items that meet at least one of them. A condition about one kind of
-        /// telemetry leaves the others as they are.
-        when: Option<Sequence<Condition>> = None,
-        /// Whether the sink takes what no other sink takes by its `when`.
-        otherwise: bool = false,
         /// Prometheus relabeling of everything that this sink sends, after its `pipeline`.
         write_relabel_configs: Option<Sequence<RelabelRule>> = None,
-    }
-}
-
-settings! {
-    /// Delay between attempts.
-    pub struct Backoff {
-        /// Delay before the second attempt. It doubles with each further attempt, with jitter. A longer `Retry-After`
-        /// of the receiver takes precedence.
-        min: Duration [Duration::milliseconds(1)..=Duration::hours(1)] = Duration::milliseconds(30),
-        /// Longest delay between two attempts.
-        max: Duration [Duration::milliseconds(1)..=Duration::hours(1)] = Duration::seconds(5),
     }
 }
 
@@ -138,21 +103,16 @@ choices! {
 }
 
 impl SinkSettings for RemoteWriteSink {
-    fn route(&self) -> Route<'_> {
-        Route {
-            pipeline: self.pipeline.as_ref(),
-            when: self.when.as_deref().unwrap_or_default(),
-            otherwise: self.otherwise,
-            relabel: self.write_relabel_configs.as_deref().unwrap_or_default(),
-        }
+    fn routing(&self) -> &SinkRouting {
+        &self.routing
+    }
+
+    fn relabel(&self) -> &[RelabelRule] {
+        self.write_relabel_configs.as_deref().unwrap_or_default()
     }
 
     fn signals(&self) -> &[Signal] {
         &[Signal::Metrics]
-    }
-
-    fn when_full(&self, journal: &Journal) -> WhenFull {
-        self.when_full.unwrap_or(journal.when_full)
     }
 
     fn outbound(&self) -> Option<Outbound<'_>> {
@@ -160,11 +120,7 @@ impl SinkSettings for RemoteWriteSink {
             setting: self.setting(),
             urls: self.endpoints(),
             credentials: Vec::new(),
-            headers: &self.headers,
-            tenant_header: self.tenant_header.as_ref(),
-            backoff: &self.backoff,
-            tls: Some(&self.tls),
-            insecure: self.insecure,
+            delivery: &self.delivery,
         })
     }
 

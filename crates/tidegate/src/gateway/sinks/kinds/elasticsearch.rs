@@ -40,7 +40,7 @@ impl SinkKind for ElasticsearchSink {
 
 /// Converts the configuration to the sink's settings.
 pub(crate) fn settings(sink: &ElasticsearchSink) -> Result<ElasticsearchSettings, Failure> {
-    let mut headers = network::headers(&sink.headers)?;
+    let mut headers = network::headers(&sink.delivery.headers)?;
     let secret = match (&sink.api_key, &sink.user, &sink.password) {
         (Some(key), ..) => Some(format!("ApiKey {}", key.expose())),
         (None, Some(user), Some(password)) => {
@@ -60,8 +60,8 @@ pub(crate) fn settings(sink: &ElasticsearchSink) -> Result<ElasticsearchSettings
             config::Product::OpenSearch => Product::OpenSearch,
         },
         headers,
-        tenant_header: network::tenant_header(sink.tenant_header.as_ref())?,
-        tls: network::tls(&sink.tls),
+        tenant_header: network::tenant_header(sink.delivery.tenant_header.as_ref())?,
+        tls: network::tls(&sink.delivery.tls),
         gzip: match sink.compression {
             config::BulkCompression::None => None,
             config::BulkCompression::Gzip => Some(network::GZIP),
@@ -79,7 +79,7 @@ pub(crate) fn settings(sink: &ElasticsearchSink) -> Result<ElasticsearchSettings
         max_in_flight: sink.max_in_flight as usize,
         linger: sink.linger.get(),
         timeout: sink.timeout.get(),
-        backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
+        backoff: (sink.delivery.backoff.min.get(), sink.delivery.backoff.max.get()),
     })
 }
 

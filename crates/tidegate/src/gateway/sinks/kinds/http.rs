@@ -42,7 +42,7 @@ fn settings(sink: &HttpSink) -> Result<OtlpSettings, Failure> {
         HttpFormat::JsonArray => Layout::Array,
         HttpFormat::OtlpJson => Layout::Request,
     };
-    let mut headers = network::headers(&sink.headers)?;
+    let mut headers = network::headers(&sink.delivery.headers)?;
     if let Some(content_type) = &sink.content_type {
         headers.insert(CONTENT_TYPE, HeaderValue::from_str(content_type.as_str())?);
     }
@@ -53,13 +53,13 @@ fn settings(sink: &HttpSink) -> Result<OtlpSettings, Failure> {
         compression: network::compression(sink.compression),
         join_members: false,
         headers,
-        tenant_header: network::tenant_header(sink.tenant_header.as_ref())?,
-        tls: network::tls(&sink.tls),
+        tenant_header: network::tenant_header(sink.delivery.tenant_header.as_ref())?,
+        tls: network::tls(&sink.delivery.tls),
         max_request_bytes: sink.max_request_bytes.as_usize(),
         max_in_flight: sink.max_in_flight as usize,
         linger: sink.linger.get(),
         timeout: sink.timeout.get(),
-        backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
+        backoff: (sink.delivery.backoff.min.get(), sink.delivery.backoff.max.get()),
         labels: Arc::default(),
     })
 }

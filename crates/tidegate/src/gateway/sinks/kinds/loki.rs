@@ -47,14 +47,14 @@ fn settings(sink: &LokiSink) -> Result<OtlpSettings, Failure> {
         // Push requests are in Snappy already.
         compression: Compression::None,
         join_members: false,
-        headers: network::headers(&sink.headers)?,
-        tenant_header: network::tenant_header(sink.tenant_header.as_ref())?,
-        tls: network::tls(&sink.tls),
+        headers: network::headers(&sink.delivery.headers)?,
+        tenant_header: network::tenant_header(sink.delivery.tenant_header.as_ref())?,
+        tls: network::tls(&sink.delivery.tls),
         max_request_bytes: sink.max_request_bytes.as_usize(),
         max_in_flight: sink.max_in_flight as usize,
         linger: sink.linger.get(),
         timeout: sink.timeout.get(),
-        backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
+        backoff: (sink.delivery.backoff.min.get(), sink.delivery.backoff.max.get()),
         labels: Arc::new(labels),
     })
 }

@@ -48,14 +48,14 @@ fn settings(sink: &OtlpSink) -> Result<OtlpSettings, Failure> {
         splunk_hec: SplunkHecSettings::default(),
         compression: network::compression(sink.compression),
         join_members: sink.join_members,
-        headers: network::headers(&sink.headers)?,
-        tenant_header: network::tenant_header(sink.tenant_header.as_ref())?,
-        tls: network::tls(&sink.tls),
+        headers: network::headers(&sink.delivery.headers)?,
+        tenant_header: network::tenant_header(sink.delivery.tenant_header.as_ref())?,
+        tls: network::tls(&sink.delivery.tls),
         max_request_bytes: sink.max_request_bytes.as_usize(),
         max_in_flight: sink.max_in_flight as usize,
         linger: sink.linger.get(),
         timeout: sink.timeout.get(),
-        backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
+        backoff: (sink.delivery.backoff.min.get(), sink.delivery.backoff.max.get()),
         labels: Arc::default(),
     })
 }

@@ -51,9 +51,9 @@ impl SinkKind for RemoteWriteSink {
 fn settings(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings, Failure> {
     Ok(RemoteWriteSettings {
         endpoints: network::endpoints(sink.endpoints())?,
-        tls: network::tls(&sink.tls),
-        headers: network::headers(&sink.headers)?,
-        tenant_header: network::tenant_header(sink.tenant_header.as_ref())?,
+        tls: network::tls(&sink.delivery.tls),
+        headers: network::headers(&sink.delivery.headers)?,
+        tenant_header: network::tenant_header(sink.delivery.tenant_header.as_ref())?,
         prefer: match sink.protocol {
             config::Protocol::Auto => Prefer::AsReceived,
             config::Protocol::V1 => Prefer::V1,
@@ -64,7 +64,7 @@ fn settings(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings, Failure> {
         max_items: u64::from(sink.max_request_samples),
         linger: sink.linger.get(),
         timeout: sink.timeout.get(),
-        backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
+        backoff: (sink.delivery.backoff.min.get(), sink.delivery.backoff.max.get()),
         otlp: translation(&sink.otlp),
     })
 }

@@ -41,7 +41,7 @@ impl SinkKind for SplunkHecSink {
 }
 
 fn settings(sink: &SplunkHecSink) -> Result<OtlpSettings, Failure> {
-    let mut headers = network::headers(&sink.headers)?;
+    let mut headers = network::headers(&sink.delivery.headers)?;
     let mut token = HeaderValue::from_str(&format!("Splunk {}", sink.token.expose()))?;
     token.set_sensitive(true);
     headers.insert(AUTHORIZATION, token);
@@ -72,13 +72,13 @@ fn settings(sink: &SplunkHecSink) -> Result<OtlpSettings, Failure> {
         },
         join_members: false,
         headers,
-        tenant_header: network::tenant_header(sink.tenant_header.as_ref())?,
-        tls: network::tls(&sink.tls),
+        tenant_header: network::tenant_header(sink.delivery.tenant_header.as_ref())?,
+        tls: network::tls(&sink.delivery.tls),
         max_request_bytes: sink.max_request_bytes.as_usize(),
         max_in_flight: sink.max_in_flight as usize,
         linger: sink.linger.get(),
         timeout: sink.timeout.get(),
-        backoff: (sink.backoff.min.get(), sink.backoff.max.get()),
+        backoff: (sink.delivery.backoff.min.get(), sink.delivery.backoff.max.get()),
         labels: Arc::default(),
     })
 }
