@@ -73,7 +73,7 @@ fn files_that_are_not_read_have_a_reason() {
         gz.write_all(numbered("b", 0..100).join("\n").as_bytes()).unwrap();
         fs::write(house.path("b.log.gz"), gz.finish().unwrap()).unwrap();
         write(&house.path("c.log"), ["secret"]);
-        fs::set_permissions(house.path("c.log"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(house.path("c.log"), fs::Permissions::from_mode(0o0)).unwrap();
         running.look_again(&house).await;
         let reason_of = async |name: &str| {
             let file = running.ask(name, Order::Lag, 10).await.files.pop();
