@@ -86,6 +86,25 @@ pub(crate) enum Stage {
 pub(crate) struct Former {
     pub(crate) id: FileId,
     pub(crate) checkpoint: Checkpoint,
+    /// Whether other content has its inode: its checkpoint has a key of its own.
+    pub(crate) is_displaced: bool,
+}
+
+impl Former {
+    /// The key of its checkpoint, for a source whose keys begin with `kind`.
+    pub(crate) fn key(&self, kind: u8) -> Vec<u8> {
+        let mut key = self.id.key(kind).to_vec();
+        if self.is_displaced {
+            key.extend_from_slice(&self.checkpoint.head.hash.to_be_bytes());
+        }
+        key
+    }
+
+    /// The file of the `key` of displaced content.
+    pub(crate) fn displaced_of(kind: u8, key: &[u8]) -> Option<FileId> {
+        let (id, head) = key.split_at_checked(FileId::KEY)?;
+        (head.len() == size_of::<u64>()).then(|| FileId::from_key(kind, id))?
+    }
 }
 
 /// Records a second, averaged over some ten seconds.
@@ -117,6 +136,12 @@ impl Tracked {
     /// The offset of the next byte to read.
     pub(crate) fn next(&self) -> u64 {
         self.lines.as_ref().map_or_else(|| self.committed.offset(), |lines| lines.position())
+    }
+
+    /// How far it is read durably, with all that is known of its beginning.
+    pub(crate) fn checkpoint(&self) -> Checkpoint {
+        let is_longer = self.head.len > self.committed.head.len;
+        Checkpoint { head: if is_longer { self.head } else { self.committed.head }, ..self.committed }
     }
 
     /// It is read from now on.

@@ -2,6 +2,8 @@
 
 mod append;
 mod changes;
+mod compare;
+mod copies;
 mod discover;
 mod fill;
 mod formers;
@@ -19,7 +21,6 @@ mod turn_compressed;
 
 use crate::batch::StreamAttributes;
 use crate::checkpoint::Checkpoint;
-use crate::compressed::Decompressor;
 use crate::destination::Destination;
 use crate::directories::Directories;
 use crate::file::{Index, Stage};
@@ -33,15 +34,17 @@ use crate::watch::Watcher;
 use append::{Appending, Prepared};
 #[cfg(test)]
 pub(crate) use discover::unix_seconds;
+use copies::Copies;
 use formers::Formers;
 use others::OtherChanges;
 use scan::Scan;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use table::Table;
+use turn_compressed::OpenCompressed;
 use tidegate_lines::{Settings as LineSettings, Workspace};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -81,10 +84,11 @@ pub struct Tailer<D: Destination, R: FileResource> {
     scan: Scan,
     ready: VecDeque<Index>,
     /// Files that wait for their resource.
-    waiting: Vec<Index>,
+    waiting: BTreeSet<Index>,
     /// Files found at the start in place of those that checkpoints know.
     replaced: Vec<Index>,
-    held: Vec<Index>,
+    held: BTreeSet<Index>,
+    copies: Copies,
     /// When the lines of a file must be flushed.
     flushes: Vec<(Duration, Index)>,
     batch_limit: usize,
@@ -95,7 +99,7 @@ pub struct Tailer<D: Destination, R: FileResource> {
     attributes: Vec<u8>,
     workspace: Workspace,
     streams: StreamAttributes,
-    decompressor: Option<(Index, Decompressor)>,
+    decompressor: Option<OpenCompressed>,
     /// Heap bytes of unfinished records.
     held_bytes: usize,
     /// Files of the patterns that the listing under way found and could not take.
@@ -130,9 +134,10 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             others: OtherChanges::default(),
             scan: Scan::default(),
             ready: VecDeque::new(),
-            waiting: Vec::new(),
+            waiting: BTreeSet::new(),
             replaced: Vec::new(),
-            held: Vec::new(),
+            held: BTreeSet::new(),
+            copies: Copies::default(),
             flushes: Vec::new(),
             retry_at: Duration::ZERO,
             buffer: Vec::new(),
@@ -271,7 +276,9 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             && file.handle.metadata().is_ok_and(|metadata| metadata.len() != file.length)
         {
             // It grows by itself: whether it is a copy is decided anew.
-            file.stage = Stage::New;
+            if let Stage::Copy { original } = std::mem::replace(&mut file.stage, Stage::New) {
+                self.copies.remove(original, index);
+            }
         }
         if let Some(file) = self.table.get_mut(index)
             && !file.is_queued

@@ -4,6 +4,7 @@ mod basics;
 mod compressed;
 mod copytruncate;
 mod many;
+mod quick;
 mod random;
 mod restart;
 mod rotation;

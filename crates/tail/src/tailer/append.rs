@@ -147,6 +147,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         self.others.put_back(effects.others);
         for part in effects.parts {
             if let Some(file) = self.table.get_mut(part.file) {
+                let held = file.lines.as_ref().map_or(0, |lines| lines.held_bytes());
+                self.held_bytes = self.held_bytes.saturating_sub(held);
                 file.in_batches = file.in_batches.saturating_sub(1);
                 file.roll_back();
                 if file.stage == Stage::Skipped && file.coding.is_some() {
@@ -155,7 +157,6 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             }
             self.enqueue(part.file);
         }
-        self.count_held();
     }
 }
 

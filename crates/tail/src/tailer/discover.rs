@@ -24,17 +24,28 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     pub(super) fn load_checkpoints(&mut self) {
         let kind = self.settings.key;
         let (mut stored, mut markers) = (std::mem::take(&mut self.stored), Vec::new());
+        let mut displaced = Vec::new();
         self.destination.checkpoints(&mut |key, value| {
             if let Some(id) = FileId::from_key(kind, key)
                 && let Some(checkpoint) = Checkpoint::decode(value)
             {
                 stored.insert(id, checkpoint);
+            } else if let Some(id) = Former::displaced_of(kind, key)
+                && let Some(checkpoint) = Checkpoint::decode(value)
+            {
+                displaced.push(Former { id, checkpoint, is_displaced: true });
             } else if key.starts_with(&[kind, MARKER]) {
                 markers.push(key.to_vec());
             }
         });
         self.stored = stored;
         self.known_inputs = markers;
+        displaced.sort_by_key(|former| former.checkpoint.seen);
+        for former in displaced {
+            if let Some(forgotten) = self.formers.insert(former) {
+                self.remove_checkpoint(&forgotten);
+            }
+        }
     }
 
     /// A name of the patterns leads to a file.
@@ -112,7 +123,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             resolved: resolved.map(PathBuf::into_boxed_path),
             handle,
             committed: Checkpoint::start(born),
-            head: Head::default(),
+            // Known at once, so that what is compressed from it is recognised before its first turn.
+            head: if coding.is_none() { Head::of(first.as_slice()) } else { Head::default() },
             length: metadata.len(),
             lines: None,
             stage: Stage::New,
@@ -144,7 +156,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             file.committed = checkpoint;
             // Or it is that of another file which had this number, and of which a compressed one may have been made.
             if !checkpoint.finished {
-                self.add_former(Former { id: file.id, checkpoint }, checkpoint.head);
+                self.add_former(Former { id: file.id, checkpoint, is_displaced: true });
             }
             return;
         }
@@ -158,7 +170,9 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         }
         file.look_again = true;
         // Truncated, or another file with the same number: a copy may have what was there.
-        self.add_former(Former { id: file.id, checkpoint }, checkpoint.head);
+        if offset > 0 {
+            self.add_former(Former { id: file.id, checkpoint, is_displaced: true });
+        }
     }
 
     /// Where another program stopped reading a file of a new input.
@@ -207,7 +221,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     /// The first listing is complete: whatever has a checkpoint and was not found is gone.
     pub(super) fn first_scan_complete(&mut self) {
         for (id, checkpoint) in std::mem::take(&mut self.stored) {
-            self.add_former(Former { id, checkpoint }, checkpoint.head);
+            self.add_former(Former { id, checkpoint, is_displaced: false });
         }
         for index in std::mem::take(&mut self.replaced) {
             self.enqueue(index);
@@ -225,24 +239,30 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         }
     }
 
-    pub(super) fn add_former(&mut self, former: Former, head: Head) {
-        if let Some(forgotten) = self.formers.insert(former, head) {
-            self.remove_checkpoint(forgotten);
+    /// Remembers a file. What another content of its inode would overwrite gets a key of its own, before that is read.
+    pub(super) fn add_former(&mut self, former: Former) {
+        if former.is_displaced {
+            let checkpoint = Checkpoint { seen: unix_seconds(), ..former.checkpoint };
+            let value = Some(checkpoint.encode());
+            self.others.push(CheckpointChange { key: former.key(self.settings.key), value });
+        }
+        if let Some(forgotten) = self.formers.insert(former) {
+            self.remove_checkpoint(&forgotten);
         }
     }
 
-    /// Removes the checkpoint of a file that is not known, if there is one.
-    pub(super) fn remove_checkpoint(&mut self, id: FileId) {
-        if self.known(id).is_none() {
-            self.others.push(CheckpointChange { key: id.key(self.settings.key).to_vec(), value: None });
+    /// Removes the checkpoint of a file that is forgotten.
+    fn remove_checkpoint(&mut self, forgotten: &Former) {
+        if forgotten.is_displaced || self.known(forgotten.id).is_none() {
+            self.others.push(CheckpointChange { key: forgotten.key(self.settings.key), value: None });
         }
     }
 
     /// Forgets the checkpoints of files that are gone for long.
     pub(super) fn forget_old(&mut self) {
         let remembered = u32::try_from(self.settings.remember.as_secs()).unwrap_or(u32::MAX);
-        for id in self.formers.expire(unix_seconds().saturating_sub(remembered)) {
-            self.remove_checkpoint(id);
+        for former in self.formers.expire(unix_seconds().saturating_sub(remembered)) {
+            self.remove_checkpoint(&former);
         }
     }
 

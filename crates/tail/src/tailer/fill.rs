@@ -7,10 +7,16 @@ use crate::destination::{Buffer, CheckpointChange, Destination};
 use crate::file::Index;
 use crate::identity::FileId;
 use crate::resource::FileResource;
+use std::time::Duration;
 use tidegate_wire::otlp::logs::LogsEncoder;
 
 /// The most bytes that the checkpoint of one file takes in a batch.
 const MOST_OF_A_FILE: usize = 2 + FileId::KEY + crate::checkpoint::Checkpoint::MOST_BYTES;
+
+/// Turns in one go: those of which no record comes must not keep messages and changes waiting.
+const MOST_TURNS: usize = 256;
+/// The time of one go after which no further turn begins.
+const LONGEST: Duration = Duration::from_millis(20);
 
 /// What a turn came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +54,11 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         let others = self.others.take(CheckpointChange::MOST_BYTES);
         let effects = Effects { others, ..Effects::default() };
         let mut filling = Filling { encoder, effects, group: None, is_largest };
+        let (began, mut turns) = (self.now(), 0);
         // What does not fit comes before any part that may rely on it.
         while self.others.is_empty()
+            && turns < MOST_TURNS
+            && self.now().saturating_sub(began) < LONGEST
             && let Some(index) = self.ready.pop_front()
         {
             if !filling.has_room_for(index) {
@@ -59,6 +68,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             if let Some(file) = self.table.get_mut(index) {
                 file.is_queued = false;
             }
+            turns += 1;
             match self.take_turn(index, &mut filling) {
                 Turn::Idle => {}
                 Turn::More => self.enqueue(index),
@@ -111,7 +121,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                     tracing::warn!(path = %file.path.display(), %error, "cannot read a log file");
                 }
                 file.error = Some(error.to_string().into());
-                self.waiting.push(index);
+                self.waiting.insert(index);
                 Turn::Idle
             }
         };

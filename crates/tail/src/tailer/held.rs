@@ -19,9 +19,10 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     /// Looks at held files, files that wait, and files in directories without a watch.
     pub(super) fn poll(&mut self, now: Duration) {
         self.wake_waiting();
-        for index in std::mem::take(&mut self.held) {
-            if self.poll_held(index, now) {
-                self.held.push(index);
+        let held: Vec<Index> = self.held.iter().copied().collect();
+        for index in held {
+            if !self.poll_held(index, now) {
+                self.held.remove(&index);
             }
         }
         if self.directories.has_unwatched() {
@@ -42,7 +43,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     /// Looks at a file without a name; says whether it is still held.
     fn poll_held(&mut self, index: Index, now: Duration) -> bool {
         let is_held = |file: &&mut Tracked| {
-            matches!(file.stage, Stage::Held | Stage::Ending) || (file.stage == Stage::New && file.names == 0)
+            matches!(file.stage, Stage::Held | Stage::Ending)
+                || (matches!(file.stage, Stage::New | Stage::Copy { .. }) && file.names == 0)
         };
         let Some(file) = self.table.get_mut(index).filter(is_held) else { return false };
         let Ok(metadata) = file.handle.metadata() else { return true };
@@ -54,6 +56,10 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         }
         if waited < self.settings.rotate_wait || file.in_batches > 0 {
             return true;
+        }
+        if matches!(file.stage, Stage::Copy { .. }) {
+            self.forget_unread(index);
+            return false;
         }
         if file.stage == Stage::New {
             if unread > 0 {

@@ -82,11 +82,14 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                     file.stage = Stage::Held;
                 }
                 file.progressed = now;
-                if !self.held.contains(&index) {
-                    self.held.push(index);
-                }
+                self.held.insert(index);
                 self.meters.add_rotations(1);
                 self.enqueue(index);
+            }
+            // It may have what its original loses by a truncation of which nobody told yet.
+            Stage::Copy { .. } if file.coding.is_none() => {
+                file.progressed = now;
+                self.held.insert(index);
             }
             Stage::Copy { .. } | Stage::Skipped if file.in_batches == 0 => self.forget_unread(index),
             Stage::Copy { .. } | Stage::Skipped | Stage::Held | Stage::Ending => {}

@@ -17,6 +17,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             file.look_again = true;
             return;
         }
+        let held = file.lines.as_ref().map_or(0, |lines| lines.held_bytes());
+        self.held_bytes = self.held_bytes.saturating_sub(held);
         file.roll_back();
         // The copy was made before the truncation: it is there, and may not be known yet.
         let directory = file.path.parent().map(ToOwned::to_owned);
@@ -24,31 +26,42 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             self.list_now(directory);
         }
         let Some(file) = self.table.get_mut(index) else { return };
-        let former = Former { id: file.id, checkpoint: file.committed };
+        let former = Former { id: file.id, checkpoint: file.checkpoint(), is_displaced: true };
         let (head, known_length) = (file.head, file.length);
+        let path = file.path.clone();
         file.committed = Checkpoint::start(file.committed.born);
         file.head = Head::default();
         file.length = file.handle.metadata().map_or(0, |metadata| metadata.len());
+        // What it has now may have been read from a copy that was found first.
+        file.stage = Stage::New;
         self.heads.remove(head, index);
         self.meters.add_truncations(1);
-        let copied = self.copied_length(index, head, former.checkpoint.offset());
+        let offset = former.checkpoint.offset();
+        let copied = self.copied_length(index, head, offset);
         let lost = known_length.saturating_sub(copied);
         if lost > 0 {
             self.lose(index, LossReason::Truncated, lost);
         }
-        self.add_former(former, head);
+        if offset > 0 {
+            self.add_former(former);
+        }
         self.enqueue(index);
-        self.release_copies(index, former.checkpoint.offset());
+        self.release_copies(index, &path, offset);
     }
 
     /// How far the original's content is there: in the longest of its copies, or else as far as it was read.
     fn copied_length(&self, original: Index, head: Head, read: u64) -> u64 {
-        let copies = self.table.iter().filter(|(_, file)| match file.stage {
-            Stage::Copy { original: of } => of == original,
-            Stage::New => FirstBytes::of(&file.handle).is_ok_and(|first| head.fits(first.as_slice())),
-            _ => false,
-        });
-        copies.filter_map(|(_, file)| Some(file.handle.metadata().ok()?.len())).fold(read, u64::max)
+        let is_copy = |index: &Index| match self.table.get(*index) {
+            Some(file) if file.stage == Stage::New && head.len > 0 => {
+                FirstBytes::of(&file.handle).is_ok_and(|first| head.fits(first.as_slice()))
+            }
+            Some(file) => file.stage == Stage::Copy { original },
+            None => false,
+        };
+        let copies = self.copies.of(original);
+        let copies = copies.iter().chain(&self.ready).filter(|index| **index != original && is_copy(index));
+        let length = |index: &Index| Some(self.table.get(*index)?.handle.metadata().ok()?.len());
+        copies.filter_map(length).fold(read, u64::max)
     }
 
     /// Counts bytes of a file that were never read.
@@ -63,12 +76,12 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     /// Forgets a file that is read to its end. What is known of it recognises its copies.
     pub(super) fn forget(&mut self, index: Index) {
         let Some(file) = self.remove(index) else { return };
-        let checkpoint = Checkpoint { seen: super::discover::unix_seconds(), ..file.committed };
-        if checkpoint.head.len > 0 {
+        let checkpoint = Checkpoint { seen: super::discover::unix_seconds(), ..file.checkpoint() };
+        if checkpoint.offset() > 0 || checkpoint.finished {
             self.others.push(self.change(file.id, &checkpoint));
-            self.add_former(Former { id: file.id, checkpoint }, checkpoint.head);
+            self.add_former(Former { id: file.id, checkpoint, is_displaced: false });
         }
-        self.release_copies(index, checkpoint.offset());
+        self.release_copies(index, &file.path, checkpoint.offset());
     }
 
     /// Forgets a file of which nothing was read.
@@ -77,7 +90,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             && file.committed.head.len > 0
         {
             let checkpoint = Checkpoint { seen: super::discover::unix_seconds(), ..file.committed };
-            self.add_former(Former { id: file.id, checkpoint }, checkpoint.head);
+            self.add_former(Former { id: file.id, checkpoint, is_displaced: false });
         }
     }
 
@@ -85,12 +98,23 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         let file = self.table.remove(index)?;
         self.heads.remove(file.head, index);
         self.resource.forget(&file.info(index));
-        self.held.retain(|held| *held != index);
-        self.waiting.retain(|waiting| *waiting != index);
-        self.replaced.retain(|replaced| *replaced != index);
-        self.flushes.retain(|(_, flushed)| *flushed != index);
-        self.ready.retain(|ready| *ready != index);
-        if self.decompressor.as_ref().is_some_and(|(owner, _)| *owner == index) {
+        self.held.remove(&index);
+        self.waiting.remove(&index);
+        if let Stage::Copy { original } = file.stage {
+            self.copies.remove(original, index);
+        }
+        // Nothing below is searched for a file that is not there: many files may go at a time.
+        if !self.replaced.is_empty() {
+            self.replaced.retain(|replaced| *replaced != index);
+        }
+        if file.is_queued {
+            self.ready.retain(|ready| *ready != index);
+        }
+        if let Some(lines) = file.lines.as_ref() {
+            self.flushes.retain(|(_, flushed)| *flushed != index);
+            self.held_bytes = self.held_bytes.saturating_sub(lines.held_bytes());
+        }
+        if self.decompressor.as_ref().is_some_and(|open| open.owner == index) {
             self.decompressor = None;
         }
         if let Some(path) = file.resolved.as_deref()
@@ -101,7 +125,6 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         {
             directory.names.remove(name);
         }
-        self.count_held();
         Some(file)
     }
 }

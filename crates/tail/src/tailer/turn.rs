@@ -26,7 +26,10 @@ const MOST_RESOURCE: usize = 16 << 10;
 /// Bytes of a file, and how they end.
 #[derive(Clone, Copy)]
 pub(super) struct Bytes<'a> {
-    pub(super) bytes: &'a [u8],
+    /// The new bytes, behind the last ones of those that were read before.
+    pub(super) buffer: &'a [u8],
+    /// How many of `buffer` were read before.
+    pub(super) known: usize,
     /// Nothing will follow.
     pub(super) is_last: bool,
 }
@@ -71,42 +74,54 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                 Origin::Beginning => file.begin(),
                 Origin::After(former) => self.begin_after(file, former),
                 Origin::Copy(original) => {
-                    file.stage = Stage::Copy { original };
+                    self.set_copy(index, file, original);
                     file.length = length;
                     self.enqueue(original);
                     return Ok(Turn::Idle);
                 }
+                Origin::End => self.begin_at_end(file)?,
+                Origin::Later => {
+                    file.length = length;
+                    self.waiting.insert(index);
+                    return Ok(Turn::Idle);
+                }
             }
+            self.set_head(index, file, Head::of(first.as_slice()));
         }
         let from = file.next();
         let unread = length.saturating_sub(from);
         if unread == 0 && !file.flush && file.stage != Stage::Ending {
-            if !self.begins_as_before(index, file)? {
+            if !file.head.fits(FirstBytes::of(&file.handle)?.as_slice()) {
                 return Ok(Turn::Truncated);
             }
             file.length = length;
             return Ok(Turn::Idle);
         }
         let longest = self.line_settings.get(usize::from(file.input)).map_or(0, |lines| lines.longest_read());
+        // The bytes before are read again: what is known of the end of the file must be of the same content as the new bytes.
+        let known = usize::try_from(from).unwrap_or(SAMPLE).min(SAMPLE);
+        let start = from.saturating_sub(known as u64);
         let mut wanted = self.settings.turn;
         let mut buffer = std::mem::take(&mut self.buffer);
         let turn = loop {
             let reading = usize::try_from(unread).unwrap_or(usize::MAX).min(wanted);
-            buffer.resize(reading, 0);
-            let read = match read_at(&file.handle, &mut buffer, from) {
+            buffer.resize(known + reading, 0);
+            let read = match read_at(&file.handle, &mut buffer, start) {
+                Ok(read) if read < known => break Ok(Turn::Truncated),
                 Ok(read) => read,
                 Err(error) => break Err(error),
             };
+            let read_bytes = buffer.get(..read).unwrap_or_default();
             // After the bytes: if they are those of another content, its beginning is there too.
-            match self.begins_as_before(index, file) {
+            match self.begins_as_before(index, file, start, read_bytes) {
                 Ok(true) => {}
                 Ok(false) => break Ok(Turn::Truncated),
                 Err(error) => break Err(error),
             }
             file.length = length;
-            let at_end = read as u64 >= unread;
+            let at_end = (read - known) as u64 >= unread;
             let is_last = at_end && file.stage == Stage::Ending;
-            let bytes = Bytes { bytes: buffer.get(..read).unwrap_or_default(), is_last };
+            let bytes = Bytes { buffer: read_bytes, known, is_last };
             match self.feed(index, file, bytes, filling) {
                 Ok(Fed::Read(0)) if !at_end && wanted < longest => wanted = longest,
                 Ok(Fed::Read(_)) if is_last => break Ok(Turn::Ended),
@@ -126,21 +141,41 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         })
     }
 
-    /// Whether the file still begins as it did; extends what is known of its beginning.
-    fn begins_as_before(&mut self, index: Index, file: &mut Tracked) -> io::Result<bool> {
+    /// Whether the file still begins as it did, also where `read` from `start` on has its beginning; extends what is known of
+    /// that by what was read.
+    ///
+    /// Invariant: the head of a file is of the same content as the bytes that became records. Taken from the file alone, it
+    /// could be that of what was written after a truncation in between, and no copy would be recognised.
+    fn begins_as_before(
+        &mut self,
+        index: Index,
+        file: &mut Tracked,
+        start: u64,
+        read: &[u8],
+    ) -> io::Result<bool> {
         let first = FirstBytes::of(&file.handle)?;
-        if !file.head.fits(first.as_slice()) {
+        let first = first.as_slice();
+        if !file.head.fits(first) {
             return Ok(false);
         }
-        self.extend_head(index, file, first.as_slice());
+        let Some(start) = usize::try_from(start).ok().filter(|start| *start < SAMPLE) else { return Ok(true) };
+        let end = (start + read.len()).min(SAMPLE);
+        let overlap = read.get(..end - start).unwrap_or_default();
+        if first.get(start..end) != Some(overlap) {
+            return Ok(false);
+        }
+        if end > usize::from(file.head.len) {
+            self.set_head(index, file, Head::of(first.get(..end).unwrap_or_default()));
+        }
         Ok(true)
     }
 
-    pub(super) fn extend_head(&mut self, index: Index, file: &mut Tracked, first: &[u8]) {
-        if !file.head.is_full() && first.len() > usize::from(file.head.len) {
+    /// Notes how a file begins.
+    pub(super) fn set_head(&mut self, index: Index, file: &mut Tracked, head: Head) {
+        if file.head != head {
             self.heads.remove(file.head, index);
-            file.head = Head::of(first);
-            self.heads.insert(file.head, index);
+            file.head = head;
+            self.heads.insert(head, index);
         }
     }
 
@@ -177,10 +212,11 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             may_drop: filling.is_largest && filling.effects.parts.is_empty(),
             too_large: 0,
         };
+        let new = bytes.buffer.get(bytes.known..).unwrap_or_default();
         let fed = if bytes.is_last {
-            lines.finish(&mut self.workspace, bytes.bytes, now_ns, &mut writer)
+            lines.finish(&mut self.workspace, new, now_ns, &mut writer)
         } else {
-            lines.feed(&mut self.workspace, bytes.bytes, now_ns, &mut writer)
+            lines.feed(&mut self.workspace, new, now_ns, &mut writer)
         };
         let mut stop = fed.stop;
         // Without memory for more, a record that is due makes some.
@@ -203,7 +239,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         if records > 0 || after != before {
             let tail = match file.coding {
                 Some(_) => 0,
-                None => tail_of(file, bytes.bytes, from, after.offset()),
+                None => tail_of(file, bytes, from, after.offset()),
             };
             let checkpoint = Checkpoint {
                 lines: after,
@@ -236,7 +272,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             }
             Stop::Full => Fed::Full,
             Stop::Memory => {
-                self.waiting.push(index);
+                self.waiting.insert(index);
                 Fed::Later
             }
         })
@@ -261,7 +297,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         match self.resource.resource(&file.info(index), known_for, &mut attributes) {
             ResourceState::Ready => {}
             ResourceState::Wait => {
-                self.waiting.push(index);
+                self.waiting.insert(index);
                 return Some(Fed::Later);
             }
             ResourceState::Exclude => {
@@ -291,10 +327,11 @@ fn unix_nanoseconds() -> u64 {
 }
 
 /// The hash before `offset`, from the bytes that became records where they suffice: the file may have been truncated since they
-/// were read. They begin at `from`.
-fn tail_of(file: &Tracked, bytes: &[u8], from: u64, offset: u64) -> u64 {
-    let end = offset.checked_sub(from).and_then(|len| usize::try_from(len).ok());
-    let read = end.filter(|end| *end >= SAMPLE || from == 0);
-    let tail = read.and_then(|end| bytes.get(end.saturating_sub(SAMPLE)..end)).map(tail_hash);
+/// were read. The new ones begin at `from`.
+fn tail_of(file: &Tracked, bytes: Bytes<'_>, from: u64, offset: u64) -> u64 {
+    let start = from.saturating_sub(bytes.known as u64);
+    let end = offset.checked_sub(start).and_then(|len| usize::try_from(len).ok());
+    let read = end.filter(|end| *end >= SAMPLE || start == 0);
+    let tail = read.and_then(|end| bytes.buffer.get(end.saturating_sub(SAMPLE)..end)).map(tail_hash);
     tail.or_else(|| tail_at(&file.handle, offset).ok().flatten()).unwrap_or_default()
 }

@@ -3,19 +3,41 @@
 use super::Tailer;
 use super::discover::unix_seconds;
 use super::fill::{Filling, Turn};
+use super::compare::{Compared, Comparison};
+use super::origin::is_whole;
 use super::turn::{Bytes, Fed};
 use crate::batch::Part;
 use crate::checkpoint::Checkpoint;
 use crate::compressed::{Coding, Decompressor};
 use crate::destination::Destination;
-use crate::file::{Former, Index, Stage, Tracked, read_at};
-use crate::identity::{Head, SAMPLE, tail_hash};
+use crate::file::{FirstBytes, Former, Index, Stage, Tracked, read_at};
+use crate::identity::{Head, SAMPLE};
 use crate::resource::FileResource;
 use std::io;
 use std::time::Duration;
 
 /// How long a compressed file that is not whole has to stay as it is before it counts as damaged.
 const UNFINISHED_WAIT: Duration = Duration::from_mins(1);
+
+/// The compressed file that is open, with what is decompressed of it.
+pub(super) struct OpenCompressed {
+    pub(super) owner: Index,
+    decompressor: Decompressor,
+    /// The comparison that decides where reading begins, while it goes on.
+    comparison: Option<Comparison>,
+}
+
+/// What becomes of a compressed file.
+enum Begun {
+    /// It is read.
+    Reads,
+    /// It is not read, or not now.
+    Rests,
+    /// That takes another turn.
+    Behind,
+    /// It may be being written.
+    NotWhole,
+}
 
 impl<D: Destination, R: FileResource> Tailer<D, R> {
     /// The turn of a compressed file. One is decompressed at a time.
@@ -27,22 +49,27 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     ) -> io::Result<Turn> {
         let Some(coding) = file.coding else { return Ok(Turn::Idle) };
         let length = file.handle.metadata()?.len();
-        let (owner, mut decompressor) = match self.decompressor.take() {
-            Some((owner, decompressor)) if owner == index => (owner, decompressor),
-            Some(other) if self.table.get(other.0).is_some_and(Tracked::is_readable) => {
+        let mut open = match self.decompressor.take() {
+            Some(open) if open.owner == index => open,
+            Some(other) if self.table.get(other.owner).is_some_and(Tracked::is_readable) => {
                 self.decompressor = Some(other);
-                self.waiting.push(index);
+                self.waiting.insert(index);
                 return Ok(Turn::Idle);
             }
-            _ => (index, Decompressor::new(coding, self.settings.reads_compressed())?),
+            _ => OpenCompressed {
+                owner: index,
+                decompressor: Decompressor::new(coding, self.settings.reads_compressed())?,
+                comparison: None,
+            },
         };
-        let turn = self.decompressed_turn(index, file, length, &mut decompressor, filling);
+        let turn = self.decompressed_turn(index, file, length, &mut open, filling);
         let is_damaged = turn.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidData);
         if is_damaged {
             return self.damaged(file, length);
         }
-        if file.is_readable() && file.stage != Stage::New && !self.waiting.contains(&index) {
-            self.decompressor = Some((owner, decompressor));
+        let is_begun = file.stage != Stage::New || open.comparison.is_some();
+        if file.is_readable() && is_begun && !self.waiting.contains(&index) {
+            self.decompressor = Some(open);
         }
         turn
     }
@@ -52,12 +79,18 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         index: Index,
         file: &mut Tracked,
         length: u64,
-        decompressor: &mut Decompressor,
+        open: &mut OpenCompressed,
         filling: &mut Filling<'_>,
     ) -> io::Result<Turn> {
-        if file.stage == Stage::New && !self.begin_compressed(index, file, length, decompressor)? {
-            return Ok(Turn::Idle);
+        if file.stage == Stage::New {
+            match self.begin_compressed(index, file, length, open)? {
+                Begun::Reads => {}
+                Begun::Rests => return Ok(Turn::Idle),
+                Begun::Behind => return Ok(Turn::More),
+                Begun::NotWhole => return self.not_whole(index, file, length),
+            }
         }
+        let decompressor = &mut open.decompressor;
         let longest = self.line_settings.get(usize::from(file.input)).map_or(0, |lines| lines.longest_read());
         let from = file.next();
         let read = decompressor.from(&file.handle, from, self.settings.turn.max(longest))?;
@@ -69,7 +102,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         }
         file.length = length;
         let (at_end, bytes) = (read.at_end, read.bytes);
-        let fed = self.feed(index, file, Bytes { bytes, is_last: at_end }, filling)?;
+        let fed = self.feed(index, file, Bytes { buffer: bytes, known: 0, is_last: at_end }, filling)?;
         match fed {
             Fed::Read(_) if at_end => {
                 self.finish_compressed(index, file, filling);
@@ -81,90 +114,99 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         }
     }
 
-    /// Decides what is read of a compressed file; says whether anything is.
+    /// Decides what is read of a compressed file.
     fn begin_compressed(
         &mut self,
         index: Index,
         file: &mut Tracked,
         length: u64,
-        decompressor: &mut Decompressor,
-    ) -> io::Result<bool> {
-        file.length = length;
-        let read = decompressor.from(&file.handle, 0, SAMPLE)?;
-        if read.bytes.len() < SAMPLE && !(read.at_end && read.is_whole) {
-            // It is being written.
-            self.waiting.push(index);
-            return Ok(false);
+        open: &mut OpenCompressed,
+    ) -> io::Result<Begun> {
+        if file.length != length {
+            file.length = length;
+            file.progressed = self.now();
         }
-        let first = read.bytes.get(..SAMPLE).unwrap_or(read.bytes).to_vec();
+        let comparison = match open.comparison.take() {
+            Some(comparison) => comparison,
+            None => {
+                let read = open.decompressor.from(&file.handle, 0, SAMPLE)?;
+                if read.bytes.len() < SAMPLE && !(read.at_end && read.is_whole) {
+                    // It is being written.
+                    return Ok(Begun::NotWhole);
+                }
+                let first = read.bytes.get(..SAMPLE).unwrap_or(read.bytes).to_vec();
+                if let Some(begun) = self.begin_known(index, file, &first) {
+                    return Ok(begun);
+                }
+                let formers = self.formers.matches(&first);
+                let is_same = |former: &&Former| {
+                    let checkpoint = &former.checkpoint;
+                    checkpoint.head.is_full() && gzip_is_as_long(file, length, checkpoint.offset())
+                };
+                // Files are compressed whole, and most were read whole: then the trailer tells enough.
+                if let Some(former) = formers.iter().find(is_same) {
+                    file.committed = Checkpoint { born: file.committed.born, ..former.checkpoint };
+                    self.skip_compressed(file);
+                    return Ok(Begun::Rests);
+                }
+                Comparison::with(formers)
+            }
+        };
+        match comparison.go_on(file, &mut open.decompressor)? {
+            Compared::Behind(comparison) => {
+                open.comparison = Some(comparison);
+                Ok(Begun::Behind)
+            }
+            Compared::NotWhole => Ok(Begun::NotWhole),
+            Compared::With(former) => {
+                let born = file.committed.born;
+                file.committed = Checkpoint { born, seen: unix_seconds(), ..former.checkpoint };
+                file.begin();
+                Ok(Begun::Reads)
+            }
+            Compared::WithLonger => {
+                self.skip_compressed(file);
+                Ok(Begun::Rests)
+            }
+            Compared::WithNone => Ok(self.begin_unknown(file)),
+        }
+    }
+
+    /// Decides about a compressed file that begins with `first` by its own checkpoint, and by the files that are open.
+    fn begin_known(&mut self, index: Index, file: &mut Tracked, first: &[u8]) -> Option<Begun> {
         let stored = file.committed;
-        if stored.head.len > 0 && stored.head.fits(&first) {
+        if stored.head.len > 0 && stored.head.fits(first) {
             file.head = stored.head;
             if stored.finished {
                 file.stage = Stage::Skipped;
-            } else {
-                file.begin();
+                return Some(Begun::Rests);
             }
-            return Ok(!stored.finished);
+            file.begin();
+            return Some(Begun::Reads);
         }
         file.committed = Checkpoint::start(stored.born);
-        let is_open = |other: &Index| {
-            let original = self.table.get(*other);
-            original.is_some_and(|original| original.coding.is_none() && original.is_readable())
-        };
-        if let Some(original) =
-            self.heads.matches(&first).into_iter().find(|other| *other != index && is_open(other))
-        {
-            file.stage = Stage::Copy { original };
-            return Ok(false);
-        }
-        file.head = Head::of(&first);
-        for former in self.formers.matches(&first) {
-            if self.is_compressed_from(file, length, &former, decompressor)? {
-                let offset = former.checkpoint.offset();
-                file.committed = Checkpoint { born: stored.born, seen: unix_seconds(), ..former.checkpoint };
-                let read = decompressor.from(&file.handle, offset, 1)?;
-                if read.at_end && read.bytes.is_empty() {
-                    self.skip_compressed(file);
-                    return Ok(false);
-                }
-                file.begin();
-                return Ok(true);
-            }
-        }
-        let wanted = self.settings.inputs.get(usize::from(file.input)).is_some_and(|input| input.compressed);
-        if !wanted {
-            self.meters.add_skipped_compressed(1);
-            self.skip_compressed(file);
-            return Ok(false);
-        }
-        file.begin();
-        Ok(true)
+        file.head = Head::of(first);
+        let original = self.heads.matches(first).into_iter().find(|other| {
+            let is_open = |original: &&Tracked| original.coding.is_none() && original.is_readable();
+            let original = self.table.get(*other).filter(is_open);
+            // A short head may be that of many files. One that was truncated is compared as it was, when that is noticed.
+            *other != index && original.is_some_and(|original| begins_with(original, first) || !is_whole(original))
+        })?;
+        self.set_copy(index, file, original);
+        self.enqueue(original);
+        Some(Begun::Rests)
     }
 
-    /// Whether a compressed file has what was read of `former` before its offset.
-    fn is_compressed_from(
-        &self,
-        file: &Tracked,
-        length: u64,
-        former: &Former,
-        decompressor: &mut Decompressor,
-    ) -> io::Result<bool> {
-        let offset = former.checkpoint.offset();
-        if former.checkpoint.finished {
-            return Ok(false);
+    /// Decides about a compressed file of which nothing is known.
+    fn begin_unknown(&mut self, file: &mut Tracked) -> Begun {
+        let input = self.settings.inputs.get(usize::from(file.input));
+        if input.is_some_and(|input| input.compressed) {
+            file.begin();
+            return Begun::Reads;
         }
-        // Files are compressed whole, and most were read whole: then the trailer tells enough.
-        if former.checkpoint.head.is_full() && gzip_length(file, length)? == Some(offset as u32) {
-            return Ok(true);
-        }
-        loop {
-            let read = decompressor.from(&file.handle, offset, 1)?;
-            if !read.behind {
-                break;
-            }
-        }
-        Ok(decompressor.before(offset).is_some_and(|before| tail_hash(before) == former.checkpoint.tail))
+        self.meters.add_skipped_compressed(1);
+        self.skip_compressed(file);
+        Begun::Rests
     }
 
     /// Notes that a compressed file is not read, now and later.
@@ -206,7 +248,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         if now.saturating_sub(file.progressed) > UNFINISHED_WAIT {
             return self.damaged(file, length);
         }
-        self.waiting.push(index);
+        self.waiting.insert(index);
         Ok(Turn::Idle)
     }
 
@@ -229,12 +271,16 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     }
 }
 
-/// The length that the trailer of a gzip file says, modulo 2³².
-fn gzip_length(file: &Tracked, length: u64) -> io::Result<Option<u32>> {
-    if file.coding != Some(Coding::Gzip) || length < 18 {
-        return Ok(None);
-    }
+/// Whether the file begins with the bytes `first`.
+fn begins_with(file: &Tracked, first: &[u8]) -> bool {
+    FirstBytes::of(&file.handle).is_ok_and(|bytes| bytes.as_slice().starts_with(first))
+}
+
+/// Whether the trailer of a gzip file of `length` bytes says that it has `decompressed` bytes, modulo 2³².
+fn gzip_is_as_long(file: &Tracked, length: u64, decompressed: u64) -> bool {
     let mut trailer = [0; 4];
-    let read = read_at(&file.handle, &mut trailer, length - 4)?;
-    Ok((read == 4).then_some(u32::from_le_bytes(trailer)))
+    file.coding == Some(Coding::Gzip)
+        && length >= 18
+        && read_at(&file.handle, &mut trailer, length - 4).is_ok_and(|read| read == 4)
+        && u32::from_le_bytes(trailer) == decompressed as u32
 }
