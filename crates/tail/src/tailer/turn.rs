@@ -58,6 +58,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             return Ok(Turn::Truncated);
         }
         if file.stage == Stage::New {
+            file.length = length;
             if length == 0 {
                 return Ok(Turn::Idle);
             }
@@ -75,13 +76,11 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                 Origin::After(former) => self.begin_after(file, former),
                 Origin::Copy(original) => {
                     self.set_copy(index, file, original);
-                    file.length = length;
                     self.enqueue(original);
                     return Ok(Turn::Idle);
                 }
                 Origin::End => self.begin_at_end(file)?,
                 Origin::Later => {
-                    file.length = length;
                     self.waiting.insert(index);
                     return Ok(Turn::Idle);
                 }

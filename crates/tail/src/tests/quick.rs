@@ -172,7 +172,7 @@ async fn life(seed: u64) -> Result<(), String> {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let in_time = tokio::time::timeout(SOON, enough).await;
+    let in_time = tokio::time::timeout(Duration::from_secs(20), enough).await;
     running.look_again(&house).await;
     running.stop().await;
     let mut found = house.texts();
@@ -204,7 +204,9 @@ fn every_line_once() {
         run(async {
             let lives: Vec<_> = seeds.iter().map(|seed| spawn_local(life(*seed))).collect();
             for life in lives {
-                faults.extend(life.await.unwrap().err());
+                let fault = life.await.unwrap().err();
+                fault.iter().for_each(|fault| eprintln!("{fault}"));
+                faults.extend(fault);
             }
         });
     }
