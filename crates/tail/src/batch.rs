@@ -40,6 +40,8 @@ pub(crate) struct Effects {
     /// Checkpoints of files that are not in the batch.
     pub(crate) others: Vec<CheckpointChange>,
     pub(crate) counts: Counts,
+    /// Records that were larger than the destination takes.
+    pub(crate) too_large: u64,
 }
 
 impl Effects {

@@ -2,9 +2,9 @@
 
 use crate::file::Index;
 use crate::watch::Watch;
-use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::Path;
 
 /// The number of a directory.
 pub(crate) type DirectoryIndex = u32;
@@ -19,12 +19,14 @@ pub(crate) struct Position {
 }
 
 /// A directory with files of the patterns, or on the way to them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Directory {
-    pub(crate) path: PathBuf,
+    pub(crate) path: Box<Path>,
     pub(crate) watch: Option<Watch>,
     pub(crate) positions: Vec<Position>,
-    pub(crate) names: HashMap<OsString, Name>,
+    pub(crate) names: BTreeMap<Box<OsStr>, Name>,
+    /// Whether it waits to be listed.
+    pub(crate) is_queued: bool,
 }
 
 /// A name that leads to a file.
@@ -43,27 +45,42 @@ pub(crate) struct Name {
 /// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Directories {
-    slots: Vec<Option<Directory>>,
+    slots: Vec<Option<Box<Directory>>>,
     free: Vec<DirectoryIndex>,
-    by_path: HashMap<PathBuf, DirectoryIndex>,
-    by_watch: HashMap<Watch, Vec<DirectoryIndex>>,
+    by_path: BTreeMap<Box<Path>, DirectoryIndex>,
+    by_watch: BTreeSet<(Watch, DirectoryIndex)>,
 }
 
 impl Directories {
     pub(crate) fn get(&self, index: DirectoryIndex) -> Option<&Directory> {
-        self.slots.get(index as usize)?.as_ref()
+        self.slots.get(index as usize)?.as_deref()
     }
 
     pub(crate) fn get_mut(&mut self, index: DirectoryIndex) -> Option<&mut Directory> {
-        self.slots.get_mut(index as usize)?.as_mut()
+        self.slots.get_mut(index as usize)?.as_deref_mut()
     }
 
     pub(crate) fn at(&self, path: &Path) -> Option<DirectoryIndex> {
         self.by_path.get(path).copied()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.by_path.len()
+    }
+
+    /// All names in them.
+    pub(crate) fn names(&self) -> usize {
+        self.slots.iter().flatten().map(|directory| directory.names.len()).sum()
+    }
+
+    /// The bytes of all paths and names.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.slots.iter().flatten().map(|directory| directory.text_bytes()).sum()
+    }
+
     pub(crate) fn watched(&self, watch: Watch) -> Vec<DirectoryIndex> {
-        self.by_watch.get(&watch).cloned().unwrap_or_default()
+        let range = (watch, 0)..=(watch, DirectoryIndex::MAX);
+        self.by_watch.range(range).map(|(_, index)| *index).collect()
     }
 
     pub(crate) fn indexes(&self) -> Vec<DirectoryIndex> {
@@ -72,45 +89,43 @@ impl Directories {
 
     /// Adds a directory.
     pub(crate) fn insert(&mut self, path: &Path, watch: Option<Watch>) -> DirectoryIndex {
-        let directory = Directory { path: path.to_owned(), watch, ..Directory::default() };
+        let (positions, names) = (Vec::new(), BTreeMap::new());
+        let directory = Directory { path: path.into(), watch, positions, names, is_queued: false };
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             DirectoryIndex::try_from(self.slots.len() - 1).unwrap_or(DirectoryIndex::MAX)
         });
         if let Some(slot) = self.slots.get_mut(index as usize) {
-            *slot = Some(directory);
+            *slot = Some(Box::new(directory));
         }
-        self.by_path.insert(path.to_owned(), index);
-        if let Some(watch) = watch {
-            self.by_watch.entry(watch).or_default().push(index);
-        }
+        self.by_path.insert(path.into(), index);
+        self.by_watch.extend(watch.map(|watch| (watch, index)));
         index
     }
 
-    /// Gives a directory its watch.
-    pub(crate) fn set_watch(&mut self, index: DirectoryIndex, watch: Watch) {
-        if let Some(directory) = self.get_mut(index) {
-            directory.watch = Some(watch);
-            self.by_watch.entry(watch).or_default().push(index);
+    /// Gives a directory its watch. Gives back another one that it had and that no directory has any more.
+    pub(crate) fn set_watch(&mut self, index: DirectoryIndex, watch: Option<Watch>) -> Option<Watch> {
+        let before = std::mem::replace(&mut self.get_mut(index)?.watch, watch);
+        if before == watch {
+            return None;
         }
+        self.by_watch.extend(watch.map(|watch| (watch, index)));
+        self.release_watch(before?, index)
     }
 
-    /// Removes a directory. Also says whether its watch is no other's.
-    pub(crate) fn remove(&mut self, index: DirectoryIndex) -> Option<(Directory, bool)> {
+    /// Takes a watch from a directory; gives it back if no other has it.
+    fn release_watch(&mut self, watch: Watch, index: DirectoryIndex) -> Option<Watch> {
+        self.by_watch.remove(&(watch, index));
+        self.watched(watch).is_empty().then_some(watch)
+    }
+
+    /// Removes a directory. Also gives its watch, if no other has it.
+    pub(crate) fn remove(&mut self, index: DirectoryIndex) -> Option<(Box<Directory>, Option<Watch>)> {
         let directory = self.slots.get_mut(index as usize)?.take()?;
         self.free.push(index);
         self.by_path.remove(&directory.path);
-        let mut was_last = false;
-        if let Some(watch) = directory.watch
-            && let Some(indexes) = self.by_watch.get_mut(&watch)
-        {
-            indexes.retain(|other| *other != index);
-            was_last = indexes.is_empty();
-            if was_last {
-                self.by_watch.remove(&watch);
-            }
-        }
-        Some((directory, was_last))
+        let watch = directory.watch.and_then(|watch| self.release_watch(watch, index));
+        Some((directory, watch))
     }
 
     /// The directories at and below `path`.
@@ -120,7 +135,7 @@ impl Directories {
 
     /// Whether there are directories without a watch.
     pub(crate) fn has_unwatched(&self) -> bool {
-        self.by_path.len() > self.by_watch.values().map(Vec::len).sum::<usize>()
+        self.by_path.len() > self.by_watch.len()
     }
 
     /// The files in directories without a watch.
@@ -131,6 +146,11 @@ impl Directories {
 }
 
 impl Directory {
+    /// The bytes of its path, which is there twice, and of its names.
+    fn text_bytes(&self) -> usize {
+        2 * self.path.as_os_str().len() + self.names.keys().map(|name| name.len()).sum::<usize>()
+    }
+
     pub(crate) fn name(&self, name: &OsStr) -> Option<Name> {
         self.names.get(name).copied()
     }

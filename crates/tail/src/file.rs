@@ -34,7 +34,7 @@ pub(crate) struct Tracked {
     pub(crate) id: FileId,
     pub(crate) input: u16,
     /// How many names of the patterns lead to it.
-    pub(crate) names: u16,
+    pub(crate) names: u32,
     pub(crate) path: Box<Path>,
     pub(crate) resolved: Option<Box<Path>>,
     pub(crate) handle: File,
@@ -152,6 +152,11 @@ impl Tracked {
     /// Goes back to what is durable.
     pub(crate) fn roll_back(&mut self) {
         self.lines = None;
+    }
+
+    /// The bytes of its paths.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.path.as_os_str().len() + self.resolved.as_ref().map_or(0, |path| path.as_os_str().len())
     }
 
     pub(crate) fn info(&self, number: Index) -> FileInfo<'_> {

@@ -1,41 +1,50 @@
 //! Finds what begins like a file, among files of which different lengths were hashed.
 
 use crate::identity::{Head, SAMPLE};
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 
 /// Values by the head of their file.
 #[derive(Debug)]
 pub(crate) struct HeadIndex<T> {
-    by_head: HashMap<Head, Vec<T>>,
+    values: BTreeSet<(Head, T)>,
     /// How many values there are by the length of their head.
     lengths: Box<[u32]>,
 }
 
-impl<T: Copy + PartialEq> HeadIndex<T> {
+/// A value by which others can be found.
+pub(crate) trait Number: Copy + Ord {
+    /// The smallest one.
+    const MIN: Self;
+}
+
+impl Number for u32 {
+    const MIN: u32 = u32::MIN;
+}
+
+impl Number for u64 {
+    const MIN: u64 = u64::MIN;
+}
+
+impl<T: Number> HeadIndex<T> {
     pub(crate) fn new() -> HeadIndex<T> {
-        HeadIndex { by_head: HashMap::new(), lengths: vec![0; SAMPLE + 1].into() }
+        HeadIndex { values: BTreeSet::new(), lengths: vec![0; SAMPLE + 1].into() }
     }
 
     /// Adds a value. One without any bytes is not added: everything begins like it.
     pub(crate) fn insert(&mut self, head: Head, value: T) {
-        if head.len == 0 {
-            return;
-        }
-        self.by_head.entry(head).or_default().push(value);
-        if let Some(count) = self.lengths.get_mut(usize::from(head.len)) {
+        if head.len > 0
+            && self.values.insert((head, value))
+            && let Some(count) = self.lengths.get_mut(usize::from(head.len))
+        {
             *count += 1;
         }
     }
 
     /// Removes a value that was added under `head`.
     pub(crate) fn remove(&mut self, head: Head, value: T) {
-        let Some(values) = self.by_head.get_mut(&head) else { return };
-        let Some(at) = values.iter().position(|other| *other == value) else { return };
-        values.swap_remove(at);
-        if values.is_empty() {
-            self.by_head.remove(&head);
-        }
-        if let Some(count) = self.lengths.get_mut(usize::from(head.len)) {
+        if self.values.remove(&(head, value))
+            && let Some(count) = self.lengths.get_mut(usize::from(head.len))
+        {
             *count -= 1;
         }
     }
@@ -49,8 +58,8 @@ impl<T: Copy + PartialEq> HeadIndex<T> {
             self.lengths.iter().enumerate().take(bytes.len() + 1).rev().filter(|(_, count)| **count > 0)
         {
             let head = Head::of(bytes.get(..len).unwrap_or_default());
-            let values = self.by_head.get(&head).map(Vec::as_slice).unwrap_or_default();
-            found.extend(values.iter().take(MOST - found.len()));
+            let values = self.values.range((head, T::MIN)..).take_while(|(other, _)| *other == head);
+            found.extend(values.map(|(_, value)| *value).take(MOST - found.len()));
             if found.len() == MOST {
                 break;
             }
@@ -66,7 +75,7 @@ mod tests {
     /// Finds exactly the files that a file begins like.
     #[test]
     fn finds_what_begins_alike() {
-        let mut index = HeadIndex::new();
+        let mut index = HeadIndex::<u32>::new();
         let long = [b'x'; SAMPLE];
         index.insert(Head::of(&long), 1);
         index.insert(Head::of(b"xx"), 2);
@@ -74,8 +83,8 @@ mod tests {
         index.insert(Head::of(b""), 4);
         assert_eq!(index.matches(&long), [1, 2]);
         assert_eq!(index.matches(b"xxx"), [2]);
-        assert_eq!(index.matches(b"x"), [0; 0]);
+        assert_eq!(index.matches(b"x"), [0_u32; 0]);
         index.remove(Head::of(b"xx"), 2);
-        assert_eq!(index.matches(b"xxx"), [0; 0]);
+        assert_eq!(index.matches(b"xxx"), [0_u32; 0]);
     }
 }

@@ -48,7 +48,7 @@ impl FileId {
 }
 
 /// A hash of the first bytes of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(crate) struct Head {
     pub(crate) hash: u64,
     /// How many bytes, at most [`SAMPLE`].

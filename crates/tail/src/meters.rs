@@ -81,7 +81,7 @@ counters! {
     held, set_held: set;
     /// The length of these files, in bytes: disk space that their deletion has not freed.
     held_bytes, set_held_bytes: set;
-    /// Files of the patterns that are not read, because too many are known.
+    /// Files and directories of the patterns that are left out, because too many are known.
     untracked, set_untracked: set;
     /// Bytes of files whose records are durable.
     bytes, add_bytes: add;

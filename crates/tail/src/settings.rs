@@ -9,8 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_lines::{Settings as LineSettings, Workspace};
 
-/// The most memory of a known file in bytes, with its names and what is remembered of one that is gone.
+/// The most memory of a known file in bytes, with its names, paths of the usual length, and its place in every index.
 pub const FILE_BYTES: usize = 1 << 10;
+/// The same for what is remembered of a file that is gone.
+const FORMER_BYTES: usize = 384;
+/// The same for a directory, beside its path.
+const DIRECTORY_BYTES: usize = 256;
+/// Bytes of paths and names for each file that may be known.
+const TEXT_BYTES: usize = 256;
+/// Directories that may be watched even if only a few files may be known.
+const LEAST_DIRECTORIES: usize = 256;
 /// Heap bytes that unfinished records of all files may take beside those of one.
 pub(crate) const SHARED_HOLD: usize = 512 << 10;
 /// Changes, resources, and other small things.
@@ -100,6 +108,16 @@ impl Settings {
         }
     }
 
+    /// Most directories that are watched and listed. Others are left out, and counted.
+    pub(crate) fn max_directories(&self) -> usize {
+        self.max_files.max(LEAST_DIRECTORIES)
+    }
+
+    /// Most bytes of paths and names. What does not fit is left out, and counted.
+    pub(crate) fn most_text(&self) -> usize {
+        self.max_files.max(LEAST_DIRECTORIES) * TEXT_BYTES
+    }
+
     /// Whether any input reads compressed files.
     pub(crate) fn reads_compressed(&self) -> bool {
         self.inputs.iter().any(|input| input.compressed)
@@ -114,7 +132,8 @@ impl Settings {
         let held = self.inputs.iter().map(|input| input.lines.most_held()).max().unwrap_or(0) + SHARED_HOLD;
         // What is kept decompressed is as much as is read, in a vector that grows.
         let decompressor = Decompressor::most_bytes(self.reads_compressed()) + 2 * read;
-        self.max_files * FILE_BYTES + read + workspace + held + decompressor + FIXED_BYTES
+        let files = self.max_files * (FILE_BYTES + FORMER_BYTES) + self.max_directories() * DIRECTORY_BYTES;
+        files + read + workspace + held + decompressor + FIXED_BYTES
     }
 }
 

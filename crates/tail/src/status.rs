@@ -174,10 +174,12 @@ impl UnreadablePaths {
     pub(crate) fn add(&mut self, path: &Path, reason: String) -> bool {
         let path = path.to_string_lossy().into_owned();
         let is_known = self.iter().any(|known| known.path == path);
-        if self.found.len() < UnreadablePaths::MOST && self.found.iter().all(|known| known.path != path) {
+        let has_room = self.found.len() < UnreadablePaths::MOST;
+        if has_room && self.found.iter().all(|known| known.path != path) {
             self.found.push(UnreadablePath { path, reason });
         }
-        !is_known
+        // Beyond that many they are counted only: the log is not filled with them.
+        !is_known && has_room
     }
 
     /// A listing is complete: paths that it could read are forgotten.

@@ -32,9 +32,9 @@ use crate::settings::Settings;
 use crate::status::{StatusRequest, UnreadablePaths};
 use crate::watch::Watcher;
 use append::{Appending, Prepared};
+use copies::Copies;
 #[cfg(test)]
 pub(crate) use discover::unix_seconds;
-use copies::Copies;
 use formers::Formers;
 use others::OtherChanges;
 use scan::Scan;
@@ -44,10 +44,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use table::Table;
-use turn_compressed::OpenCompressed;
 use tidegate_lines::{Settings as LineSettings, Workspace};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
+use turn_compressed::OpenCompressed;
 
 /// A message to a tailer.
 #[derive(Debug)]
@@ -104,6 +104,9 @@ pub struct Tailer<D: Destination, R: FileResource> {
     held_bytes: usize,
     /// Files of the patterns that the listing under way found and could not take.
     untracked: u64,
+    /// Names in all directories, and the bytes of all names and paths, at most.
+    known_names: usize,
+    text_bytes: usize,
     max_files_reached: bool,
     unreadable: UnreadablePaths,
     /// Settings that take effect when no batch is under way.
@@ -147,6 +150,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             decompressor: None,
             held_bytes: 0,
             untracked: 0,
+            known_names: 0,
+            text_bytes: 0,
             max_files_reached: false,
             unreadable: UnreadablePaths::default(),
             new_settings: None,

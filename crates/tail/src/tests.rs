@@ -292,8 +292,12 @@ fn numbered(name: &str, range: std::ops::Range<u32>) -> Vec<String> {
     range.map(|n| format!("{name} {n:06} {}", "x".repeat(50))).collect()
 }
 
-/// Runs a test on a runtime of its own.
+/// Runs a test on a runtime of its own. One that waits for what does not come fails.
 fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    LocalSet::new().block_on(&runtime, test);
+    let in_time = async {
+        let in_time = tokio::time::timeout(3 * SOON, test).await;
+        assert!(in_time.is_ok(), "the test waits for what does not come");
+    };
+    LocalSet::new().block_on(&runtime, in_time);
 }

@@ -82,10 +82,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                 self.commit(effects);
             }
             Err(AppendError::TooLarge) if items <= 1 || len <= SMALLEST_BATCH => {
-                for _ in 0..items {
-                    self.meters.add_too_large(1);
-                    self.destination.count_too_large();
-                }
+                self.count_too_large(u64::from(items));
                 let changes = self.changes_of(&effects);
                 super::others::set_in_parts(&*self.destination, &changes);
                 self.commit(effects);
@@ -108,8 +105,16 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
 
     fn commit(&mut self, effects: Effects) {
         self.meters.add_counts(&effects.counts);
+        self.count_too_large(effects.too_large);
         for part in effects.parts {
             self.commit_part(&part);
+        }
+    }
+
+    fn count_too_large(&self, records: u64) {
+        self.meters.add_too_large(records);
+        for _ in 0..records {
+            self.destination.count_too_large();
         }
     }
 

@@ -72,8 +72,14 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             self.enqueue(index);
             return;
         }
-        if self.table.len() >= self.settings.max_files {
-            self.too_many();
+        // Whatever had the name before has it no more, also if this file cannot be taken.
+        let before = self.directories.get(at).and_then(|directory| directory.name(name)?.file);
+        let is_full = self.table.len() >= self.settings.max_files;
+        if is_full || !self.has_room_for_text(2 * path.as_os_str().len()) {
+            if before.is_some() {
+                self.detach(at, name);
+            }
+            self.leave_out(path);
             return;
         }
         match open(path).and_then(|handle| self.found(handle, path, input)) {
@@ -81,14 +87,16 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                 let resolved = file.resolved.clone();
                 let head = file.head;
                 let is_replaced = file.look_again;
+                self.text_bytes += file.text_bytes();
                 let index = self.table.insert(file);
                 self.heads.insert(head, index);
                 self.attach(at, name, inode, Some(index));
                 if let Some((directory, name)) =
                     resolved.as_deref().and_then(|path| path.parent().zip(path.file_name()))
                 {
-                    let directory = self.enter_directory(directory);
-                    self.attach_target(directory, name, index);
+                    if let Some(directory) = self.enter_directory(directory) {
+                        self.attach_target(directory, name, index);
+                    }
                 }
                 // Its copies come first: what is known of it holds until they have their places.
                 if is_replaced && !self.scan.was_complete {
@@ -277,12 +285,13 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         }
     }
 
-    fn too_many(&mut self) {
-        self.untracked += 1;
+    /// A file or directory of the patterns is not read, because as many are known as may be.
+    pub(super) fn leave_out(&mut self, path: &Path) {
+        self.untracked += u64::from(self.scan.is_counting);
         if !self.max_files_reached {
             self.max_files_reached = true;
             let most = self.settings.max_files;
-            tracing::warn!(most, "there are more log files than `max_files`: the others are not read");
+            tracing::warn!(most, path = %path.display(), "there are more log files, or longer paths, than `max_files` has memory for: others are not read");
         }
     }
 }

@@ -101,6 +101,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
 
     fn take_turn(&mut self, index: Index, filling: &mut Filling<'_>) -> Turn {
         let Some(mut file) = self.table.take(index) else { return Turn::Idle };
+        let error_before = file.error.take();
         let result = if !file.is_readable() {
             Ok(Turn::Idle)
         } else if file.coding.is_some() {
@@ -109,15 +110,10 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             self.turn(index, &mut file, filling)
         };
         let turn = match result {
-            Ok(turn) => {
-                if file.error.is_some() && turn != Turn::Idle {
-                    file.error = None;
-                }
-                turn
-            }
+            Ok(turn) => turn,
             Err(error) => {
                 self.meters.add_errors(1);
-                if file.error.is_none() {
+                if error_before.is_none() {
                     tracing::warn!(path = %file.path.display(), %error, "cannot read a log file");
                 }
                 file.error = Some(error.to_string().into());

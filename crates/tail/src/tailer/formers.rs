@@ -4,7 +4,7 @@ use crate::checkpoint::Checkpoint;
 use crate::file::Former;
 use crate::head_index::HeadIndex;
 use crate::identity::FileId;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// The file, and the hash of its head if other content has its inode.
 type Key = (FileId, Option<u64>);
@@ -13,7 +13,7 @@ type Key = (FileId, Option<u64>);
 #[derive(Debug)]
 pub(crate) struct Formers {
     by_number: BTreeMap<u64, Former>,
-    by_key: HashMap<Key, u64>,
+    by_key: BTreeMap<Key, u64>,
     by_head: HeadIndex<u64>,
     next: u64,
     most: usize,
@@ -24,7 +24,7 @@ impl Formers {
     pub(crate) fn new(most: usize) -> Formers {
         Formers {
             by_number: BTreeMap::new(),
-            by_key: HashMap::new(),
+            by_key: BTreeMap::new(),
             by_head: HeadIndex::new(),
             next: 0,
             most: most.max(1),

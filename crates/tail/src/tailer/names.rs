@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 /// How many names there may be for each file that may be known: others are looked at in each listing.
-const NAMES_A_FILE: usize = 4;
+pub(crate) const NAMES_A_FILE: usize = 2;
 
 impl<D: Destination, R: FileResource> Tailer<D, R> {
     /// Notes that `name` leads to `file`, or to a file that is not to be read.
@@ -30,6 +30,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     fn put_name(&mut self, at: DirectoryIndex, name: &OsStr, entry: Name) {
         let round = self.scan.round;
         let most = self.settings.max_files.saturating_mul(NAMES_A_FILE);
+        let is_full = self.known_names >= most || !self.has_room_for_text(name.len());
         let Some(directory) = self.directories.get_mut(at) else { return };
         if let Some(known) = directory.names.get_mut(name)
             && known.file == entry.file
@@ -39,15 +40,22 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             known.inode = if entry.inode == 0 { known.inode } else { entry.inode };
             return;
         }
-        if entry.file.is_none() && directory.names.len() >= most {
+        // A file that would have no name is not left out for the want of one: its first name is planned.
+        let has_name = entry.file.and_then(|file| self.table.get(file)).is_some_and(|file| file.names > 0);
+        let is_known = directory.names.contains_key(name);
+        if is_full && has_name && !is_known {
             return;
         }
+        if !is_known {
+            self.known_names += 1;
+            self.text_bytes += name.len();
+        }
         let path = directory.path.join(name);
-        let before = directory.names.insert(name.to_owned(), entry);
+        let before = directory.names.insert(name.into(), entry);
         if entry.is_included
             && let Some(file) = entry.file.and_then(|index| self.table.get_mut(index))
         {
-            file.names += 1;
+            file.names = file.names.saturating_add(1);
             if file.names == 1 {
                 file.path = path.into();
                 if matches!(file.stage, Stage::Held | Stage::Ending) {
@@ -96,13 +104,31 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         }
     }
 
-    /// Begins to watch a directory, or gives the one that is watched.
-    pub(super) fn enter_directory(&mut self, path: &Path) -> DirectoryIndex {
+    /// Begins to watch a directory, or gives the one that is watched. `None` when there are too many.
+    pub(super) fn enter_directory(&mut self, path: &Path) -> Option<DirectoryIndex> {
         if let Some(index) = self.directories.at(path) {
-            return index;
+            return Some(index);
         }
+        let len = 2 * path.as_os_str().len();
+        if self.directories.len() >= self.settings.max_directories() || !self.has_room_for_text(len) {
+            self.leave_out(path);
+            return None;
+        }
+        self.text_bytes += len;
         let watch = self.watch(path);
-        self.directories.insert(path, watch)
+        Some(self.directories.insert(path, watch))
+    }
+
+    /// Whether `len` bytes of paths and names are still within those that are planned.
+    pub(super) fn has_room_for_text(&self, len: usize) -> bool {
+        self.text_bytes.saturating_add(len) <= self.settings.most_text()
+    }
+
+    /// Counts what is known: until the next time it only grows.
+    pub(super) fn count_names(&mut self) {
+        self.known_names = self.directories.names();
+        let of_files = self.table.iter().map(|(_, file)| file.text_bytes());
+        self.text_bytes = self.directories.text_bytes() + of_files.sum::<usize>();
     }
 
     fn watch(&mut self, path: &Path) -> Option<i32> {
@@ -118,22 +144,30 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         }
     }
 
-    /// Tries again to watch a directory.
+    /// Watches what is at the path of a directory now: another directory may have been moved there.
     pub(super) fn watch_again(&mut self, index: DirectoryIndex) {
-        let Some(path) =
-            self.directories.get(index).filter(|at| at.watch.is_none()).map(|at| at.path.clone())
-        else {
+        let Some(directory) = self.directories.get(index) else { return };
+        let (path, before) = (directory.path.clone(), directory.watch);
+        let watch = self.watch(&path);
+        if watch.is_none() && before.is_some() {
+            // It is gone, which its listing finds.
             return;
-        };
-        if let Some(watch) = self.watch(&path) {
-            self.directories.set_watch(index, watch);
+        }
+        self.use_watch(index, watch);
+    }
+
+    fn use_watch(&mut self, index: DirectoryIndex, watch: Option<i32>) {
+        if let Some(unused) = self.directories.set_watch(index, watch)
+            && let Some(watcher) = &self.watcher
+        {
+            watcher.remove(unused);
         }
     }
 
     /// Leaves a directory that is gone, or that no pattern needs: its names are gone with it.
     pub(super) fn leave_directory(&mut self, index: DirectoryIndex) {
-        let Some((directory, was_last)) = self.directories.remove(index) else { return };
-        if was_last && let (Some(watcher), Some(watch)) = (&self.watcher, directory.watch) {
+        let Some((directory, unused)) = self.directories.remove(index) else { return };
+        if let (Some(watcher), Some(watch)) = (&self.watcher, unused) {
             watcher.remove(watch);
         }
         for name in directory.names.into_values() {

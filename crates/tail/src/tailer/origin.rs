@@ -58,9 +58,12 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         });
         match fitting.max_by_key(|former| former.checkpoint.offset()) {
             Some(former) => Origin::After(*former),
-            None if formers.iter().any(|former| {
-                former.checkpoint.offset() > length && is_derived(&file.path, former)
-            }) => Origin::End,
+            None if formers
+                .iter()
+                .any(|former| former.checkpoint.offset() > length && is_derived(&file.path, former)) =>
+            {
+                Origin::End
+            }
             None => Origin::Beginning,
         }
     }

@@ -81,7 +81,8 @@ impl OtherChanges {
             }
             stays
         });
-        self.due = self.waiting.values().filter_map(|waiting| waiting.set_at).min().map(|at| at + DURABLE_AFTER);
+        self.due =
+            self.waiting.values().filter_map(|waiting| waiting.set_at).min().map(|at| at + DURABLE_AFTER);
     }
 
     /// Keeps changes that were set just now, for the batches that come before they are durable.

@@ -86,12 +86,12 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
 
     /// Forgets a file of which nothing was read.
     pub(super) fn forget_unread(&mut self, index: Index) {
-        if let Some(file) = self.remove(index)
-            && file.committed.head.len > 0
-        {
+        let Some(file) = self.remove(index) else { return };
+        if file.committed.head.len > 0 {
             let checkpoint = Checkpoint { seen: super::discover::unix_seconds(), ..file.committed };
             self.add_former(Former { id: file.id, checkpoint, is_displaced: false });
         }
+        self.release_copies(index, &file.path, 0);
     }
 
     fn remove(&mut self, index: Index) -> Option<Box<crate::file::Tracked>> {

@@ -26,6 +26,8 @@ pub(crate) struct Scan {
     /// The listing under way, or the last one.
     pub(super) round: u8,
     is_whole: bool,
+    /// An entry is looked at for the listing, and not for a change: what is left out is counted once.
+    pub(super) is_counting: bool,
     /// When the next one begins, since the start.
     pub(super) next: Duration,
     /// Whether one was completed: only then it is known which files are new.
@@ -45,7 +47,13 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         self.scan.next = self.now() + self.settings.rescan;
         self.scan.is_whole = true;
         self.scan.listing = None;
+        self.untracked = 0;
         self.scan.queue = self.directories.indexes().into();
+        for index in &self.scan.queue {
+            if let Some(directory) = self.directories.get_mut(*index) {
+                directory.is_queued = true;
+            }
+        }
         self.enter_bases();
     }
 
@@ -67,11 +75,11 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
 
     /// Has the entries of a directory matched at `position`, from now on.
     pub(super) fn enter(&mut self, path: &Path, position: Position) {
-        let index = self.enter_directory(path);
+        let Some(index) = self.enter_directory(path) else { return };
         let Some(directory) = self.directories.get_mut(index) else { return };
         if !directory.positions.contains(&position) {
             directory.positions.push(position);
-            if !self.scan.queue.contains(&index) {
+            if !std::mem::replace(&mut directory.is_queued, true) {
                 self.scan.queue.push_back(index);
             }
         }
@@ -99,7 +107,9 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             for entry in listing.by_ref().take(left) {
                 left = left.saturating_sub(1);
                 if let Ok(entry) = entry {
+                    self.scan.is_counting = self.scan.is_whole;
                     self.listed(index, &entry);
+                    self.scan.is_counting = false;
                 }
             }
             if left > 0 {
@@ -121,6 +131,9 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
 
     fn next_listing(&mut self) -> Option<(DirectoryIndex, ReadDir)> {
         let index = self.scan.queue.pop_front()?;
+        if let Some(directory) = self.directories.get_mut(index) {
+            directory.is_queued = false;
+        }
         self.watch_again(index);
         let directory = self.directories.get(index)?;
         if directory.positions.is_empty() {
@@ -129,7 +142,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         match std::fs::read_dir(&directory.path) {
             Ok(listing) => Some((index, listing)),
             Err(error) => {
-                if error.kind() == std::io::ErrorKind::NotFound {
+                if is_gone(&error) {
                     self.leave_directory(index);
                 } else {
                     let path = directory.path.clone();
@@ -145,7 +158,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         let is_directory = kind.filter(|kind| !kind.is_symlink()).map(|kind| kind.is_dir());
         let name = entry.file_name();
         let round = self.scan.round;
-        let known = self.directories.get_mut(index).and_then(|directory| directory.names.get_mut(&name));
+        let known =
+            self.directories.get_mut(index).and_then(|directory| directory.names.get_mut(name.as_os_str()));
         // The same entry of the directory is the same file: no `stat`. A link may lead elsewhere by now.
         if let Some(known) = known
             && is_directory == Some(false)
@@ -169,11 +183,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         let gone: Vec<_> = gone.map(|(name, _)| name.clone()).collect();
         for name in gone {
             // It may have appeared behind the place where the listing was.
-            let is_there = self
-                .directories
-                .get(index)
-                .is_some_and(|directory| directory.path.join(&name).symlink_metadata().is_ok());
-            if !is_there {
+            let path = self.directories.get(index).map(|directory| directory.path.join(&*name));
+            if path.is_some_and(|path| path.symlink_metadata().is_err_and(|error| is_gone(&error))) {
                 self.detach(index, &name);
             }
         }
@@ -194,7 +205,10 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         self.inputs_listed();
         self.forget_old();
         self.meters.set_files(self.table.len() as u64);
-        self.meters.set_untracked(std::mem::take(&mut self.untracked));
+        self.meters.set_untracked(self.untracked);
+        self.count_names();
+        // They are for what was there when its input was new.
+        self.settings.start_offsets = None;
     }
 
     /// Looks at a part of the files, for changes of which nobody told.
@@ -264,6 +278,11 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     fn glob(&self, position: &Position) -> Option<&crate::Glob> {
         self.settings.inputs.get(usize::from(position.input))?.include.get(usize::from(position.glob))
     }
+}
+
+/// Whether an error says that there is nothing with a path. Any other may be over the next time.
+fn is_gone(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
 
 fn position(input: usize, glob: usize, at: usize) -> Position {

@@ -7,7 +7,7 @@ use crate::file::{Index, Stage};
 use crate::resource::FileResource;
 use crate::settings::{Input, Settings};
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::sync::Arc;
 
 impl<D: Destination, R: FileResource> Tailer<D, R> {
@@ -57,12 +57,11 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         left
     }
 
-    fn left_names(&self, at: DirectoryIndex) -> Vec<OsString> {
+    fn left_names(&self, at: DirectoryIndex) -> Vec<Box<OsStr>> {
         let Some(directory) = self.directories.get(at) else { return Vec::new() };
-        let names = directory
-            .names
-            .iter()
-            .filter(|(name, entry)| entry.is_included && self.input_of(&directory.path.join(name)).is_none());
+        let names = directory.names.iter().filter(|(name, entry)| {
+            entry.is_included && self.input_of(&directory.path.join(&***name)).is_none()
+        });
         names.map(|(name, _)| name.clone()).collect()
     }
 
@@ -111,7 +110,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             let directory = self.directories.get(at)?;
             let (name, _) =
                 directory.names.iter().find(|(_, entry)| entry.is_included && entry.file == Some(index))?;
-            Some(directory.path.join(name))
+            Some(directory.path.join(&**name))
         })
     }
 

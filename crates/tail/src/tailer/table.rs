@@ -2,14 +2,14 @@
 
 use crate::file::{Index, Tracked};
 use crate::identity::FileId;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// The files.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     slots: Vec<Slot>,
     free: Vec<Index>,
-    by_id: HashMap<FileId, Index>,
+    by_id: BTreeMap<FileId, Index>,
 }
 
 /// A place in the table.

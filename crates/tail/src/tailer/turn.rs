@@ -59,10 +59,16 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         }
         if file.stage == Stage::New {
             file.length = length;
+            let first = FirstBytes::of(&file.handle)?;
+            if !file.head.fits(first.as_slice()) {
+                // Truncated before anything was read: what was compressed from it waits for it.
+                self.set_head(index, file, Head::default());
+                let path = file.path.clone();
+                self.release_copies(index, &path, 0);
+            }
             if length == 0 {
                 return Ok(Turn::Idle);
             }
-            let first = FirstBytes::of(&file.handle)?;
             // It had no bytes, or too few, when it was found.
             if Coding::is_undecided(first.as_slice()) {
                 return Ok(Turn::Idle);
@@ -157,7 +163,9 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         if !file.head.fits(first) {
             return Ok(false);
         }
-        let Some(start) = usize::try_from(start).ok().filter(|start| *start < SAMPLE) else { return Ok(true) };
+        let Some(start) = usize::try_from(start).ok().filter(|start| *start < SAMPLE) else {
+            return Ok(true);
+        };
         let end = (start + read.len()).min(SAMPLE);
         let overlap = read.get(..end - start).unwrap_or_default();
         if first.get(start..end) != Some(overlap) {
@@ -227,10 +235,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             }
         }
         let (records, too_large) = (writer.records, writer.too_large);
-        for _ in 0..too_large {
-            self.meters.add_too_large(1);
-            self.destination.count_too_large();
-        }
+        filling.effects.too_large += too_large;
         filling.effects.counts.add(&std::mem::take(&mut self.workspace.counts));
         self.held_bytes = (self.held_bytes + lines.held_bytes()).saturating_sub(held_before);
         self.schedule_flush(index, lines.deadline_ns());

@@ -1,9 +1,9 @@
 //! The turn of a compressed file.
 
 use super::Tailer;
+use super::compare::{Compared, Comparison};
 use super::discover::unix_seconds;
 use super::fill::{Filling, Turn};
-use super::compare::{Compared, Comparison};
 use super::origin::is_whole;
 use super::turn::{Bytes, Fed};
 use crate::batch::Part;
@@ -190,7 +190,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             let is_open = |original: &&Tracked| original.coding.is_none() && original.is_readable();
             let original = self.table.get(*other).filter(is_open);
             // A short head may be that of many files. One that was truncated is compared as it was, when that is noticed.
-            *other != index && original.is_some_and(|original| begins_with(original, first) || !is_whole(original))
+            *other != index
+                && original.is_some_and(|original| begins_with(original, first) || !is_whole(original))
         })?;
         self.set_copy(index, file, original);
         self.enqueue(original);

@@ -174,6 +174,14 @@ async fn life(seed: u64) -> Result<(), String> {
     };
     let in_time = tokio::time::timeout(Duration::from_secs(20), enough).await;
     running.look_again(&house).await;
+    let files = running.status().await;
+    let files: Vec<_> = files
+        .iter()
+        .map(|file| {
+            let name = file.path.rsplit('/').next().unwrap_or_default().to_owned();
+            (name, file.state.as_str(), file.offset, file.size, file.lag)
+        })
+        .collect();
     running.stop().await;
     let mut found = house.texts();
     found.sort();
@@ -183,7 +191,7 @@ async fn life(seed: u64) -> Result<(), String> {
     let missing: Vec<_> = written.iter().filter(|text| found.binary_search(text).is_err()).collect();
     let twice = found.windows(2).filter(|two| two[0] == two[1]).count();
     Err(format!(
-        "seed {seed}: {way}: {} of {} records, {twice} twice, {} missing from {:?} on",
+        "seed {seed}: {way}: {} of {} records, {twice} twice, {} missing from {:?} on; files {files:?}",
         found.len(),
         written.len(),
         missing.len(),
