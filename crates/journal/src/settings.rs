@@ -1,7 +1,8 @@
 //! The owner's settings, and the errors reported to it.
 
 use crate::append::{AppendResult, PendingAppend};
-use crate::checkpoints::table::ENTRY_BYTES;
+use crate::checkpoints::table::entry_bytes;
+use crate::checkpoints::{CHECKPOINT_KEY_MAX, CHECKPOINT_VALUE_MAX};
 use crate::cursor::Cursor;
 use crate::meta::TENANT_MAX;
 use crate::queue;
@@ -37,6 +38,8 @@ pub struct Settings {
     /// How many checkpoints may be kept. When there are as many, those of new keys are forgotten and counted, and their
     /// batches are appended: a source reads twice after a restart what it could not have noted, and loses nothing.
     pub checkpoints: usize,
+    /// How many bytes of keys and values sources make of that many at most. Only the memory plan relies on it.
+    pub checkpoint_bytes: usize,
 }
 
 /// A name, a lock, a file handle, and what the allocator rounds up to.
@@ -54,6 +57,7 @@ impl Settings {
             queue: 1024,
             followers: 64,
             checkpoints: 256,
+            checkpoint_bytes: 256 * (CHECKPOINT_KEY_MAX + CHECKPOINT_VALUE_MAX),
         }
     }
 
@@ -93,7 +97,8 @@ impl Settings {
         ];
         if self.checkpoints > 0 {
             let count = self.checkpoints as u64;
-            all.push(declared("checkpoints of sources", count, ENTRY_BYTES, Some("sources")));
+            let each = entry_bytes(self.checkpoint_bytes.div_ceil(self.checkpoints));
+            all.push(declared("checkpoints of sources", count, each, Some("sources")));
         }
         all
     }

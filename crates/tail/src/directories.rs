@@ -5,6 +5,7 @@ use crate::watch::Watch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
+use std::rc::Rc;
 
 /// The number of a directory.
 pub(crate) type DirectoryIndex = u32;
@@ -21,7 +22,7 @@ pub(crate) struct Position {
 /// A directory with files of the patterns, or on the way to them.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    pub(crate) path: Box<Path>,
+    pub(crate) path: Rc<Path>,
     pub(crate) watch: Option<Watch>,
     pub(crate) positions: Vec<Position>,
     pub(crate) names: BTreeMap<Box<OsStr>, Name>,
@@ -47,7 +48,7 @@ pub(crate) struct Name {
 pub(crate) struct Directories {
     slots: Vec<Option<Box<Directory>>>,
     free: Vec<DirectoryIndex>,
-    by_path: BTreeMap<Box<Path>, DirectoryIndex>,
+    by_path: BTreeMap<Rc<Path>, DirectoryIndex>,
     by_watch: BTreeSet<(Watch, DirectoryIndex)>,
 }
 
@@ -90,7 +91,8 @@ impl Directories {
     /// Adds a directory.
     pub(crate) fn insert(&mut self, path: &Path, watch: Option<Watch>) -> DirectoryIndex {
         let (positions, names) = (Vec::new(), BTreeMap::new());
-        let directory = Directory { path: path.into(), watch, positions, names, is_queued: false };
+        let path: Rc<Path> = path.into();
+        let directory = Directory { path: Rc::clone(&path), watch, positions, names, is_queued: false };
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             DirectoryIndex::try_from(self.slots.len() - 1).unwrap_or(DirectoryIndex::MAX)
@@ -98,7 +100,7 @@ impl Directories {
         if let Some(slot) = self.slots.get_mut(index as usize) {
             *slot = Some(Box::new(directory));
         }
-        self.by_path.insert(path.into(), index);
+        self.by_path.insert(path, index);
         self.by_watch.extend(watch.map(|watch| (watch, index)));
         index
     }
@@ -146,9 +148,9 @@ impl Directories {
 }
 
 impl Directory {
-    /// The bytes of its path, which is there twice, and of its names.
+    /// The bytes of its path and of its names.
     fn text_bytes(&self) -> usize {
-        2 * self.path.as_os_str().len() + self.names.keys().map(|name| name.len()).sum::<usize>()
+        self.path.as_os_str().len() + self.names.keys().map(|name| name.len()).sum::<usize>()
     }
 
     pub(crate) fn name(&self, name: &OsStr) -> Option<Name> {

@@ -38,6 +38,6 @@ pub use glob::{Glob, InvalidGlob};
 pub use identity::FileId;
 pub use meters::{LossReason, TailMeters};
 pub use resource::{FileResource, PathResource, ResourceState, path_attributes};
-pub use settings::{FILE_BYTES, FindOffset, Input, Settings, StartAt, StartOffset};
+pub use settings::{CHECKPOINT_BYTES, FILE_BYTES, FindOffset, Input, Settings, StartAt, StartOffset};
 pub use status::{FileState, FileStatus, Order, PathFilter, StatusRequest, TailStatus, UnreadablePath};
 pub use tailer::{Control, Tailer};

@@ -1,5 +1,6 @@
 //! Which files are read, and how.
 
+use crate::checkpoint::Checkpoint;
 use crate::compressed::Decompressor;
 use crate::glob::Glob;
 use crate::identity::FileId;
@@ -15,8 +16,10 @@ pub const FILE_BYTES: usize = 1 << 10;
 const FORMER_BYTES: usize = 384;
 /// The same for a directory, beside its path.
 const DIRECTORY_BYTES: usize = 256;
+/// The longest key and value of a checkpoint, in bytes.
+pub const CHECKPOINT_BYTES: usize = FileId::KEY + size_of::<u64>() + Checkpoint::MOST_BYTES;
 /// Bytes of paths and names for each file that may be known.
-const TEXT_BYTES: usize = 256;
+const TEXT_BYTES: usize = 320;
 /// Directories that may be watched even if only a few files may be known.
 const LEAST_DIRECTORIES: usize = 256;
 /// Heap bytes that unfinished records of all files may take beside those of one.

@@ -3,6 +3,8 @@
 mod basics;
 mod compressed;
 mod copytruncate;
+mod hostile;
+mod idle;
 mod many;
 mod quick;
 mod random;
@@ -43,6 +45,8 @@ struct Store {
     answers: Vec<AppendError>,
     largest: usize,
     too_large: usize,
+    /// Keeps nothing, for tests that count memory.
+    forgets: bool,
 }
 
 /// A destination in memory. Clones share it.
@@ -126,6 +130,9 @@ impl Destination for Memory {
 
 impl Store {
     fn apply(&mut self, changes: &[CheckpointChange]) {
+        if self.forgets {
+            return;
+        }
         for change in changes {
             match &change.value {
                 Some(value) => self.checkpoints.insert(change.key.clone(), value.clone()),

@@ -354,6 +354,7 @@ fn journal_settings(config: &Config) -> tidegate_journal::Settings {
         queue: plan::JOURNAL_QUEUE,
         followers: tidegate_ledger::MAX_SINKS,
         checkpoints: sources::checkpoints(config),
+        checkpoint_bytes: sources::checkpoint_bytes(config),
         ..tidegate_journal::Settings::new(config.data.join("journal"))
     }
 }

@@ -1,13 +1,14 @@
 //! The checkpoints in force: the newest value of each key, as far as the journal is published.
 
 use super::file::StoredTable;
-use super::{CHECKPOINT_KEY_MAX, CHECKPOINT_VALUE_MAX, Change, changes};
+use super::{Change, changes};
 use std::collections::BTreeMap;
 
-/// Memory of one checkpoint at its longest, in bytes: its node's share, its key and its value with what the allocator
+/// Memory of one checkpoint with `len` bytes of key and value: its node's share, its key and its value with what the allocator
 /// adds, and its place in the encoded table.
-pub(crate) const ENTRY_BYTES: usize =
-    NODE_BYTES + 2 * ALLOCATOR_BYTES + 2 * (CHECKPOINT_KEY_MAX + CHECKPOINT_VALUE_MAX + 2);
+pub(crate) const fn entry_bytes(len: usize) -> usize {
+    NODE_BYTES + 2 * ALLOCATOR_BYTES + 2 * (len + 2)
+}
 /// Two slices, in nodes that may be half empty.
 const NODE_BYTES: usize = 2 * 2 * size_of::<Box<[u8]>>();
 const ALLOCATOR_BYTES: usize = 16;

@@ -109,7 +109,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         if let Some(index) = self.directories.at(path) {
             return Some(index);
         }
-        let len = 2 * path.as_os_str().len();
+        let len = path.as_os_str().len();
         if self.directories.len() >= self.settings.max_directories() || !self.has_room_for_text(len) {
             self.leave_out(path);
             return None;

@@ -10,7 +10,11 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Duration;
 use tidegate_lines::Checkpoint as LinesCheckpoint;
+
+/// A copy that has not grown for so long is complete.
+const COPY_WAIT: Duration = Duration::from_secs(5);
 
 /// Where reading begins.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +47,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                 if !is_whole(known) || is_copy(file, length, known) {
                     return Origin::Copy(original);
                 }
-                if let Some(origin) = behind_copy(file, length, known) {
+                if let Some(origin) = behind_copy(file, length, known, self.now()) {
                     return origin;
                 }
             }
@@ -132,7 +136,7 @@ fn original_of(file: &Tracked) -> Index {
 
 /// Where to begin in a file whose copy, `known`, was found first and is read: `copytruncate` copies before it truncates, and a
 /// writer may have gone on in between. `None` when `known` does not look like its copy.
-fn behind_copy(file: &Tracked, length: u64, known: &Tracked) -> Option<Origin> {
+fn behind_copy(file: &Tracked, length: u64, known: &Tracked, now: Duration) -> Option<Origin> {
     let offset = known.committed.offset();
     let known_length = known.handle.metadata().ok()?.len();
     if !is_rotated_name(&known.path, &file.path) || length < known_length {
@@ -142,7 +146,9 @@ fn behind_copy(file: &Tracked, length: u64, known: &Tracked) -> Option<Origin> {
         return None;
     }
     let is_read = known.in_batches == 0 && !known.is_queued && known.length == known_length && offset > 0;
-    Some(if is_read {
+    // Perhaps it is still being made: then both would be read from there.
+    let is_made = now.saturating_sub(known.progressed) >= COPY_WAIT;
+    Some(if is_read && is_made {
         Origin::After(Former { id: known.id, checkpoint: known.committed, is_displaced: false })
     } else {
         Origin::Later

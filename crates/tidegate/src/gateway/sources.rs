@@ -99,6 +99,18 @@ pub(crate) fn check(config: &Config) -> Vec<String> {
     [file::check(config), syslog::check(config)].concat()
 }
 
+/// The bytes of their keys and values at most. Files have short ones, cursors of the systemd journal long ones.
+pub(crate) fn checkpoint_bytes(config: &Config) -> usize {
+    let of_kind = |kind: &'static SourceKind| {
+        let longest = match kind.name {
+            "journald" => tidegate_journal::CHECKPOINT_KEY_MAX + tidegate_journal::CHECKPOINT_VALUE_MAX,
+            _ => tidegate_tail::CHECKPOINT_BYTES,
+        };
+        Some((kind.runs.as_ref()?.checkpoints)(config) * longest)
+    };
+    configured(config).filter_map(of_kind).sum()
+}
+
 /// Starts every source, each for requests as large as `planned` says: has `http` serve those of the shared listeners, and
 /// runs the others.
 ///
