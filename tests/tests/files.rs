@@ -133,6 +133,48 @@ fn every_line_once_while_the_gateway_is_killed_in_a_loop() {
     reader.gateway.books_close();
 }
 
+/// 10,000 files that nobody writes to and 1,000 that somebody does, within 64 MiB, and next to no processor time at rest.
+#[test]
+fn many_files_fit_a_small_budget() {
+    const IDLE: usize = 10_000;
+    const ACTIVE: usize = 1_000;
+    let mut gateway = Gateway::new(json!({}));
+    let logs = gateway.folder().join("logs");
+    fs::create_dir(&logs).unwrap();
+    for n in 0..IDLE {
+        fs::write(logs.join(format!("idle-{n:05}.log")), format!("idle {n}\n")).unwrap();
+    }
+    gateway.configure(json!({
+        "memory": "64MiB",
+        "limits": {"connections": 100},
+        "sources": {"file": {"max_files": IDLE + ACTIVE, "inputs": {"main": {
+            "include": [format!("{}/*.log", logs.display())],
+            "format": "plain",
+        }}}},
+        "sinks": {"nowhere": {"type": "blackhole"}},
+    }));
+    gateway.start();
+    let mut reader = Reader { gateway, logs };
+    until(2 * SOON, "the idle files to be read", || reader.accepted() == IDLE);
+    for round in 0..20 {
+        for n in 0..ACTIVE {
+            append(&reader.path(&format!("active-{n:04}.log")), &[format!("active {n} {round}")]);
+        }
+    }
+    until(2 * SOON, "the active files to be read", || reader.accepted() == IDLE + 20 * ACTIVE);
+    let budget = 64 << 20;
+    let hwm = reader.gateway.process().hwm();
+    println!("{} MiB were resident at most", hwm >> 20);
+    assert!(hwm <= budget, "{hwm} bytes were resident");
+    let (begun, before) = (Instant::now(), reader.gateway.process().cpu());
+    // A listing in each ten seconds, and a look at every sixth file.
+    until(SOON, "three listings", || begun.elapsed() >= Duration::from_secs(30));
+    let used = reader.gateway.process().cpu().saturating_sub(before);
+    println!("{used:?} of processor time in {:?}", begun.elapsed());
+    assert!(used <= begun.elapsed() / 50, "{used:?} of processor time in {:?}", begun.elapsed());
+    reader.gateway.books_close();
+}
+
 /// `logrotate` itself, by renaming and by copying with truncation, with compression of the older files.
 #[test]
 fn every_line_once_with_logrotate() {

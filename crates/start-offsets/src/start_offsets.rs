@@ -28,9 +28,6 @@ struct Start {
 }
 
 impl StartOffsets {
-    /// Memory for each file, in bytes.
-    pub const BYTES_EACH: usize = size_of::<(u64, u64, Start)>() + size_of::<(u64, Start)>();
-
     /// Those in the data folder; none where nothing is stored.
     ///
     /// # Errors
@@ -62,6 +59,13 @@ impl StartOffsets {
         offsets.by_path.shrink_to_fit();
         offsets.by_content.shrink_to_fit();
         offsets
+    }
+
+    /// The memory that they take, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.by_inode.capacity() * size_of::<(u64, u64, Start)>()
+            + self.by_path.capacity() * size_of::<(u64, Start)>()
+            + self.by_content.capacity() * size_of::<Start>()
     }
 
     /// Whether there are none.
@@ -138,6 +142,7 @@ mod tests {
             stored(None, None, b"", 9),
         ];
         let offsets = StartOffsets::of(&StoredOffsets { files });
+        assert!(offsets.bytes() >= 6 * size_of::<Start>());
         let find =
             |path: &str, device, inode, first: &[u8]| offsets.find(Path::new(path), device, inode, first);
         assert_eq!(find("/a", 1, 10, b"first of a, and more"), Some(100));

@@ -7,6 +7,7 @@
 
 mod compliance;
 mod remote_write;
+mod rotation;
 mod telegraf;
 mod thanos;
 mod victoria_metrics;

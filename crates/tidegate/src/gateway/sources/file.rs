@@ -48,13 +48,15 @@ fn declared(config: &Config) -> Vec<Reservation> {
     // The start says what is wrong with them.
     let each = settings::of(config).map_or(0, |settings| settings.most_bytes());
     let what = "known files, and a thread that reads them";
-    vec![Reservation {
-        owner: "file",
-        what,
-        count: 1,
-        each: each as u64,
-        setting: Some("sources.file.max_files"),
-    }]
+    let setting = Some("sources.file.max_files");
+    let mut declared = vec![Reservation { owner: "file", what, count: 1, each: each as u64, setting }];
+    let offsets = StartOffsets::read(&config.data).unwrap_or_default();
+    if !offsets.is_empty() {
+        let what = "start offsets of another program, until the first listing";
+        let each = offsets.bytes() as u64;
+        declared.push(Reservation { owner: "file", what, count: 1, each, setting: None });
+    }
+    declared
 }
 
 fn files(config: &Config) -> u64 {
