@@ -93,10 +93,9 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                 self.attach(at, name, inode, Some(index));
                 if let Some((directory, name)) =
                     resolved.as_deref().and_then(|path| path.parent().zip(path.file_name()))
+                    && let Some(directory) = self.enter_directory(directory)
                 {
-                    if let Some(directory) = self.enter_directory(directory) {
-                        self.attach_target(directory, name, index);
-                    }
+                    self.attach_target(directory, name, index);
                 }
                 // Its copies come first: what is known of it holds until they have their places.
                 if is_replaced && !self.scan.was_complete {
