@@ -59,6 +59,8 @@ pub(crate) struct RecordWriter<'a, 'b> {
     pub(crate) encoder: &'a mut LogsEncoder<'b>,
     pub(crate) observed_ns: u64,
     pub(crate) streams: &'a StreamAttributes,
+    /// The output whose lines are left out.
+    pub(crate) without: Option<Stream>,
     pub(crate) records: u64,
     /// Heap bytes that the unfinished records of all files may still take.
     pub(crate) may_hold: usize,
@@ -99,6 +101,9 @@ impl StreamAttributes {
 
 impl Output for RecordWriter<'_, '_> {
     fn record(&mut self, record: &Record<'_>) -> Taken {
+        if self.without == Some(record.stream) {
+            return Taken::Yes;
+        }
         let text = [record.text.as_bytes()];
         let encoded = LogRecord {
             time_ns: record.time_ns,

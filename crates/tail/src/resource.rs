@@ -3,6 +3,7 @@
 use crate::file::FileInfo;
 use crate::settings::Input;
 use std::time::Duration;
+use tidegate_lines::Stream;
 use tidegate_wire::otlp::logs::Attributes;
 use tidegate_wire::output::Full;
 
@@ -34,6 +35,8 @@ pub trait FileResource: Send + 'static {
 pub enum ResourceState {
     /// The attributes are written.
     Ready,
+    /// The attributes are written, and lines of this output are left out.
+    ReadyWithout(Stream),
     /// They will be known soon: the file is read a little later.
     Wait,
     /// The file is not read at all.

@@ -8,6 +8,7 @@ use crate::file::Index;
 use crate::identity::FileId;
 use crate::resource::FileResource;
 use std::time::Duration;
+use tidegate_lines::Stream;
 use tidegate_wire::otlp::logs::LogsEncoder;
 
 /// The most bytes that the checkpoint of one file takes in a batch.
@@ -39,6 +40,8 @@ pub(super) struct Filling<'a> {
     pub(super) effects: Effects,
     /// The file whose resource the encoder has.
     pub(super) group: Option<Index>,
+    /// The output of that file whose lines are left out, if any.
+    pub(super) without: Option<Stream>,
     /// Whether no larger batch is possible.
     pub(super) is_largest: bool,
 }
@@ -53,7 +56,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         let encoder = LogsEncoder::new(bytes.get_mut(..len).unwrap_or_default());
         let others = self.others.take(CheckpointChange::MOST_BYTES);
         let effects = Effects { others, ..Effects::default() };
-        let mut filling = Filling { encoder, effects, group: None, is_largest };
+        let mut filling = Filling { encoder, effects, group: None, without: None, is_largest };
         let (began, mut turns) = (self.now(), 0);
         // What does not fit comes before any part that may rely on it.
         while self.others.is_empty()

@@ -213,6 +213,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             encoder: &mut filling.encoder,
             observed_ns: unix_nanoseconds(),
             streams: &self.streams,
+            without: filling.without,
             records: 0,
             may_hold: (settings.most_held() + SHARED_HOLD).saturating_sub(self.held_bytes),
             longest: self.destination.largest_item().saturating_sub(self.attributes.len() + RECORD_OVERHEAD),
@@ -299,7 +300,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         let known_for = self.started.elapsed().saturating_sub(file.found);
         let mut attributes = Attributes::new(&mut self.attributes, MOST_RESOURCE);
         match self.resource.resource(&file.info(index), known_for, &mut attributes) {
-            ResourceState::Ready => {}
+            ResourceState::Ready => filling.without = None,
+            ResourceState::ReadyWithout(stream) => filling.without = Some(stream),
             ResourceState::Wait => {
                 self.waiting.insert(index);
                 return Some(Fed::Later);
