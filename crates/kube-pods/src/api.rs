@@ -37,7 +37,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// certificates are exchanged while the gateway runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiSettings {
-    /// Such as `https://10.0.0.1:443`, without a path.
+    /// Such as `https://10.0.0.1:443`; a path comes before those of requests, as gateways to clusters want it.
     pub url: Uri,
     /// The file with the token that is shown.
     pub token: Option<PathBuf>,
@@ -150,7 +150,8 @@ impl Api {
     fn request(&self, target: &str) -> Result<Request<Empty<Bytes>>, ApiError> {
         let url = || ApiError::Url(format!("{}{target}", self.settings.url));
         let mut request = Request::new(Empty::new());
-        *request.uri_mut() = target.parse().map_err(|_| url())?;
+        let prefix = self.settings.url.path().trim_end_matches('/');
+        *request.uri_mut() = format!("{prefix}{target}").parse().map_err(|_| url())?;
         let authority = self.settings.url.authority().ok_or_else(url)?;
         let host = HeaderValue::from_str(authority.as_str()).map_err(|_| url())?;
         let headers = request.headers_mut();

@@ -2,6 +2,7 @@
 
 use crate::exclusion::{Excluded, Exclusion, ExclusionRules};
 use crate::log_path::LogPath;
+use crate::selector::Selector;
 
 /// The fields that are wanted beside names, owner and containers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -10,14 +11,22 @@ pub struct Fields {
     pub labels: Vec<String>,
     /// Which labels and annotations exclude a pod.
     pub exclusions: ExclusionRules,
+    /// Which pods are read by their labels; of the others all logs are [excluded](Pod::exclusion).
+    pub selector: Selector,
 }
 
 impl Fields {
     pub(crate) fn is_wanted_label(&self, key: &str) -> bool {
-        self.labels.iter().any(|wanted| match wanted.strip_suffix('*') {
-            Some(prefix) => key.starts_with(prefix),
-            None => wanted == key,
-        })
+        self.labels.iter().any(|wanted| matches_name(wanted, key))
+    }
+}
+
+/// Whether a name is the wanted one; a `*` at the end of that stands for anything.
+#[must_use]
+pub fn matches_name(wanted: &str, name: &str) -> bool {
+    match wanted.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => wanted == name,
     }
 }
 

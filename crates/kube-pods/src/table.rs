@@ -15,7 +15,7 @@ const ENTRY_BYTES: usize = 256;
 /// The pods of a node by the uid in the paths of their logs.
 ///
 /// Invariant: the pods in it take at most [`PodLimits::table_bytes`]. Deleted ones go first, the oldest before others; when
-/// none is left, a new pod is not kept, which is counted.
+/// none is left, a new pod is not kept, which is counted. Pins keep a pod from being forgotten by its time, not from making way.
 #[derive(Clone)]
 pub struct PodTable {
     shared: Arc<Shared>,
@@ -44,6 +44,23 @@ struct Entry {
     pod: Arc<Pod>,
     generation: u64,
     deleted_at: Option<Instant>,
+    /// How many pins keep it beyond its time.
+    pins: u32,
+}
+
+/// Keeps a deleted pod in its table for as long as it is needed, if there is memory.
+pub struct PodPin {
+    shared: Arc<Shared>,
+    uid: Box<str>,
+}
+
+impl Drop for PodPin {
+    fn drop(&mut self) {
+        // One that made way for another, and came again, has lost its pins: the next sweep decides.
+        if let Some(entry) = self.shared.lock().by_uid.get_mut(&self.uid) {
+            entry.pins = entry.pins.saturating_sub(1);
+        }
+    }
 }
 
 /// Tells that the table has changed.
@@ -83,6 +100,15 @@ impl PodTable {
     pub fn pod_of(&self, path: &LogPath<'_>) -> Option<Arc<Pod>> {
         let pods = self.lock();
         pods.by_uid.get(path.uid).map(|entry| Arc::clone(&entry.pod)).filter(|pod| pod.has_log(path))
+    }
+
+    /// Keeps the pod whose log is at this path, beyond the time that deleted ones are kept for.
+    #[must_use]
+    pub fn pin(&self, path: &LogPath<'_>) -> Option<PodPin> {
+        let mut pods = self.lock();
+        let entry = pods.by_uid.get_mut(path.uid).filter(|entry| entry.pod.has_log(path))?;
+        entry.pins += 1;
+        Some(PodPin { shared: Arc::clone(&self.shared), uid: path.uid.into() })
     }
 
     /// Whether all pods were listed once: one that is not known is new, or the API server is behind.
@@ -157,7 +183,7 @@ impl PodTable {
         let mut pods = self.lock();
         pods.forget_deleted(now.checked_sub(self.shared.keep_deleted));
         let uid = pod.log_uid.clone();
-        pods.remove(&uid);
+        let pins = pods.remove(&uid);
         let bytes = pod.bytes() + ENTRY_BYTES;
         while pods.bytes + bytes > self.shared.limits.table_bytes && pods.forget_oldest_deleted() {}
         if pods.bytes + bytes > self.shared.limits.table_bytes {
@@ -166,7 +192,7 @@ impl PodTable {
         }
         pods.bytes += bytes;
         let generation = pods.generation;
-        pods.by_uid.insert(uid.clone(), Entry { pod: Arc::new(pod), generation, deleted_at: None });
+        pods.by_uid.insert(uid.clone(), Entry { pod: Arc::new(pod), generation, deleted_at: None, pins });
         if deleted_at.is_some() {
             pods.delete(&uid, now);
         }
@@ -184,7 +210,13 @@ impl PodTable {
     }
 
     fn lock(&self) -> MutexGuard<'_, Pods> {
-        self.shared.pods.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Pods> {
+        self.pods.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -196,21 +228,32 @@ impl Pods {
         }
     }
 
-    fn remove(&mut self, uid: &str) {
-        if let Some(entry) = self.by_uid.remove(uid) {
-            self.bytes -= entry.pod.bytes() + ENTRY_BYTES;
-            if entry.deleted_at.is_some() {
-                self.deleted.retain(|(_, deleted)| **deleted != *uid);
-            }
+    /// Removes a pod for a newer state of it, and returns its pins.
+    fn remove(&mut self, uid: &str) -> u32 {
+        let Some(entry) = self.by_uid.remove(uid) else { return 0 };
+        self.bytes -= entry.pod.bytes() + ENTRY_BYTES;
+        if entry.deleted_at.is_some() {
+            self.deleted.retain(|(_, deleted)| **deleted != *uid);
         }
+        entry.pins
     }
 
-    /// Forgets what was deleted at `before` or earlier.
+    /// Forgets what was deleted at `before` or earlier and has no pins.
     fn forget_deleted(&mut self, before: Option<Instant>) {
         let Some(before) = before else { return };
-        while self.deleted.front().is_some_and(|(at, _)| *at <= before) {
-            self.forget_oldest_deleted();
+        if self.deleted.front().is_none_or(|(at, _)| *at > before) {
+            return;
         }
+        let Pods { by_uid, bytes, deleted, .. } = self;
+        deleted.retain(|(at, uid)| {
+            if *at > before || by_uid.get(uid).is_some_and(|entry| entry.pins > 0) {
+                return true;
+            }
+            if let Some(entry) = by_uid.remove(uid) {
+                *bytes -= entry.pod.bytes() + ENTRY_BYTES;
+            }
+            false
+        });
     }
 
     fn forget_oldest_deleted(&mut self) -> bool {

@@ -197,6 +197,15 @@ async fn lists_and_watches() {
     until(&table, |table| knows(table, "a") && knows(table, "b") && knows(table, "c")).await;
 }
 
+/// An API behind a gateway to many clusters has a path of its own.
+#[tokio::test]
+async fn the_path_of_the_url_comes_first() {
+    let mut server = FakeApi::start(None).await;
+    let (_table, _tasks) = watch(api(&format!("{}/k8s/clusters/c-1/", server.url)));
+    server.reply(list("7", &["a"], "")).await;
+    assert!(server.request().await.starts_with("GET /k8s/clusters/c-1/api/v1/pods?fieldSelector="));
+}
+
 /// A watch that ends goes on from its last version, which a bookmark may have told.
 #[tokio::test]
 async fn a_watch_goes_on_where_it_was() {

@@ -1,8 +1,9 @@
 //! Puts a pod together from its fields, in whatever order they come.
 
 use super::node::Node;
-use crate::exclusion::Source;
+use crate::exclusion::{Match, Source};
 use crate::pod::{Container, Fields, Owner, Pod};
+use crate::selector::Matched;
 use tidegate_wire::time::parse_rfc3339;
 
 /// The label by which a Deployment tells its ReplicaSets apart: the end of their names.
@@ -25,6 +26,7 @@ pub(super) struct Builder<'f> {
     owner_is_controller: bool,
     container: Container,
     has_id: bool,
+    matched: Matched,
     /// Counts what there was no memory for, of all pods.
     pub(super) left_out: u64,
 }
@@ -42,6 +44,7 @@ impl<'f> Builder<'f> {
             owner_is_controller: false,
             container: Container::default(),
             has_id: false,
+            matched: Matched::default(),
             left_out: 0,
         }
     }
@@ -64,6 +67,7 @@ impl<'f> Builder<'f> {
                 key == TEMPLATE_HASH
                     || self.fields.is_wanted_label(key)
                     || self.fields.exclusions.may_match(key)
+                    || self.fields.selector.asks_for(key)
             }
             _ => key == MIRROR || self.fields.exclusions.may_match(key),
         }
@@ -80,6 +84,7 @@ impl<'f> Builder<'f> {
         match (source, key) {
             (Source::Annotation, MIRROR) => self.pod.log_uid = self.boxed(value),
             (Source::Label, _) => {
+                self.fields.selector.label(&mut self.matched, key, value);
                 if key == TEMPLATE_HASH {
                     value.clone_into(&mut self.template_hash);
                 }
@@ -165,6 +170,9 @@ impl<'f> Builder<'f> {
         }
         if let Some(owner) = &mut pod.owner {
             owner.controller = controller(owner, &self.template_hash, self.created_ns);
+        }
+        if !self.fields.selector.selects(std::mem::take(&mut self.matched)) {
+            pod.excluded.add(Match::Output { container: None, stream: None });
         }
         pod.labels.shrink_to_fit();
         pod.containers.shrink_to_fit();

@@ -63,6 +63,28 @@ async fn a_pod_that_returns_stays() {
     assert!(has(&table, "a"));
 }
 
+/// A reader that is behind has the names of a pod until its files are closed, through newer states of the pod too.
+#[tokio::test(start_paused = true)]
+async fn a_pinned_pod_stays_until_its_last_pin_is_gone() {
+    let table = PodTable::new(limits(1 << 20), KEEP);
+    let begin = Instant::now();
+    table.apply(pod("a"), begin);
+    let path = LogPath::parse("n_p_a/c/0.log").unwrap();
+    let (first, second) = (table.pin(&path).unwrap(), table.pin(&path).unwrap());
+    table.delete(pod("a"), begin);
+    table.delete(pod("b"), begin + KEEP / 2);
+    table.forget_deleted(begin + 2 * KEEP);
+    assert!(has(&table, "a") && !has(&table, "b"));
+    drop(first);
+    table.forget_deleted(begin + 3 * KEEP);
+    assert!(has(&table, "a"));
+    drop(second);
+    table.forget_deleted(begin + 3 * KEEP);
+    assert!(!has(&table, "a"));
+    assert_eq!(table.len_and_bytes(), (0, 0));
+    assert!(table.pin(&path).is_none());
+}
+
 #[tokio::test(start_paused = true)]
 async fn deleted_pods_make_way_for_new_ones() {
     let table = PodTable::new(limits(3 * (1000 + ENTRY_BYTES)), KEEP);
