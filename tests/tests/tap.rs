@@ -152,7 +152,7 @@ fn invalid_filters_are_reported() {
         (vec!["--admin", &admin, "--sink", "colector"], "there is no sink `colector`"),
         (
             vec!["--admin", &admin, "--source", "kafka"],
-            "the sources are elastic_apm, elasticsearch, file, fluent_forward, http, journald, loki, otlp",
+            "the sources are elastic_apm, elasticsearch, file, fluent_forward, http, journald, kubernetes_logs, loki, otlp",
         ),
         (vec!["--admin", "127.0.0.1:1"], "is it running"),
         (vec!["--admin", "nonsense"], "write an address and a port"),

@@ -67,6 +67,11 @@ fn setting(name: &str, shape: &Shape, value: &PlainValue, place: &CommentState, 
         emit(&format!("{name}: {sample}"), &CommentState { live: false, ..*place }, out);
         return;
     }
+    if let (PlainValue::Unset, Shape::Section(fields)) = (value, shape) {
+        let away = CommentState { live: false, ..*place };
+        emit(&format!("{name}:"), &away, out);
+        return group(fields, &defaults(fields), &away.deeper(false), out);
+    }
     emit(&line(name, value).unwrap_or_else(|| format!("{name}:")), place, out);
     let entries: &[(String, PlainValue)] = if let PlainValue::Map(entries) = value { entries } else { &[] };
     match shape {
@@ -91,14 +96,15 @@ fn map(shape: &Shape, entries: &[(String, PlainValue)], place: &CommentState, ou
             Some((name, values)) => entry(name, kind, values, place, out),
             None => {
                 let away = CommentState { live: false, ..*place };
-                let defaults = kind
-                    .fields
-                    .iter()
-                    .map(|field| (field.name.to_owned(), field.default.clone().unwrap_or(PlainValue::Unset)));
-                entry(kind.name, kind, &defaults.collect::<Vec<_>>(), &away, out);
+                entry(kind.name, kind, &defaults(&kind.fields), &away, out);
             }
         }
     }
+}
+
+fn defaults(fields: &[Field]) -> Vec<(String, PlainValue)> {
+    let default = |field: &Field| field.default.clone().unwrap_or(PlainValue::Unset);
+    fields.iter().map(|field| (field.name.to_owned(), default(field))).collect()
 }
 
 fn entry(name: &str, kind: &Kind, values: &[(String, PlainValue)], place: &CommentState, out: &mut String) {

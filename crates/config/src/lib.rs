@@ -52,7 +52,7 @@ pub use model::{
     Durability, EffectiveTls, ElasticApmSource, ElasticsearchSink, ElasticsearchSource, Expectation,
     FileEncoding, FileFormat, FileInput, FileMultiline, FileSource, FileStart, FluentForwardSource, Given,
     HttpFormat, HttpLogsSource, HttpMethod, HttpSink, INPUT_ATTRIBUTE, Journal, JournaldFields,
-    JournaldInput, JournaldPriority, JournaldSource, JournaldStart, LakeSink, Limits, Listen, ListenTls,
+    JournaldInput, JournaldPriority, JournaldSource, JournaldStart, KubernetesApi, KubernetesLogsSource, LakeSink, Limits, Listen, ListenTls,
     Listener, ListenerTls, LokiSink, LokiSource, Mapping, Naming, OnError, OnLongLine, OrSeries, OtlpSink,
     OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule,
     RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Sample, SampleMode,

@@ -38,9 +38,9 @@ pub use sinks::{
 pub use sources::{
     Acknowledge, ApmAgents, Before, ElasticApmSource, ElasticsearchSource, FileEncoding, FileFormat,
     FileInput, FileMultiline, FileSource, FileStart, FluentForwardSource, HttpLogsSource, JournaldFields,
-    JournaldInput, JournaldPriority, JournaldSource, JournaldStart, LokiSource, OnLongLine, OtlpSource,
-    RemoteWriteSource, RumSource, Source, SourcePipeline, Sources, SyslogFormat, SyslogFraming,
-    SyslogListener, SyslogSource,
+    JournaldInput, JournaldPriority, JournaldSource, JournaldStart, KubernetesApi, KubernetesLogsSource,
+    LokiSource, OnLongLine, OtlpSource, RemoteWriteSource, RumSource, Source, SourcePipeline, Sources,
+    SyslogFormat, SyslogFraming, SyslogListener, SyslogSource,
 };
 
 use crate::declare::settings;

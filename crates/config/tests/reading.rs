@@ -179,6 +179,7 @@ fn the_example_is_the_default_and_its_commented_settings_are_valid() {
         .replace("elasticsearch: 127.0.0.1:4318", "elasticsearch: 127.0.0.1:9200")
         .replace("apm: 127.0.0.1:4318", "apm: 127.0.0.1:8200")
         .replace("client_auth: none", "client_auth: required")
+        .replace("\n    enabled: false", "\n    enabled: true")
         .replace("http://", "https://")
         .replace("pipelines: {}", "pipelines: { upstream: { steps: [] } }");
     // Of those that exclude each other one is enough.

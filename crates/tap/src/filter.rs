@@ -6,13 +6,14 @@ use std::time::Duration;
 use tidegate_journal::{Meta, Protocol, Signal};
 
 /// The sources, by the names that a look may say; a protocol's name will do as well.
-pub const SOURCES: [&str; 10] = [
+pub const SOURCES: [&str; 11] = [
     "elastic_apm",
     "elasticsearch",
     "file",
     "fluent_forward",
     "http",
     "journald",
+    "kubernetes_logs",
     "loki",
     "otlp",
     "prometheus_remote_write",
@@ -190,8 +191,8 @@ fn source(value: String) -> Result<String, FilterError> {
     let known = value == ANY
         || SOURCES.contains(&value.as_str())
         || PROTOCOLS.iter().any(|protocol| protocol.name() == value);
-    let help = "the sources are elastic_apm, elasticsearch, file, fluent_forward, http, journald, loki, otlp, \
-        prometheus_remote_write (remote_write_1, remote_write_2), syslog, and * for all";
+    let help = "the sources are elastic_apm, elasticsearch, file, fluent_forward, http, journald, kubernetes_logs, loki, \
+        otlp, prometheus_remote_write (remote_write_1, remote_write_2), syslog, and * for all";
     if known { Ok(value) } else { Err(FilterError::Value { name: "source", value, help }) }
 }
 

@@ -143,7 +143,7 @@ fn idle(config: &Config, source: &str, wanted: &Name, path: Vec<String>) -> Opti
             "`drop`, `keep`, `edit`, `sample` or `redact`",
             otlp(&[engine::Signal::Traces, engine::Signal::Metrics, engine::Signal::Logs]),
         ),
-        "file" | "fluent_forward" | "http" | "journald" | "loki" | "syslog" => (
+        "file" | "fluent_forward" | "http" | "journald" | "kubernetes_logs" | "loki" | "syslog" => (
             "log lines",
             "`drop`, `keep`, `edit`, `sample` or `redact` for logs",
             otlp(&[engine::Signal::Logs]),

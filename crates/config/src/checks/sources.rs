@@ -1,5 +1,7 @@
 //! Paths under which sources are served.
 
+mod kubernetes_logs;
+
 use super::{Clash, path};
 use crate::model::{Config, INPUT_ATTRIBUTE};
 use crate::values::SyslogAddress;
@@ -21,6 +23,7 @@ const TAKEN: [&str; 10] = [
 
 pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
     check_journald(config, clashes);
+    kubernetes_logs::check(config, clashes);
     syslog(config, clashes);
     check_fluent_forward(config, clashes);
     check_file(config, clashes);

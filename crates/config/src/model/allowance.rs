@@ -27,6 +27,8 @@ settings! {
         fluent_forward: Allowance = Allowance::default(),
         /// The systemd journal. A request is a batch of entries.
         journald: Allowance = Allowance::default(),
+        /// Logs of Kubernetes containers. A request is a batch of records.
+        kubernetes_logs: Allowance = Allowance::default(),
     }
 }
 

@@ -1,12 +1,14 @@
 mod file;
 mod fluent_forward;
 mod journald;
+mod kubernetes_logs;
 mod source_pipeline;
 mod syslog;
 
 pub use file::{FileEncoding, FileFormat, FileInput, FileMultiline, FileSource, FileStart, OnLongLine};
 pub use fluent_forward::FluentForwardSource;
 pub use journald::{JournaldFields, JournaldInput, JournaldPriority, JournaldSource, JournaldStart};
+pub use kubernetes_logs::{KubernetesApi, KubernetesLogsSource};
 pub use source_pipeline::{Before, Source, SourcePipeline};
 pub use syslog::{SyslogFormat, SyslogFraming, SyslogListener, SyslogSource};
 
@@ -44,6 +46,8 @@ settings! {
         fluent_forward: Source<FluentForwardSource> = Source::default(),
         /// The systemd journal, read by `journalctl`. It is read only if there are `inputs`.
         journald: Source<JournaldSource> = Source::default(),
+        /// Logs of the containers of a Kubernetes node, with the metadata of their pods. They are read only if `enabled` is set.
+        kubernetes_logs: Source<KubernetesLogsSource> = Source::default(),
     }
 }
 

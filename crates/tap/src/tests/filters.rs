@@ -47,7 +47,7 @@ fn invalid_filters_are_reported() {
         ("sorce=otlp", "no parameter `sorce`"),
         (
             "source=kafka",
-            "the sources are elastic_apm, elasticsearch, file, fluent_forward, http, journald, loki, otlp, ",
+            "the sources are elastic_apm, elasticsearch, file, fluent_forward, http, journald, kubernetes_logs, loki, otlp, ",
         ),
         ("signal=spans", "the signals are metrics, logs, traces"),
         ("every=0", "a number from 1 on"),

@@ -161,7 +161,8 @@ mod tests {
                 loki: allowance.clone(),
                 syslog: allowance.clone(),
                 fluent_forward: allowance.clone(),
-                journald: allowance,
+                journald: allowance.clone(),
+                kubernetes_logs: allowance,
             };
             other.tenants.limits.bytes_burst = Some(tidegate_config::Bytes::kib(1));
             let differing = tidegate_config::differing(&config, &other);
@@ -172,7 +173,7 @@ mod tests {
             assert_eq!(tidegate_config::differing(&changed, &other), [""; 0]);
             differing
         };
-        assert_eq!(differing.len(), 11);
+        assert_eq!(differing.len(), 12);
         assert_eq!(of_source(&config, "otlp"), LimiterSettings::default(), "nothing is limited by default");
         assert!(bytes(&config).is_none(), "and there are no tenants");
     }

@@ -9,6 +9,7 @@ mod fluent_forward;
 mod follow;
 mod http;
 mod journald;
+mod kubernetes_logs;
 mod loki;
 mod otlp;
 pub(crate) mod pipelines;
@@ -28,7 +29,7 @@ use tidegate_pool::Pool;
 use tidegate_sources::Http;
 
 /// All kinds of sources, in the order of the configuration.
-pub(crate) static KINDS: [&SourceKind; 10] = [
+pub(crate) static KINDS: [&SourceKind; 11] = [
     &otlp::KIND,
     &prometheus_remote_write::KIND,
     &elasticsearch::KIND,
@@ -39,6 +40,7 @@ pub(crate) static KINDS: [&SourceKind; 10] = [
     &syslog::KIND,
     &fluent_forward::KIND,
     &journald::KIND,
+    &kubernetes_logs::KIND,
 ];
 
 /// A kind of source.
@@ -96,7 +98,7 @@ pub(crate) fn checkpoints(config: &Config) -> usize {
 
 /// The mistakes in the settings of sources that only their parts can see, in a sentence each with the setting.
 pub(crate) fn check(config: &Config) -> Vec<String> {
-    [file::check(config), syslog::check(config)].concat()
+    [file::check(config), kubernetes_logs::check(config), syslog::check(config)].concat()
 }
 
 /// The bytes of their keys and values at most. Files have short ones, cursors of the systemd journal long ones.

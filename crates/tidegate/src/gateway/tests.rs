@@ -163,6 +163,10 @@ fn every_kind_of_source_that_runs_is_planned_started_and_missed_when_it_ends() {
             // These listen nowhere.
             "file" => (format!("inputs: {{logs: {{include: ['{}/*.log']}}}}", dir.path().display()), None),
             "journald" => (format!("inputs: {{main: {{directory: '{}'}}}}", dir.path().display()), None),
+            "kubernetes_logs" => {
+                let api = "{url: 'http://127.0.0.1:9'}";
+                (format!("enabled: true, node: n, path: '{}', api: {api}", dir.path().display()), None)
+            }
             other => panic!("say how {other} is configured"),
         };
         assert!(!kind.is_configured(&without), "{}", kind.name);

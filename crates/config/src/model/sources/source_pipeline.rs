@@ -3,8 +3,8 @@
 use std::ops::{Deref, DerefMut};
 
 use super::{
-    ElasticApmSource, ElasticsearchSource, FluentForwardSource, HttpLogsSource, JournaldSource, LokiSource,
-    OtlpSource, RemoteWriteSource, Sources,
+    ElasticApmSource, ElasticsearchSource, FluentForwardSource, HttpLogsSource, JournaldSource,
+    KubernetesLogsSource, LokiSource, OtlpSource, RemoteWriteSource, Sources,
 };
 use crate::declare::{choices, settings};
 use crate::presets::Parse;
@@ -53,6 +53,7 @@ impl SourceKind for OtlpSource {}
 impl SourceKind for RemoteWriteSource {}
 impl SourceKind for HttpLogsSource {}
 impl SourceKind for JournaldSource {}
+impl SourceKind for KubernetesLogsSource {}
 impl SourceKind for LokiSource {}
 
 impl SourceKind for FluentForwardSource {}
@@ -67,7 +68,7 @@ impl SourceKind for ElasticApmSource {
 
 impl Sources {
     /// The settings of the pipelines of all sources, by the names of the sources.
-    pub fn pipelines(&self) -> [(&'static str, &SourcePipeline); 10] {
+    pub fn pipelines(&self) -> [(&'static str, &SourcePipeline); 11] {
         let Sources {
             otlp,
             prometheus_remote_write,
@@ -79,6 +80,7 @@ impl Sources {
             syslog,
             fluent_forward,
             journald,
+            kubernetes_logs,
         } = self;
         [
             ("otlp", &otlp.pipeline),
@@ -91,6 +93,7 @@ impl Sources {
             ("syslog", &syslog.pipeline),
             ("fluent_forward", &fluent_forward.pipeline),
             ("journald", &journald.pipeline),
+            ("kubernetes_logs", &kubernetes_logs.pipeline),
         ]
     }
 
@@ -111,6 +114,7 @@ impl Sources {
             syslog,
             fluent_forward,
             journald,
+            kubernetes_logs,
         } = other;
         Sources {
             otlp: with(&self.otlp, otlp),
@@ -123,6 +127,7 @@ impl Sources {
             syslog: with(&self.syslog, syslog),
             fluent_forward: with(&self.fluent_forward, fluent_forward),
             journald: with(&self.journald, journald),
+            kubernetes_logs: with(&self.kubernetes_logs, kubernetes_logs),
         }
     }
 }

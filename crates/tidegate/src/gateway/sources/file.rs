@@ -1,19 +1,16 @@
 //! The source `file`.
 
 mod meters;
-mod settings;
+pub(super) mod settings;
 
-use super::follow::{FollowingSource, IntakeDestination, ReaderChanges};
+use super::follow::{FollowingSource, IntakeDestination, ReaderChanges, declared_offsets, start_offsets};
 use super::running::{LARGEST_BATCH, RunningKind, RunningServices, RunningSource};
 use super::{SourceEnvironment, SourceKind};
 use crate::Failure;
-use std::path::Path;
-use std::sync::Arc;
 use tidegate_arena::Reservation;
 use tidegate_config::Config;
 use tidegate_journal::{Protocol, Signal};
-use tidegate_start_offsets::StartOffsets;
-use tidegate_tail::{FileId, PathResource, StartOffset, TailMeters, Tailer};
+use tidegate_tail::{PathResource, TailMeters, Tailer};
 
 pub(super) const KIND: SourceKind = SourceKind {
     name: "file",
@@ -49,14 +46,8 @@ fn declared(config: &Config) -> Vec<Reservation> {
     let each = settings::of(config).map_or(0, |settings| settings.most_bytes());
     let what = "known files, and a thread that reads them";
     let setting = Some("sources.file.max_files");
-    let mut declared = vec![Reservation { owner: "file", what, count: 1, each: each as u64, setting }];
-    let offsets = StartOffsets::read(&config.data).unwrap_or_default();
-    if !offsets.is_empty() {
-        let what = "start offsets of another program, until the first listing";
-        let each = offsets.bytes() as u64;
-        declared.push(Reservation { owner: "file", what, count: 1, each, setting: None });
-    }
-    declared
+    let reader = Reservation { owner: "file", what, count: 1, each: each as u64, setting };
+    std::iter::once(reader).chain(declared_offsets(config, "file")).collect()
 }
 
 fn files(config: &Config) -> u64 {
@@ -75,14 +66,7 @@ fn start(
 ) -> Result<Box<dyn RunningSource>, Failure> {
     let config = environment.config;
     let mut settings = settings::of(config)?;
-    let offsets = StartOffsets::read(&config.data).map_err(|error| {
-        Failure(format!("starting the source `file`: {error}; import the checkpoints again"))
-    })?;
-    if !offsets.is_empty() {
-        let find =
-            move |path: &Path, id: FileId, first: &[u8]| offsets.find(path, id.device, id.inode, first);
-        settings.start_offsets = Some(StartOffset(Arc::new(find)));
-    }
+    settings.start_offsets = start_offsets(config, "file")?;
     let tenant = config.sources.file.tenant.as_ref().map(|tenant| tenant.as_str());
     let intake = services.intake(environment, tenant, "sources.file.tenant")?;
     let destination = IntakeDestination::new(intake, services.journal.clone());

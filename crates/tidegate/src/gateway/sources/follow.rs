@@ -2,16 +2,20 @@
 
 use super::running::{LARGEST_BATCH, ReadyChange, RunningSource};
 use crate::Failure;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc as std_mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tidegate_arena::Window;
+use tidegate_arena::{Reservation, Window};
 use tidegate_config::Config;
 use tidegate_journal::{Checkpoints, Journal};
 use tidegate_ledger::Refusal;
 use tidegate_log_intake::{IntakeError, LogBatch, LogIntake};
+use tidegate_start_offsets::StartOffsets;
 use tidegate_tail::{
-    AppendError, Buffer, CheckpointChange, Control, Destination, EncodedBatch, FileResource, Settings, Tailer,
+    AppendError, Buffer, CheckpointChange, Control, Destination, EncodedBatch, FileId, FileResource,
+    Settings, StartOffset, Tailer,
 };
 use tokio::sync::mpsc;
 
@@ -60,6 +64,11 @@ impl FollowingSource {
     pub(super) fn changing(self, changes: ReaderChanges) -> FollowingSource {
         FollowingSource { changes: Some(changes), ..self }
     }
+
+    /// Messages to the reader, for as long as the source runs.
+    pub(super) fn control(&self) -> mpsc::WeakSender<Control> {
+        self.control.downgrade()
+    }
 }
 
 impl RunningSource for FollowingSource {
@@ -91,6 +100,29 @@ impl RunningSource for FollowingSource {
             matches!(self.ended.recv_timeout(left), Err(std_mpsc::RecvTimeoutError::Disconnected));
         has_ended && self.thread.join().is_ok()
     }
+}
+
+/// The offsets that another program has read files to, if they were imported into the data folder.
+///
+/// # Errors
+/// When they cannot be read.
+pub(super) fn start_offsets(config: &Config, name: &str) -> Result<Option<StartOffset>, Failure> {
+    let offsets = StartOffsets::read(&config.data).map_err(|error| {
+        Failure(format!("starting the source `{name}`: {error}; import the checkpoints again"))
+    })?;
+    if offsets.is_empty() {
+        return Ok(None);
+    }
+    let find = move |path: &Path, id: FileId, first: &[u8]| offsets.find(path, id.device, id.inode, first);
+    Ok(Some(StartOffset(Arc::new(find))))
+}
+
+/// The memory of these offsets, if there are any.
+pub(super) fn declared_offsets(config: &Config, owner: &'static str) -> Option<Reservation> {
+    let offsets = StartOffsets::read(&config.data).unwrap_or_default();
+    let what = "start offsets of another program, until the first listing";
+    let each = offsets.bytes() as u64;
+    (!offsets.is_empty()).then_some(Reservation { owner, what, count: 1, each, setting: None })
 }
 
 /// The gate, and the checkpoints of the journal behind it.

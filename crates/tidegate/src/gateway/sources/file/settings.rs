@@ -68,14 +68,13 @@ fn input_of(name: &str, input: &FileInput, host: &str) -> Result<Input, Failure>
     if include.is_empty() {
         return Err(Failure(format!("`sources.file.inputs.{name}.include` names no files")));
     }
+    let multiline =
+        |multiline: &FileMultiline| multiline_of(&format!("sources.file.inputs.{name}"), multiline);
     Ok(Input {
         name: name.into(),
         include,
         exclude: globs("exclude", &input.exclude)?,
-        start_at: match input.start_at {
-            FileStart::Beginning => StartAt::Beginning,
-            FileStart::End => StartAt::End,
-        },
+        start_at: start_at(input.start_at),
         compressed: input.compressed,
         lines: LineSettings {
             format: match input.format {
@@ -91,19 +90,39 @@ fn input_of(name: &str, input: &FileInput, host: &str) -> Result<Input, Failure>
                 FileEncoding::Latin1 => Encoding::Latin1,
             },
             longest_line: input.max_line.as_usize(),
-            on_long_line: match input.on_long_line {
-                ConfiguredLongLine::Cut => OnLongLine::Cut,
-                ConfiguredLongLine::Drop => OnLongLine::Drop,
-            },
-            multiline: input.multiline.as_ref().map(|multiline| multiline_of(name, multiline)).transpose()?,
+            on_long_line: long_line(input.on_long_line),
+            multiline: input.multiline.as_ref().map(multiline).transpose()?,
             ..LineSettings::default()
         },
         attributes: attributes(name, input, host),
     })
 }
 
-fn multiline_of(name: &str, multiline: &FileMultiline) -> Result<Multiline, Failure> {
-    let setting = |which: &str| format!("`sources.file.inputs.{name}.multiline.{which}`");
+/// Where reading begins.
+pub(in crate::gateway::sources) fn start_at(configured: FileStart) -> StartAt {
+    match configured {
+        FileStart::Beginning => StartAt::Beginning,
+        FileStart::End => StartAt::End,
+    }
+}
+
+/// What happens to a long line.
+pub(in crate::gateway::sources) fn long_line(configured: ConfiguredLongLine) -> OnLongLine {
+    match configured {
+        ConfiguredLongLine::Cut => OnLongLine::Cut,
+        ConfiguredLongLine::Drop => OnLongLine::Drop,
+    }
+}
+
+/// Which lines make one record, by the setting `multiline` of the group `of`.
+///
+/// # Errors
+/// In words: which setting it is, and what is wrong with it.
+pub(in crate::gateway::sources) fn multiline_of(
+    of: &str,
+    multiline: &FileMultiline,
+) -> Result<Multiline, Failure> {
+    let setting = |which: &str| format!("`{of}.multiline.{which}`");
     let compile = |which: &str, pattern: &str| {
         LinePattern::compile(pattern).map_err(|error| Failure(format!("{}: {error}", setting(which))))
     };
