@@ -52,13 +52,13 @@ pub use model::{
     Durability, EffectiveTls, ElasticApmSource, ElasticsearchSink, ElasticsearchSource, Expectation,
     FileEncoding, FileFormat, FileInput, FileMultiline, FileSource, FileStart, FluentForwardSource, Given,
     HttpFormat, HttpLogsSource, HttpMethod, HttpSink, INPUT_ATTRIBUTE, Journal, JournaldFields,
-    JournaldInput, JournaldPriority, JournaldSource, JournaldStart, KubernetesApi, KubernetesLogsSource, LakeSink, Limits, Listen, ListenTls,
-    Listener, ListenerTls, LokiSink, LokiSource, Mapping, Naming, OnError, OnLongLine, OrSeries, OtlpSink,
-    OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule,
-    RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Sample, SampleMode,
-    Signal, Sink, SinkRouting, Source, SourceLimits, SourcePipeline, Sources, SplunkHecSink, Step, StepLabel,
-    Steps, SyslogFormat, SyslogFraming, SyslogListener, SyslogSource, TenantOverride, Tenants, Tls,
-    Translation, WhenFull,
+    JournaldInput, JournaldPriority, JournaldSource, JournaldStart, KubernetesApi, KubernetesLogsSource,
+    LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, LokiSink, LokiSource, Mapping, Naming,
+    OnError, OnLongLine, OrSeries, OtlpSink, OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product,
+    Protocol, Redact, RedactPreset, RelabelRule, RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource,
+    Retention, RumSource, Sample, SampleMode, Signal, Sink, SinkRouting, Source, SourceLimits,
+    SourcePipeline, Sources, SplunkHecSink, Step, StepLabel, Steps, SyslogFormat, SyslogFraming,
+    SyslogListener, SyslogSource, TenantOverride, Tenants, Tls, Translation, WhenFull,
 };
 pub use presets::Parse;
 pub use schema::schema;
