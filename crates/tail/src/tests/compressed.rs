@@ -151,3 +151,77 @@ fn knows_one_that_was_empty_when_it_was_found() {
         running.stop().await;
     });
 }
+
+/// A compressed file that has no end yet is not taken for an unknown one: its plain file was read.
+#[test]
+fn waits_for_the_end_of_one_that_is_being_written() {
+    run(async {
+        let house = house();
+        let lines = numbered("a", 0..5000);
+        write(&house.path("a.log"), &lines);
+        let running = house.start();
+        house.expect(lines.clone()).await;
+        running.stop().await;
+        gzip(&house, "a.log");
+        let whole = fs::read(house.path("a.log.gz")).unwrap();
+        fs::write(house.path("a.log.gz"), &whole[..whole.len() / 2]).unwrap();
+        let running = house.start();
+        house.expect_no_more(&running).await;
+        fs::write(house.path("a.log.gz"), &whole).unwrap();
+        house.expect_no_more_but(&running, 2).await;
+        running.stop().await;
+    });
+}
+
+/// What a truncated file had held is known after another life too, when its compressed copy comes.
+#[test]
+fn remembers_what_was_overwritten() {
+    for compress in [gzip, zstd] {
+        run(async {
+            let house = house();
+            let old = numbered("old", 0..500);
+            write(&house.path("a.log"), &old[..300]);
+            let running = house.start();
+            house.expect(old[..300].to_vec()).await;
+            running.stop().await;
+            // Copied, truncated and written again while nobody looked; the copy is not there yet.
+            write(&house.path("a.log"), &old[300..]);
+            fs::copy(house.path("a.log"), house.path("elsewhere")).unwrap();
+            let new = numbered("new", 0..100);
+            fs::write(house.path("a.log"), new.join("\n") + "\n").unwrap();
+            let running = house.start();
+            house.expect([&old[..300], &new].concat()).await;
+            running.kill().await;
+            fs::rename(house.path("elsewhere"), house.path("a.log.1")).unwrap();
+            compress(&house, "a.log.1");
+            let running = house.start();
+            house.expect([old, new].concat()).await;
+            house.expect_no_more(&running).await;
+            running.stop().await;
+        });
+    }
+}
+
+/// Of several files that a compressed one may be made of, the one that was read furthest counts.
+#[test]
+fn goes_on_where_most_was_read() {
+    run(async {
+        let house = house();
+        let lines = numbered("a", 0..1000);
+        write(&house.path("a.log"), &lines[..300]);
+        let running = house.start();
+        house.expect(lines[..300].to_vec()).await;
+        write(&house.path("a.log"), &lines[300..]);
+        // The copy is read from where the original was truncated.
+        running.kill().await;
+        fs::copy(house.path("a.log"), house.path("a.log.1")).unwrap();
+        File::create(house.path("a.log")).unwrap();
+        let running = house.start();
+        house.expect(lines.clone()).await;
+        running.stop().await;
+        gzip(&house, "a.log.1");
+        let running = house.start();
+        house.expect_no_more(&running).await;
+        running.stop().await;
+    });
+}

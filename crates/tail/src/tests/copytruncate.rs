@@ -127,3 +127,41 @@ fn equal_beginnings_are_not_copies() {
         running.stop().await;
     });
 }
+
+/// A file whose copy is found before it begins behind what the copy has.
+#[test]
+fn begins_behind_a_copy_that_was_found_first() {
+    run(async {
+        let house = House::new();
+        let lines = numbered("a", 0..400);
+        write(&house.path("a.log.1"), &lines[..300]);
+        let running = house.start();
+        house.expect(lines[..300].to_vec()).await;
+        write(&house.path("a.log"), &lines);
+        house.expect(lines.clone()).await;
+        house.expect_no_more(&running).await;
+        running.stop().await;
+    });
+}
+
+/// A copy without a name is read on from where its original was truncated.
+#[test]
+fn reads_a_copy_that_was_deleted() {
+    run(async {
+        let house = House::new();
+        let lines = numbered("a", 0..300);
+        write(&house.path("a.log"), &lines[..100]);
+        let running = house.start();
+        house.expect(lines[..100].to_vec()).await;
+        // Refused: the original is not read on before it is truncated.
+        house.memory.store.borrow_mut().answers = vec![AppendError::Retry(Duration::from_millis(300)); 1];
+        write(&house.path("a.log"), &lines[100..]);
+        fs::copy(house.path("a.log"), house.path("a.log.1")).unwrap();
+        while !running.status().await.iter().any(|file| file.path.ends_with(".1")) {}
+        fs::remove_file(house.path("a.log.1")).unwrap();
+        OpenOptions::new().write(true).truncate(true).open(house.path("a.log")).unwrap();
+        house.expect(lines).await;
+        house.expect_no_more(&running).await;
+        running.stop().await;
+    });
+}
