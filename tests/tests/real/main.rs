@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests, which say what they saw")]
 
 mod compliance;
+mod kubernetes;
 mod remote_write;
 mod rotation;
 mod telegraf;
