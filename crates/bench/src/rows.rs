@@ -11,6 +11,7 @@ mod elasticsearch;
 mod files;
 mod files_idle;
 mod idle;
+mod kubernetes_api;
 mod log_lines;
 mod observation;
 mod otlp;
@@ -38,6 +39,7 @@ const ROWS: [Row; 20] = [
     elasticsearch::ROW,
     files::PLAIN,
     files::CONTAINER,
+    files::KUBERNETES,
     files_idle::ROW,
     storm::ROW,
     connections::ROW,

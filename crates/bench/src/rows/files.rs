@@ -1,5 +1,6 @@
 //! Log files: bytes read for a second of a core, from one file and from many.
 
+use super::kubernetes_api::KubernetesApi;
 use super::log_lines::{LINE_BYTES, LogLines};
 use crate::Failure;
 use crate::figure::{Bar, Bench, Figure, Row, median};
@@ -17,6 +18,11 @@ pub(super) const CONTAINER: Row = Row {
     name: "files-cri",
     what: "MB of a container runtime's log lines for a second of a core, read from files and kept with fsync",
     measure: container,
+};
+pub(super) const KUBERNETES: Row = Row {
+    name: "files-kubernetes",
+    what: "MB of container logs with the metadata of their pods for a second of a core, kept with fsync",
+    measure: kubernetes,
 };
 
 const ROUNDS: u32 = 5;
@@ -47,6 +53,20 @@ fn container(bench: &Bench) -> Result<Vec<Figure>, Failure> {
     Ok(vec![cost])
 }
 
+/// One file for each of a hundred pods, whose metadata is that of an API server on loopback.
+fn kubernetes(bench: &Bench) -> Result<Vec<Figure>, Failure> {
+    let folder = Folder::new(bench)?;
+    let logs = Logs::new(&folder, MANY, LogLines::container(), Layout::Pods)?;
+    let api = KubernetesApi::start(MANY)?;
+    let source = format!(
+        "kubernetes_logs: {{ enabled: true, node: node-1, path: {:?}, labels: [app], api: {{ url: {:?} }} }}",
+        logs.watched,
+        api.url()
+    );
+    let what = "MB of CRI log lines with Kubernetes metadata per core-second, 100 pods";
+    Ok(measured(bench, KUBERNETES.name, what, 100.0, &folder, logs, &source)?.into())
+}
+
 /// The cost of reading, and the memory that was resident meanwhile.
 fn cost(
     bench: &Bench,
@@ -57,13 +77,26 @@ fn cost(
     lines: LogLines,
 ) -> Result<[Figure; 2], Failure> {
     let folder = Folder::new(bench)?;
-    let mut logs = Logs::new(&folder, files, lines)?;
+    let logs = Logs::new(&folder, files, lines, Layout::Flat)?;
+    let source = format!("file: {{ inputs: {{ main: {{ include: [{:?}] }} }} }}", logs.watched.join("*.log"));
+    measured(bench, name, what, bar, &folder, logs, &source)
+}
+
+/// The same with a source that reads these files.
+fn measured(
+    bench: &Bench,
+    name: &'static str,
+    what: &str,
+    bar: f64,
+    folder: &Folder,
+    mut logs: Logs,
+    source: &str,
+) -> Result<[Figure; 2], Failure> {
+    let files = logs.files;
     let subject = Subject::start(
-        &folder,
+        folder,
         &format!(
-            "memory: {BUDGET_MIB}MiB\nsources: {{ file: {{ inputs: {{ main: {{ include: [{:?}] }} }} }} }}\n\
-             sinks: {{ out: {{ type: blackhole }} }}",
-            logs.pattern()
+            "memory: {BUDGET_MIB}MiB\nsources: {{ {source} }}\nsinks: {{ out: {{ type: blackhole }} }}"
         ),
     )?;
     let probe = logs.read(&subject, PROBE)?;
@@ -108,42 +141,61 @@ struct Logs {
     written: PathBuf,
     files: usize,
     lines: LogLines,
+    layout: Layout,
     round: u32,
     /// Lines of all rounds.
     total: usize,
 }
 
+/// Where the files are in the watched folder.
+#[derive(Clone, Copy)]
+enum Layout {
+    /// Directly.
+    Flat,
+    /// As the kubelet has them: each round is another start of the pods' containers.
+    Pods,
+}
+
 impl Logs {
-    fn new(folder: &Folder, files: usize, lines: LogLines) -> Result<Logs, Failure> {
+    fn new(folder: &Folder, files: usize, lines: LogLines, layout: Layout) -> Result<Logs, Failure> {
         let [watched, written] = ["watched", "written"].map(|name| folder.path().join(name));
         for path in [&watched, &written] {
             fs::create_dir(path).map_err(|error| format!("making {}: {error}", path.display()))?;
         }
-        Ok(Logs { watched, written, files, lines, round: 0, total: 0 })
+        Ok(Logs { watched, written, files, lines, layout, round: 0, total: 0 })
     }
 
-    fn pattern(&self) -> PathBuf {
-        self.watched.join("*.log")
+    /// The path of a file that is watched. Its folder is there.
+    fn place(&self, file: usize) -> Result<PathBuf, Failure> {
+        let path = match self.layout {
+            Layout::Flat => self.watched.join(format!("{}-{file}.log", self.round)),
+            Layout::Pods => {
+                self.watched.join(format!("{}/app/{}.log", KubernetesApi::folder(file), self.round))
+            }
+        };
+        fs::create_dir_all(path.parent().unwrap_or(&self.watched))?;
+        Ok(path)
     }
 
     /// How long the gateway takes for so many lines, until its sinks have settled them.
     fn read(&mut self, subject: &Subject, lines: usize) -> Result<Duration, Failure> {
-        let name = |round: u32, file: usize| format!("{round}-{file}.log");
+        let mut places = Vec::new();
         for file in 0..self.files {
-            self.lines.write(&self.written.join(name(self.round, file)), lines / self.files)?;
+            let written = self.written.join(format!("{}-{file}.log", self.round));
+            self.lines.write(&written, lines / self.files)?;
+            places.push((written, self.place(file)?));
         }
         let begun = Instant::now();
-        for file in 0..self.files {
-            let name = name(self.round, file);
-            fs::rename(self.written.join(&name), self.watched.join(&name))?;
+        for (written, place) in &places {
+            fs::rename(written, place)?;
         }
         self.total += lines / self.files * self.files;
         subject.wait_until_accepted(self.total as f64)?;
         subject.wait_until_settled()?;
         let took = begun.elapsed();
         // The space is for the next round.
-        for file in 0..self.files {
-            fs::remove_file(self.watched.join(name(self.round, file)))?;
+        for (_, place) in &places {
+            fs::remove_file(place)?;
         }
         self.round += 1;
         Ok(took)
