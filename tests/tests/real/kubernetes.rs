@@ -207,14 +207,16 @@ fn lines_carry_the_metadata_that_kubernetes_tells() {
                 other => other.clone(),
             };
             let of = |key: &str| resource[key].as_str().unwrap_or_default().to_owned();
-            let keys = ["k8s.pod.name", "k8s.pod.uid", "k8s.pod.label.app", "container.image.name", "k8s.node.name"];
+            let keys =
+                ["k8s.pod.name", "k8s.pod.uid", "k8s.pod.label.app", "container.image.name", "k8s.node.name"];
             [row["body"].as_str().unwrap().to_owned()].into_iter().chain(keys.map(of)).collect()
         })
         .collect();
     found.sort();
-    let expected = [("1 web", "web", &web), ("2 web", "web", &web), ("3 api", "api", &api), ("4 web", "web", &web)];
     let expected =
-        expected.map(|(body, name, uid)| [body, name, uid, name, "shop/web", "node-1"].map(str::to_owned).to_vec());
+        [("1 web", "web", &web), ("2 web", "web", &web), ("3 api", "api", &api), ("4 web", "web", &web)];
+    let expected = expected
+        .map(|(body, name, uid)| [body, name, uid, name, "shop/web", "node-1"].map(str::to_owned).to_vec());
     assert_eq!(found, expected, "{}", gateway.log());
     gateway.books_close();
 }

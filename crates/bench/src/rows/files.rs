@@ -95,9 +95,7 @@ fn measured(
     let files = logs.files;
     let subject = Subject::start(
         folder,
-        &format!(
-            "memory: {BUDGET_MIB}MiB\nsources: {{ {source} }}\nsinks: {{ out: {{ type: blackhole }} }}"
-        ),
+        &format!("memory: {BUDGET_MIB}MiB\nsources: {{ {source} }}\nsinks: {{ out: {{ type: blackhole }} }}"),
     )?;
     let probe = logs.read(&subject, PROBE)?;
     let rate = PROBE as f64 / probe.as_secs_f64().max(1e-3);
