@@ -7,13 +7,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_config::{CollectorVersion, Imported, otelcol, parse, prometheus, vmagent};
 
-const COLLECTORS: [&str; 12] = [
+const COLLECTORS: [&str; 14] = [
     "agent-to-backend",
     "attributes",
     "elasticsearch",
     "fan-out",
     "health-checks",
     "legacy-filter",
+    "log-files",
+    "node-logs",
     "remote-write",
     "routing",
     "routing-behind-steps",

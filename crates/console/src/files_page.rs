@@ -148,11 +148,8 @@ fn files(report: &FilesReport, query: &FilesQuery) -> Section {
 }
 
 fn row(file: &FollowedFile) -> Vec<TableCell> {
-    let tone = match file.state {
-        "skipped" | "deleted" => Tone::Bad,
-        "reading" => Tone::Plain,
-        _ => Tone::Dim,
-    };
+    let tone = if file.state == "reading" { Tone::Plain } else { Tone::Dim };
+    let is_usual = matches!(file.state, "skipped" | "copy");
     vec![
         TableCell::new(&*file.path),
         TableCell::new(&*file.input),
@@ -161,6 +158,6 @@ fn row(file: &FollowedFile) -> Vec<TableCell> {
         TableCell::bytes(file.size),
         TableCell::bytes(file.lag_bytes),
         TableCell::new(format!("{:.1}", file.records_per_second)),
-        TableCell::new(file.reason.as_deref().unwrap_or_default()),
+        TableCell::new(file.reason.as_deref().unwrap_or_default()).bad_if(file.reason.is_some() && !is_usual),
     ]
 }

@@ -21,7 +21,7 @@ settings! {
         /// and per-client limits do not apply; clients count as 127.0.0.1. A `.lock` file beside the socket prevents
         /// a second gateway from using it.
         unix: Option<UnixSocket> = None,
-        /// Operations: `/metrics`, `/status`, `/pipelines`, `/health`, `/ready`. Do not expose it to untrusted networks.
+        /// Operations: `/metrics`, `/status`, `/pipelines`, `/files`, `/health`, `/ready`. Do not expose it to untrusted networks.
         admin: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4319)),
         /// Host names of the admin address, in addition to `localhost` and its own address (any address, if it
         /// listens on all): the `Host` header of scrapers and browsers, without the port. Requests for other names

@@ -27,10 +27,15 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         self.batch_limit = self.settings.batch;
         self.flushes.clear();
         let left = self.detach_left_names();
+        let mut gone = Vec::new();
         for index in self.table.numbers() {
-            self.set_input(index, &before.inputs, left.contains(&index));
+            if !self.set_input(index, &before.inputs, left.contains(&index)) {
+                gone.push(index);
+            }
         }
+        gone.into_iter().for_each(|index| self.forget(index));
         self.count_held();
+        self.count_names();
         for directory in self.directories.indexes() {
             if let Some(directory) = self.directories.get_mut(directory) {
                 directory.positions.clear();
@@ -65,21 +70,18 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         names.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Gives a file its input among the new ones, or forgets it.
-    fn set_input(&mut self, index: Index, before: &[Input], has_lost_name: bool) {
-        let Some(file) = self.table.get(index) else { return };
+    /// Gives a file its input among the new ones; says whether there is one.
+    fn set_input(&mut self, index: Index, before: &[Input], has_lost_name: bool) -> bool {
+        let Some(file) = self.table.get(index) else { return true };
         let mut path = None;
         let mut input = self.input_of(&file.path);
         if has_lost_name && input.is_none() && file.names > 0 {
             path = self.name_of(index);
             input = path.as_deref().and_then(|path| self.input_of(path));
         }
-        let Some(input) = input else {
-            self.forget(index);
-            return;
-        };
-        let Some(new) = self.settings.inputs.get(usize::from(input)) else { return };
-        let Some(file) = self.table.get_mut(index) else { return };
+        let Some(input) = input else { return false };
+        let Some(new) = self.settings.inputs.get(usize::from(input)) else { return false };
+        let Some(file) = self.table.get_mut(index) else { return true };
         if let Some(path) = path {
             file.path = path.into();
         }
@@ -102,6 +104,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         if file.stage == Stage::New || file.length != file.next() {
             self.enqueue(index);
         }
+        true
     }
 
     /// A path that leads to a file.

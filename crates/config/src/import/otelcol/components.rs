@@ -150,7 +150,7 @@ impl<'t> Components<'t> {
 /// Why a type of component has no counterpart.
 fn reason(section: Section, kind: &str) -> &'static str {
     const AGENT: &str =
-        "tidegate receives and does not collect; keep an agent for it, which sends to tidegate over OTLP";
+        "tidegate collects nothing but logs; keep an agent for it, which sends to tidegate over OTLP";
     match (section, kind) {
         (Section::Receivers, "prometheus") => {
             "tidegate does not scrape; let Prometheus, vmagent or a Collector scrape and send by remote write or OTLP"

@@ -1,5 +1,8 @@
-//! Receivers: the addresses that tidegate listens on.
+//! Receivers: the addresses that tidegate listens on, and the files and journals that it reads.
 
+mod filelog;
+mod fluentforward;
+mod journald;
 mod loki;
 mod syslog;
 
@@ -26,6 +29,9 @@ impl Collector<'_> {
             "prometheusremotewrite" => self.remote_write_receiver(entry, reader),
             "loki" => self.loki_receiver(entry, reader),
             "syslog" => self.syslog_receiver(entry, reader),
+            "filelog" | "file_log" => self.filelog_receiver(entry, reader),
+            "journald" => self.journald_receiver(entry, reader),
+            "fluentforward" | "fluent_forward" => self.fluent_forward_receiver(entry, reader),
             _ => {
                 self.components.unknown(Section::Receivers, entry, reader);
                 return false;
