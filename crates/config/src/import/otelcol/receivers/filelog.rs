@@ -76,13 +76,51 @@ impl Collector<'_> {
         if let Some(mut resource) = group.group("resource", reader) {
             input.set_group("attributes", attributes(&mut resource, reader));
         }
-        operators(&mut group, &mut input, reader);
+        let has_pods = operators(&mut group, &mut input, reader);
         group.lacks(LACKING, reader);
         group.finish(reader);
+        if has_pods && reads_pods_only(&input) {
+            return self.kubernetes_logs(entry, &mut input, reader);
+        }
+        if has_pods {
+            let message = "pods and containers in the paths do not become attributes: the source `kubernetes_logs` has them, for the \
+                           files below /var/log/pods";
+            reader.note(&entry.key_at, &format!("receivers.{}.operators", entry.key), message);
+        }
         let inputs = self.out.group("sources").group("file").group("inputs");
         let name = name_of(entry.key.split_once('/').map_or(entry.key.as_str(), |(_, name)| name));
         let name = if inputs.get(&name).is_some() { format!("{name}-2") } else { name };
         inputs.set(&name, input);
+    }
+
+    /// The source for the containers of a node: its files are known, and their names tell the pods.
+    fn kubernetes_logs(&mut self, entry: &Entry, input: &mut Map, reader: &mut FileReader<'_, '_>) {
+        if input.get("exclude").is_some() {
+            let message = "left out: name pods that are not read in `exclude_namespaces`, `selector` or `exclude` of the source \
+                           `kubernetes_logs`; the gateway's own is not read";
+            reader.note(&entry.key_at, &format!("receivers.{}.exclude", entry.key), message);
+        }
+        let message = "the source `kubernetes_logs` reads the containers of the node with the metadata of their pods: set the environment \
+                       variable NODE_NAME, and let its service account read pods";
+        reader.note(&entry.key_at, &format!("receivers.{}", entry.key), message);
+        let source = self.out.group("sources").group("kubernetes_logs");
+        if source.get("enabled").is_some() {
+            let message = "left out: there is one source `kubernetes_logs`, and another receiver has set it";
+            return reader.note(&entry.key_at, &format!("receivers.{}", entry.key), message);
+        }
+        source.set("enabled", "true");
+        for setting in ["include", "exclude", "format", "encoding"] {
+            input.remove(setting);
+        }
+        source.append(input);
+    }
+}
+
+/// Whether the files are those of the kubelet.
+fn reads_pods_only(input: &Map) -> bool {
+    match input.get("include") {
+        Some(Yaml::Flow(paths)) => paths.iter().all(|path| path.starts_with("/var/log/pods/")),
+        _ => false,
     }
 }
 
@@ -169,7 +207,9 @@ pub(super) fn attributes(group: &mut Group<'_>, reader: &mut FileReader<'_, '_>)
     map
 }
 
-fn operators(group: &mut Group<'_>, input: &mut Map, reader: &mut FileReader<'_, '_>) {
+/// Says whether the lines are those of containers, with the metadata in the paths.
+fn operators(group: &mut Group<'_>, input: &mut Map, reader: &mut FileReader<'_, '_>) -> bool {
+    let mut has_pods = false;
     let path = group.path_of("operators");
     for node in group.items("operators", reader) {
         let Some(mut operator) = reader.group(node, &path) else { continue };
@@ -177,7 +217,7 @@ fn operators(group: &mut Group<'_>, input: &mut Map, reader: &mut FileReader<'_,
         let is_whole =
             ["if", "parse_from", "parse_to", "on_error"].iter().all(|key| operator.take(key).is_none());
         match kind.as_str() {
-            "container" => container(&mut operator, input, reader),
+            "container" => has_pods |= container(&mut operator, input, reader),
             "json_parser" | "key_value_parser" if is_whole => {
                 input.set("parse", if kind == "json_parser" { "json" } else { "logfmt" });
                 let message = format!(
@@ -201,10 +241,11 @@ fn operators(group: &mut Group<'_>, input: &mut Map, reader: &mut FileReader<'_,
         operator.lacks(OPERATOR_LACKING, reader);
         operator.finish(reader);
     }
+    has_pods
 }
 
-/// The format of container runtimes; the pod in the path belongs to another source.
-fn container(operator: &mut Group<'_>, input: &mut Map, reader: &mut FileReader<'_, '_>) {
+/// The format of container runtimes. Says whether attributes come from the paths.
+fn container(operator: &mut Group<'_>, input: &mut Map, reader: &mut FileReader<'_, '_>) -> bool {
     let format = operator.text("format", reader).map(|text| text.value);
     let ours = match format.as_deref() {
         Some("docker") => "docker",
@@ -212,9 +253,5 @@ fn container(operator: &mut Group<'_>, input: &mut Map, reader: &mut FileReader<
         _ => "auto",
     };
     input.set("format", ours);
-    if operator.flag("add_metadata_from_filepath", reader) != Some(false) {
-        let message = "the input reads the lines of containers, without pods as attributes: use the source `kubernetes_logs` instead \
-                       (`sources.kubernetes_logs.enabled: true`), which has the metadata of the pods";
-        reader.note(&operator.at.clone(), &operator.path.clone(), message);
-    }
+    operator.flag("add_metadata_from_filepath", reader) != Some(false)
 }
