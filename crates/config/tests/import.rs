@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_config::{CollectorVersion, Imported, otelcol, parse, prometheus, vmagent};
 
-const COLLECTORS: [&str; 13] = [
+const COLLECTORS: [&str; 14] = [
     "agent-to-backend",
     "attributes",
     "elasticsearch",
@@ -15,6 +15,7 @@ const COLLECTORS: [&str; 13] = [
     "health-checks",
     "legacy-filter",
     "log-files",
+    "node-logs",
     "remote-write",
     "routing",
     "routing-behind-steps",
