@@ -12,6 +12,7 @@
 pub mod certificates;
 mod cgroup;
 mod collector;
+mod debian;
 mod duckdb;
 mod gateway;
 pub mod http;
@@ -31,6 +32,7 @@ mod until;
 
 pub use cgroup::Cgroup;
 pub use collector::{Collector, collector_binary};
+pub use debian::Debian;
 pub use duckdb::duckdb;
 pub use gateway::{Gateway, binary, command, tidegate};
 pub use kubernetes_api::KubernetesApi;

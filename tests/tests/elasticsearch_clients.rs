@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use store::Store;
-use tidegate_tests::{Finished, Gateway, Program, collector_binary, free_address, http, skip, until};
+use tidegate_tests::{Debian, Finished, Gateway, Program, collector_binary, free_address, http, skip, until};
 
 /// How long everything may take to arrive, on a busy machine.
 const DRAINED: Duration = Duration::from_secs(240);
@@ -196,7 +196,7 @@ fn collector() {
 /// is refused nothing. It names types.
 #[test]
 fn rsyslog() {
-    let Some(debian) = debian("usr/sbin/rsyslogd") else { return };
+    let Some(debian) = Debian::with("usr/sbin/rsyslogd") else { return };
     ships(Shipper { index: "rsyslog", text: "/message", is_refused: false }, |flow, lines| {
         let (folder, lines, port) =
             (flow.folder("rsyslog"), lines.display(), flow.url.rsplit(':').next().unwrap());
@@ -219,32 +219,21 @@ fn rsyslog() {
             "#,
             folder.display(),
         );
-        let mut command = Command::new(debian.join("usr/sbin/rsyslogd"));
-        command
-            .arg("-n")
-            .arg("-f")
-            .arg(flow.file("rsyslog.conf", &settings))
-            .arg("-i")
-            .arg(folder.join("pid"));
-        command
-            .arg("-M")
-            .arg(debian.join(library_folder()).join("rsyslog"))
-            .env("LD_LIBRARY_PATH", libraries(&debian));
-        command
+        debian.rsyslog(&flow.file("rsyslog.conf", &settings), &folder)
     });
 }
 
 /// It drops what is refused with 429, unless it is told to send that again. It names types.
 #[test]
 fn syslog_ng() {
-    let Some(debian) = debian("usr/sbin/syslog-ng") else { return };
+    let Some(debian) = Debian::with("usr/sbin/syslog-ng") else { return };
     ships(Shipper { index: "syslog-ng", text: "/MESSAGE", is_refused: true }, |flow, lines| {
         let (folder, lines, url) = (flow.folder("syslog-ng"), lines.display(), &flow.url);
         let settings = format!(
             r#"@version: 3.35
 @module json-plugin
 @module http
-@include "{}/usr/share/syslog-ng/include/scl/elasticsearch/elastic-http.conf"
+@include "{}"
 source lines {{ file("{lines}" follow-freq(0.2) flags(no-parse)); }};
 destination out {{
   elasticsearch-http(url("{url}/_bulk") index("syslog-ng") type("_doc") custom-id("${{MESSAGE}}") workers(1) retries(1000)
@@ -252,16 +241,9 @@ destination out {{
 }};
 log {{ source(lines); destination(out); flags(flow-control); }};
 "#,
-            debian.display(),
+            debian.path("usr/share/syslog-ng/include/scl/elasticsearch/elastic-http.conf").display(),
         );
-        let mut command = Command::new(debian.join("usr/sbin/syslog-ng"));
-        command.args(["-F", "-e", "--no-caps", "-f"]).arg(flow.file("syslog-ng.conf", &settings));
-        command.arg("--module-path").arg(debian.join("usr/lib/syslog-ng/3.38"));
-        for (option, name) in [("-R", "persist"), ("-p", "pid"), ("-c", "control")] {
-            command.arg(option).arg(folder.join(name));
-        }
-        command.env("LD_LIBRARY_PATH", libraries(&debian));
-        command
+        debian.syslog_ng(&flow.file("syslog-ng.conf", &settings), &folder)
     });
 }
 
@@ -336,31 +318,6 @@ fn line_in(row: &Value) -> Option<String> {
     let attributes = &row["attributes"];
     let places = [&row["body"], &attributes["MESSAGE"], &attributes["body.text"]];
     places.into_iter().find_map(Value::as_str).map(str::to_owned)
-}
-
-/// Where the libraries are that Debian's programs came with.
-fn libraries(debian: &Path) -> OsString {
-    let own = library_folder();
-    let folders = [own.as_str(), "usr/lib/syslog-ng", own.trim_start_matches("usr/")];
-    std::env::join_paths(folders.map(|folder| debian.join(folder))).unwrap()
-}
-
-/// Where Debian keeps libraries on machines of this kind.
-fn library_folder() -> String {
-    format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH)
-}
-
-/// Where Debian's programs were unpacked; nothing, said loudly, where this one was not, as on other systems.
-fn debian(program: &str) -> Option<PathBuf> {
-    let debian = tool("TIDEGATE_TEST_SHIPPERS")?.join("debian");
-    if debian.join(program).is_file() {
-        return Some(debian);
-    }
-    skip(
-        "debian",
-        &format!("there is no {program} of Debian's; `make test` unpacks it where there is apt-get"),
-    );
-    None
 }
 
 /// A gateway between senders and a store.
