@@ -44,6 +44,9 @@ pub struct Recovery {
     pub lost_cursors: Vec<String>,
     /// Checkpoints of sources that are in force.
     pub checkpoints: usize,
+    /// The last segment could not be made durable, so the checkpoints in its records do not hold: sources send again what is
+    /// behind the earlier ones.
+    pub doubtful_checkpoints: bool,
     /// No saved table of checkpoints could be read: these are the ones that the records say which are still there.
     pub lost_checkpoints: bool,
     /// How long it took.

@@ -70,6 +70,8 @@ pub(crate) struct Writer {
     /// A write failed: nothing behind the last good end is to be believed.
     write_failed: bool,
     next_tick: u64,
+    /// When the checkpoints may be saved again, after a failure.
+    next_save: u64,
     /// When the last group was begun, and how many batches it had.
     begun_ns: u64,
     last_group: usize,
@@ -104,6 +106,7 @@ impl Writer {
             head,
             write_failed: false,
             next_tick,
+            next_save: 0,
             begun_ns: 0,
             last_group: 0,
             group: Vec::with_capacity(slots),
@@ -139,7 +142,7 @@ impl Writer {
     pub(crate) fn finish(&mut self) {
         self.roll_back();
         if self.shared.settings.durability != Durability::Memory {
-            self.save_checkpoints(self.head.sequence);
+            self.save_checkpoints_now(self.head.sequence);
         }
         self.tick(self.shared.clock.monotonic_ns());
         self.seal();

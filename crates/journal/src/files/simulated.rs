@@ -56,6 +56,8 @@ struct DiskState {
     faults: u64,
     /// How much may be stored, in bytes.
     room: usize,
+    /// A file that cannot be written to.
+    broken: Option<usize>,
 }
 
 #[derive(Default, Clone)]
@@ -84,6 +86,7 @@ impl SimulatedFiles {
             stopped: false,
             faults: 0,
             room: usize::MAX,
+            broken: None,
         })))
     }
 
@@ -122,6 +125,12 @@ impl SimulatedFiles {
 
     pub(crate) fn set_faults(&self, in_a_thousand: u64) {
         self.world().faults = in_a_thousand;
+    }
+
+    /// Makes every write to the file with this name fail.
+    pub(crate) fn fail_writes_of(&self, name: &str) {
+        let mut world = self.world();
+        world.broken = Some(world.names[name]);
     }
 
     pub(crate) fn set_room(&self, bytes: usize) {
@@ -355,6 +364,9 @@ impl File for SimulatedFile {
     fn write_at(&self, parts: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
         let mut bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
         let mut world = self.folder.world();
+        if world.broken == Some(self.inode) {
+            return Err(io::Error::other("i/o error"));
+        }
         match world.call(true) {
             Ok(false) => {
                 // A short write now and then.

@@ -34,16 +34,23 @@ impl FoundTables {
     pub(super) fn newest(&self, salt: Option<u64>) -> Option<&StoredTable> {
         self.whole.iter().find(|table| salt.is_none_or(|salt| salt == table.head.salt))
     }
-
-    /// Segments that end at or before this sequence may be deleted: nothing is lost with their notes.
-    pub(super) fn covered(&self, salt: Option<u64>) -> u64 {
-        let unknown = if self.any { 0 } else { u64::MAX };
-        self.newest(salt).map_or(unknown, |table| table.head.sequence)
-    }
 }
 
 impl DiskContents {
-    /// Puts the checkpoints together. Call it when the segments and their last record are known.
+    /// Goes on with the newest table. Segments that end at or before the sequence returned may be deleted: that table is known
+    /// to be durable, so nothing is lost with their notes.
+    pub(super) fn resume_tables(&mut self, files: &dyn Files, found: &FoundTables) -> u64 {
+        let covered = match found.newest(self.salt) {
+            Some(newest) if self.tables.resume(files, newest) => newest.head.sequence,
+            None if !found.any => u64::MAX,
+            _ => 0,
+        };
+        self.checkpoints.saved_to = covered;
+        covered
+    }
+
+    /// Puts the checkpoints together. Call it when the segments and their last record are known, after
+    /// [`resume_tables`](Self::resume_tables).
     pub(super) fn restore_checkpoints(&mut self, files: &dyn Files, found: &FoundTables) {
         let newest = found.newest(self.salt);
         // Without a table there are no notes, unless somebody has deleted it.
@@ -54,7 +61,7 @@ impl DiskContents {
         let from = newest.map_or(0, |table| table.head.sequence);
         if newest.is_some() || self.recovery.lost_checkpoints {
             self.replay_notes(files, from);
-            let proven = newest.is_some_and(|newest| self.tables.resume(files, newest));
+            let proven = self.tables.is_durable();
             self.checkpoints.saved_to = if proven { from } else { 0 };
             self.checkpoints.unsaved = !proven;
         }

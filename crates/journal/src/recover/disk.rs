@@ -86,10 +86,12 @@ impl DiskContents {
         found.head.sequence = known_to.max().unwrap_or(0);
         let items = written().map(|written| written.cursor.items).chain(table.map(|table| table.items));
         found.head.items = items.max().unwrap_or(0);
+        // Before a segment is deleted that a power cut could leave without the table that covers it.
+        let covered = found.resume_tables(files, &tables);
         if cursors.iter().all(|(_, read)| read.is_some())
             && let Some(past) = written().map(|written| written.cursor.low).min()
         {
-            found.discard_consumed(files, past.min(tables.covered(found.salt)));
+            found.discard_consumed(files, past.min(covered));
         }
         found.find_end(files, settings, table.map_or(0, |table| table.sequence));
         found.place();
@@ -192,11 +194,22 @@ impl DiskContents {
                 self.counters.damaged_segments += 1;
             }
             self.noted = scan.noted;
-            self.tail = resume(files, &*file, &mut last, scan.noted, settings).and_then(|capacity| {
-                last.len = capacity;
-                let name = (&*name, last.first);
-                OpenSegment::open((files, settings.durability), name, file, (scan.end, capacity)).ok()
-            });
+            match make_durable(files, &*file, &mut last, scan.noted, settings.durability) {
+                Ok(()) => {
+                    self.tail = reserve(&*file, &last, settings).and_then(|capacity| {
+                        last.len = capacity;
+                        let name = (&*name, last.first);
+                        OpenSegment::open((files, settings.durability), name, file, (scan.end, capacity)).ok()
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the journal's last segment is left as it was found");
+                    // A source that goes on behind a record that a power cut undoes loses its lines.
+                    if settings.durability == Durability::Fsync {
+                        self.recovery.doubtful_checkpoints = self.noted.take().is_some();
+                    }
+                }
+            }
             self.segments.push_back(last);
             return;
         }
@@ -316,34 +329,30 @@ fn first_header(files: &dyn Files, name: &str) -> Option<Header> {
     Header::decode(&bytes)
 }
 
-/// Makes what was found in the last segment durable, and room behind it. Nothing when it is to be left as
-/// it is; then the next append begins another. What is written from `noted` on carries checkpoints.
-fn resume(
+/// Cuts off what is behind the last whole record, and makes the rest durable. What is from `noted` on carries checkpoints.
+fn make_durable(
     files: &dyn Files,
     file: &dyn File,
     last: &mut Segment,
     noted: Option<u64>,
-    settings: &Settings,
-) -> Option<u64> {
-    let capacity = settings.segment_bytes.max(last.end);
+    durability: Durability,
+) -> io::Result<()> {
     // Cut before reserving, so that what is reserved is zeros. And an empty segment that was removed, now or
     // before, must not come back after a power cut: its name would end this one where it ends now.
-    let cut = file.set_len(last.end).and_then(|()| {
-        last.len = last.end;
-        if let (Some(noted), Durability::Fsync) = (noted, settings.durability) {
-            rewrite(file, noted, last.end)?;
-        }
-        file.sync()?;
-        files.sync_names()
-    });
-    if let Err(error) = cut {
-        tracing::warn!(%error, "the journal's last segment is left as it was found");
-        return None;
+    file.set_len(last.end)?;
+    last.len = last.end;
+    if let (Some(noted), Durability::Fsync) = (noted, durability) {
+        rewrite(file, noted, last.end)?;
     }
-    if last.damaged || file.allocate(capacity).is_err() {
-        return None;
-    }
-    Some(capacity)
+    file.sync()?;
+    files.sync_names()
+}
+
+/// The room that is reserved for a segment to be written on. `None` when it is to be left as it is; then the next append
+/// begins another.
+fn reserve(file: &dyn File, last: &Segment, settings: &Settings) -> Option<u64> {
+    let capacity = settings.segment_bytes.max(last.end);
+    (!last.damaged && file.allocate(capacity).is_ok()).then_some(capacity)
 }
 
 struct Scan {

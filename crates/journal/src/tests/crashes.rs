@@ -231,7 +231,10 @@ impl Model {
 
     /// One life of the process, until the machine stops or everything is done.
     fn live(&mut self) {
-        let Some((journal, mut writer, _)) = self.open() else { return };
+        let Some((journal, mut writer, recovery)) = self.open() else { return };
+        if let (Some(sources), true) = (&mut self.sources, recovery.doubtful_checkpoints) {
+            sources.go_back(&journal);
+        }
         let keeper = self.keeper.then(|| journal.follow("keeper", StartAt::Oldest, WhenFull::Block));
         let Ok(mut fast) = journal.follow("fast", StartAt::Oldest, WhenFull::Block) else { return };
         if matches!(keeper, Some(Err(_))) {
@@ -394,8 +397,8 @@ proptest! {
     }
 
     /// After any crash, a checkpoint is what the last durable record that names it says, or a later change without a
-    /// record: never of a record that is gone, never older than an acknowledged one. So a source that goes on from it
-    /// has sent each part of what it reads once.
+    /// record: never of a record that is gone, and older than an acknowledged one only where the journal says so at opening. So a
+    /// source that goes on from it has sent each part of what it reads once, or again where it was told to.
     #[test]
     fn a_crash_keeps_checkpoints_with_their_records(
         seed in any::<u64>(), kind in any::<[bool; 2]>(), page_cache in any::<bool>(),

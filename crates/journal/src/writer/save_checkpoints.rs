@@ -2,7 +2,7 @@
 
 use super::Writer;
 use crate::checkpoints::file::{EncodedTable, TableHead};
-use crate::settings::DiskError;
+use crate::settings::{DiskError, RETRY_INTERVAL_NS};
 use crate::sync::lock;
 use std::io;
 
@@ -18,12 +18,21 @@ impl Writer {
     }
 
     /// Saves the table if it was changed without a record, or does not cover all records before `sequence`. When that
-    /// fails the earlier one stays, and with it the segments that it does not cover; the next tick tries again.
-    pub(super) fn save_checkpoints(&mut self, sequence: u64) {
+    /// fails the earlier one stays, and with it the segments that it does not cover; it is tried again after
+    /// [`RETRY_INTERVAL_NS`], since every commit asks for it while the quota is full.
+    pub(crate) fn save_checkpoints(&mut self, sequence: u64) {
+        if self.shared.clock.monotonic_ns() >= self.next_save {
+            self.save_checkpoints_now(sequence);
+        }
+    }
+
+    /// The same, without regard to when it failed last.
+    pub(super) fn save_checkpoints_now(&mut self, sequence: u64) {
         let index = lock(&self.shared.index);
         let due = index.checkpoints.unsaved || index.checkpoints.saved_to < sequence;
         drop(index);
         if due && let Err(error) = self.save() {
+            self.next_save = self.shared.clock.monotonic_ns() + RETRY_INTERVAL_NS;
             lock(&self.shared.index).counters.write_errors += 1;
             tracing::warn!(%error, "the journal's checkpoints cannot be saved: no segment is deleted until they are");
         }

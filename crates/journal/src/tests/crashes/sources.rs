@@ -22,7 +22,7 @@ type Table = BTreeMap<u8, u64>;
 
 pub(super) struct Sources {
     dice: Random,
-    /// What each batch carries, by its number.
+    /// The changes that each batch carries, by its number.
     carried: BTreeMap<u64, Vec<Change>>,
     /// Files with a batch under way.
     waiting: BTreeSet<u8>,
@@ -33,6 +33,11 @@ pub(super) struct Sources {
     /// The journal's head and its checkpoints after the last restart.
     head: u64,
     restored: Table,
+    /// The checkpoints that held in its stead, where the journal could not make its records durable: they are in force again if
+    /// no table was saved with others.
+    gone_back: Option<Table>,
+    /// The journal's head whenever sources went back.
+    went_back_at: Vec<u64>,
     /// Every record with checkpoints that is durable: sequence and batch.
     durable: BTreeMap<u64, u64>,
     /// Where each file's next part begins.
@@ -72,6 +77,8 @@ impl Sources {
             saved: 0,
             head: 0,
             restored: Table::new(),
+            gone_back: None,
+            went_back_at: Vec::new(),
             durable: BTreeMap::new(),
             offsets: Table::new(),
         }
@@ -99,6 +106,18 @@ impl Sources {
             self.carried.entry(id).or_default().push(change);
         }
         checkpoints
+    }
+
+    /// The journal holds its records, and not their checkpoints: sources go on from earlier ones.
+    pub(super) fn go_back(&mut self, journal: &Journal) {
+        let found = table_of(journal);
+        for (key, offset) in self.offsets.iter().filter(|(key, _)| **key < FILES) {
+            assert!(found.get(key).copied().unwrap_or(0) <= *offset, "file {key} is skipped");
+        }
+        self.went_back_at.push(journal.stats().head);
+        self.head = journal.stats().head;
+        self.offsets = found.clone();
+        self.gone_back = Some(found);
     }
 
     /// A file goes on where an acknowledged batch ended, and sends the same again after a refusal.
@@ -133,8 +152,8 @@ impl Sources {
         let found = table_of(journal);
         let fresh = records.range(self.head..).filter(|(_, id)| self.carried.contains_key(id));
         let fresh: Vec<(u64, u64)> = fresh.map(|(sequence, id)| (*sequence, *id)).collect();
-        let expected = |survived: usize| {
-            let mut table = self.restored.clone();
+        let expected = |base: &Table, survived: usize| {
+            let mut table = base.clone();
             let mut set = self.set[..survived].iter().peekable();
             for (sequence, id) in &fresh {
                 while let Some((_, change)) = set.next_if(|(head, _)| head <= sequence) {
@@ -145,10 +164,14 @@ impl Sources {
             set.for_each(|(_, change)| apply(&mut table, change));
             table
         };
-        let possible: Vec<Table> = (self.saved..=self.set.len()).map(expected).collect();
+        let survived = self.saved..=self.set.len();
+        let bases = std::iter::once(&self.restored).chain(&self.gone_back);
+        let possible: Vec<Table> =
+            bases.flat_map(|base| survived.clone().map(|survived| expected(base, survived))).collect();
         assert!(possible.contains(&found), "{found:?} is none of {possible:?}, from {:?}", self.restored);
         self.durable.extend(fresh);
         self.check_files(&found);
+        self.gone_back = None;
         self.head = journal.stats().head;
         self.offsets = found.clone();
         self.restored = found;
@@ -157,16 +180,24 @@ impl Sources {
         self.saved = 0;
     }
 
-    /// Every part of a file up to its checkpoint is in one record.
+    /// Every part of a file up to its checkpoint is in one record, and in more only where its source has gone back.
     fn check_files(&self, found: &Table) {
         for key in 0..FILES {
-            let changes = self.durable.values().flat_map(|id| &self.carried[id]);
-            let mut end = 0;
-            for change in changes.filter(|change| change.key == key) {
-                assert_eq!(change.from, end, "a part of file {key} is lost or sent twice");
-                end = change.to.unwrap();
+            let changes = self.durable.iter().flat_map(|(sequence, id)| {
+                self.carried[id].iter().filter(|change| change.key == key).map(|change| (*sequence, change))
+            });
+            let went_back =
+                |from: u64, to: u64| self.went_back_at.iter().any(|head| (from..=to).contains(head));
+            let (mut end, mut next, mut ends) = (0, 0, BTreeSet::from([0]));
+            for (sequence, change) in changes {
+                let again = went_back(next, sequence) && ends.contains(&change.from);
+                assert!(change.from == end || again, "a part of file {key} is lost or sent twice");
+                (end, next) = (change.to.unwrap(), sequence + 1);
+                ends.insert(end);
             }
-            assert_eq!(found.get(&key).copied().unwrap_or(0), end, "the checkpoint of file {key}");
+            let offset = found.get(&key).copied().unwrap_or(0);
+            let again = went_back(next, u64::MAX) && ends.contains(&offset);
+            assert!(offset == end || again, "the checkpoint of file {key} is {offset} instead of {end}");
         }
     }
 }
