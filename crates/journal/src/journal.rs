@@ -294,6 +294,23 @@ impl Journal {
         }
     }
 
+    /// The number of checkpoints whose keys begin with `prefix`.
+    pub fn count_checkpoints(&self, prefix: &[u8]) -> usize {
+        lock(&self.shared.index).checkpoints.keys_with(prefix).count()
+    }
+
+    /// Keeps so many checkpoints more than [`Settings::checkpoints`] says: beside those of sources that nobody runs now. The
+    /// caller accounts for their memory, [`CHECKPOINT_BYTES`](crate::CHECKPOINT_BYTES) each.
+    pub fn allow_checkpoints(&self, more: usize) {
+        lock(&self.shared.index).checkpoints.allow(more);
+    }
+
+    /// Forgets all checkpoints whose keys begin with `prefix`, as those of a source that is gone. Returns their number. It
+    /// is durable as [`set_checkpoints`](Self::set_checkpoints) is.
+    pub fn forget_checkpoints(&self, prefix: &[u8]) -> usize {
+        lock(&self.shared.index).checkpoints.forget(prefix)
+    }
+
     /// The heap memory of all checkpoints, in bytes.
     pub fn checkpoint_bytes(&self) -> usize {
         lock(&self.shared.index).checkpoints.heap_bytes()

@@ -45,6 +45,7 @@ mod sync;
 mod writer;
 
 pub use append::Receipt;
+pub use checkpoints::table::CHECKPOINT_BYTES;
 pub use checkpoints::{CHECKPOINT_KEY_MAX, CHECKPOINT_VALUE_MAX, CheckpointError, Checkpoints};
 pub use clock::{Clock, SystemClock};
 pub use cursor::{CURSOR_METADATA_LEN, CursorMetadata, MAX_IN_FLIGHT};

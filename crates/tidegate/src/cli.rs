@@ -518,6 +518,10 @@ pub(crate) enum JournalCommand {
     /// Asks the gateway that has the journal open, or does it directly if none has. A sink that a running gateway is
     /// configured with cannot be forgotten: remove it from the configuration and reload it first (SIGHUP).
     Forget(ForgetArgs),
+    /// Forget the checkpoints of a removed source, so that it begins anew if it is configured again
+    ///
+    /// For `file`, `journald` and `kubernetes_logs`. The gateway must not be running.
+    ForgetSource(ForgetSourceArgs),
     /// List dead letters: items that sinks could not deliver
     DeadLetters(DataArgs),
     /// Resend dead letters to a running gateway, as new requests
@@ -532,6 +536,14 @@ pub(crate) struct ForgetArgs {
     pub(crate) sink: String,
     #[command(flatten)]
     pub(crate) admin: AdminArgs,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForgetSourceArgs {
+    /// The source's name
+    pub(crate) source: String,
     #[command(flatten)]
     pub(crate) data: DataArgs,
 }

@@ -41,6 +41,7 @@ use reloaded_files::ReloadedFiles;
 pub(crate) use rules::CHANGES;
 use sinks::RunningSink;
 use sinks::routing::RoutingHistory;
+use sources::checkpoint_keys;
 use sources::pipelines::CompiledPipelines;
 use sources::running::{RunningServices, RunningSources};
 use status::StatusView;
@@ -48,7 +49,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use task_watch::{PeriodicThread, TaskWatch};
 use tidegate_admission::{Gate, GateRules, SourcePipelines};
-use tidegate_arena::{Arena, Bytes, Share};
+use tidegate_arena::{Arena, Bytes, Charge, Share};
 use tidegate_config::{Config, Durability};
 use tidegate_console::Console;
 use tidegate_http1::{Server, Shutdown};
@@ -82,6 +83,8 @@ pub(crate) struct Gateway {
     /// Looks after the memory, and whether all the others are there.
     upkeep: PeriodicThread,
     keys: ReloadedFiles,
+    /// The memory of checkpoints whose source is not configured.
+    _left_over: Option<Charge>,
 }
 
 /// Whether the files of certificates and credentials that `config` names can be used.
@@ -132,6 +135,7 @@ impl Gateway {
         backlog::check(&config, &planned)?;
         let (journal, recovery) = Journal::open(journal)?;
         tell(&recovery);
+        let left_over = checkpoint_keys::keep_left_over(&config, &journal, &arena);
         let registry = Registry::new(planned.workers + 2);
         let ledger = Ledger::new(&registry, recovery.items);
         let head = ledger.head();
@@ -248,6 +252,7 @@ impl Gateway {
             acceptors,
             upkeep,
             keys,
+            _left_over: left_over,
         })
     }
 
@@ -395,6 +400,11 @@ fn tell(recovery: &Recovery) {
             records = recovery.damaged_records,
             segments = recovery.unreadable_segments,
             "the journal is damaged; readable records are kept, and damaged segments are set aside"
+        );
+    }
+    if recovery.doubtful_checkpoints {
+        tracing::warn!(
+            "the journal's last segment could not be written to the disk: sources send again what the checkpoints in it cover"
         );
     }
     if recovery.lost_checkpoints {

@@ -1,14 +1,18 @@
 //! The checkpoints in force: the newest value of each key, as far as the journal is published.
 
 use super::file::StoredTable;
-use super::{Change, changes};
+use super::{CHECKPOINT_KEY_MAX, CHECKPOINT_VALUE_MAX, Change, changes};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 /// Memory of one checkpoint with `len` bytes of key and value: its node's share, its key and its value with what the allocator
 /// adds, and its place in the encoded table.
 pub(crate) const fn entry_bytes(len: usize) -> usize {
     NODE_BYTES + 2 * ALLOCATOR_BYTES + 2 * (len + 2)
 }
+
+/// Memory of one checkpoint at its longest, in bytes.
+pub const CHECKPOINT_BYTES: usize = entry_bytes(CHECKPOINT_KEY_MAX + CHECKPOINT_VALUE_MAX);
 /// Two slices, in nodes that may be half empty.
 const NODE_BYTES: usize = 2 * 2 * size_of::<Box<[u8]>>();
 const ALLOCATOR_BYTES: usize = 16;
@@ -77,6 +81,25 @@ impl CheckpointTable {
         } else {
             self.forgotten += 1;
         }
+    }
+
+    /// The keys that begin with `prefix`.
+    pub(crate) fn keys_with(&self, prefix: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let from = self.entries.range::<[u8], _>((Bound::Included(prefix), Bound::Unbounded));
+        from.map(|(key, _)| &**key).take_while(move |key| key.starts_with(prefix))
+    }
+
+    /// Removes the entries whose keys begin with `prefix`, and says how many there were.
+    pub(crate) fn forget(&mut self, prefix: &[u8]) -> usize {
+        let keys: Vec<Box<[u8]>> = self.keys_with(prefix).map(Into::into).collect();
+        keys.iter().for_each(|key| self.change(Change { key, value: None }));
+        self.unsaved |= !keys.is_empty();
+        keys.len()
+    }
+
+    /// Raises the limit.
+    pub(crate) fn allow(&mut self, more: usize) {
+        self.limit = self.limit.saturating_add(more);
     }
 
     pub(crate) fn get(&self, key: &[u8]) -> Option<&[u8]> {

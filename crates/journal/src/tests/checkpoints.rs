@@ -87,7 +87,12 @@ fn in_memory_a_checkpoint_holds_when_every_sink_has_its_batch() {
     sink.commit(next);
     wait(append).unwrap();
     assert_eq!(value(&journal, b"file"), Some(b"1".to_vec()));
-    assert!(names(dir.path()).is_empty());
+    let mut without_record = Checkpoints::default();
+    without_record.set(b"file", b"2").unwrap();
+    journal.set_checkpoints(&without_record);
+    assert_eq!(value(&journal, b"file"), Some(b"2".to_vec()));
+    assert!(journal.close(PATIENCE));
+    assert_eq!(names(dir.path()), Vec::<String>::new(), "no files are made");
 }
 
 #[test]
@@ -105,6 +110,29 @@ fn a_full_table_keeps_the_batches_and_forgets_new_keys() {
     assert_eq!((stats.checkpoints, stats.forgotten_checkpoints, stats.head), (2, 1, 4));
 }
 
+/// Checkpoints of a source that is gone leave the others as they are, and are gone after a restart.
+#[test]
+fn the_checkpoints_of_a_source_are_forgotten_together() {
+    let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
+    let settings = Settings { checkpoints: 3, ..Settings::new(dir.path()) };
+    let (journal, _) = Journal::open(settings.clone()).unwrap();
+    for key in [b"f1", b"f2", b"j1"] {
+        wait(journal.append(with(&arena, key, b"1"))).unwrap();
+    }
+    assert_eq!((journal.count_checkpoints(b"f"), journal.count_checkpoints(b"x")), (2, 0));
+    wait(journal.append(with(&arena, b"j2", b"1"))).unwrap();
+    assert_eq!(value(&journal, b"j2"), None, "the table is full");
+    journal.allow_checkpoints(2);
+    wait(journal.append(with(&arena, b"j2", b"1"))).unwrap();
+    assert_eq!(value(&journal, b"j2"), Some(b"1".to_vec()));
+    assert_eq!(journal.forget_checkpoints(b"f"), 2);
+    assert!(journal.close(PATIENCE));
+    drop(journal);
+    let (journal, recovery) = Journal::open(settings).unwrap();
+    assert_eq!((recovery.checkpoints, journal.count_checkpoints(b"f")), (2, 0));
+    assert_eq!(value(&journal, b"j1"), Some(b"1".to_vec()));
+}
+
 /// A journal in simulated files whose writer is driven by the test.
 struct Driver {
     files: SimulatedFiles,
@@ -117,10 +145,12 @@ impl Driver {
         Driver { files: SimulatedFiles::new(7), clock: Arc::default(), arena: arena() }
     }
 
+    fn settings(&self) -> Settings {
+        Settings { segment_bytes: 4096, checkpoints: 4, queue: 8, ..Settings::new("/simulated") }
+    }
+
     fn open(&self) -> (Journal, Writer, Recovery) {
-        let settings =
-            Settings { segment_bytes: 4096, checkpoints: 4, queue: 8, ..Settings::new("/simulated") };
-        let opened = Journal::assemble(settings, Arc::new(self.files.clone()), self.clock.clone());
+        let opened = Journal::assemble(self.settings(), Arc::new(self.files.clone()), self.clock.clone());
         opened.expect("it always opens")
     }
 
@@ -183,6 +213,114 @@ fn checkpoints_without_a_record_are_durable_within_a_second() {
     assert_eq!(reopened(&driver.files.contents()).0, Some(5));
 }
 
+/// A full quota has every commit look for segments to delete.
+#[test]
+fn a_failed_save_is_not_repeated_at_every_commit() {
+    let driver = Driver::new();
+    let (journal, mut writer, _) = driver.open();
+    driver.append((&journal, &mut writer), 1).unwrap();
+    let mut checkpoints = Checkpoints::default();
+    checkpoints.set(b"file", &5u64.to_le_bytes()).unwrap();
+    journal.set_checkpoints(&checkpoints);
+    let failed = journal.stats().write_errors;
+    driver.files.set_faults(1000);
+    for seconds in 1..=3 {
+        driver.clock.pass(Duration::from_secs(1));
+        for _ in 0..20 {
+            writer.shared.starved.store(true, std::sync::atomic::Ordering::Relaxed);
+            writer.maintain();
+        }
+        assert_eq!(journal.stats().write_errors - failed, seconds, "one try a second");
+    }
+    driver.files.set_faults(0);
+    driver.clock.pass(Duration::from_secs(1));
+    writer.maintain();
+    assert_eq!(reopened(&driver.files.contents()).0, Some(5));
+}
+
+/// Runs until the machine stops in its call number `calls`: a save of the table behind records that the sink has, and no
+/// more. True when it got to the end.
+fn save_until(driver: &Driver, calls: u64) -> bool {
+    let (journal, mut writer, _) = driver.open();
+    let mut sink = journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
+    for number in 0..100 {
+        driver.append((&journal, &mut writer), number).unwrap();
+    }
+    while let Some(Event::Record(found)) = sink.next_blocking(Duration::ZERO).unwrap() {
+        sink.commit(found.sequence);
+    }
+    driver.files.stop_in(calls);
+    writer.save_checkpoints(u64::MAX);
+    // Nothing after the save may delete a segment or sync a cursor here: the process is killed.
+    let is_done = !driver.files.is_stopped();
+    driver.files.stop();
+    is_done
+}
+
+/// A table that only the page cache has must not be the reason for deleting the records that it covers.
+#[test]
+fn no_power_cut_while_opening_takes_a_table_with_its_records() {
+    let mut save = 0;
+    loop {
+        let mut is_saved = false;
+        let mut open = 0;
+        loop {
+            let driver = Driver::new();
+            is_saved |= save_until(&driver, save);
+            driver.files.restart_process();
+            driver.files.stop_in(open);
+            let opened =
+                Journal::assemble(driver.settings(), Arc::new(driver.files.clone()), driver.clock.clone());
+            let was_opened = opened.is_ok() && !driver.files.is_stopped();
+            drop(opened);
+            driver.files.stop();
+            driver.files.restart_machine();
+            let (value, recovery) = reopened(&driver.files.contents());
+            let found = (value, recovery.lost_checkpoints);
+            assert_eq!(found, (Some(99), false), "stopped in call {save} of the save, {open} of the opening");
+            open += 1;
+            if was_opened {
+                break;
+            }
+        }
+        save += 1;
+        if is_saved {
+            break;
+        }
+    }
+}
+
+/// A sync that fails at opening leaves records of which nobody knows whether they are on the disk.
+#[test]
+fn checkpoints_that_cannot_be_made_durable_at_opening_do_not_hold() {
+    let driver = Driver::new();
+    let (journal, mut writer, _) = driver.open();
+    for number in 0..3 {
+        driver.append((&journal, &mut writer), number).unwrap();
+    }
+    let image = driver.files.contents();
+    let calls = |files: &SimulatedFiles| {
+        let driver = Driver { files: files.clone(), ..Driver::new() };
+        let opened = Journal::assemble(driver.settings(), Arc::new(files.clone()), driver.clock.clone());
+        opened.ok().map(|(journal, _, recovery)| {
+            (value(&journal, b"file"), journal.stats().head, recovery.doubtful_checkpoints)
+        })
+    };
+    assert_eq!(calls(&SimulatedFiles::of(&image)), Some((Some(2u64.to_le_bytes().to_vec()), 3, false)));
+    let failing = SimulatedFiles::of(&image);
+    failing.fail_writes_of(&segment_of(&image));
+    let (found, head, is_doubtful) = calls(&failing).expect("it always opens");
+    assert_eq!((found, head), (None, 3), "the records are read, and their source begins before them");
+    assert!(is_doubtful);
+}
+
+/// The name of the only segment.
+fn segment_of(image: &BTreeMap<String, Vec<u8>>) -> String {
+    let names: Vec<&String> = image.keys().filter(|name| !name.starts_with("checkpoints")).collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    names[0].clone()
+}
+
 /// The table is written to the file that does not hold the newest durable one.
 #[test]
 fn a_damaged_table_is_replaced_by_the_earlier_one_and_the_records_behind_it() {
@@ -213,7 +351,7 @@ fn without_a_table_the_records_say_the_checkpoints() {
     }
 }
 
-/// What was saved when the journal ended is not given to others: their notes would be taken for known.
+/// The sequences that a saved table covers are not given to others: their notes would be taken for known.
 #[test]
 fn no_sequence_before_the_table_is_given_again() {
     let driver = Driver::new();

@@ -4,7 +4,8 @@ mod dead_letters;
 
 use super::admin::Admin;
 use super::check::config;
-use crate::cli::{DataArgs, ForgetArgs, JournalCommand};
+use crate::cli::{DataArgs, ForgetArgs, ForgetSourceArgs, JournalCommand};
+use crate::gateway::sources::checkpoint_keys;
 use crate::{Failure, Outcome, output};
 use jiff::Timestamp;
 use std::io::{self, Write};
@@ -20,6 +21,7 @@ pub(crate) fn journal(command: &JournalCommand) -> Outcome {
         JournalCommand::Ls(args) => ls(args),
         JournalCommand::Verify(args) => verify(args),
         JournalCommand::Forget(args) => forget(args),
+        JournalCommand::ForgetSource(args) => forget_source(args),
         JournalCommand::DeadLetters(args) => dead_letters::list(args),
         JournalCommand::Resend(args) => dead_letters::resend(args),
     }
@@ -192,6 +194,32 @@ fn forget(args: &ForgetArgs) -> Outcome {
     journal.forget(&args.sink)?;
     Ok(output::print(&format!("forgot `{}`, which had {} unsent items\n", args.sink, queued.lag_items))?)
 }
+
+fn forget_source(args: &ForgetSourceArgs) -> Outcome {
+    let source = &args.source;
+    let Some(key) = checkpoint_keys::key_of(source) else {
+        let known: Vec<&str> = checkpoint_keys::KEYS.iter().map(|(name, _)| *name).collect();
+        return Err(Failure(format!(
+            "`{source}` is no source with checkpoints; these are: {}",
+            known.join(", ")
+        )));
+    };
+    let settings = Settings { checkpoints: 1 << 16, ..Settings::new(folder(&args.data)?) };
+    let (journal, _recovery) = Journal::open(settings).map_err(|error| match error {
+        OpenError::InUse { pid, .. } => Failure(format!(
+            "a gateway, process {pid}, has the journal open: stop it, forget the source, and start it without the source"
+        )),
+        error => error.into(),
+    })?;
+    let count = journal.forget_checkpoints(&[key]);
+    if !journal.close(CLOSED) {
+        return Err(Failure(format!("the journal was not closed within {CLOSED:?}; try again")));
+    }
+    Ok(output::print(&format!("forgot {count} checkpoints of `{source}`\n"))?)
+}
+
+/// How long closing the journal may take.
+const CLOSED: Duration = Duration::from_secs(60);
 
 /// Asks the running gateway, which is the process `pid` where that is known: another one must not do it.
 fn forget_online(args: &ForgetArgs, pid: Option<String>) -> Outcome {

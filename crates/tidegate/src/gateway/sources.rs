@@ -2,6 +2,7 @@
 //!
 //! A kind is its file below and its line in [`KINDS`].
 
+pub(crate) mod checkpoint_keys;
 mod elastic_apm;
 mod elasticsearch;
 mod file;

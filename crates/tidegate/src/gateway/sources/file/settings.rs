@@ -1,6 +1,7 @@
 //! From the configuration to the settings of the reader.
 
 use crate::Failure;
+use crate::gateway::sources::checkpoint_keys;
 use tidegate_config::{
     Config, FileEncoding, FileFormat, FileInput, FileMultiline, FileStart, INPUT_ATTRIBUTE, Name,
     OnLongLine as ConfiguredLongLine,
@@ -12,7 +13,7 @@ use tidegate_pipeline::LinePattern;
 use tidegate_tail::{Glob, Input, Settings, StartAt};
 
 /// The first byte of the keys of this source's checkpoints.
-const KEY: u8 = b'f';
+const KEY: u8 = checkpoint_keys::FILE;
 
 /// The settings of the reader.
 ///

@@ -1,5 +1,6 @@
 //! The gateway's journal as the destination of systemd's.
 
+use crate::gateway::sources::checkpoint_keys;
 use std::time::Duration;
 use tidegate_arena::Window;
 use tidegate_journal::{Checkpoints, Journal};
@@ -8,7 +9,7 @@ use tidegate_ledger::Refusal;
 use tidegate_log_intake::{IntakeError, LogBatch, LogIntake};
 
 /// The first byte of the keys of its checkpoints.
-const KEY: u8 = b'j';
+const KEY: u8 = checkpoint_keys::JOURNALD;
 /// The wait for a cursor that no checkpoint can hold: such a cursor is none of systemd's.
 const UNUSABLE: Duration = Duration::from_secs(10);
 
