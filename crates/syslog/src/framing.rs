@@ -26,7 +26,7 @@ pub struct Framer {
     skip: Skip,
 }
 
-/// What is left of a message that was cut.
+/// The rest of a message that was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Skip {
     Nothing,
@@ -34,7 +34,7 @@ enum Skip {
     ToLineEnd,
 }
 
-/// What comes next in a stream.
+/// The next part of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framed<'a> {
     /// A message, whose frame has so many bytes.

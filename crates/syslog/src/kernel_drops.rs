@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use std::net::UdpSocket;
 
-    /// What a socket has no room for is counted once.
+    /// A datagram that a socket has no room for is counted once.
     #[test]
     fn counts_what_overflows() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -17,6 +17,7 @@
 mod batch;
 mod datagram;
 mod framing;
+mod half_messages;
 mod kernel_drops;
 mod message;
 mod record;
@@ -27,6 +28,7 @@ mod time;
 
 pub use datagram::{DatagramReceiver, DatagramSocket};
 pub use framing::{Framed, Framer, Framing};
+pub use half_messages::HalfMessages;
 pub use message::{Format, Message, ParseSettings, parse};
 pub use stream::{StreamReceiver, StreamSettings};
 pub use time::Zone;

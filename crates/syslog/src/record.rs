@@ -85,7 +85,7 @@ impl<'a> RecordEncoder<'a> {
     fn add_with(&mut self, scratch: &mut Scratch, message: &Message<'_>, origin: Origin) -> Result<(), Full> {
         let Scratch { attributes, resource, current, name, value } = scratch;
         let mut of_resource = Attributes::new(resource, MOST_RESOURCE);
-        // What does not fit is no name of a host or a program.
+        // A longer text is no name of a host or a program.
         if !message.hostname.is_empty() {
             let _too_long = of_resource.text_lossy("host.name", message.hostname);
         }

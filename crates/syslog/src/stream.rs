@@ -6,6 +6,7 @@
 
 use crate::batch::{Messages, deliver, now_ns};
 use crate::framing::{Framed, Framer, Framing};
+use crate::half_messages::{HalfMessage, HalfMessages};
 use crate::message::ParseSettings;
 use crate::record::Origin;
 use std::future::poll_fn;
@@ -19,14 +20,10 @@ use tidegate_log_intake::{ConnectionService, LogIntake, Serving, Stopping, Strea
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-/// What TLS needs to read a record into.
+/// The bytes that TLS needs to read a record into.
 const RECORD: usize = 17 << 10;
 /// How long a connection that has sent little gathers more, holding nothing.
 const GATHER: Duration = Duration::from_millis(20);
-/// How often a half message for which there is no memory looks for some.
-const LOOK: Duration = Duration::from_millis(50);
-/// Of the memory for requests, the part that half messages may take.
-const PARTIAL_SHARE: u64 = 8;
 
 /// The settings of a listener.
 #[derive(Debug, Clone)]
@@ -52,6 +49,7 @@ struct Receiver {
     intake: LogIntake,
     settings: StreamSettings,
     buffers: Buffers,
+    half: HalfMessages,
     tasks: TaskGroup,
 }
 
@@ -83,12 +81,18 @@ impl StreamReceiver {
         (2 * max_message).max(32 << 10) + RECORD
     }
 
-    /// Gives the messages of connections to `intake`. Connections are counted in `tasks`.
+    /// Gives the messages of connections to `intake`. Connections are counted in `tasks`; messages that have not ended are kept
+    /// in the memory of `half`.
     #[must_use]
-    pub fn new(intake: LogIntake, settings: StreamSettings, tasks: TaskGroup) -> StreamReceiver {
+    pub fn new(
+        intake: LogIntake,
+        settings: StreamSettings,
+        half: HalfMessages,
+        tasks: TaskGroup,
+    ) -> StreamReceiver {
         let len = Self::buffer_len(settings.max_message);
         let buffers = Buffers { free: Semaphore::new(Self::BUFFERS), idle: Mutex::default(), len };
-        StreamReceiver(Arc::new(Receiver { intake, settings, buffers, tasks }))
+        StreamReceiver(Arc::new(Receiver { intake, settings, buffers, half, tasks }))
     }
 }
 
@@ -211,34 +215,16 @@ impl Receiver {
     }
 
     /// Keeps a half message, as soon as there is memory for it.
-    async fn partial(&self, rest: &[u8], patience: Duration) -> Result<Partial, Ended> {
-        if let Some(partial) = self.try_partial(rest, patience) {
-            return Ok(partial);
-        }
-        let waiting = async {
-            loop {
-                tokio::time::sleep(LOOK).await;
-                if let Some(partial) = self.try_partial(rest, patience) {
-                    return partial;
-                }
-            }
-        };
+    async fn partial(&self, rest: &[u8], patience: Duration) -> Result<HalfMessage, Ended> {
+        let waiting = tokio::time::timeout(self.settings.message_timeout, self.half.keep(rest, patience));
         tokio::select! {
             biased;
             () = self.intake.shutdown().begun() => Err(Ended::Stopping),
-            partial = tokio::time::timeout(self.settings.message_timeout, waiting) => {
-                partial.map_err(|_late| Ended::Refused(Refusal::Memory))
+            kept = waiting => match kept {
+                Ok(Ok(half)) => Ok(half),
+                Ok(Err(_)) | Err(_) => Err(Ended::Refused(Refusal::Memory)),
             }
         }
-    }
-
-    fn try_partial(&self, rest: &[u8], patience: Duration) -> Option<Partial> {
-        use tidegate_arena::Share;
-        let arena = self.intake.arena();
-        let charge = arena.try_charge(Share::Ingest, rest.len() as u64).ok()?;
-        // Half messages must not keep whole ones out.
-        let is_much = arena.free(Share::Ingest) < arena.ceiling(Share::Ingest) / PARTIAL_SHARE;
-        (!is_much).then(|| Partial { bytes: rest.into(), patience, _charge: charge })
     }
 }
 
@@ -246,17 +232,9 @@ impl Receiver {
 struct Connection {
     framer: Framer,
     /// The beginning of a message.
-    partial: Option<Partial>,
+    partial: Option<HalfMessage>,
     /// It had more than one buffer holds: it need not gather.
     is_busy: bool,
-}
-
-/// The beginning of a message, whose memory is charged.
-struct Partial {
-    bytes: Box<[u8]>,
-    /// How long the peer may still take for the rest.
-    patience: Duration,
-    _charge: tidegate_arena::Charge,
 }
 
 /// Reads what is there without waiting for more. Says how much it was, and whether the stream has ended.

@@ -13,7 +13,8 @@ use tidegate_ledger::{Ledger, Refusal};
 use tidegate_log_intake::{ConnectionService as _, LogIntake, Shutdown, TaskGroup};
 use tidegate_meters::Registry;
 use tidegate_syslog::{
-    DatagramReceiver, DatagramSocket, Format, Framing, ParseSettings, StreamReceiver, StreamSettings, Zone,
+    DatagramReceiver, DatagramSocket, Format, Framing, HalfMessages, ParseSettings, StreamReceiver,
+    StreamSettings, Zone,
 };
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
@@ -74,7 +75,9 @@ impl Rig {
             idle_timeout: None,
             transport: "tcp",
         };
-        let receiver = Arc::new(StreamReceiver::new(self.intake.clone(), settings, self.tasks.clone()));
+        let half = HalfMessages::new(self.arena.clone());
+        let receiver = StreamReceiver::new(self.intake.clone(), settings, half, self.tasks.clone());
+        let receiver = Arc::new(receiver);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         self.spawn(async move {

@@ -119,7 +119,7 @@ fn years_and_zones_are_chosen() {
     assert!(Zone::named("Nowhere/Else").is_none() && Zone::named("+99:00").is_none());
 }
 
-/// What is no header is text.
+/// A message without a header is text.
 #[test]
 fn anything_is_text() {
     for (text, severity) in

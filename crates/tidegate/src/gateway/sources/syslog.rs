@@ -11,7 +11,8 @@ use tidegate_config::{Config, Name, SyslogAddress, SyslogFormat, SyslogFraming, 
 use tidegate_journal::{Protocol, Signal};
 use tidegate_log_intake::TaskGroup;
 use tidegate_syslog::{
-    DatagramReceiver, DatagramSocket, Format, Framing, ParseSettings, StreamReceiver, StreamSettings, Zone,
+    DatagramReceiver, DatagramSocket, Format, Framing, HalfMessages, ParseSettings, StreamReceiver,
+    StreamSettings, Zone,
 };
 
 pub(super) const KIND: SourceKind = SourceKind {
@@ -55,8 +56,9 @@ fn start(
     services: &mut RunningServices<'_>,
 ) -> Result<Box<dyn RunningSource>, Failure> {
     let tasks = TaskGroup::new();
+    let half = HalfMessages::new(environment.arena.clone());
     for (name, listener) in &environment.config.sources.syslog.listeners {
-        listen(environment, services, &tasks, (name, listener))?;
+        listen(environment, services, (&tasks, &half), (name, listener))?;
     }
     Ok(Box::new(tasks))
 }
@@ -79,7 +81,7 @@ fn zone(name: &Name, listener: &SyslogListener) -> Result<Zone, Failure> {
 fn listen(
     environment: &SourceEnvironment<'_>,
     services: &mut RunningServices<'_>,
-    tasks: &TaskGroup,
+    (tasks, half): (&TaskGroup, &HalfMessages),
     (name, listener): (&Name, &SyslogListener),
 ) -> Result<(), Failure> {
     let config = environment.config;
@@ -120,7 +122,7 @@ fn listen(
             idle_timeout: listener.idle_timeout.map(|idle| idle.get()),
             transport,
         };
-        Arc::new(StreamReceiver::new(intake.clone(), settings, tasks.clone()))
+        Arc::new(StreamReceiver::new(intake.clone(), settings, half.clone(), tasks.clone()))
     };
     match &listener.address {
         SyslogAddress::Tcp(at) => {
