@@ -10,15 +10,22 @@ mod collector;
 use collector::{Splunk, TOKEN};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use tidegate_tests::{Gateway, Program, SOON, finish, free_address, until};
 
 /// A gateway with this source, which sends to Splunk.
 fn gateway(splunk: &Splunk, source: Value) -> Gateway {
+    gateway_with(splunk, source, json!({}))
+}
+
+/// The same with these limits.
+fn gateway_with(splunk: &Splunk, source: Value, limits: Value) -> Gateway {
     Gateway::started(json!({
         "memory": "96MiB",
+        "limits": limits,
         "sources": {"fluent_forward": source},
         "sinks": {"splunk": {
             "type": "splunk_hec", "endpoints": [format!("http://{}", splunk.address())], "token": TOKEN,
@@ -77,7 +84,7 @@ fn go_records_arrive_over_tcp_and_unix() {
     gateway.books_close();
 }
 
-/// What was acknowledged is there after a kill; what was not is sent again by the client.
+/// Acknowledged records are there after a kill; the client sends the others again.
 #[test]
 fn nothing_acknowledged_is_lost_when_the_gateway_is_killed() {
     let splunk = Splunk::start(false);
@@ -92,6 +99,44 @@ fn nothing_acknowledged_is_lost_when_the_gateway_is_killed() {
     assert!(client.wait(SOON).success(), "{}", client.stderr());
     gateway.at_rest(SOON);
     assert_eq!(numbers(&splunk), (0..400).collect());
+}
+
+/// A message of MessagePack without a chunk, which nobody sends again: `["t", [[1, {"number": N}], …]]`.
+fn message(numbers: std::ops::Range<u16>) -> Vec<u8> {
+    let count = u16::try_from(numbers.len()).unwrap();
+    let mut message = vec![0x92, 0xa1, b't', 0xdc];
+    message.extend(count.to_be_bytes());
+    for number in numbers {
+        message.extend([0x92, 0x01, 0x81, 0xa6]);
+        message.extend(b"number");
+        message.push(0xcd);
+        message.extend(number.to_be_bytes());
+    }
+    message
+}
+
+/// A message that a limit holds up when the stop begins is appended all the same.
+#[test]
+fn a_stop_loses_no_message_that_waits_for_a_limit() {
+    let splunk = Splunk::start(false);
+    let address = free_address();
+    let limits = json!({"sources": {"fluent_forward": {"items_per_second": 10}}});
+    let mut gateway = gateway_with(&splunk, json!({"address": address}), limits);
+    let mut stream = TcpStream::connect(address).unwrap();
+    // More than the allowance, which the next message waits for.
+    stream.write_all(&message(0..40)).unwrap();
+    let of_source = |gateway: &Gateway, name: &str| {
+        let name = format!("tidegate_{name}_total{{source=\"fluent_forward\"");
+        let metrics = gateway.metrics();
+        metrics.iter().filter(|(known, _)| known.starts_with(&name)).map(|(_, count)| *count).sum::<f64>()
+    };
+    until(SOON, "the first message", || of_source(&gateway, "items_accepted") == 40.0);
+    stream.write_all(&message(40..45)).unwrap();
+    until(SOON, "the second to be held up", || of_source(&gateway, "requests_refused") >= 1.0);
+    assert_eq!(gateway.term(), 0);
+    gateway.start();
+    gateway.at_rest(SOON);
+    assert_eq!(numbers(&splunk), (0..45).collect());
 }
 
 #[test]

@@ -160,7 +160,7 @@ impl Connection {
                     Err(error) => break Err(error),
                 }
             };
-            // What came before an error is whole.
+            // The messages before an error are whole.
             Box::pin(self.append_all(buffer.get(..done).unwrap_or_default())).await?;
             scanned?;
             let left = buffer.len() - done;
@@ -218,7 +218,8 @@ impl Connection {
     async fn append_compressed(&mut self, message: &Message<'_>) -> Result<(), End> {
         let shared = Arc::clone(&self.shared);
         let arena = shared.intake.arena();
-        let mut gunzip = Gunzip::new(arena, message.entries, shared.settings.max_message)?;
+        let gunzip = Gunzip::new(arena, message.entries, shared.settings.max_message);
+        let mut gunzip = Box::pin(gunzip).await?;
         while gunzip.fill().await? {
             let entries = gunzip.decoded();
             let mut from = 0;
@@ -281,12 +282,11 @@ impl Connection {
                         continue;
                     }
                     Err(IntakeError::TooLarge) => outcome.too_large += 1,
+                    // Also after the shutdown: a client that asks for no acknowledgement does not send again what was
+                    // read, and the stop has a deadline.
                     Err(IntakeError::Retry(after)) => {
-                        tokio::select! {
-                            biased;
-                            () = intake.shutdown().begun() => return Err(End::Closed),
-                            () = tokio::time::sleep(after) => continue,
-                        }
+                        tokio::time::sleep(after).await;
+                        continue;
                     }
                 }
             }

@@ -150,7 +150,7 @@ impl<'a> Options<'a> {
     }
 }
 
-/// What `cursor` has read since `start` was its rest.
+/// The bytes that `cursor` has read since `start` was its rest.
 fn read_since<'a>(start: &'a [u8], cursor: &Cursor<'a>) -> &'a [u8] {
     start.get(..start.len().saturating_sub(cursor.rest().len())).unwrap_or_default()
 }

@@ -81,7 +81,7 @@ pub(super) fn encode<'m>(
             match outcome {
                 Ok(()) if writer.is_full => break,
                 Ok(()) => finished.push(message.chunk),
-                // What was encoded goes first.
+                // The records that are encoded go first.
                 Err(_) if writer.source_bytes > 0 => break,
                 Err(error) => return Err(error),
             }

@@ -19,12 +19,13 @@ pub(super) struct Gunzip<'a> {
 }
 
 impl<'a> Gunzip<'a> {
-    /// Reads `compressed`, which may have at most `most` bytes once decompressed.
+    /// Reads `compressed`, which may have at most `most` bytes once decompressed. Waits for the decoder's memory.
     ///
     /// # Errors
-    /// When there is no memory.
-    pub(super) fn new(arena: &'a Arena, compressed: &'a [u8], most: usize) -> Result<Gunzip<'a>, End> {
-        let charge = arena.try_charge(Share::Ingest, Decoder::BYTES as u64)?;
+    /// When there is none in time.
+    pub(super) async fn new(arena: &'a Arena, compressed: &'a [u8], most: usize) -> Result<Gunzip<'a>, End> {
+        let charge = arena.charge(Share::Ingest, Decoder::BYTES as u64);
+        let charge = timeout(MEMORY_PATIENCE, charge).await.map_err(|_| End::Memory)??;
         let decoder = Box::new(Decoder::new());
         let is_done = compressed.is_empty();
         Ok(Gunzip { decoder, _charge: charge, compressed, window: None, arena, left: most, is_done })
