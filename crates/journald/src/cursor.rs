@@ -12,6 +12,35 @@ pub struct Cursor<'a> {
 /// The longest cursor: those of systemd have some 130 bytes. A checkpoint holds no more.
 const LONGEST: usize = 255;
 
+/// How a stored position begins that is no entry.
+const SINCE: &str = "since=";
+
+/// How far a journal was read, as a checkpoint has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position<'a> {
+    /// Up to this entry.
+    Entry(Cursor<'a>),
+    /// Up to this time, in microseconds since 1970: when reading began at the end, there was no entry.
+    Since(u64),
+}
+
+impl<'a> Position<'a> {
+    /// A position as it was stored.
+    #[must_use]
+    pub fn parse(text: &'a str) -> Option<Position<'a>> {
+        match text.strip_prefix(SINCE) {
+            Some(time) => time.parse().ok().map(Position::Since),
+            None => Cursor::parse(text.as_bytes()).map(Position::Entry),
+        }
+    }
+
+    /// The text of [`Position::Since`].
+    #[must_use]
+    pub fn since(time_us: u64) -> String {
+        format!("{SINCE}{time_us}")
+    }
+}
+
 impl<'a> Cursor<'a> {
     /// A cursor as `journalctl` writes it; `None` if it is too long for a checkpoint, or could be read as an option.
     #[must_use]
@@ -57,6 +86,15 @@ impl<'a> Cursor<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn positions_are_read_back() {
+        assert_eq!(Position::parse(&Position::since(17)), Some(Position::Since(17)));
+        let entry = Cursor::parse(b"s=ab;i=4").unwrap();
+        assert_eq!(Position::parse("s=ab;i=4"), Some(Position::Entry(entry)));
+        assert_eq!(Position::parse("since=-1"), None);
+        assert_eq!(Position::parse("--after"), None);
+    }
 
     fn cursor(text: &str) -> Cursor<'_> {
         Cursor::parse(text.as_bytes()).unwrap()

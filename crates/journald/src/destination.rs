@@ -23,8 +23,8 @@ pub trait Destination: Send + Sync + 'static {
         cursor: &str,
     ) -> impl Future<Output = Result<(), AppendError>> + Send;
 
-    /// Remembers a cursor without a record, for entries that were left out: durable within about a second.
-    fn skip_to(&self, cursor: &str);
+    /// Remembers a position without a record, for entries that were left out, or before the first: durable within about a second.
+    fn skip_to(&self, position: &str);
 
     /// Counts entries that are longer than any sink takes.
     fn refuse_too_large(&self, entries: u64);

@@ -4,12 +4,15 @@
 //! library of C otherwise. It is bounded: a pipe of 64 KiB holds it up.
 
 use crate::cursor::Cursor;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::unix::pipe;
 
 /// How much of what the program says on its standard error is kept.
@@ -43,6 +46,8 @@ pub enum Start<'a> {
     Beginning,
     /// With the last entry: it is known that reading begins behind it, also after a restart.
     End,
+    /// At the first entry since this time, in microseconds since 1970.
+    Since(u64),
     /// At this entry, or at the first one after it if it is not there any more.
     At(Cursor<'a>),
 }
@@ -55,10 +60,12 @@ pub struct StartError {
     error: io::Error,
 }
 
-/// A running `journalctl`. Dropping it ends the program.
+/// A running `journalctl`. Dropping it kills the program; [`end`](Self::end) also waits for its end.
 #[derive(Debug)]
 pub struct Journalctl {
     child: Child,
+    /// Readable when the program has ended; `None` where the kernel has no such descriptors.
+    ended: Option<AsyncFd<OwnedFd>>,
     output: pipe::Receiver,
     errors: Option<pipe::Receiver>,
     excerpt: Vec<u8>,
@@ -105,6 +112,10 @@ impl JournalctlSettings {
         match start {
             Start::Beginning => all.push("--no-tail".into()),
             Start::End => option("--lines", &"1"),
+            Start::Since(time_us) => {
+                option("--since", &format!("@{}.{:06}", time_us / 1_000_000, time_us % 1_000_000));
+                all.push("--no-tail".into());
+            }
             Start::At(cursor) => {
                 option("--cursor", &cursor.as_str());
                 all.push("--no-tail".into());
@@ -144,13 +155,22 @@ impl Journalctl {
         });
         match pipes {
             Ok((output, errors)) => {
-                Ok(Journalctl { child, output, errors: Some(errors), excerpt: Vec::new() })
+                let ended = end_of(&child);
+                Ok(Journalctl { child, ended, output, errors: Some(errors), excerpt: Vec::new() })
             }
             Err(error) => {
-                end(&mut child);
+                reap(&mut child);
                 Err(failed(error))
             }
         }
+    }
+
+    /// Ends the program, and waits until it has.
+    pub async fn end(mut self) {
+        // It fails if the program has ended by itself.
+        let _ = self.child.kill();
+        self.await_end().await;
+        reap(&mut self.child);
     }
 
     /// Waits for output. Nothing is lost if the future is dropped.
@@ -205,18 +225,16 @@ impl Journalctl {
         if len > 0 {
             return Chunk::Bytes(len);
         }
-        let status = end(&mut self.child);
+        let status = reap(&mut self.child);
         let said = String::from_utf8_lossy(&self.excerpt);
         Chunk::End(format!("{status}: {}", said.trim()))
     }
 
-    /// Gives a program that has closed its output a moment to end: how it ended is the reason.
-    async fn await_end(&mut self) {
-        for _ in 0..END_LOOKS {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            tokio::time::sleep(END_INTERVAL).await;
+    /// Gives a program that has closed its output, or was killed, a moment to end: how it ended is the reason.
+    async fn await_end(&self) {
+        if let Some(ended) = &self.ended {
+            // Late or not: who comes next kills it.
+            let _ended = tokio::time::timeout(END_PATIENCE, ended.readable()).await;
         }
     }
 
@@ -239,17 +257,31 @@ impl Journalctl {
 }
 
 impl Drop for Journalctl {
+    /// Never waits: the thread has other tasks.
     fn drop(&mut self) {
-        end(&mut self.child);
+        // Both fail if the program has ended and was waited for.
+        let _ = self.child.kill();
+        let _ = self.child.try_wait();
     }
 }
 
-/// How often, and how many times, it is looked whether a program that has closed its output has ended.
-const END_INTERVAL: Duration = Duration::from_millis(2);
-const END_LOOKS: u32 = 50;
+/// How long a program may take to end that has closed its output, or was killed.
+const END_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Ends a program, and waits until it has; it has closed its output, or is killed.
-fn end(child: &mut Child) -> String {
+/// A descriptor that is readable when the program has ended.
+fn end_of(child: &Child) -> Option<AsyncFd<OwnedFd>> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw)?;
+    let ended = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    #[expect(
+        deprecated,
+        reason = "its successor is `unsafe`, for types that may change their descriptor: this cannot"
+    )]
+    let ended = AsyncFd::with_interest(ended, Interest::READABLE);
+    ended.ok()
+}
+
+/// Ends a program that has not ended yet, and says how it ended.
+fn reap(child: &mut Child) -> String {
     if let Ok(Some(status)) = child.try_wait() {
         return status.to_string();
     }
@@ -303,6 +335,22 @@ mod tests {
         assert!(found.contains(&"--follow".to_owned()));
     }
 
+    #[test]
+    fn starts_at_a_time() {
+        let found = arguments(&JournalctlSettings::default(), Start::Since(1_767_000_000_000_042));
+        assert_eq!(found[5..], ["--since=@1767000000.000042", "--no-tail", "--"]);
+    }
+
+    /// The end of a program is known when it comes, without looking for it.
+    #[tokio::test]
+    async fn waits_for_the_end_of_the_program() {
+        let settings = JournalctlSettings { program: "/bin/ls".into(), ..JournalctlSettings::default() };
+        let program = Journalctl::start(&settings, Start::End).unwrap();
+        let pid = program.child.id();
+        program.end().await;
+        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "the program is there, or a zombie");
+    }
+
     #[tokio::test]
     async fn a_program_that_is_missing_is_named() {
         let settings =
@@ -311,7 +359,7 @@ mod tests {
         assert!(error.contains("/no/such/program"), "{error}");
     }
 
-    /// What a program that fails says becomes the reason.
+    /// The words of a program that fails become the reason.
     #[tokio::test]
     async fn the_end_has_a_reason() {
         let settings = JournalctlSettings { program: "/bin/ls".into(), ..JournalctlSettings::default() };

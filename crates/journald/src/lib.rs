@@ -30,7 +30,7 @@ mod reader;
 mod record;
 
 pub use counters::Counters;
-pub use cursor::Cursor;
+pub use cursor::{Cursor, Position};
 pub use destination::{AppendError, Buffer, Destination, EncodedBatch};
 pub use export::{Decoder, Entry, EntryLimits, Field, Malformed, Progress};
 pub use fields::{FieldSet, Fields};

@@ -6,7 +6,7 @@
 mod batch;
 
 use crate::counters::Counters;
-use crate::cursor::Cursor;
+use crate::cursor::Position;
 use crate::destination::{AppendError, Buffer as _, Destination, EncodedBatch};
 use crate::export::{Decoder, EntryLimits, Malformed};
 use crate::fields::Fields;
@@ -30,7 +30,7 @@ const MAX_MESSAGE: usize = (BATCH_BYTES - 4 * FIELDS_BYTES) / 3;
 const SHORTEST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// What is read, and how.
+/// The journal to read, and how.
 #[derive(Debug, Clone)]
 pub struct ReaderSettings {
     /// The journal.
@@ -50,8 +50,8 @@ pub struct Reader<D> {
     settings: Arc<ReaderSettings>,
     destination: D,
     counters: Arc<Counters>,
-    /// That of the last durable entry.
-    cursor: Option<String>,
+    /// The position behind the last durable entry.
+    position: Option<String>,
     /// When the reader was made, in nanoseconds since 1970: entries before it are not read if there is no cursor.
     started_ns: u64,
     wait: Duration,
@@ -75,17 +75,17 @@ enum Interruption {
 }
 
 impl<D: Destination> Reader<D> {
-    /// A reader that goes on behind `cursor`.
+    /// A reader that goes on behind `position`, which the destination was given.
     pub fn new(
         settings: ReaderSettings,
         destination: D,
-        cursor: Option<String>,
+        position: Option<String>,
         counters: Arc<Counters>,
     ) -> Reader<D> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let started_ns = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let settings = Arc::new(settings);
-        Reader { settings, destination, counters, cursor, started_ns, wait: SHORTEST_WAIT, single: 0 }
+        Reader { settings, destination, counters, position, started_ns, wait: SHORTEST_WAIT, single: 0 }
     }
 
     /// The heap memory of a reader whose messages have at most `max_message` bytes.
@@ -139,15 +139,31 @@ impl<D: Destination> Reader<D> {
     }
 
     async fn read_all(&mut self) -> Result<std::convert::Infallible, Interruption> {
-        let cursor = self.cursor.clone();
-        let cursor = cursor.as_deref().and_then(|cursor| Cursor::parse(cursor.as_bytes()));
-        let (start, resume) = match cursor {
-            Some(cursor) => (Start::At(cursor), Resume::Behind(cursor.as_str().to_owned())),
+        let position = self.position.clone();
+        let (start, resume) = match position.as_deref().and_then(Position::parse) {
+            Some(Position::Entry(cursor)) => (Start::At(cursor), Resume::Behind(cursor.as_str().to_owned())),
+            Some(Position::Since(time_us)) => (Start::Since(time_us), Resume::Anywhere),
             None if self.settings.from_beginning => (Start::Beginning, Resume::Anywhere),
-            None => (Start::End, Resume::Since(self.started_ns)),
+            None => {
+                // There may be no entry yet: then a later start must not take those that come for old ones.
+                let since = Position::since(self.started_ns / 1000);
+                self.destination.skip_to(&since);
+                self.position = Some(since);
+                (Start::End, Resume::Since(self.started_ns))
+            }
         };
         self.counters.started();
         let mut program = Journalctl::start(&self.settings.journalctl, start)?;
+        let outcome = Box::pin(self.read_from(&mut program, resume)).await;
+        program.end().await;
+        outcome
+    }
+
+    async fn read_from(
+        &mut self,
+        program: &mut Journalctl,
+        resume: Resume,
+    ) -> Result<std::convert::Infallible, Interruption> {
         let largest = (self.destination.largest_item() / 2).min(MAX_MESSAGE);
         let mut decoder =
             Decoder::new(entry_limits(self.settings.max_message.min(largest)), self.settings.fields.clone());
@@ -172,7 +188,7 @@ impl<D: Destination> Reader<D> {
             };
             let most = if self.single > 0 { 1 } else { u32::MAX };
             let filled = {
-                let source = &mut Source { program: &mut program, input: &mut input, decoder: &mut decoder };
+                let source = &mut Source { program: &mut *program, input: &mut input, decoder: &mut decoder };
                 encoder.fill(source, buffer.bytes(), most, &self.counters)?
             };
             if filled.too_large > 0 {
@@ -181,10 +197,18 @@ impl<D: Destination> Reader<D> {
             let Some(cursor) = encoder.take_cursor() else { continue };
             if filled.logs.items == 0 {
                 self.destination.skip_to(&cursor);
-                self.cursor = Some(cursor);
-                continue;
+                self.position = Some(cursor);
+            } else {
+                self.append(filled, buffer, cursor).await?;
             }
-            self.append(filled, buffer, cursor).await?;
+            // Not before: the entry behind a gap that is refused is read again, and the gap is found again.
+            if let Some(gap) = encoder.take_gap() {
+                self.counters.gap(gap.missing);
+                tracing::warn!(
+                    at_most = gap.missing,
+                    "the journal no longer has the entry that was read last: entries were deleted unread"
+                );
+            }
         }
     }
 
@@ -219,7 +243,7 @@ impl<D: Destination> Reader<D> {
             tracing::info!("the systemd journal is read again");
             self.wait = SHORTEST_WAIT;
         }
-        self.cursor = Some(cursor);
+        self.position = Some(cursor);
         Ok(())
     }
 }

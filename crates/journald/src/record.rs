@@ -20,7 +20,7 @@ enum Use {
     Int(&'static str),
 }
 
-/// What is known about fields, in the order of their names.
+/// The meanings of known fields, in the order of their names.
 const MAPPED: [(&str, Use); 32] = [
     ("CODE_FILE", Use::Text("code.file.path")),
     ("CODE_FUNC", Use::Text("code.function.name")),

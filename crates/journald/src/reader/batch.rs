@@ -23,26 +23,24 @@ pub(super) enum Resume {
     Since(u64),
 }
 
+/// The entry that was read last is not there any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gap {
+    /// The most entries that may be missing, where that is known.
+    pub(super) missing: Option<u64>,
+}
+
 impl Resume {
     /// Whether an entry is not to be delivered: only the first one can be. If another comes in its place, those between
     /// them are gone.
-    fn is_known(&mut self, first: Cursor<'_>, entry: &Entry, counters: &Counters) -> bool {
+    fn is_known(&mut self, first: Cursor<'_>, entry: &Entry) -> Result<bool, Gap> {
         let text = match std::mem::replace(self, Resume::Anywhere) {
-            Resume::Anywhere => return false,
-            Resume::Since(time_ns) => return received_ns(entry) < time_ns,
+            Resume::Anywhere => return Ok(false),
+            Resume::Since(time_ns) => return Ok(received_ns(entry) < time_ns),
             Resume::Behind(text) => text,
         };
-        let Some(cursor) = Cursor::parse(text.as_bytes()) else { return false };
-        let is_known = cursor.is_same(first);
-        if !is_known {
-            let missing = cursor.entries_before(first);
-            counters.gap(missing);
-            tracing::warn!(
-                at_most = missing,
-                "the journal no longer has the entry that was read last: entries were deleted unread"
-            );
-        }
-        is_known
+        let Some(cursor) = Cursor::parse(text.as_bytes()) else { return Ok(false) };
+        if cursor.is_same(first) { Ok(true) } else { Err(Gap { missing: cursor.entries_before(first) }) }
     }
 }
 
@@ -51,8 +49,10 @@ pub(super) struct Encoder<'s> {
     settings: &'s Fields,
     further: &'s [(Box<str>, Box<str>)],
     resume: Resume,
+    /// Found before the batch, or in it.
+    gap: Option<Gap>,
     has_entry: bool,
-    /// What comes behind the batch.
+    /// The failure that comes behind the batch.
     failure: Option<Interruption>,
     /// That of the last entry that is encoded or left out.
     cursor: Option<String>,
@@ -74,6 +74,7 @@ impl<'s> Encoder<'s> {
             settings: &settings.fields,
             further: &settings.attributes,
             resume,
+            gap: None,
             has_entry: false,
             failure: None,
             cursor: None,
@@ -90,6 +91,11 @@ impl<'s> Encoder<'s> {
     /// The cursor of the last entry of the batch.
     pub(super) fn take_cursor(&mut self) -> Option<String> {
         self.cursor.take()
+    }
+
+    /// The gap before an entry of the batch.
+    pub(super) fn take_gap(&mut self) -> Option<Gap> {
+        self.gap.take()
     }
 
     /// Encodes the entries that are there without a wait, `most` at most.
@@ -130,7 +136,10 @@ impl<'s> Encoder<'s> {
                 counters.malformed();
                 continue;
             };
-            let is_known = self.resume.is_known(cursor, entry, counters);
+            let is_known = self.resume.is_known(cursor, entry).unwrap_or_else(|gap| {
+                self.gap = Some(gap);
+                false
+            });
             match if is_known { Ok(()) } else { self.encode(entry, &mut logs, &mut host, counters) } {
                 Ok(()) => {}
                 Err(Full) if logs.items() == 0 => too_large += 1,
