@@ -8,6 +8,14 @@ use crate::otlp::answer::{ErrorDetails, OtlpAnswer, RejectionCause, RejectionRea
 use hyper::StatusCode;
 use std::time::Duration;
 
+/// A distributor's words about a single entry that it left out, which have no number: their beginning, and what comes later. Its
+/// other words are about a stream, and do not say how many entries that has.
+const OF_ONE: [(&str, &str); 4] = [
+    ("entry for stream '", "' has timestamp too "),
+    ("Max entry size '", "while adding an entry"),
+    ("stream '", "' has structured metadata too large: "),
+    ("stream '", "' has too many structured metadata labels: "),
+];
 /// How gRPC within Loki, or its HTTP server, says that a request is too long; the status is 500 or 400 then.
 const TOO_LONG: &str = "message larger than max";
 
@@ -24,8 +32,8 @@ pub(super) fn answer(status: StatusCode, said: ErrorDetails) -> OtlpAnswer {
     OtlpAnswer::of_any_http(status, ErrorDetails { rejected: 0, ..said })
 }
 
-/// How many entries an answer says that Loki left out: `total ignored: 2 out of 5 for stream: …` of an ingester, and
-/// `3 errors like: …` of a distributor. Loki names the last stream only, so it may have been more.
+/// How many entries an answer says that Loki left out: `total ignored: 2 out of 5 for stream: …` of an ingester,
+/// `3 errors like: …` of a distributor, and one for each of its errors that are about one entry. Loki names the last stream only, so it may have been more.
 pub(super) fn ignored(body: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(body);
     let leading = |text: &str| {
@@ -39,7 +47,15 @@ pub(super) fn ignored(body: &[u8]) -> u64 {
         let digits = before.bytes().rev().take_while(u8::is_ascii_digit).count();
         before.get(before.len() - digits..).and_then(|digits| digits.parse::<u64>().ok()).unwrap_or(0)
     });
-    of_ingester.chain(of_distributor).fold(0, u64::saturating_add)
+    // Kinds of errors are joined by this.
+    let single = text.split("; ").filter(|words| is_of_one(words)).map(|_| 1);
+    of_ingester.chain(of_distributor).chain(single).fold(0, u64::saturating_add)
+}
+
+/// Whether these are a distributor's words about one entry. It has written the others.
+fn is_of_one(words: &str) -> bool {
+    let words = words.trim_start();
+    OF_ONE.iter().any(|(begin, later)| words.starts_with(begin) && words.contains(later))
 }
 
 #[cfg(test)]
@@ -59,9 +75,37 @@ mod tests {
                     user 'fake', total ignored: 2 out of 5 for stream: {app=\"a\"}";
         let old = "3 errors like: entry for stream '{app=\"a\"}' has timestamp too old: 2020-01-01T00:00:00Z; \
                    12 errors like: max entry size '256000' bytes exceeded for stream '{a=\"b\"}'";
-        for (words, expected) in [(late, 2), (old, 15)] {
+        let mixed = "3 errors like: entry for stream '{a=\"b\"}' has timestamp too old: x; \
+                     entry for stream '{a=\"b\"}' has timestamp too new: y";
+        for (words, expected) in [(late, 2), (old, 15), (mixed, 4)] {
             let OtlpAnswer::Taken { rejected, .. } = of(400, words) else { panic!("{words}") };
             assert_eq!(rejected, expected);
+        }
+    }
+
+    /// The texts are those of Loki 3 (`pkg/validation/validate.go`); a single error of a distributor has no number.
+    #[test]
+    fn one_entry_that_loki_left_out_is_lost_alone() {
+        for words in [
+            "entry for stream '{app=\"a\"}' has timestamp too old: 2020-01-01T00:00:00Z, oldest acceptable timestamp is: 2026-01-01T01:00:00Z\n",
+            "entry for stream '{app=\"a\"}' has timestamp too new: 2036-01-01T00:00:00Z",
+            "Max entry size '262144' bytes exceeded for stream '{app=\"a\"}' while adding an entry with length '300000' bytes",
+            "stream '{app=\"a\"}' has structured metadata too large: '70000' bytes, limit: '65536' bytes. Please see",
+            "stream '{app=\"a\"}' has too many structured metadata labels: '200', limit: '128'. Please see",
+        ] {
+            let OtlpAnswer::Taken { rejected, .. } = of(400, words) else { panic!("{words}") };
+            assert_eq!(rejected, 1, "{words}");
+        }
+        for of_a_stream in [
+            "entry for stream '{app=\"a\"}' has 20 label names; limit 15",
+            "stream '{app=\"a\"}' has label value too long: 'x'",
+            "the label says entry for stream '",
+        ] {
+            let answer = of(400, of_a_stream);
+            assert!(
+                matches!(answer, OtlpAnswer::Refused { fault: RejectionCause::Content, .. }),
+                "{of_a_stream}"
+            );
         }
     }
 
