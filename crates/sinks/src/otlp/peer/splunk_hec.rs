@@ -16,7 +16,7 @@ use crate::http_peer::chain;
 use crate::otlp::answer::OtlpAnswer;
 use crate::otlp::settings::SplunkHec;
 use bytes::Bytes;
-use channel::{Channel, Channels, LostChannel, WaitState};
+use channel::{Channel, Channels, LostChannel, WaitState, Waiting};
 use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Method, Request as HttpRequest, Uri};
@@ -79,29 +79,28 @@ impl Peer {
             head.headers_mut().insert(CHANNEL, channel.name().clone());
             Some(head)
         };
+        let open = channel.begin();
         let response = match self.post(head).await {
             Ok(response) => response,
-            Err(words) => {
-                // The server may have restarted: what it numbers from now on is something else, and must not answer for
-                // requests that wait on this channel.
-                channel.lose();
-                acknowledgement.channels.replace(&channel);
-                return OtlpAnswer::lost(words);
-            }
+            // The server may have restarted: what it numbers from now on is something else, and must not answer for
+            // requests that wait on this channel, which is lost.
+            Err(words) => return OtlpAnswer::lost(words),
         };
         if response.is_bad_channel() {
             acknowledgement.channels.replace(&channel);
         }
         if !response.status.is_success() {
+            open.refused();
             return response.answer();
         }
         let Some(id) = response.ack_id else {
+            open.refused();
             let words = "the answer has no ackId: enable indexer acknowledgment for the token, or set `acknowledgement: false`";
             // They are taken, and nobody will say more of them: sent again they would come again and again.
             return OtlpAnswer::Taken { rejected: 0, words: words.to_owned(), delayed: Duration::ZERO };
         };
         let began = Instant::now();
-        match self.indexed(acknowledgement, &channel, id).await {
+        match self.indexed(acknowledgement, &channel, open.numbered(id)).await {
             Ok(()) => OtlpAnswer::Taken { rejected: 0, words: String::new(), delayed: began.elapsed() },
             Err(words) => {
                 acknowledgement.channels.replace(&channel);
@@ -110,10 +109,15 @@ impl Peer {
         }
     }
 
-    /// Waits until the request `id` is indexed. An error says why it is not known to be.
-    async fn indexed(&self, settings: &Acknowledgement, channel: &Channel, id: u64) -> Result<(), String> {
+    /// Waits until a request that the server has numbered is indexed. An error says why it is not known to be.
+    async fn indexed(
+        &self,
+        settings: &Acknowledgement,
+        channel: &Channel,
+        numbered: Result<Waiting<'_>, LostChannel>,
+    ) -> Result<(), String> {
         let restarted = |_: LostChannel| "the server has restarted before the events were indexed".to_owned();
-        let waiting = channel.expect(id).map_err(restarted)?;
+        let waiting = numbered.map_err(restarted)?;
         let deadline = Instant::now() + settings.timeout;
         loop {
             // Before the state is read: a change behind that is not missed.
