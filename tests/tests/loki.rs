@@ -101,7 +101,7 @@ fn clients_of_loki_send_to_loki_through_tidegate() {
         let status = client.wait(DRAINED);
         assert!(status.success(), "{}\n{}", client.stderr(), gateway.log());
     }
-    // What was answered with 204 is on disk.
+    // Lines that were answered with 204 are on disk.
     gateway.kill9();
     gateway.start();
     until(DRAINED, "every line to arrive", || {

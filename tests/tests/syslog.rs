@@ -144,7 +144,7 @@ fn tls_is_served() {
     gateway.books_close();
 }
 
-/// What was sent before the gateway was asked to stop arrives; the kernel keeps the rest for the sender to know.
+/// Messages sent before the gateway was asked to stop arrive; the kernel keeps the rest for the sender to know.
 #[test]
 fn a_stop_loses_nothing_that_was_read() {
     let address = free_address();

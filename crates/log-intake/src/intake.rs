@@ -8,7 +8,7 @@ use tidegate_http1::Shutdown;
 use tidegate_journal::{Batch, Checkpoints, Encoding, Meta, Protocol, Signal, Tenant};
 use tidegate_ledger::{Counts, OpenRequest, Refusal, Signal as Booked, Source};
 
-/// What a source uses to reach the gate: the gate, the memory, its books and its tenant. Clones are the same intake.
+/// The way of a source to the gate: the gate, the memory, its books and its tenant. Clones are the same intake.
 #[derive(Clone)]
 pub struct LogIntake(Arc<Inner>);
 

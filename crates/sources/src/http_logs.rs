@@ -46,7 +46,7 @@ struct Sent {
 /// How records are read, with the labels of the request.
 struct Records<'a>(&'a BodyFormat);
 
-/// What was left out of a request.
+/// The parts of a request that were left out.
 struct LeftOut {
     records: u64,
     /// The errors of the first of them.

@@ -23,7 +23,7 @@ pub enum ReadError {
     Format {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong, and what to do.
+        /// The error, and its remedy.
         what: String,
     },
 }

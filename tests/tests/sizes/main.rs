@@ -12,6 +12,7 @@
 )]
 
 mod backlog;
+mod reading;
 mod receiver;
 mod requests;
 
@@ -88,6 +89,17 @@ impl Before {
 
 /// A gateway with sinks of these kinds, all of which send to one receiver.
 fn gateway(memory: &str, kinds: &[&str], before: Before, receiver: &Receiver) -> Gateway {
+    gateway_with(memory, kinds, before, receiver, &json!({}))
+}
+
+/// The same with these sources.
+fn gateway_with(
+    memory: &str,
+    kinds: &[&str],
+    before: Before,
+    receiver: &Receiver,
+    sources: &Value,
+) -> Gateway {
     let url = format!("http://{}", receiver.address());
     let of_kind = |kind: &str| match kind {
         "lake" => json!({"type": kind, "file_age": "1s"}),
@@ -108,7 +120,7 @@ fn gateway(memory: &str, kinds: &[&str], before: Before, receiver: &Receiver) ->
     };
     let sinks: Map<String, Value> = kinds.iter().map(|kind| ((*kind).to_owned(), sink(kind))).collect();
     let pipelines = json!({"before": {"steps": before.steps()}});
-    Gateway::started(json!({"memory": memory, "pipelines": pipelines, "sinks": sinks}))
+    Gateway::started(json!({"memory": memory, "pipelines": pipelines, "sinks": sinks, "sources": sources}))
 }
 
 /// Sends a request to an idle gateway, and says whether it was accepted.

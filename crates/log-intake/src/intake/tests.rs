@@ -115,7 +115,7 @@ async fn waits_for_memory() {
     rig.assert_books();
 }
 
-/// What was read before the end is still accepted, until the gate itself stops.
+/// Records read before the end are still accepted, until the gate itself stops.
 #[tokio::test]
 async fn the_last_batch_is_accepted() {
     let rig = rig(1 << 30);

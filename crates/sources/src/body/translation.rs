@@ -10,7 +10,7 @@ use tidegate_wire::otlp::{self, check};
 
 /// A format of log records, which becomes an `ExportLogsServiceRequest`.
 pub(crate) trait LogFormat {
-    /// What there is to say about a translation beside the records.
+    /// The counts of a translation beside its records.
     type Report;
 
     /// The room in which the OTLP of `raw` fits, while it is made and after.
@@ -31,7 +31,7 @@ pub(crate) struct TranslatedLogs<R> {
     account: TranslationCharge,
 }
 
-/// What a translation works with.
+/// The inputs of a translation.
 pub(crate) struct LogTranslation<'a, F> {
     pub(crate) gate: &'a Gate,
     pub(crate) arena: &'a Arena,

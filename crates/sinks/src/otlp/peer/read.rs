@@ -58,7 +58,7 @@ impl Body {
     }
 }
 
-/// What answers over HTTP.
+/// The kind of receiver that answers over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Responder {
     Otlp,

@@ -1,4 +1,4 @@
-//! What sources that follow files have in common: their thread, and the way from it to the gate.
+//! The parts that sources that follow files share: their thread, and the way from it to the gate.
 
 use super::running::{LARGEST_BATCH, ReadyChange, RunningSource};
 use crate::Failure;

@@ -91,7 +91,7 @@ impl RunningSource for TaskGroup {
     }
 }
 
-/// What such a source needs to start.
+/// The services that such a source needs to start.
 pub(crate) struct RunningServices<'a> {
     pub(crate) gate: &'a Gate,
     pub(crate) journal: &'a Journal,
@@ -144,7 +144,7 @@ impl RunningServices<'_> {
         Ok(())
     }
 
-    /// What a source reaches the gate with. Its records belong to `tenant`, which the configuration has in `setting`.
+    /// The way of a source to the gate. Its records belong to `tenant`, which the configuration has in `setting`.
     ///
     /// # Errors
     /// When it needs a tenant and has none.
