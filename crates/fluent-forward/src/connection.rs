@@ -18,7 +18,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_arena::{ChargeError, GROWTH_STEP, Share, Window};
+use tidegate_arena::{ChargeError, GROWTH_STEP, PAGE, Share, Window};
 use tidegate_journal::Checkpoints;
 use tidegate_ledger::Refusal;
 use tidegate_log_intake::{IntakeError, Stopping, Stream, read, readable, write_all};
@@ -54,7 +54,7 @@ enum End {
     Timeout,
     #[error("there was no memory for a message")]
     Memory,
-    #[error("a message is longer than `max_message`")]
+    #[error("a message is longer than `max_body`, or than the memory allows")]
     TooLong,
     #[error(transparent)]
     Message(#[from] MessageError),
@@ -178,10 +178,24 @@ impl Connection {
             }
             // TLS gives a whole record or nothing.
             if buffer.spare() < GROWTH_STEP / 2 {
-                let more = left.min(max).max(GROWTH_STEP);
+                let more = left.min(max).max(GROWTH_STEP).min(buffer.spare() + self.growth(&buffer));
+                if more < GROWTH_STEP / 2 {
+                    // Waiting is no use: what is missing is held by this connection.
+                    return Err(End::TooLong);
+                }
                 timeout(MEMORY_PATIENCE, buffer.reserve(more)).await.map_err(|_| End::Memory)??;
             }
         }
+    }
+
+    /// By how many bytes the buffer of a message could grow, beside a batch of its records, if no other connection held memory.
+    /// A message for whose batches there is no room would be accepted in part, again and again.
+    fn growth(&self, buffer: &Window) -> usize {
+        let arena = self.shared.intake.arena();
+        let held = buffer.len() + buffer.spare();
+        let most = usize::try_from(arena.ceiling(Share::Ingest)).unwrap_or(usize::MAX);
+        let growth = most.saturating_sub(held + MAX_BATCH).min(arena.window_len().saturating_sub(held));
+        growth / PAGE * PAGE
     }
 
     /// Appends the records of these messages, which are whole, and acknowledges the messages.
@@ -296,13 +310,17 @@ impl Connection {
         }
     }
 
-    /// Memory for a batch: what was taken before the message, if that has at least `least` bytes, or else `wanted` bytes.
+    /// Memory for a batch: that taken before the message, if it has at least `least` bytes, or else up to `wanted` bytes.
     async fn window(&mut self, least: usize, wanted: usize) -> Result<Window, End> {
         let taken = self.batch.take().filter(|batch| batch.spare() >= least);
         if let Some(batch) = taken {
             return Ok(batch);
         }
         let intake = &self.shared.intake;
+        // The rest of a message goes in small batches where memory is short, rather than wait while holding the message: the
+        // batch before has just given back as much.
+        let is_free = intake.arena().free(Share::Ingest) >= wanted as u64;
+        let wanted = if is_free { wanted } else { least.max(GROWTH_STEP) };
         let waiting = async {
             match intake.window_for_rest(wanted).await {
                 // The shutdown began during the wait: from here on it does not end it.
