@@ -10,7 +10,7 @@ use tidegate_journal::{CHECKPOINT_BYTES, Journal};
 
 pub(super) const FILE: u8 = b'f';
 pub(super) const JOURNALD: u8 = b'j';
-const KUBERNETES_LOGS: u8 = b'k';
+pub(super) const KUBERNETES_LOGS: u8 = b'k';
 
 /// The sources that keep checkpoints, with the first byte of their keys.
 pub(crate) const KEYS: [(&str, u8); 3] =

@@ -1,6 +1,7 @@
 //! From the configuration to the settings of the reader and of the watch.
 
 use crate::Failure;
+use crate::gateway::sources::checkpoint_keys;
 use crate::gateway::sources::file::settings::{long_line, multiline_of, start_at};
 use std::time::Duration;
 use tidegate_config::{Config, KubernetesLogsSource};
@@ -9,7 +10,7 @@ use tidegate_lines::{Format, Settings as LineSettings};
 use tidegate_tail::{Glob, Input, Settings};
 
 /// The first byte of the keys of this source's checkpoints.
-const KEY: u8 = b'k';
+const KEY: u8 = checkpoint_keys::KUBERNETES_LOGS;
 /// How long one watch goes on for.
 const WATCH: Duration = Duration::from_mins(5);
 /// Variables in which manifests have the name of the node: ours first, then those of others.
