@@ -49,6 +49,14 @@ impl<T: Number> HeadIndex<T> {
         }
     }
 
+    /// The values with a head.
+    pub(crate) fn with(&self, head: Head) -> impl Iterator<Item = T> {
+        self.values
+            .range((head, T::MIN)..)
+            .take_while(move |(other, _)| *other == head)
+            .map(|(_, value)| *value)
+    }
+
     /// The values whose file began with the beginning of `bytes`, the longest beginnings first.
     pub(crate) fn matches(&self, bytes: &[u8]) -> Vec<T> {
         /// Files with equal heads are compared one by one; more than this many have a header in common.
@@ -58,8 +66,7 @@ impl<T: Number> HeadIndex<T> {
             self.lengths.iter().enumerate().take(bytes.len() + 1).rev().filter(|(_, count)| **count > 0)
         {
             let head = Head::of(bytes.get(..len).unwrap_or_default());
-            let values = self.values.range((head, T::MIN)..).take_while(|(other, _)| *other == head);
-            found.extend(values.map(|(_, value)| *value).take(MOST - found.len()));
+            found.extend(self.with(head).take(MOST - found.len()));
             if found.len() == MOST {
                 break;
             }

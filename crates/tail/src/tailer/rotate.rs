@@ -3,7 +3,7 @@
 use super::Tailer;
 use crate::checkpoint::Checkpoint;
 use crate::destination::Destination;
-use crate::file::{FirstBytes, Former, Index, Stage};
+use crate::file::{FirstBytes, Former, Index, Stage, Tracked};
 use crate::identity::Head;
 use crate::meters::LossReason;
 use crate::resource::FileResource;
@@ -47,6 +47,22 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         }
         self.enqueue(index);
         self.release_copies(index, &path, offset);
+    }
+
+    /// A file of `known_length` bytes was truncated before anything of it was read.
+    pub(super) fn truncated_unread(&mut self, index: Index, file: &mut Tracked, known_length: u64) {
+        let length = |other: Index| Some(self.table.get(other)?.handle.metadata().ok()?.len());
+        let copied = self.heads.with(file.head).filter_map(length).max().unwrap_or(0);
+        let lost = known_length.saturating_sub(copied);
+        self.meters.add_truncations(1);
+        if lost > 0 {
+            self.meters.add_lost(LossReason::Truncated, lost);
+            tracing::warn!(path = %file.path.display(), lost, "a log file was truncated before it was read");
+        }
+        self.set_head(index, file, Head::default());
+        // What was compressed from it waits for it.
+        let path = file.path.clone();
+        self.release_copies(index, &path, 0);
     }
 
     /// How far the original's content is there: in the longest of its copies, or else as far as it was read.
@@ -94,7 +110,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         self.release_copies(index, &file.path, 0);
     }
 
-    fn remove(&mut self, index: Index) -> Option<Box<crate::file::Tracked>> {
+    fn remove(&mut self, index: Index) -> Option<Box<Tracked>> {
         let file = self.table.remove(index)?;
         self.heads.remove(file.head, index);
         self.resource.forget(&file.info(index));

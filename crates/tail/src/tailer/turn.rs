@@ -58,13 +58,10 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             return Ok(Turn::Truncated);
         }
         if file.stage == Stage::New {
-            file.length = length;
+            let known_length = std::mem::replace(&mut file.length, length);
             let first = FirstBytes::of(&file.handle)?;
             if !file.head.fits(first.as_slice()) {
-                // Truncated before anything was read: what was compressed from it waits for it.
-                self.set_head(index, file, Head::default());
-                let path = file.path.clone();
-                self.release_copies(index, &path, 0);
+                self.truncated_unread(index, file, known_length);
             }
             if length == 0 {
                 return Ok(Turn::Idle);

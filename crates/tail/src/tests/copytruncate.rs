@@ -165,3 +165,36 @@ fn reads_a_copy_that_was_deleted() {
         running.stop().await;
     });
 }
+
+/// What a truncation takes before anything was read is counted as far as it was known, but for what a copy has.
+#[test]
+fn counts_what_was_taken_unread() {
+    for is_copied in [false, true] {
+        run(async {
+            let house = House::new();
+            // Nothing is read for a while after the refusal.
+            house.memory.store.borrow_mut().answers = vec![AppendError::Retry(Duration::from_secs(3))];
+            write(&house.path("b.log"), ["other"]);
+            let running = house.start();
+            while house.meters.retries() == 0 {
+                running.status().await;
+            }
+            let lines = numbered("a", 0..100);
+            write(&house.path("a.log"), &lines);
+            let size = fs::metadata(house.path("a.log")).unwrap().len();
+            while running.status().await.iter().all(|file| file.size != size) {}
+            if is_copied {
+                copytruncate(&house, "a.log", "a.log.1");
+            } else {
+                File::create(house.path("a.log")).unwrap();
+            }
+            write(&house.path("a.log"), ["after"]);
+            let all =
+                [vec!["other".into(), "after".into()], if is_copied { lines } else { Vec::new() }].concat();
+            house.expect(all).await;
+            let lost = house.meters.lost(LossReason::Truncated);
+            assert_eq!(lost, if is_copied { 0 } else { size });
+            running.stop().await;
+        });
+    }
+}

@@ -172,7 +172,7 @@ async fn life(seed: u64) -> Result<(), String> {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let in_time = tokio::time::timeout(Duration::from_secs(20), enough).await;
+    let in_time = tokio::time::timeout(SOON, enough).await;
     running.look_again(&house).await;
     let files = running.status().await;
     let files: Vec<_> = files
