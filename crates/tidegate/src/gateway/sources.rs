@@ -17,6 +17,7 @@ pub(crate) mod pipelines;
 mod prometheus_remote_write;
 pub(crate) mod running;
 mod syslog;
+mod tail_series;
 
 use super::destination::Destination;
 use super::plan::{AcceptedSizes, GatewayPlan};

@@ -1,10 +1,10 @@
 //! The source `file`.
 
-mod meters;
 pub(super) mod settings;
 
 use super::follow::{FollowingSource, IntakeDestination, ReaderChanges, declared_offsets, start_offsets};
 use super::running::{LARGEST_BATCH, RunningKind, RunningServices, RunningSource};
+use super::tail_series::{self, tail_series};
 use super::{SourceEnvironment, SourceKind};
 use crate::Failure;
 use tidegate_arena::Reservation;
@@ -71,7 +71,7 @@ fn start(
     let intake = services.intake(environment, tenant, "sources.file.tenant")?;
     let destination = IntakeDestination::new(intake, services.journal.clone());
     let meters = TailMeters::default();
-    meters::publish(services.registry, &meters);
+    tail_series::publish(services.registry, tail_series!("file", "log files"), &meters);
     let tailer = move || Tailer::new(settings, destination, PathResource::default(), meters);
     let changes =
         ReaderChanges { differ: |old, new| *old.sources.file != *new.sources.file, settings: settings::of };

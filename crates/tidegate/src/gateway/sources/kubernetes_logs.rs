@@ -6,6 +6,7 @@ mod settings;
 
 use super::follow::{FollowingSource, IntakeDestination, declared_offsets, start_offsets};
 use super::running::{LARGEST_BATCH, RunningKind, RunningServices, RunningSource};
+use super::tail_series::{self, tail_series};
 use super::{SourceEnvironment, SourceKind};
 use crate::Failure;
 use resource::PodResource;
@@ -115,7 +116,8 @@ fn start(
     let intake = services.intake(environment, tenant, "sources.kubernetes_logs.tenant")?;
     let pods = PodTable::new(PodLimits::default(), source.keep_deleted.get());
     let meters = TailMeters::default();
-    meters::publish(services.registry, &meters, &pods);
+    tail_series::publish(services.registry, tail_series!("kubernetes_logs", "container logs"), &meters);
+    meters::publish(services.registry, &pods);
     let shutdown = intake.shutdown().clone();
     let destination = IntakeDestination::new(intake, services.journal.clone());
     let resource = PodResource::new(source, &watch_settings.node, pods.clone());
