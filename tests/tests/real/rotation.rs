@@ -20,6 +20,8 @@ const LINE: usize = 512;
 const PIECE: Duration = Duration::from_millis(10);
 const ROTATE_EVERY: Duration = Duration::from_secs(1);
 const KILL_EVERY: Duration = Duration::from_secs(5);
+/// Rotated files that stay. One that is removed before it is read is lost with the next kill: a busy machine must have the time.
+const KEPT: usize = 200;
 /// Longer than a file is held: what is compressed from it is looked at then.
 const SETTLED: Duration = Duration::from_secs(15);
 /// Longer than the rest takes to be read and stored.
@@ -140,7 +142,7 @@ fn rotate(log: &Path, number: usize, way: Way) {
         fs::copy(log, name(number)).unwrap();
         OpenOptions::new().write(true).truncate(true).open(log).unwrap();
     }
-    if let Some(old) = number.checked_sub(60) {
+    if let Some(old) = number.checked_sub(KEPT) {
         let _ = fs::remove_file(name(old));
     }
 }
