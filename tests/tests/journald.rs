@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
-use tidegate_tests::{Gateway, SOON, until};
+use tidegate_tests::{Gateway, SOON, tidegate, until};
 
 /// The program that makes journal files of the export format.
 const REMOTE: &str = "/lib/systemd/systemd-journal-remote";
@@ -161,4 +161,32 @@ fn a_vacuumed_journal_is_a_counted_gap() {
     gateway.start();
     wait_for(&gateway, 10);
     until(SOON, "the gap to be counted", || gateway.metrics()["tidegate_journald_gaps_total"] == 1.0);
+}
+
+/// The checkpoints of a source that is not configured any more are kept, and the log says how to drop them; then it begins anew.
+#[test]
+fn a_removed_source_is_forgotten_on_request() {
+    let mut journal = Journal::new();
+    journal.write(0..20);
+    let mut gateway = gateway(&journal, json!({}));
+    let settings = std::fs::read_to_string(gateway.config()).unwrap();
+    gateway.start();
+    wait_for(&gateway, 20);
+    gateway.term();
+    gateway.configure(json!({"memory": "64MiB", "sinks": {"lake": {"type": "lake", "file_age": "1s"}}}));
+    gateway.start();
+    assert!(gateway.log().contains("tidegate journal forget-source journald"), "{}", gateway.log());
+    gateway.term();
+
+    let data = gateway.data();
+    let forget =
+        |source: &str| tidegate(&["journal", "forget-source", source, "--data", data.to_str().unwrap()]);
+    assert!(forget("syslog").stderr.contains("journald"), "the sources with checkpoints are named");
+    assert_eq!(forget("journald").succeeded(), "forgot 1 checkpoints of `journald`\n");
+    gateway.configure_text(&settings);
+    gateway.start();
+    wait_for(&gateway, 20);
+    gateway.at_rest(SOON);
+    gateway.term();
+    assert_eq!(bodies(&gateway).len(), 40, "the entries are read again");
 }
