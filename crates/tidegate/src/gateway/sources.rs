@@ -106,9 +106,10 @@ pub(crate) fn check(config: &Config) -> Vec<String> {
 /// The bytes of their keys and values at most. Files have short ones, cursors of the systemd journal long ones.
 pub(crate) fn checkpoint_bytes(config: &Config) -> usize {
     let of_kind = |kind: &'static SourceKind| {
-        let longest = match kind.name {
-            "journald" => tidegate_journal::CHECKPOINT_KEY_MAX + tidegate_journal::CHECKPOINT_VALUE_MAX,
-            _ => tidegate_tail::CHECKPOINT_BYTES,
+        let longest = if kind.name == "journald" {
+            tidegate_journal::CHECKPOINT_KEY_MAX + tidegate_journal::CHECKPOINT_VALUE_MAX
+        } else {
+            tidegate_tail::CHECKPOINT_BYTES
         };
         Some((kind.runs.as_ref()?.checkpoints)(config) * longest)
     };
