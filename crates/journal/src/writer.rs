@@ -65,6 +65,8 @@ pub(crate) struct Writer {
     pub(crate) tail: Option<OpenSegment>,
     /// Where the checkpoints are saved.
     tables: TableFiles,
+    /// As [`CheckpointTable::has_doubtful_notes`](crate::checkpoints::table::CheckpointTable).
+    has_doubtful_notes: bool,
     /// The head that the next group starts from: behind that of the log by what is on its way.
     head: Head,
     /// A write failed: nothing behind the last good end is to be believed.
@@ -97,12 +99,15 @@ pub(crate) enum BeginOutcome {
 impl Writer {
     pub(crate) fn new(shared: Arc<Shared>, tail: Option<OpenSegment>, tables: TableFiles) -> Writer {
         let slots = shared.settings.queue;
-        let head = lock(&shared.index).head;
+        let index = lock(&shared.index);
+        let (head, has_doubtful_notes) = (index.head, index.checkpoints.has_doubtful_notes);
+        drop(index);
         let next_tick = shared.clock.monotonic_ns() + RETRY_INTERVAL_NS;
         Writer {
             shared,
             tail,
             tables,
+            has_doubtful_notes,
             head,
             write_failed: false,
             next_tick,

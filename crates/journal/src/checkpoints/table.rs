@@ -31,6 +31,8 @@ pub(crate) struct CheckpointTable {
     /// The sequence up to which the notes of records are covered by a table that is durable. Segments that end
     /// behind it may not be deleted.
     pub(crate) saved_to: u64,
+    /// Records are there whose notes do not hold: a table behind them is saved before others have notes.
+    pub(crate) has_doubtful_notes: bool,
     /// Checkpoints of new keys that were forgotten because the table was full.
     pub(crate) forgotten: u64,
 }
@@ -38,7 +40,15 @@ pub(crate) struct CheckpointTable {
 impl CheckpointTable {
     pub(crate) fn new(limit: usize) -> CheckpointTable {
         let entries = BTreeMap::new();
-        CheckpointTable { entries, bytes: 0, limit, unsaved: false, saved_to: ALL, forgotten: 0 }
+        CheckpointTable {
+            entries,
+            bytes: 0,
+            limit,
+            unsaved: false,
+            saved_to: ALL,
+            has_doubtful_notes: false,
+            forgotten: 0,
+        }
     }
 
     /// The table as it was saved. Never cut to the limit, which may have been higher.

@@ -56,8 +56,8 @@ struct DiskState {
     faults: u64,
     /// How much may be stored, in bytes.
     room: usize,
-    /// A file that cannot be written to.
-    broken: Option<usize>,
+    /// Files that cannot be written to.
+    broken: BTreeSet<usize>,
 }
 
 #[derive(Default, Clone)]
@@ -86,7 +86,7 @@ impl SimulatedFiles {
             stopped: false,
             faults: 0,
             room: usize::MAX,
-            broken: None,
+            broken: BTreeSet::new(),
         })))
     }
 
@@ -130,7 +130,8 @@ impl SimulatedFiles {
     /// Makes every write to the file with this name fail.
     pub(crate) fn fail_writes_of(&self, name: &str) {
         let mut world = self.world();
-        world.broken = Some(world.names[name]);
+        let inode = world.names[name];
+        world.broken.insert(inode);
     }
 
     pub(crate) fn set_room(&self, bytes: usize) {
@@ -142,6 +143,7 @@ impl SimulatedFiles {
         let mut world = self.world();
         world.stopped = false;
         world.stops_in = None;
+        world.broken.clear();
     }
 
     /// The power was cut: what was not synced is there, or is not, or is there in part.
@@ -364,7 +366,7 @@ impl File for SimulatedFile {
     fn write_at(&self, parts: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
         let mut bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
         let mut world = self.folder.world();
-        if world.broken == Some(self.inode) {
+        if world.broken.contains(&self.inode) {
             return Err(io::Error::other("i/o error"));
         }
         match world.call(true) {

@@ -65,6 +65,7 @@ impl DiskContents {
             self.checkpoints.saved_to = if proven { from } else { 0 };
             self.checkpoints.unsaved = !proven;
         }
+        self.checkpoints.has_doubtful_notes = self.recovery.doubtful_checkpoints;
         self.recovery.checkpoints = self.checkpoints.len();
     }
 

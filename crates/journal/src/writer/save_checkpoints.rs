@@ -8,10 +8,11 @@ use std::io;
 
 impl Writer {
     /// Saves an empty table before the first record that has checkpoints is written: where there is no table, no record
-    /// has any, and opening the journal need not look for them.
+    /// has any, and opening the journal need not look for them. And a table behind records whose notes do not hold: they would be
+    /// believed again beside those of later records.
     pub(super) fn create_table(&mut self) -> Result<(), DiskError> {
         let waits = || self.group.iter().any(|(_, entry)| !entry.checkpoints.is_empty());
-        if self.tables.is_durable() || !waits() {
+        if (self.tables.is_durable() && !self.has_doubtful_notes) || !waits() {
             return Ok(());
         }
         self.save().map_err(|error| self.shared.failed(&error))
@@ -49,7 +50,10 @@ impl Writer {
         let saved = self.tables.save(&*self.shared.files, encoded);
         let mut index = lock(&self.shared.index);
         match saved {
-            Ok(()) => index.checkpoints.saved_to = head.sequence,
+            Ok(()) => {
+                index.checkpoints.saved_to = head.sequence;
+                self.has_doubtful_notes = false;
+            }
             Err(_) => index.checkpoints.unsaved |= unsaved,
         }
         saved
