@@ -53,9 +53,14 @@ impl CheckpointTable {
 
     /// The table as it was saved. Never cut to the limit, which may have been higher.
     pub(crate) fn load(&mut self, stored: &StoredTable) {
-        let limit = std::mem::replace(&mut self.limit, usize::MAX);
+        let limit = self.set_limit(usize::MAX);
         stored.entries().for_each(|change| self.change(change));
-        self.limit = limit;
+        self.set_limit(limit);
+    }
+
+    /// Sets the limit, and returns the one before.
+    pub(crate) fn set_limit(&mut self, limit: usize) -> usize {
+        std::mem::replace(&mut self.limit, limit)
     }
 
     /// Enters the note of a record, or the like without one.

@@ -60,10 +60,13 @@ impl DiskContents {
         }
         let from = newest.map_or(0, |table| table.head.sequence);
         if newest.is_some() || self.recovery.lost_checkpoints {
+            // As the table is loaded: the limit that the notes were written under may have been higher.
+            let limit = self.checkpoints.set_limit(usize::MAX);
             self.replay_notes(files, from);
+            self.checkpoints.set_limit(limit);
             let proven = self.tables.is_durable();
             self.checkpoints.saved_to = if proven { from } else { 0 };
-            self.checkpoints.unsaved = !proven;
+            self.checkpoints.unsaved = !proven || self.recovery.doubtful_checkpoints;
         }
         self.checkpoints.has_doubtful_notes = self.recovery.doubtful_checkpoints;
         self.recovery.checkpoints = self.checkpoints.len();

@@ -133,6 +133,40 @@ fn the_checkpoints_of_a_source_are_forgotten_together() {
     assert_eq!(value(&journal, b"j1"), Some(b"1".to_vec()));
 }
 
+/// A source that is gone has filled the table: what another saves beside it is there after a crash, and after a life with a
+/// lower limit.
+#[test]
+fn a_crash_takes_no_checkpoint_beyond_the_limit() {
+    let driver = Driver::new();
+    let open = |checkpoints| {
+        let settings = Settings { checkpoints, ..driver.settings() };
+        Journal::assemble(settings, Arc::new(driver.files.clone()), driver.clock.clone()).unwrap()
+    };
+    let append = |journal: &Journal, writer: &mut Writer, key: &[u8]| {
+        let mut appending = journal.append(with(&driver.arena, key, b"1"));
+        writer.step(Some(Duration::ZERO));
+        let answer = Pin::new(&mut appending).poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(answer, Poll::Ready(Ok(_))));
+    };
+    let (journal, mut writer, _) = open(3);
+    [b"f1", b"f2", b"f3"].into_iter().for_each(|key| append(&journal, &mut writer, key));
+    journal.close(Duration::ZERO);
+    writer.finish();
+    drop(journal);
+    let (journal, mut writer, _) = open(1);
+    journal.allow_checkpoints(3);
+    append(&journal, &mut writer, b"j1");
+    drop((journal, writer));
+    driver.files.restart_process();
+    let (journal, mut writer, recovery) = open(1);
+    assert_eq!((value(&journal, b"j1"), recovery.checkpoints), (Some(b"1".to_vec()), 4));
+    journal.close(Duration::ZERO);
+    writer.finish();
+    drop(journal);
+    let (journal, _, recovery) = open(1);
+    assert_eq!((value(&journal, b"j1"), recovery.checkpoints), (Some(b"1".to_vec()), 4));
+}
+
 /// A journal in simulated files whose writer is driven by the test.
 struct Driver {
     files: SimulatedFiles,
@@ -327,6 +361,16 @@ fn checkpoints_that_cannot_be_made_durable_at_opening_do_not_hold() {
     let (found, head, is_doubtful) = calls(&failing).expect("it always opens");
     assert_eq!((found, head), (None, 3), "the records are read, and their source begins before them");
     assert!(is_doubtful);
+
+    let driver = Driver { files: SimulatedFiles::of(&image), ..Driver::new() };
+    driver.files.fail_writes_of(&segment_of(&image));
+    let (_journal, mut writer, _) = driver.open();
+    driver.clock.pass(Duration::from_millis(1100));
+    writer.step(Some(Duration::ZERO));
+    driver.files.stop();
+    driver.files.restart_machine();
+    let (value, recovery) = reopened(&driver.files.contents());
+    assert_eq!((value, recovery.doubtful_checkpoints), (None, false), "they are not believed again");
 }
 
 /// The name of the only segment.
