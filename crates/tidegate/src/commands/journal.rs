@@ -177,8 +177,8 @@ fn forget(args: &ForgetArgs) -> Outcome {
     if args.admin.admin.is_some() && args.data.data.is_none() {
         return forget_online(args, None);
     }
-    // More checkpoints than any gateway keeps, so that none is forgotten here.
-    let settings = Settings { checkpoints: 1 << 16, ..Settings::new(folder(&args.data)?) };
+    // Whatever the limit, opening and closing keep all checkpoints that are there.
+    let settings = Settings::new(folder(&args.data)?);
     let (journal, _recovery) = match Journal::open(settings) {
         Err(OpenError::InUse { pid, .. }) => return forget_online(args, Some(pid)),
         opened => opened?,
@@ -204,7 +204,7 @@ fn forget_source(args: &ForgetSourceArgs) -> Outcome {
             known.join(", ")
         )));
     };
-    let settings = Settings { checkpoints: 1 << 16, ..Settings::new(folder(&args.data)?) };
+    let settings = Settings::new(folder(&args.data)?);
     let (journal, _recovery) = Journal::open(settings).map_err(|error| match error {
         OpenError::InUse { pid, .. } => Failure(format!(
             "a gateway, process {pid}, has the journal open: stop it, forget the source, and start it without the source"
@@ -214,6 +214,12 @@ fn forget_source(args: &ForgetSourceArgs) -> Outcome {
     let count = journal.forget_checkpoints(&[key]);
     if !journal.close(CLOSED) {
         return Err(Failure(format!("the journal was not closed within {CLOSED:?}; try again")));
+    }
+    if journal.stats().write_errors > 0 {
+        return Err(Failure(format!(
+            "the journal could not be written, so the checkpoints of `{source}` are still there: look at the free space of \
+             its disk, and try again"
+        )));
     }
     Ok(output::print(&format!("forgot {count} checkpoints of `{source}`\n"))?)
 }
