@@ -320,7 +320,7 @@ pub(crate) enum TokenKind {
 #[derive(Debug, Args)]
 pub(crate) struct TapArgs {
     /// Show items received by this source: otlp, prometheus_remote_write, elasticsearch, elastic_apm, http, loki,
-    /// fluent_forward, journald, kubernetes_logs, or `*`.
+    /// fluent_forward, syslog, file, journald, kubernetes_logs, or `*`.
     /// Default: all sources, unless --sink is given
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<String>,
