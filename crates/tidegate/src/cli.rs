@@ -1,6 +1,7 @@
 //! The command line and its help texts, which are the reference.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// A telemetry gateway with bounded memory that never loses acknowledged data
@@ -378,8 +379,8 @@ pub(crate) struct FileLsArgs {
     #[arg(long, value_enum, default_value_t = FileSort::Lag)]
     pub(crate) sort: FileSort,
     /// Print at most N files
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub(crate) limit: usize,
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub(crate) limit: NonZeroUsize,
     /// Print all files
     #[arg(long, conflicts_with = "limit")]
     pub(crate) all: bool,

@@ -5,6 +5,7 @@ use crate::cli::{FileCommand, FileLsArgs, FileSort};
 use crate::{Failure, Outcome, output};
 use serde_json::Value;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 use tidegate_arena::Bytes;
@@ -26,11 +27,15 @@ pub(crate) fn file(command: &FileCommand) -> Outcome {
 
 fn ls(args: &FileLsArgs) -> Outcome {
     let mut admin = Admin::named(&args.admin, &args.config)?;
-    let limit = if args.all { usize::MAX } else { args.limit };
-    let listing = if args.sort == FileSort::Lag && limit <= PAGE {
-        first_page(&mut admin, &query(args, &format!("sort=lag&limit={limit}")))?
-    } else {
-        whole_listing(&mut admin, args)?
+    let limit = if args.all { usize::MAX } else { args.limit.get() };
+    let mut listing = None;
+    if args.sort == FileSort::Lag && limit <= PAGE {
+        let page = first_page(&mut admin, &query(args, &format!("sort=lag&limit={limit}")))?;
+        listing = Some(page).filter(|page| page.has_most(limit));
+    }
+    let listing = match listing {
+        Some(listing) => listing,
+        None => whole_listing(&mut admin, args)?,
     };
     let Listing { mut files, sources } = listing;
     match args.sort {
@@ -50,6 +55,14 @@ fn ls(args: &FileLsArgs) -> Outcome {
 struct Listing {
     files: Vec<Entry>,
     sources: Vec<Entry>,
+}
+
+impl Listing {
+    /// Whether these are all files that match, or `limit` of them: a page ends early where paths are long.
+    fn has_most(&self, limit: usize) -> bool {
+        let matching: u64 = self.sources.iter().map(|source| source.number("matching")).sum();
+        self.files.len() as u64 >= matching.min(limit as u64)
+    }
 }
 
 /// An object of the answer.
@@ -84,16 +97,16 @@ fn first_page(admin: &mut Admin, target: &str) -> Result<Listing, Failure> {
 fn whole_listing(admin: &mut Admin, args: &FileLsArgs) -> Result<Listing, Failure> {
     let mut listing = Listing::default();
     let mut rest = format!("sort=none&limit={PAGE}");
+    let mut seen = BTreeSet::new();
     loop {
         let page = ask(admin, &query(args, &rest))?;
         listing.files.extend(entries(&page, "files"));
         listing.sources = sources_of(&page)?;
         let Some(next) = page.get("next").and_then(Value::as_str) else { return Ok(listing) };
-        let next = format!("limit={PAGE}&after={}", encoded(next));
-        if next == rest {
+        if !seen.insert(next.to_owned()) {
             return Err(Failure::from("the gateway gives the same page again and again; please report this"));
         }
-        rest = next;
+        rest = format!("limit={PAGE}&after={}", encoded(next));
     }
 }
 
@@ -271,6 +284,17 @@ mod tests {
     #[test]
     fn values_are_encoded() {
         assert_eq!(encoded("/var/*.{log,txt}&a=b é"), "/var/%2a.%7blog%2ctxt%7d%26a%3db%20%c3%a9");
+    }
+
+    /// A page that was cut short is not all that was asked for.
+    #[test]
+    fn a_page_that_is_cut_short_is_told_apart() {
+        let page = |files: usize, matching: &[u64]| Listing {
+            files: (0..files).map(|_| Entry(json!({}))).collect(),
+            sources: matching.iter().map(|matching| Entry(json!({"matching": matching}))).collect(),
+        };
+        assert!(page(3, &[2, 1]).has_most(10) && page(3, &[9, 9]).has_most(3));
+        assert!(!page(3, &[3, 1]).has_most(10) && !page(2, &[9]).has_most(3));
     }
 
     /// A summary names what costs disk space and what is not read.

@@ -33,7 +33,7 @@ pub(super) async fn collect(running: &RunningSources, query: &FilesQuery) -> Res
         let request = StatusRequest { filter: filter.clone(), order, most, most_text, answer };
         control.try_send(Control::Status(request)).map_err(|_| busy(name))?;
         let status = timeout(PATIENCE, status).await.ok().and_then(Result::ok).ok_or_else(|| busy(name))?;
-        pages.took(name, &status);
+        pages.took(at, name, &status);
         add(name, status, &mut report);
     }
     if query.order == FilesOrder::Lag {
@@ -104,8 +104,9 @@ impl Pages {
         (Order::Number(number), self.left)
     }
 
-    fn took(&mut self, name: &str, status: &TailStatus) {
-        if self.first.is_some() && self.next.is_none() {
+    /// A source of an earlier page was asked for its totals only: where its files would go on is of no interest.
+    fn took(&mut self, at: usize, name: &str, status: &TailStatus) {
+        if self.first.is_some_and(|(first, _)| at >= first) && self.next.is_none() {
             self.left = self.left.saturating_sub(status.files.len());
             self.next = status.next.map(|number| format!("{name}:{number}"));
         }
@@ -171,14 +172,14 @@ mod tests {
         };
         let mut first = Pages::of(&FilesOrder::Page(None), &names, 3).unwrap();
         assert_eq!(first.wanted(0, "file"), (Order::Number(0), 3));
-        first.took("file", &status(3, None));
+        first.took(0, "file", &status(3, None));
         first.wanted(1, "kubernetes_logs");
         assert_eq!(first.next.as_deref(), Some("kubernetes_logs:0"));
         let mut second = Pages::of(&FilesOrder::Page(first.next), &names, 3).unwrap();
         assert_eq!(second.wanted(0, "file").1, 0);
-        second.took("file", &status(0, None));
+        second.took(0, "file", &status(0, Some(0)));
         assert_eq!(second.wanted(1, "kubernetes_logs"), (Order::Number(0), 3));
-        second.took("kubernetes_logs", &status(3, Some(9)));
+        second.took(1, "kubernetes_logs", &status(3, Some(9)));
         assert_eq!(second.next.as_deref(), Some("kubernetes_logs:9"));
         assert!(Pages::of(&FilesOrder::Page(Some("other:1".to_owned())), &names, 3).is_err());
     }
