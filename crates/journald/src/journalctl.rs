@@ -347,6 +347,9 @@ mod tests {
         let settings = JournalctlSettings { program: "/bin/ls".into(), ..JournalctlSettings::default() };
         let program = Journalctl::start(&settings, Start::End).unwrap();
         let pid = program.child.id();
+        assert!(program.ended.is_some(), "the kernel has no descriptors of processes");
+        let ended = program.ended.as_ref().unwrap().readable();
+        drop(tokio::time::timeout(Duration::from_secs(30), ended).await.expect("it ends by itself").unwrap());
         program.end().await;
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "the program is there, or a zombie");
     }

@@ -191,9 +191,7 @@ impl<D: Destination> Reader<D> {
                 let source = &mut Source { program: &mut *program, input: &mut input, decoder: &mut decoder };
                 encoder.fill(source, buffer.bytes(), most, &self.counters)?
             };
-            if filled.too_large > 0 {
-                self.destination.refuse_too_large(filled.too_large);
-            }
+            let too_large = filled.too_large;
             let Some(cursor) = encoder.take_cursor() else { continue };
             if filled.logs.items == 0 {
                 self.destination.skip_to(&cursor);
@@ -201,7 +199,10 @@ impl<D: Destination> Reader<D> {
             } else {
                 self.append(filled, buffer, cursor).await?;
             }
-            // Not before: the entry behind a gap that is refused is read again, and the gap is found again.
+            // Not before: what is refused is read again, and too large entries and the gap before it are found again.
+            if too_large > 0 {
+                self.destination.refuse_too_large(too_large);
+            }
             if let Some(gap) = encoder.take_gap() {
                 self.counters.gap(gap.missing);
                 tracing::warn!(

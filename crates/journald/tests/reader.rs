@@ -313,6 +313,21 @@ async fn refused_entries_come_again() {
     assert_eq!(memory.bodies(10).await, expected);
 }
 
+/// An entry that fits into no batch is counted once, however often those beside it are refused.
+#[tokio::test]
+async fn too_large_entries_are_counted_once() {
+    let refusals =
+        [AppendError::Retry(Duration::from_millis(1)), AppendError::Retry(Duration::from_millis(1))];
+    let (journal, memory) = (Journal::new(), Memory::new(1000, refusals));
+    let (identifier, beside) = ("x".repeat(2000), entry(101, "short"));
+    journal.write(100, &format!("long\nSYSLOG_IDENTIFIER={identifier}\n\n{}", beside.trim_end()));
+    let (_, mut tasks) = read(&journal, &memory, true, None);
+    assert_eq!(memory.bodies(1).await, ["short"]);
+    memory.0.stop.send_replace(true);
+    tokio::time::timeout(PATIENCE, tasks.join_next()).await.unwrap().unwrap().unwrap();
+    assert_eq!(*memory.0.refused.lock().unwrap(), 1);
+}
+
 /// A program that ends is started again, and goes on where it was.
 #[tokio::test]
 async fn a_program_that_ends_is_started_again() {
