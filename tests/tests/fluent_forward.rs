@@ -120,7 +120,7 @@ fn message(numbers: std::ops::Range<u16>) -> Vec<u8> {
 fn a_stop_loses_no_message_that_waits_for_a_limit() {
     let splunk = Splunk::start(false);
     let address = free_address();
-    let limits = json!({"sources": {"fluent_forward": {"items_per_second": 10}}});
+    let limits = json!({"sources": {"fluent_forward": {"items_per_second": 4}}});
     let mut gateway = gateway_with(&splunk, json!({"address": address}), limits);
     let mut stream = TcpStream::connect(address).unwrap();
     // More than the allowance, which the next message waits for.
