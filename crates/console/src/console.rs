@@ -54,9 +54,6 @@ pub(crate) const LONGEST_FORM: usize = LONGEST_STEPS + LONGEST_ITEMS + (32 << 10
 /// A [`Status`] with every sink and source that there can be, and the page made of it.
 const SNAPSHOT: usize = 592 << 10;
 
-/// A report of the most files with the longest texts, and the page made of it.
-const FILES: usize = 768 << 10;
-
 pub(crate) const DATA_HEADERS: [(&str, &str); 3] =
     [("Cache-Control", "no-store"), ("Vary", "Accept"), ("X-Content-Type-Options", "nosniff")];
 /// As [`PAGE_HEADERS`], for a page with a form. Browsers name their own page as the `Origin` of a form only under this policy.
@@ -132,7 +129,7 @@ impl Console {
     }
 
     /// The lines of the memory plan: the arena of [`reserve`](Self::reserve), and the heap of one snapshot.
-    pub fn declared() -> [Reservation; 4] {
+    pub fn declared() -> [Reservation; 3] {
         let line = |what, count: usize, each: usize| Reservation {
             owner: "console",
             what,
@@ -144,7 +141,6 @@ impl Console {
             line("responses in flight, or the form of a trial", ANSWERS, LONGEST_ANSWER),
             line("heads of requests", HEADS, LONGEST_HEAD),
             line("snapshot being shown", 1, SNAPSHOT),
-            line("list of followed files being shown", 1, FILES),
         ]
     }
 

@@ -8,6 +8,9 @@ use std::pin::Pin;
 pub const MOST_FILES: usize = 500;
 /// The most bytes of text in an answer, but for its first file: as markup or JSON it may become six times as long.
 pub const LONGEST_FILES: usize = 48 << 10;
+/// Memory of the longest answer, in bytes: the report, and the page made of it. One is made at a time. Those that start sources
+/// which follow files set it aside.
+pub const FILES_BYTES: usize = 768 << 10;
 /// The files of an answer without `limit`.
 const USUAL_FILES: usize = 100;
 /// The longest pattern and the longest place, in bytes.

@@ -40,7 +40,7 @@ mod tests;
 
 pub use console::{Console, LONGEST_ANSWER, PATHS};
 pub use files::{
-    FilesError, FilesFuture, FilesOrder, FilesQuery, FilesReport, FollowedFile, FollowingSource,
+    FILES_BYTES, FilesError, FilesFuture, FilesOrder, FilesQuery, FilesReport, FollowedFile, FollowingSource,
     LONGEST_FILES, MOST_FILES, UnreadablePath,
 };
 pub use gateway::{ForgetError, Gateway};

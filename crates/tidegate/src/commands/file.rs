@@ -305,8 +305,8 @@ mod tests {
         });
         assert_eq!(
             summary(&Entry(source)),
-            "file: 4 files match of 9 known, 2.0 KiB behind\n\
-             file: 1 files without a name are held, which take 1.0 MiB of disk space\n\
+            "file: 4 files match of 9 known, 2 KiB behind\n\
+             file: 1 files without a name are held, which take 1 MiB of disk space\n\
              file: 3 files are not read: raise `max_files`\n"
         );
     }

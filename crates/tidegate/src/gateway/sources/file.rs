@@ -2,7 +2,7 @@
 
 pub(super) mod settings;
 
-use super::follow::{FollowingSource, IntakeDestination, ReaderChanges, declared_offsets, start_offsets};
+use super::follow::{self, FollowingSource, IntakeDestination, ReaderChanges, start_offsets};
 use super::running::{LARGEST_BATCH, RunningKind, RunningServices, RunningSource};
 use super::tail_series::{self, tail_series};
 use super::{SourceEnvironment, SourceKind};
@@ -47,7 +47,7 @@ fn declared(config: &Config) -> Vec<Reservation> {
     let what = "known files, and a thread that reads them";
     let setting = Some("sources.file.max_files");
     let reader = Reservation { owner: "file", what, count: 1, each: each as u64, setting };
-    std::iter::once(reader).chain(declared_offsets(config, "file")).collect()
+    std::iter::once(reader).chain(follow::declared(config, "file")).collect()
 }
 
 fn files(config: &Config) -> u64 {

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidegate_arena::{Reservation, Window};
 use tidegate_config::Config;
+use tidegate_console::FILES_BYTES;
 use tidegate_journal::{Checkpoints, Journal};
 use tidegate_ledger::Refusal;
 use tidegate_log_intake::{IntakeError, LogBatch, LogIntake};
@@ -117,12 +118,14 @@ pub(super) fn start_offsets(config: &Config, name: &str) -> Result<Option<StartO
     Ok(Some(StartOffset(Arc::new(find))))
 }
 
-/// The memory of these offsets, if there are any.
-pub(super) fn declared_offsets(config: &Config, owner: &'static str) -> Option<Reservation> {
+/// The memory that a reader needs beside its own: for these offsets, if there are any, and to show its files.
+pub(super) fn declared(config: &Config, owner: &'static str) -> impl Iterator<Item = Reservation> {
+    let line =
+        move |what, bytes: usize| Reservation { owner, what, count: 1, each: bytes as u64, setting: None };
     let offsets = StartOffsets::read(&config.data).unwrap_or_default();
-    let what = "start offsets of another program, until the first listing";
-    let each = offsets.bytes() as u64;
-    (!offsets.is_empty()).then_some(Reservation { owner, what, count: 1, each, setting: None })
+    let offsets = (!offsets.is_empty())
+        .then(|| line("start offsets of another program, until the first listing", offsets.bytes()));
+    std::iter::once(line("the list of its files being shown", FILES_BYTES)).chain(offsets)
 }
 
 /// The gate, and the checkpoints of the journal behind it.

@@ -4,7 +4,7 @@ mod meters;
 mod resource;
 mod settings;
 
-use super::follow::{FollowingSource, IntakeDestination, declared_offsets, start_offsets};
+use super::follow::{self, FollowingSource, IntakeDestination, start_offsets};
 use super::running::{LARGEST_BATCH, RunningKind, RunningServices, RunningSource};
 use super::tail_series::{self, tail_series};
 use super::{SourceEnvironment, SourceKind};
@@ -91,7 +91,7 @@ fn declared(config: &Config) -> Vec<Reservation> {
         ),
         line("pods of the node, and the watch of the API", pods, None),
     ];
-    own.into_iter().chain(declared_offsets(config, "kubernetes_logs")).collect()
+    own.into_iter().chain(follow::declared(config, "kubernetes_logs")).collect()
 }
 
 fn files(config: &Config) -> u64 {

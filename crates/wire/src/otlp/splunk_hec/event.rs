@@ -18,8 +18,12 @@ impl<'a> Encoder<'a> {
         self.metadata_members(of_record, out)?;
         out.put(b"\"event\":")?;
         match record.body {
-            AnyValue::Empty | AnyValue::Text([]) if record.event_name.is_empty() => out.put(b"{}")?,
-            AnyValue::Empty | AnyValue::Text([]) => json::string(record.event_name, out)?,
+            AnyValue::Empty | AnyValue::Text([]) | AnyValue::Bytes([]) if record.event_name.is_empty() => {
+                out.put(b"{}")?;
+            }
+            AnyValue::Empty | AnyValue::Text([]) | AnyValue::Bytes([]) => {
+                json::string(record.event_name, out)?
+            }
             body => self.values.write(body, out)?,
         }
         let mut fields = Fields { encoder: self, out, is_first: true };
