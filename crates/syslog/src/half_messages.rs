@@ -1,7 +1,8 @@
 //! Memory of the messages whose end has not come.
 //!
-//! All listeners of the source share a part of the memory for requests, so that half messages never keep whole ones out.
-//! Who finds that part in use waits for another half message to end, in order of arrival.
+//! All listeners of the source share a part of the memory for requests; the rest is left to whole messages. Who finds that part
+//! in use waits for another half message to end, in order of arrival: with a buffer of its listener in hand, so for a time, and
+//! beside few others. Further connections are closed.
 
 use std::sync::Arc;
 use std::time::Duration;

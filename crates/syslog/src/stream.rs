@@ -12,6 +12,7 @@ use crate::record::Origin;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -50,6 +51,9 @@ struct Receiver {
     settings: StreamSettings,
     buffers: Buffers,
     half: HalfMessages,
+    /// For connections that wait for memory of a half message with a buffer in their hands: those whose messages would free that
+    /// memory need buffers, too.
+    waiting: Semaphore,
     tasks: TaskGroup,
 }
 
@@ -70,6 +74,8 @@ struct Buffer<'a> {
 impl StreamReceiver {
     /// Buffers of a listener.
     const BUFFERS: usize = 8;
+    /// Of these, so many may wait for memory of half messages.
+    const WAITING: usize = Self::BUFFERS / 2;
 
     /// Heap of a listener's buffers for messages of at most `max_message` bytes.
     #[must_use]
@@ -92,7 +98,8 @@ impl StreamReceiver {
     ) -> StreamReceiver {
         let len = Self::buffer_len(settings.max_message);
         let buffers = Buffers { free: Semaphore::new(Self::BUFFERS), idle: Mutex::default(), len };
-        StreamReceiver(Arc::new(Receiver { intake, settings, buffers, half, tasks }))
+        let waiting = Semaphore::new(Self::WAITING);
+        StreamReceiver(Arc::new(Receiver { intake, settings, buffers, half, waiting, tasks }))
     }
 }
 
@@ -214,15 +221,21 @@ impl Receiver {
         Ok(())
     }
 
-    /// Keeps a half message, as soon as there is memory for it.
+    /// Keeps a half message, as soon as there is memory for it. Who would have to wait beside too many others is refused.
     async fn partial(&self, rest: &[u8], patience: Duration) -> Result<HalfMessage, Ended> {
-        let waiting = tokio::time::timeout(self.settings.message_timeout, self.half.keep(rest, patience));
+        const REFUSED: Ended = Ended::Refused(Refusal::Memory);
+        let mut keeping = pin!(self.half.keep(rest, patience));
+        let at_once = poll_fn(|context| Poll::Ready(keeping.as_mut().poll(context))).await;
+        if let Poll::Ready(kept) = at_once {
+            return kept.map_err(|_| REFUSED);
+        }
+        let _turn = self.waiting.try_acquire().map_err(|_| REFUSED)?;
         tokio::select! {
             biased;
             () = self.intake.shutdown().begun() => Err(Ended::Stopping),
-            kept = waiting => match kept {
+            kept = tokio::time::timeout(self.settings.message_timeout, keeping) => match kept {
                 Ok(Ok(half)) => Ok(half),
-                Ok(Err(_)) | Err(_) => Err(Ended::Refused(Refusal::Memory)),
+                Ok(Err(_)) | Err(_) => Err(REFUSED),
             }
         }
     }

@@ -67,6 +67,11 @@ impl Rig {
 
     /// Accepts connections, whose half messages may take `message_timeout`.
     async fn listen(&self, message_timeout: Duration) -> SocketAddr {
+        self.listen_with(message_timeout, HalfMessages::new(self.arena.clone())).await
+    }
+
+    /// The same with this memory for half messages.
+    async fn listen_with(&self, message_timeout: Duration, half: HalfMessages) -> SocketAddr {
         let settings = StreamSettings {
             parse: parse(),
             framing: Framing::Auto,
@@ -75,7 +80,6 @@ impl Rig {
             idle_timeout: None,
             transport: "tcp",
         };
-        let half = HalfMessages::new(self.arena.clone());
         let receiver = StreamReceiver::new(self.intake.clone(), settings, half, self.tasks.clone());
         let receiver = Arc::new(receiver);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -181,5 +185,26 @@ async fn datagrams_are_received() {
     rig.until("all datagrams", |rig| rig.items() >= 200).await;
     assert_eq!((rig.items(), rig.refused_items(), rig.tasks.lost()), (200, vec![], None));
     rig.tasks.expect_ends();
+    rig.end().await;
+}
+
+/// Half messages that wait for memory leave buffers to others: whole messages arrive, and what is too much is refused at once.
+#[tokio::test]
+async fn waiting_half_messages_leave_buffers_to_others() {
+    const HALF: usize = 1900;
+    let rig = rig();
+    let arena = Arena::new(64 << 10, Floors::NONE.with(Share::Ingest, 64 << 10), 64 << 10, 4, 4).unwrap();
+    let kept = (32 << 10) / HALF;
+    let address = rig.listen_with(SOON, HalfMessages::new(arena)).await;
+    let mut half = Vec::new();
+    for _ in 0..kept + 12 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(format!("1999 {:x<1$}", "<13>", HALF - 5).as_bytes()).await.unwrap();
+        half.push(stream);
+    }
+    rig.until("all but four to be refused", |rig| rig.refused_items() == [(Refusal::Memory, 8)]).await;
+    let mut whole = TcpStream::connect(address).await.unwrap();
+    whole.write_all(b"<13>whole\n").await.unwrap();
+    rig.until("the whole message", |rig| rig.items() == 1).await;
     rig.end().await;
 }
