@@ -194,8 +194,15 @@ impl Connection {
         let arena = self.shared.intake.arena();
         let held = buffer.len() + buffer.spare();
         let most = usize::try_from(arena.ceiling(Share::Ingest)).unwrap_or(usize::MAX);
-        let growth = most.saturating_sub(held + MAX_BATCH).min(arena.window_len().saturating_sub(held));
+        let batch = MAX_BATCH.max(self.one_record_batch());
+        let growth = most.saturating_sub(held + batch).min(arena.window_len().saturating_sub(held));
         growth / PAGE * PAGE
+    }
+
+    /// The longest batch of one record, in bytes.
+    fn one_record_batch(&self) -> usize {
+        let Shared { settings, intake, .. } = &*self.shared;
+        settings.max_record.saturating_mul(2).min(intake.largest_batch())
     }
 
     /// Appends the records of these messages, which are whole, and acknowledges the messages.
@@ -234,6 +241,7 @@ impl Connection {
         let arena = shared.intake.arena();
         let gunzip = Gunzip::new(arena, message.entries, shared.settings.max_message);
         let mut gunzip = Box::pin(gunzip).await?;
+        Box::pin(gunzip.verify()).await?;
         while gunzip.fill().await? {
             let entries = gunzip.decoded();
             let mut from = 0;
@@ -275,7 +283,7 @@ impl Connection {
             let size = window.spare();
             let mut outcome = encode(BatchWriter::new(&shared, window.spare_mut(), max_items))?;
             if outcome.items == 0 && outcome.is_full {
-                let most = shared.settings.max_record.saturating_mul(2).min(intake.largest_batch());
+                let most = self.one_record_batch();
                 // The window may be the small one that was taken before the message.
                 if size < most {
                     wanted = wanted.max(size).saturating_mul(2).min(most);
