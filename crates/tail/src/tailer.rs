@@ -233,7 +233,10 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         }
         if let Some(appending) = appending {
             let result = appending.await;
-            let _ = self.appended::<D::Buffer>(result, &mut None);
+            let _ = self.appended(result, &mut prepared);
+        }
+        if let Some(prepared) = prepared {
+            self.others.put_back(prepared.effects.others);
         }
         self.others.set_all(&*self.destination);
     }

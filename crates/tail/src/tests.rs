@@ -3,6 +3,7 @@
 mod basics;
 mod compressed;
 mod copytruncate;
+mod excluded;
 mod hostile;
 mod idle;
 mod many;
@@ -14,8 +15,9 @@ mod settings;
 mod status;
 
 use crate::{
-    AppendError, Buffer, CheckpointChange, Control, Destination, EncodedBatch, FileStatus, Glob, Input,
-    Order, PathFilter, PathResource, Settings, StartAt, StatusRequest, TailMeters, TailStatus, Tailer,
+    AppendError, Buffer, CheckpointChange, Control, Destination, EncodedBatch, FileResource, FileStatus,
+    Glob, Input, Order, PathFilter, PathResource, Settings, StartAt, StatusRequest, TailMeters, TailStatus,
+    Tailer,
 };
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
@@ -41,6 +43,8 @@ struct Store {
     /// Path and text of each record.
     records: Vec<(String, String)>,
     batches: usize,
+    /// Times that changes were set without a batch.
+    sets: usize,
     /// Answers to the next batches.
     answers: Vec<AppendError>,
     largest: usize,
@@ -51,7 +55,7 @@ struct Store {
 
 /// A destination in memory. Clones share it.
 #[derive(Clone, Default)]
-struct Memory {
+pub(crate) struct Memory {
     store: Rc<RefCell<Store>>,
     changed: Rc<Notify>,
 }
@@ -113,7 +117,10 @@ impl Destination for Memory {
     }
 
     fn set(&self, changes: &[CheckpointChange]) {
-        self.store.borrow_mut().apply(changes);
+        let mut store = self.store.borrow_mut();
+        store.sets += 1;
+        store.apply(changes);
+        drop(store);
         self.changed.notify_waiters();
     }
 
@@ -184,8 +191,12 @@ impl House {
     }
 
     fn start(&self) -> Running {
+        self.start_with(PathResource::default())
+    }
+
+    fn start_with(&self, resource: impl FileResource) -> Running {
         let (control, messages) = mpsc::channel(4);
-        let (settings, resource) = (self.settings.clone(), PathResource::default());
+        let settings = self.settings.clone();
         let tailer = Tailer::new(settings, self.memory.clone(), resource, self.meters.clone());
         Running { control, task: spawn_local(tailer.run(messages)) }
     }

@@ -1,6 +1,7 @@
 //! Batches on their way to the destination, one at a time.
 
 use super::Tailer;
+use super::fill::MOST_OF_A_FILE;
 use crate::batch::{Effects, EncodedBatch, Part};
 use crate::checkpoint::Checkpoint;
 use crate::destination::{AppendError, CheckpointChange, Destination};
@@ -40,7 +41,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         if items == 0 {
             super::others::set_in_parts(&*self.destination, &changes);
             // More than a batch holds would never leave room for records.
-            if self.others.is_empty() {
+            let bytes: usize = effects.others.iter().map(CheckpointChange::bytes).sum();
+            if self.others.is_empty() && bytes + MOST_OF_A_FILE <= CheckpointChange::MOST_BYTES {
                 let now = self.now();
                 self.others.keep(effects.others.clone(), now);
             }
@@ -89,10 +91,11 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             }
             Err(error) => {
                 self.meters.add_retries(1);
-                self.roll_back(effects);
+                // The later one first: the changes of both come back in their order.
                 if let Some(prepared) = prepared.take() {
                     self.roll_back(prepared.effects);
                 }
+                self.roll_back(effects);
                 match error {
                     AppendError::Retry(after) => self.retry_at = self.now() + after.max(LEAST_WAIT),
                     AppendError::TooLarge => self.batch_limit = (len / 2).max(SMALLEST_BATCH),
@@ -167,3 +170,32 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
 
 /// A refusal without a time must not spin.
 const LEAST_WAIT: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::Memory;
+    use crate::{PathResource, Settings, TailMeters};
+
+    fn effects(keys: &[u8]) -> Effects {
+        let change = |key: &u8| CheckpointChange { key: vec![*key], value: Some(vec![*key]) };
+        Effects { others: keys.iter().map(change).collect(), ..Effects::default() }
+    }
+
+    /// The changes of a refused batch come back before those of the one behind it.
+    #[test]
+    fn a_refusal_keeps_the_order_of_two_batches() {
+        let settings = Settings::new(b'f', Vec::new());
+        let mut tailer =
+            Tailer::new(settings, Memory::default(), PathResource::default(), TailMeters::default());
+        let batch =
+            EncodedBatch { buffer: Vec::<u8>::new(), len: 0, items: 1, largest_item: 0, source_bytes: 0 };
+        let mut prepared = Some(Prepared { batch, effects: effects(&[3, 4]) });
+        let result = Err(AppendError::Retry(Duration::ZERO));
+        let refused = Appended { effects: effects(&[1, 2]), items: 1, len: 9, result };
+        assert!(tailer.appended(refused, &mut prepared).is_continue() && prepared.is_none());
+        let (changes, _) = tailer.others.take(1000);
+        let keys: Vec<u8> = changes.iter().map(|change| change.key[0]).collect();
+        assert_eq!(keys, [1, 2, 3, 4]);
+    }
+}

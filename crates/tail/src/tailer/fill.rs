@@ -12,7 +12,7 @@ use tidegate_lines::Stream;
 use tidegate_wire::otlp::logs::LogsEncoder;
 
 /// The most bytes that the checkpoint of one file takes in a batch.
-const MOST_OF_A_FILE: usize = 2 + FileId::KEY + crate::checkpoint::Checkpoint::MOST_BYTES;
+pub(super) const MOST_OF_A_FILE: usize = 2 + FileId::KEY + crate::checkpoint::Checkpoint::MOST_BYTES;
 
 /// Turns in one go: those of which no record comes must not keep messages and changes waiting.
 const MOST_TURNS: usize = 256;
@@ -54,7 +54,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         let is_largest = bytes.len() >= most;
         let len = bytes.len().min(most);
         let encoder = LogsEncoder::new(bytes.get_mut(..len).unwrap_or_default());
-        let others = self.others.take(CheckpointChange::MOST_BYTES);
+        let (others, mut set_at) = self.others.take(CheckpointChange::MOST_BYTES);
         let effects = Effects { others, ..Effects::default() };
         let mut filling = Filling { encoder, effects, group: None, without: None, is_largest };
         let (began, mut turns) = (self.now(), 0);
@@ -86,15 +86,22 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                 Turn::Truncated => {
                     self.truncated(index);
                     // A copy found now has to be in a batch before anything new of the original is.
-                    filling.effects.others.extend(self.others.take(filling.room()));
+                    let (found, found_set_at) = self.others.take(filling.room());
+                    filling.effects.others.extend(found);
+                    set_at = set_at.zip(found_set_at).map(|(one, other)| one.max(other));
                 }
                 Turn::Ended => self.forget(index),
             }
         }
+        let has_room = self.others.is_empty() && filling.room() >= MOST_OF_A_FILE;
         let Filling { encoder, effects, .. } = filling;
         let source_bytes = effects.parts.iter().map(|part| part.bytes).sum();
         let encoded = encoder.finish();
         if effects.is_empty() && encoded.items == 0 {
+            return None;
+        }
+        if let Some(at) = set_at.filter(|_| has_room && effects.parts.is_empty() && encoded.items == 0) {
+            self.others.put_back_set(effects.others, at);
             return None;
         }
         let (len, items, largest_item) = (encoded.len, encoded.items, encoded.largest_item);

@@ -44,9 +44,16 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     fn poll_held(&mut self, index: Index, now: Duration) -> bool {
         let is_held = |file: &&mut Tracked| {
             matches!(file.stage, Stage::Held | Stage::Ending)
-                || (matches!(file.stage, Stage::New | Stage::Copy { .. }) && file.names == 0)
+                || (matches!(file.stage, Stage::New | Stage::Copy { .. } | Stage::Skipped) && file.names == 0)
         };
         let Some(file) = self.table.get_mut(index).filter(is_held) else { return false };
+        if file.stage == Stage::Skipped {
+            if file.in_batches > 0 {
+                return true;
+            }
+            self.forget_unread(index);
+            return false;
+        }
         let Ok(metadata) = file.handle.metadata() else { return true };
         let unread = metadata.len().saturating_sub(file.next());
         let waited = now.saturating_sub(file.progressed);

@@ -100,7 +100,11 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                 self.held.insert(index);
             }
             Stage::Copy { .. } | Stage::Skipped if file.in_batches == 0 => self.forget_unread(index),
-            Stage::Copy { .. } | Stage::Skipped | Stage::Held | Stage::Ending => {}
+            // Its last batch may be refused: then it is read again.
+            Stage::Skipped => {
+                self.held.insert(index);
+            }
+            Stage::Copy { .. } | Stage::Held | Stage::Ending => {}
         }
     }
 

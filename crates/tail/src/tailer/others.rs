@@ -45,24 +45,38 @@ impl OtherChanges {
         self.waiting.is_empty()
     }
 
-    /// Takes those that ride with a batch that has `room` bytes for them.
-    pub(super) fn take(&mut self, mut room: usize) -> Vec<CheckpointChange> {
-        let mut taken = Vec::new();
+    /// Takes those that ride with a batch that has `room` bytes for them. The time is there if all of them are set by themselves: when
+    /// the last of them was.
+    pub(super) fn take(&mut self, mut room: usize) -> (Vec<CheckpointChange>, Option<Duration>) {
+        let (mut taken, mut set_at) = (Vec::new(), Some(Duration::ZERO));
         while let Some((&at, first)) = self.waiting.first_key_value()
             && first.change.bytes() <= room
         {
             room -= first.change.bytes();
+            set_at = set_at.zip(first.set_at).map(|(one, other)| one.max(other));
             taken.extend(self.remove(at));
         }
-        taken
+        (taken, set_at)
     }
 
     /// Takes back those of a batch that was refused, before all others.
     pub(super) fn put_back(&mut self, changes: Vec<CheckpointChange>) {
+        self.insert_first(changes, None);
+    }
+
+    /// Takes back those that were set at a time, when no batch came of them.
+    pub(super) fn put_back_set(&mut self, changes: Vec<CheckpointChange>, at: Duration) {
+        if !changes.is_empty() {
+            self.due = self.due.or(Some(at + DURABLE_AFTER));
+            self.insert_first(changes, Some(at));
+        }
+    }
+
+    fn insert_first(&mut self, changes: Vec<CheckpointChange>, set_at: Option<Duration>) {
         for change in changes.into_iter().rev() {
             if !self.by_key.contains_key(&change.key) {
                 let first = self.waiting.first_key_value().map_or(0, |(at, _)| at - 1);
-                self.insert(first, change, None);
+                self.insert(first, change, set_at);
             }
         }
     }
@@ -175,13 +189,30 @@ mod tests {
     fn keep_their_order_through_a_refusal() {
         let mut others = OtherChanges::default();
         (0..4).for_each(|key| others.push(change(key)));
-        let taken = others.take(3 * change(0).bytes());
+        let (taken, set_at) = others.take(3 * change(0).bytes());
+        assert!(set_at.is_none());
         others.push(change(9));
         others.push(change(1));
         others.put_back(taken);
-        let keys: Vec<u8> = others.take(1000).iter().map(|change| change.key[0]).collect();
+        let keys: Vec<u8> = others.take(1000).0.iter().map(|change| change.key[0]).collect();
         assert_eq!(keys, [0, 2, 3, 9, 1]);
         assert!(others.is_empty() && others.by_key.is_empty() && others.fresh == 0);
+    }
+
+    /// What was set and is taken for nothing keeps its time.
+    #[test]
+    fn keep_their_time_when_no_batch_comes() {
+        let mut others = OtherChanges::default();
+        others.keep(vec![change(1)], Duration::from_secs(10));
+        others.keep(vec![change(2)], Duration::from_secs(11));
+        let (taken, set_at) = others.take(1000);
+        assert_eq!((taken.len(), set_at), (2, Some(Duration::from_secs(11))));
+        others.put_back_set(taken, Duration::from_secs(11));
+        assert_eq!(others.fresh, 0);
+        others.forget_durable(Duration::from_secs(13));
+        assert_eq!(others.due(), Some(Duration::from_secs(14)));
+        others.forget_durable(Duration::from_secs(14));
+        assert!(others.is_empty() && others.by_key.is_empty());
     }
 
     /// What was set is kept until it is durable, and not longer.

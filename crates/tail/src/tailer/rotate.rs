@@ -2,7 +2,7 @@
 
 use super::Tailer;
 use crate::checkpoint::Checkpoint;
-use crate::destination::Destination;
+use crate::destination::{CheckpointChange, Destination};
 use crate::file::{FirstBytes, Former, Index, Stage, Tracked};
 use crate::identity::Head;
 use crate::meters::LossReason;
@@ -96,6 +96,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         if checkpoint.offset() > 0 || checkpoint.finished {
             self.others.push(self.change(file.id, &checkpoint));
             self.add_former(Former { id: file.id, checkpoint, is_displaced: false });
+        } else {
+            self.remove_own_checkpoint(&file);
         }
         self.release_copies(index, &file.path, checkpoint.offset());
     }
@@ -106,8 +108,16 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         if file.committed.head.len > 0 {
             let checkpoint = Checkpoint { seen: super::discover::unix_seconds(), ..file.committed };
             self.add_former(Former { id: file.id, checkpoint, is_displaced: false });
+        } else {
+            self.remove_own_checkpoint(&file);
         }
         self.release_copies(index, &file.path, 0);
+    }
+
+    /// Removes the checkpoint of what a file had before it was truncated: that has a key of its own.
+    fn remove_own_checkpoint(&mut self, file: &Tracked) {
+        let key = file.id.key(self.settings.key).to_vec();
+        self.others.push(CheckpointChange { key, value: None });
     }
 
     fn remove(&mut self, index: Index) -> Option<Box<Tracked>> {

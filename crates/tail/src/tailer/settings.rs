@@ -73,6 +73,9 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     /// Gives a file its input among the new ones; says whether there is one.
     fn set_input(&mut self, index: Index, before: &[Input], has_lost_name: bool) -> bool {
         let Some(file) = self.table.get(index) else { return true };
+        if has_lost_name && file.names == 0 {
+            return false;
+        }
         let mut path = None;
         let mut input = self.input_of(&file.path);
         if has_lost_name && input.is_none() && file.names > 0 {

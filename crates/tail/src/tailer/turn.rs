@@ -99,6 +99,16 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             file.length = length;
             return Ok(Turn::Idle);
         }
+        // Nothing is read of a file that waits for its resource.
+        if filling.group != Some(index) {
+            if !file.head.fits(FirstBytes::of(&file.handle)?.as_slice()) {
+                return Ok(Turn::Truncated);
+            }
+            if let Some(turn) = self.begin_group(index, file, filling) {
+                file.length = length;
+                return Ok(turn);
+            }
+        }
         let longest = self.line_settings.get(usize::from(file.input)).map_or(0, |lines| lines.longest_read());
         // The bytes before are read again: what is known of the end of the file must be of the same content as the new bytes.
         let known = usize::try_from(from).unwrap_or(SAMPLE).min(SAMPLE);
@@ -183,7 +193,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         }
     }
 
-    /// Makes records of `bytes`, which begin at the file's next offset, and notes what holds when they are durable.
+    /// Makes records of `bytes` in the group of the file, which begin at the file's next offset, and notes what holds when they are durable.
     pub(super) fn feed(
         &mut self,
         index: Index,
@@ -191,12 +201,6 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         bytes: Bytes<'_>,
         filling: &mut Filling<'_>,
     ) -> io::Result<Fed> {
-        if filling.group != Some(index) {
-            match self.begin_group(index, file, filling) {
-                None => {}
-                Some(fed) => return Ok(fed),
-            }
-        }
         let Some(settings) = self.line_settings.get(usize::from(file.input)) else { return Ok(Fed::Later) };
         let mut lines = file
             .lines
@@ -293,7 +297,12 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     }
 
     /// Begins the group of a file's records in the batch. Gives what the turn comes to if that cannot be.
-    fn begin_group(&mut self, index: Index, file: &mut Tracked, filling: &mut Filling<'_>) -> Option<Fed> {
+    pub(super) fn begin_group(
+        &mut self,
+        index: Index,
+        file: &mut Tracked,
+        filling: &mut Filling<'_>,
+    ) -> Option<Turn> {
         let known_for = self.started.elapsed().saturating_sub(file.found);
         let mut attributes = Attributes::new(&mut self.attributes, MOST_RESOURCE);
         match self.resource.resource(&file.info(index), known_for, &mut attributes) {
@@ -301,15 +310,25 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             ResourceState::ReadyWithout(stream) => filling.without = Some(stream),
             ResourceState::Wait => {
                 self.waiting.insert(index);
-                return Some(Fed::Later);
+                return Some(Turn::Idle);
             }
             ResourceState::Exclude => {
                 file.stage = Stage::Skipped;
-                return Some(Fed::Later);
+                let held = file.lines.take().map_or(0, |lines| lines.held_bytes());
+                self.held_bytes = self.held_bytes.saturating_sub(held);
+                file.flush = false;
+                self.schedule_flush(index, None);
+                return Some(Turn::Idle);
             }
         }
         if filling.encoder.resource(&self.attributes, SCOPE).is_err() {
-            return Some(Fed::Full);
+            let may_leave_out =
+                filling.is_largest && filling.effects.parts.is_empty() && filling.encoder.items() == 0;
+            // It would never fit.
+            self.attributes.clear();
+            if !may_leave_out || filling.encoder.resource(&self.attributes, SCOPE).is_err() {
+                return Some(Turn::Full);
+            }
         }
         filling.group = Some(index);
         None

@@ -68,7 +68,8 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             return self.damaged(file, length);
         }
         let is_begun = file.stage != Stage::New || open.comparison.is_some();
-        if file.is_readable() && is_begun && !self.waiting.contains(&index) {
+        // One that cannot be read must not keep the others waiting.
+        if turn.is_ok() && file.is_readable() && is_begun && !self.waiting.contains(&index) {
             self.decompressor = Some(open);
         }
         turn
@@ -89,6 +90,11 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
                 Begun::Behind => return Ok(Turn::More),
                 Begun::NotWhole => return self.not_whole(index, file, length),
             }
+        }
+        if filling.group != Some(index)
+            && let Some(turn) = self.begin_group(index, file, filling)
+        {
+            return Ok(turn);
         }
         let decompressor = &mut open.decompressor;
         let longest = self.line_settings.get(usize::from(file.input)).map_or(0, |lines| lines.longest_read());

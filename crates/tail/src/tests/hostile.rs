@@ -126,3 +126,20 @@ fn a_hole_does_not_keep_others_waiting() {
         running.kill().await;
     });
 }
+
+/// A resource that fits no batch is left out; what does not fit then is counted.
+#[test]
+fn a_resource_that_fits_no_batch_keeps_nothing_waiting() {
+    run(async {
+        let house = House::new();
+        house.memory.store.borrow_mut().largest = 64;
+        let name = format!("{}.log", "a".repeat(100));
+        write(&house.path(&name), ["one"]);
+        let running = house.start();
+        while house.memory.store.borrow().too_large == 0 {
+            running.status().await;
+        }
+        assert_eq!(running.status().await[0].lag, 0);
+        running.stop().await;
+    });
+}

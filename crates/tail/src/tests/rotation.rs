@@ -115,3 +115,25 @@ fn follows_a_directory() {
         running.stop().await;
     });
 }
+
+/// Of a file that was truncated and then deleted nothing stays under its own key.
+#[test]
+fn the_checkpoint_of_a_truncated_and_deleted_file_goes() {
+    run(async {
+        let mut house = House::new();
+        house.settings.rotate_wait = Duration::from_millis(1);
+        let running = house.start();
+        write(&house.path("a.log"), numbered("a", 0..50));
+        house.expect(numbered("a", 0..50)).await;
+        OpenOptions::new().write(true).truncate(true).open(house.path("a.log")).unwrap();
+        while house.meters.truncations() == 0 {
+            running.status().await;
+        }
+        fs::remove_file(house.path("a.log")).unwrap();
+        while !running.status().await.is_empty() {}
+        running.stop().await;
+        let store = house.memory.store.borrow();
+        let own = store.checkpoints.keys().filter(|key| crate::FileId::from_key(b'f', key).is_some());
+        assert_eq!(own.count(), 0);
+    });
+}

@@ -99,6 +99,25 @@ fn a_file_with_another_name_stays() {
     });
 }
 
+/// A file whose last name leaves the inputs is let go, also if it was found by another name.
+#[test]
+fn a_file_without_a_name_is_let_go() {
+    run(async {
+        let mut house = House::new();
+        write(&house.path("a.log"), ["one"]);
+        let running = house.start();
+        house.expect(vec!["one".into()]).await;
+        fs::hard_link(house.path("a.log"), house.path("a.log.1")).unwrap();
+        running.look_again(&house).await;
+        fs::remove_file(house.path("a.log")).unwrap();
+        running.look_again(&house).await;
+        house.settings.inputs = vec![input("main", &house.path("*.log").display().to_string())];
+        running.look_again(&house).await;
+        assert_eq!(running.status().await.len(), 0);
+        running.stop().await;
+    });
+}
+
 /// Compressed files are read when that is switched on.
 #[test]
 fn compressed_files_are_read_when_they_are_wanted() {
