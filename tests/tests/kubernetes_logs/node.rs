@@ -36,6 +36,7 @@ impl Node {
         let logs = tempfile::tempdir().unwrap();
         let mut source = json!({
             "enabled": true, "node": NODE, "path": logs.path(), "labels": ["app"], "own_pod": "tidegate-x",
+            "metadata_timeout": "1m",
             "api": {"url": api.url(), "timeout": "2s"},
         });
         merge(&mut source, more);
