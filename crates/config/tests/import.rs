@@ -96,6 +96,40 @@ fn configurations_of_collectors_are_converted() {
     }
 }
 
+/// Receivers whose names become the same stay apart.
+#[test]
+fn no_input_of_log_files_replaces_another() {
+    let receivers: String = ["app", "App", "APP", "aPP"]
+        .iter()
+        .map(|name| format!("  filelog/{name}: {{ include: [/srv/{name}.log] }}\n"))
+        .collect();
+    let text = with_receivers(&receivers, "filelog/app, filelog/App, filelog/APP, filelog/aPP");
+    let configuration = otelcol("app.yaml", &text, None).unwrap().configuration;
+    for path in ["/srv/app.log", "/srv/App.log", "/srv/APP.log", "/srv/aPP.log"] {
+        assert!(configuration.contains(path), "{path} in\n{configuration}");
+    }
+}
+
+/// The source of pods reads all of them: a choice by paths is named.
+#[test]
+fn a_choice_of_pods_by_their_paths_is_noted() {
+    let note = |include: &str| {
+        let receiver = format!("  filelog: {{ include: [{include}], operators: [{{ type: container }}] }}\n");
+        let imported = otelcol("pods.yaml", &with_receivers(&receiver, "filelog"), None).unwrap();
+        imported.configuration.contains("`receivers.filelog.include`")
+    };
+    assert!(note("/var/log/pods/shop_*/*/*.log"));
+    assert!(!note("/var/log/pods/*/*/*.log") && !note("'/var/log/pods/**/*.log'"));
+}
+
+/// A Collector with these receivers of logs.
+fn with_receivers(receivers: &str, names: &str) -> String {
+    format!(
+        "receivers:\n{receivers}exporters:\n  otlp: {{ endpoint: 'backend:4317', tls: {{ insecure: true }} }}\n\
+         service:\n  pipelines:\n    logs: {{ receivers: [{names}], exporters: [otlp] }}\n"
+    )
+}
+
 #[test]
 fn the_configuration_of_a_prometheus_is_converted() {
     let imported =

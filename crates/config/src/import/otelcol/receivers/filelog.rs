@@ -89,8 +89,13 @@ impl Collector<'_> {
         }
         let inputs = self.out.group("sources").group("file").group("inputs");
         let name = name_of(entry.key.split_once('/').map_or(entry.key.as_str(), |(_, name)| name));
-        let name = if inputs.get(&name).is_some() { format!("{name}-2") } else { name };
-        inputs.set(&name, input);
+        let mut free = name.clone();
+        let mut number = 2;
+        while inputs.get(&free).is_some() {
+            free = format!("{name}-{number}");
+            number += 1;
+        }
+        inputs.set(&free, input);
     }
 
     /// The source for the containers of a node: its files are known, and their names tell the pods.
@@ -99,6 +104,11 @@ impl Collector<'_> {
             let message = "left out: name pods that are not read in `exclude_namespaces`, `selector` or `exclude` of the source \
                            `kubernetes_logs`; the gateway's own is not read";
             reader.note(&entry.key_at, &format!("receivers.{}.exclude", entry.key), message);
+        }
+        if !takes_all_pods(input) {
+            let message = "left out: the source `kubernetes_logs` reads all pods of the node; choose some with its `namespaces`, \
+                           `selector` or `exclude`";
+            reader.note(&entry.key_at, &format!("receivers.{}.include", entry.key), message);
         }
         let message = "the source `kubernetes_logs` reads the containers of the node with the metadata of their pods: set the environment \
                        variable NODE_NAME, and let its service account read pods";
@@ -120,6 +130,20 @@ impl Collector<'_> {
 fn reads_pods_only(input: &Map) -> bool {
     match input.get("include") {
         Some(Yaml::Flow(paths)) => paths.iter().all(|path| path.starts_with("/var/log/pods/")),
+        _ => false,
+    }
+}
+
+/// Whether the patterns select the files of every container.
+fn takes_all_pods(input: &Map) -> bool {
+    const ALL: [&str; 4] = [
+        "/var/log/pods/*/*/*.log",
+        "/var/log/pods/*/*/*.log*",
+        "/var/log/pods/**/*.log",
+        "/var/log/pods/**/*.log*",
+    ];
+    match input.get("include") {
+        Some(Yaml::Flow(paths)) => paths.iter().any(|path| ALL.contains(&path.as_str())),
         _ => false,
     }
 }
