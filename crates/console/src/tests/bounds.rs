@@ -96,7 +96,7 @@ type Show<'a> = &'a dyn Fn(&Status);
 #[test]
 fn a_snapshot_fits_its_declaration() {
     let arena = Console::reserve().unwrap();
-    let [_, _, snapshot, _] = Console::declared();
+    let [_, _, snapshot] = Console::declared();
     let sheet = || crate::page_buffer::PageBuffer::take(&arena).unwrap();
     let shows: [(&str, Show<'_>); 3] = [
         ("html", &|status| html::write(&Page::of(status), &mut sheet()).unwrap()),
