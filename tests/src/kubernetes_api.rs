@@ -47,7 +47,7 @@ struct State {
     connections: Vec<TcpStream>,
 }
 
-/// What a request's head says.
+/// The head of a request.
 struct Head {
     target: String,
     token: Option<String>,

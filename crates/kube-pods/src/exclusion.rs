@@ -58,7 +58,7 @@ pub(crate) enum Source {
     Annotation,
 }
 
-/// What one label or annotation excludes.
+/// The exclusion by one label or annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Match<'a> {
     /// These containers, separated by commas; none where it is empty.
@@ -75,7 +75,7 @@ impl ExclusionRules {
             || self.more.iter().any(|(wanted, _)| wanted == key)
     }
 
-    /// What this label or annotation excludes; `None` for all others.
+    /// The exclusion by this label or annotation; `None` for all others.
     pub(crate) fn match_of<'a>(&self, source: Source, key: &'a str, value: &'a str) -> Option<Match<'a>> {
         const POD: Match<'_> = Match::Output { container: None, stream: None };
         let is_more = |(wanted, which): &(String, Option<String>)| {
@@ -114,7 +114,7 @@ impl ExclusionRules {
     }
 }
 
-/// What has been excluded of a pod.
+/// The exclusions of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Excluded {
     all: Exclusion,
@@ -156,7 +156,7 @@ impl Excluded {
         self.containers.push((name.into(), exclusion));
     }
 
-    /// What is excluded of this container.
+    /// The exclusions of this container.
     pub(crate) fn of(&self, container: &str) -> Exclusion {
         let own = self.containers.iter().find(|(name, _)| **name == *container);
         let own = own.map(|(_, exclusion)| *exclusion).unwrap_or_default();

@@ -62,7 +62,7 @@ pub struct Pod {
     pub node: Box<str>,
     /// The labels that are wanted.
     pub labels: Vec<(Box<str>, Box<str>)>,
-    /// What has made it: a ReplicaSet, DaemonSet, StatefulSet, Job, or something else.
+    /// Its owner: a ReplicaSet, DaemonSet, StatefulSet, Job, or something else.
     pub owner: Option<Owner>,
     /// Its containers: ordinary, initial and ephemeral ones.
     pub containers: Vec<Container>,
@@ -101,7 +101,7 @@ pub struct Container {
 }
 
 impl Pod {
-    /// What nobody wants of the logs of this container.
+    /// The excluded outputs of this container.
     #[must_use]
     pub fn exclusion(&self, container: &str) -> Exclusion {
         self.excluded.of(container)

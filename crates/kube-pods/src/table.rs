@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// What a pod takes beside itself: its place in the map and in the queue of deleted ones.
+/// The memory of a pod beside itself: its place in the map and in the queue of deleted ones.
 const ENTRY_BYTES: usize = 256;
 
 /// The pods of a node by the uid in the paths of their logs.
@@ -136,7 +136,7 @@ impl PodTable {
         *self.shared.changes.borrow()
     }
 
-    /// What the watch has done.
+    /// The counters of the watch.
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.shared.counters

@@ -16,7 +16,7 @@ const GRACE: Duration = Duration::from_secs(30);
 /// How often deleted pods are forgotten when nothing happens.
 const SWEEP: Duration = Duration::from_secs(10);
 
-/// What is watched.
+/// The watched pods, and the server that knows them.
 #[derive(Debug, Clone)]
 pub struct WatcherSettings {
     /// Where the API server is.
@@ -208,7 +208,7 @@ impl Watcher {
     }
 }
 
-/// What a response has brought.
+/// The outcome of a response.
 #[derive(Default)]
 struct Progress {
     events: u64,

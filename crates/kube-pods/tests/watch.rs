@@ -244,7 +244,7 @@ async fn a_forgotten_version_means_a_new_list() {
         let request = server.request().await;
         assert!(request.contains(wanted), "{request} has no {wanted}");
     }
-    // What is in no list any more has its names for a while.
+    // A pod that is in no list any more has its names for a while.
     until(&table, |table| ["a", "b", "c"].iter().all(|uid| knows(table, uid))).await;
     assert_eq!(table.counters().expired.load(Relaxed), 2);
 }

@@ -20,7 +20,7 @@ pub struct Checkpoint {
     pub(crate) streams: [Delivered; Stream::COUNT],
 }
 
-/// What of a stream is delivered.
+/// The delivered part of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Delivered {
     /// All lines that begin before this offset.

@@ -2,7 +2,7 @@
 
 use crate::settings::Encoding;
 
-/// What the first bytes of a file say about its encoding.
+/// The encoding of a file by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ByteOrderMark {
     /// There is none.

@@ -2,7 +2,7 @@
 
 use crate::settings::Encoding;
 
-/// What comes first in a buffer.
+/// The first thing in a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frame {
     /// A line of so many bytes with its end, of which the end are `end_len`.
@@ -13,7 +13,7 @@ pub(crate) enum Frame {
     Partial,
 }
 
-/// What comes first in `buffer`, where no line end is in the first `searched` bytes.
+/// Finds the first thing in `buffer`, where no line end is in the first `searched` bytes.
 ///
 /// `buffer` begins at the start of a line, in UTF-16 at a whole unit; `limit` is even.
 #[inline]

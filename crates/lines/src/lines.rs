@@ -27,7 +27,7 @@ pub struct Lines {
     streams: [StreamState; Stream::COUNT],
 }
 
-/// What became of the bytes of a feed.
+/// The outcome of a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fed {
     /// How many of them need not be fed again.
@@ -209,7 +209,7 @@ impl Lines {
         self.searched = 0;
     }
 
-    /// What is behind a byte order mark, and the encoding; `None`: more bytes are needed to tell.
+    /// The text behind a byte order mark, and the encoding; `None`: more bytes are needed to tell.
     #[inline]
     fn behind_mark<'a>(&mut self, buffer: &'a [u8], is_last: bool) -> Option<(&'a [u8], Encoding)> {
         if let Some(encoding) = self.encoding {

@@ -20,7 +20,7 @@ pub struct Settings {
     pub encoding: Encoding,
     /// The longest line in bytes of UTF-8, after the parts of a container's line are joined.
     pub longest_line: usize,
-    /// What happens to a longer line.
+    /// Treatment of longer lines.
     pub on_long_line: OnLongLine,
     /// Which lines make one record; `None`: each line is one.
     pub multiline: Option<Multiline>,
@@ -63,7 +63,7 @@ pub enum Encoding {
     Latin1,
 }
 
-/// What happens to a line that is longer than [`Settings::longest_line`].
+/// Treatment of lines that are longer than [`Settings::longest_line`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLongLine {
     /// Its beginning becomes the record.

@@ -22,7 +22,7 @@ pub(crate) struct StreamState {
     unfinished: Option<Box<Unfinished>>,
 }
 
-/// What waits for its end.
+/// A part that waits for its end.
 #[derive(Debug, Default)]
 struct Unfinished {
     deadline_ns: u64,
@@ -55,7 +55,7 @@ impl StreamState {
         StreamState { delivered: delivered.before, skips_parts: delivered.skips_parts, unfinished: None }
     }
 
-    /// What is delivered, when all lines before `position` were read.
+    /// The delivered part, when all lines before `position` were read.
     pub(crate) fn delivered(&self, position: u64) -> Delivered {
         let first = self.unfinished.as_ref().and_then(|unfinished| unfinished.first());
         match first {
@@ -279,7 +279,7 @@ impl Unfinished {
     }
 }
 
-/// What is left of a line, and whether it was cut; `None`: it is dropped. `is_whole`: its end was found.
+/// The rest of a line, and whether it was cut; `None`: it is dropped. `is_whole`: its end was found.
 #[inline]
 fn fit<'a>(text: &'a [u8], is_whole: bool, settings: &Settings) -> Option<(&'a [u8], bool)> {
     let text = if is_whole { text.strip_suffix(b"\r").unwrap_or(text) } else { text };

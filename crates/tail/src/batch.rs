@@ -25,7 +25,7 @@ pub struct EncodedBatch<B> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part {
     pub(crate) file: Index,
-    /// What holds for the file once the batch is durable.
+    /// The state of the file once the batch is durable.
     pub(crate) checkpoint: Checkpoint,
     pub(crate) records: u64,
     pub(crate) bytes: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Part {
     pub(crate) is_last: bool,
 }
 
-/// What a batch changes beside its records.
+/// The changes of a batch beside its records.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     pub(crate) parts: Vec<Part>,

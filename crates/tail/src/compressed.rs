@@ -70,7 +70,7 @@ pub(crate) struct Decompressor {
     at_end: bool,
 }
 
-/// What was decompressed.
+/// The decompressed bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Decompressed<'a> {
     /// From the offset asked for on.
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// What is read from any offset on, in any steps, is what was compressed; several members are one file.
+    /// Reading from any offset on, in any steps, gives the bytes that were compressed; several members are one file.
     #[test]
     fn reads_from_any_offset() {
         let plain: Vec<u8> = (0..300_000_u32).flat_map(|n| format!("{n}\n").into_bytes()).collect();

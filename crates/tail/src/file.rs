@@ -13,7 +13,7 @@ use tidegate_lines::Lines;
 /// The number of a file in the [`Table`](crate::tailer).
 pub(crate) type Index = u32;
 
-/// What a [`FileResource`](crate::FileResource) may know of a file.
+/// The facts of a file for a [`FileResource`](crate::FileResource).
 #[derive(Debug, Clone, Copy)]
 pub struct FileInfo<'a> {
     /// Its number among the files of the tailer, while it is known.
@@ -24,7 +24,7 @@ pub struct FileInfo<'a> {
     pub input: usize,
     /// Its path, the newest if it was renamed.
     pub path: &'a Path,
-    /// What the path leads to, if links are on the way.
+    /// The target of the path, if links are on the way.
     pub resolved: Option<&'a Path>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Tracked {
     pub(crate) error: Option<Box<str>>,
 }
 
-/// What is done with a file.
+/// The stage of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Where reading begins is decided with its first bytes.
@@ -81,7 +81,7 @@ pub(crate) enum Stage {
     Skipped,
 }
 
-/// What is known of a file that was read, and is gone or was truncated.
+/// A file that was read, and is gone or was truncated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Former {
     pub(crate) id: FileId,

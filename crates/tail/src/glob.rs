@@ -110,7 +110,7 @@ impl Glob {
         (base, at)
     }
 
-    /// What the entry `name` of a directory is to the component `at`.
+    /// Compares the entry `name` of a directory with the component `at`.
     pub(crate) fn entry(&self, at: usize, name: &[u8]) -> Entry {
         let last = self.components.len().saturating_sub(1);
         let one = |at: usize| match self.components.get(at) {
@@ -141,7 +141,7 @@ impl Glob {
     }
 }
 
-/// What an entry of a directory is to a pattern.
+/// The relation of a directory's entry to a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The pattern matches a file of this name.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tidegate_lines::Counts;
 
-/// What a tailer counts. Clones share the counters; the tailer writes, others read.
+/// The counters of a tailer. Clones share them; the tailer writes, others read.
 #[derive(Debug, Clone, Default)]
 pub struct TailMeters(Arc<Cells>);
 

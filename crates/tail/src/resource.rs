@@ -30,7 +30,7 @@ pub trait FileResource: Send + 'static {
     }
 }
 
-/// What is known of a file's resource.
+/// The state of a file's resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResourceState {
     /// The attributes are written.
@@ -55,7 +55,7 @@ impl FileResource for PathResource {
         let further = self.attributes.get(file.input).map(Vec::as_slice).unwrap_or_default();
         let written = path_attributes(file, out)
             .and_then(|()| further.iter().try_for_each(|(key, value)| out.text(key, value)));
-        // What does not fit is left out: the configuration bounds it.
+        // Attributes that do not fit are left out: the configuration bounds them.
         let _: Result<(), Full> = written;
         ResourceState::Ready
     }

@@ -133,7 +133,7 @@ impl Settings {
         let workspace =
             self.inputs.iter().map(|input| Workspace::most_bytes(&input.lines)).max().unwrap_or(0);
         let held = self.inputs.iter().map(|input| input.lines.most_held()).max().unwrap_or(0) + SHARED_HOLD;
-        // What is kept decompressed is as much as is read, in a vector that grows.
+        // As much is kept decompressed as is read, in a vector that grows.
         let decompressor = Decompressor::most_bytes(self.reads_compressed()) + 2 * read;
         let files = self.max_files * (FILE_BYTES + FORMER_BYTES) + self.max_directories() * DIRECTORY_BYTES;
         files + read + workspace + held + decompressor + FIXED_BYTES

@@ -4,7 +4,7 @@ use crate::glob::{Glob, InvalidGlob};
 use std::path::Path;
 use tokio::sync::oneshot;
 
-/// What a file is doing.
+/// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileState {
     /// It has bytes that are not durable yet.
@@ -95,7 +95,7 @@ pub enum Order {
     Number(u32),
 }
 
-/// What a tailer knows of its files.
+/// The files of a tailer, or a page of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TailStatus {
     /// Files that match the filter, as many as the request allows.

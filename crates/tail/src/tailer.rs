@@ -57,7 +57,7 @@ pub enum Control {
     /// Replaces the inputs, when nothing is on its way to the destination: files that are in none of them any more are left, others
     /// go on. Messages behind it wait until then.
     Settings(Box<Settings>),
-    /// What [`FileResource`](crate::FileResource) says has changed.
+    /// The answers of [`FileResource`](crate::FileResource) have changed.
     ResourcesChanged,
     /// Ends when the batch that is being appended is durable.
     Stop,
@@ -299,7 +299,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
 
     /// The size of the next batch: what is known to be unread, within bounds.
     fn wanted_bytes(&self) -> usize {
-        /// What records take in a batch beside their text, and room for a few more lines.
+        /// The bytes of records in a batch beside their text, and room for a few more lines.
         const LEAST: usize = 64 << 10;
         const LOOKED_AT: usize = 1024;
         let unread: u64 =

@@ -36,7 +36,7 @@ use tokio::task::{JoinHandle, LocalSet, spawn_local};
 /// Longer than anything takes.
 const SOON: Duration = Duration::from_secs(60);
 
-/// What is durable.
+/// The durable records and checkpoints.
 #[derive(Default)]
 struct Store {
     checkpoints: BTreeMap<Vec<u8>, Vec<u8>>,

@@ -22,7 +22,7 @@ pub(crate) struct Watcher {
 /// A watched directory.
 pub(crate) type Watch = i32;
 
-/// What happened to an entry of a directory.
+/// A change of a directory's entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Its content.
@@ -84,7 +84,7 @@ impl Watcher {
         const ENOUGH: usize = 256;
         let mut reader = inotify::Reader::new(self.fd.get_ref(), &mut self.buffer);
         loop {
-            // What is in the reader's buffer would be lost with it.
+            // The changes in the reader's buffer would be lost with it.
             if changes.len() >= ENOUGH && reader.is_buffer_empty() {
                 return true;
             }

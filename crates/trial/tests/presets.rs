@@ -1,4 +1,4 @@
-//! What `parse` of a source makes of lines as real programs write them.
+//! `parse` of a source, on lines as real programs write them.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use serde_json::{Value as Json, json};

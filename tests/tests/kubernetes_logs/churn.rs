@@ -7,7 +7,7 @@ use tidegate_tests::{KubernetesApi, SOON, until};
 
 /// Pods that run at a time.
 const RUNNING: usize = 100;
-/// What a gateway of this memory may have resident at most.
+/// The most bytes that a gateway of this memory may have resident.
 const MEMORY: u64 = 64 << 20;
 
 fn name(number: usize) -> String {

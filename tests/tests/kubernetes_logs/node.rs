@@ -93,7 +93,7 @@ impl Node {
         until(SOON, "the pods to be known", || self.metric("kubernetes_pods") >= pods as f64);
     }
 
-    /// What the lake has, sorted by its text.
+    /// The rows of the lake, sorted by their text.
     pub(crate) fn lines(&self) -> Vec<Line> {
         self.gateway.at_rest(SOON);
         let rows = self.gateway.lake_rows_with("logs", &["--columns", "body,resource,attributes"]);

@@ -186,7 +186,7 @@ fn lines_carry_the_metadata_that_kubernetes_tells() {
     print(logs.path(), "web", &web, "1 web");
     print(logs.path(), "quiet", &quiet, "unwanted");
     wait_for(1);
-    // What is known stays while the API server is away; what is new comes when it is back.
+    // Known pods keep their names while the API server is away; new ones get theirs when it is back.
     cluster.kill_server();
     print(logs.path(), "web", &web, "2 web");
     wait_for(2);

@@ -130,7 +130,7 @@ mod tests {
         out
     }
 
-    /// What is wrong at the end of a long message is found before anything of it is given, and what is whole is given from its
+    /// A mistake at the end of a long message is found before anything of it is given, and a whole message is given from its
     /// beginning.
     #[tokio::test]
     async fn a_message_is_verified_to_its_end() {

@@ -23,7 +23,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<Entry<'_>> {
     Some(Entry { text, stream: Stream::of_name(stream)?, time_ns: parse_rfc3339(time)?, is_partial })
 }
 
-/// What is before the first space, and what is behind it.
+/// The text before the first space, and the text behind it.
 #[inline(always)]
 fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {
     /// The longest word before a message: a time has 35 characters, and tags are few.

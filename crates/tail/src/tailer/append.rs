@@ -21,7 +21,7 @@ pub(super) struct Prepared<B> {
 /// A batch that is being appended.
 pub(super) type Appending = Pin<Box<dyn Future<Output = Appended>>>;
 
-/// What became of a batch.
+/// The outcome of a batch.
 pub(super) struct Appended {
     effects: Effects,
     items: u32,

@@ -15,7 +15,7 @@ pub(super) struct Comparison {
     best: Option<Former>,
 }
 
-/// What a comparison came to.
+/// The outcome of a comparison.
 pub(super) enum Compared {
     /// It goes on.
     Behind(Comparison),

@@ -19,7 +19,7 @@ const MOST_TURNS: usize = 256;
 /// The time of one go after which no further turn begins.
 const LONGEST: Duration = Duration::from_millis(20);
 
-/// What a turn came to.
+/// The outcome of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     /// Nothing is left to read for now.
@@ -58,7 +58,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         let effects = Effects { others, ..Effects::default() };
         let mut filling = Filling { encoder, effects, group: None, without: None, is_largest };
         let (began, mut turns) = (self.now(), 0);
-        // What does not fit comes before any part that may rely on it.
+        // Changes that do not fit come before any part that may rely on them.
         while self.others.is_empty()
             && turns < MOST_TURNS
             && self.now().saturating_sub(began) < LONGEST

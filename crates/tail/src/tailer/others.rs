@@ -199,7 +199,7 @@ mod tests {
         assert!(others.is_empty() && others.by_key.is_empty() && others.fresh == 0);
     }
 
-    /// What was set and is taken for nothing keeps its time.
+    /// A change that was set and is taken for nothing keeps its time.
     #[test]
     fn keep_their_time_when_no_batch_comes() {
         let mut others = OtherChanges::default();
@@ -215,7 +215,7 @@ mod tests {
         assert!(others.is_empty() && others.by_key.is_empty());
     }
 
-    /// What was set is kept until it is durable, and not longer.
+    /// A change that was set is kept until it is durable, and not longer.
     #[test]
     fn are_kept_until_they_are_durable() {
         let mut others = OtherChanges::default();

@@ -32,7 +32,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         file.committed = Checkpoint::start(file.committed.born);
         file.head = Head::default();
         file.length = file.handle.metadata().map_or(0, |metadata| metadata.len());
-        // What it has now may have been read from a copy that was found first.
+        // Its present content may have been read from a copy that was found first.
         file.stage = Stage::New;
         self.heads.remove(head, index);
         self.meters.add_truncations(1);
@@ -60,7 +60,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
             tracing::warn!(path = %file.path.display(), lost, "a log file was truncated before it was read");
         }
         self.set_head(index, file, Head::default());
-        // What was compressed from it waits for it.
+        // The files that were compressed from it wait for it.
         let path = file.path.clone();
         self.release_copies(index, &path, 0);
     }

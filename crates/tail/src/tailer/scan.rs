@@ -231,7 +231,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         }
     }
 
-    /// What the patterns make of an entry of a directory. `is_directory`: `None` when it is a link, or not known.
+    /// Matches an entry of a directory with the patterns. `is_directory`: `None` when it is a link, or not known.
     pub(super) fn entry_seen(
         &mut self,
         index: DirectoryIndex,

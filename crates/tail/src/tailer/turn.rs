@@ -34,7 +34,7 @@ pub(super) struct Bytes<'a> {
     pub(super) is_last: bool,
 }
 
-/// What became of the bytes of a turn.
+/// The outcome of a turn's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fed {
     /// Whole lines were read; this many bytes are used.
@@ -340,7 +340,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
     }
 }
 
-/// What a record takes in a batch beside its text and its resource, at most.
+/// The most bytes of a record in a batch beside its text and its resource.
 const RECORD_OVERHEAD: usize = 256;
 
 fn unix_nanoseconds() -> u64 {

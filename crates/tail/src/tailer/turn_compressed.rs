@@ -27,7 +27,7 @@ pub(super) struct OpenCompressed {
     comparison: Option<Comparison>,
 }
 
-/// What becomes of a compressed file.
+/// The outcome for a compressed file.
 enum Begun {
     /// It is read.
     Reads,
@@ -259,7 +259,7 @@ impl<D: Destination, R: FileResource> Tailer<D, R> {
         Ok(Turn::Idle)
     }
 
-    /// What is left of a damaged file is lost.
+    /// The rest of a damaged file is lost.
     fn damaged(&mut self, file: &mut Tracked, length: u64) -> io::Result<Turn> {
         let input = self.settings.inputs.get(usize::from(file.input));
         if !input.is_some_and(|input| input.compressed) {

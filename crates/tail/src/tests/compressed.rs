@@ -51,7 +51,7 @@ fn does_not_read_again() {
     }
 }
 
-/// What was not read of a file before it was compressed is read from the compressed one.
+/// Lines that were not read before a file was compressed are read from the compressed one.
 #[test]
 fn reads_the_rest() {
     for compress in [gzip, zstd] {
@@ -173,7 +173,7 @@ fn waits_for_the_end_of_one_that_is_being_written() {
     });
 }
 
-/// What a truncated file had held is known after another life too, when its compressed copy comes.
+/// The content that a truncated file had is known after another life too, when its compressed copy comes.
 #[test]
 fn remembers_what_was_overwritten() {
     for compress in [gzip, zstd] {

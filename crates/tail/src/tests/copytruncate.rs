@@ -9,7 +9,7 @@ fn copytruncate(house: &House, name: &str, copy: &str) {
     OpenOptions::new().write(true).truncate(true).open(house.path(name)).unwrap();
 }
 
-/// What was not read before the truncation is read from the copy; nothing comes twice.
+/// Lines that were not read before the truncation are read from the copy; nothing comes twice.
 #[test]
 fn reads_the_rest_from_the_copy() {
     run(async {
@@ -166,7 +166,7 @@ fn reads_a_copy_that_was_deleted() {
     });
 }
 
-/// What a truncation takes before anything was read is counted as far as it was known, but for what a copy has.
+/// The bytes that a truncation takes before anything was read are counted as far as they were known, but for those of a copy.
 #[test]
 fn counts_what_was_taken_unread() {
     for is_copied in [false, true] {

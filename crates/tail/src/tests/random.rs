@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What happens next.
+/// The next step.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Write(u32),

@@ -1,4 +1,4 @@
-//! What happens while the tailer is down.
+//! Changes while the tailer is down.
 
 use super::*;
 use crate::tailer::unix_seconds;

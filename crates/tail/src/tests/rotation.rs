@@ -71,7 +71,7 @@ fn delivers_the_last_line_of_a_deleted_file() {
     });
 }
 
-/// What could not be read of a deleted file for too long is counted.
+/// The rest of a deleted file that could not be read for too long is counted.
 #[test]
 fn counts_what_it_gives_up() {
     run(async {

@@ -50,7 +50,7 @@ fn ls(args: &FileLsArgs) -> Outcome {
     print_table(&files, &sources)
 }
 
-/// What the gateway answered.
+/// The answer of the gateway.
 #[derive(Default)]
 struct Listing {
     files: Vec<Entry>,

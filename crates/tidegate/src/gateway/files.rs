@@ -66,7 +66,7 @@ fn busy(name: &str) -> FilesError {
     ))
 }
 
-/// What is asked of each source in its turn, so that pages go through the files of one after the other.
+/// The questions to the sources, one after the other, so that pages go through the files of each in turn.
 struct Pages {
     /// The source at which this page begins, and its number there; `None` for the files with the most lag.
     first: Option<(usize, u32)>,
@@ -91,7 +91,7 @@ impl Pages {
         Ok(Pages { first, left: limit, next: None })
     }
 
-    /// What is asked of the source `name` at position `at`.
+    /// The question to the source `name` at position `at`.
     fn wanted(&mut self, at: usize, name: &str) -> (Order, usize) {
         let Some((first, number)) = self.first else { return (Order::Lag, self.left) };
         if at < first || self.next.is_some() {

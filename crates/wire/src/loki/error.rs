@@ -20,7 +20,7 @@ pub enum LokiError {
     Labels {
         /// The index of the stream; the first is 0.
         stream: usize,
-        /// What is wrong with them.
+        /// The mistake.
         error: LabelError,
     },
     /// The time of an entry.
@@ -36,7 +36,7 @@ pub enum LokiError {
     Full,
 }
 
-/// What is wrong with the labels of a stream.
+/// A mistake in the labels of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LabelError {
     /// They do not read `{name="value", …}`.

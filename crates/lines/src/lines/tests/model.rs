@@ -1,4 +1,4 @@
-//! What a file's records are, in the simplest words: the whole file is split, parsed, joined and grouped.
+//! The records of a file, in the simplest words: the whole file is split, parsed, joined and grouped.
 
 use super::*;
 
@@ -23,7 +23,7 @@ pub(super) fn records(settings: &Settings, file: &[u8]) -> Vec<Owned> {
     let mut offset = 0;
     for whole in file.split_inclusive(|byte| *byte == b'\n') {
         let line = whole.strip_suffix(b"\n").unwrap_or(whole);
-        // What does not fit a frame is not looked at.
+        // Bytes that do not fit a frame are not looked at.
         let limit = settings.frame_limit(format, Encoding::Utf8);
         let is_framed = line.len() <= limit;
         let line = if is_framed { line } else { &line[..limit] };

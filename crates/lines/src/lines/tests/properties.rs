@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// What a reader does next.
+/// The next step of a reader.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// Reads up to so many bytes more.

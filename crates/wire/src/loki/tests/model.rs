@@ -125,12 +125,12 @@ pub(super) fn json(streams: &[Model]) -> Vec<u8> {
     serde_json::to_vec_pretty(&serde_json::json!({ "streams": streams })).unwrap()
 }
 
-/// What a body becomes.
+/// Translates a body.
 pub(super) fn translated(format: Format, body: &[u8]) -> Result<ExportLogsServiceRequest, LokiError> {
     otlp(format, body).map(|out| ExportLogsServiceRequest::decode(&*out).unwrap())
 }
 
-/// What a body becomes, encoded.
+/// Translates a body, and gives the encoded request.
 pub(super) fn otlp(format: Format, body: &[u8]) -> Result<Vec<u8>, LokiError> {
     let request = Request { format, received_ns: NOW };
     let mut out = vec![0; measure(request, body)?];

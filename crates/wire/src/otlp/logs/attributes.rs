@@ -12,7 +12,7 @@ use crate::proto::write::{Varint, bytes_len, varint_len};
 pub struct Attributes<'b> {
     out: &'b mut Vec<u8>,
     most: usize,
-    /// What closing the open maps and lists may add.
+    /// The most bytes that closing the open maps and lists adds.
     closing: usize,
 }
 
@@ -43,7 +43,7 @@ pub struct OpenValue {
     key_len: Option<usize>,
 }
 
-/// What a map or a list reserves of the bound: three lengths, of which one byte each is written already.
+/// The bytes of the bound that a map or a list reserves: three lengths, of which one byte each is written already.
 const CLOSING: usize = 3 * 4;
 
 const MAP: u8 = 0x32;

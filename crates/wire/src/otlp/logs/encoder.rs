@@ -7,7 +7,7 @@ use crate::proto::write::{self, Varint, bytes_len, varint_len};
 
 /// Bytes reserved for the length of a group until it is known: groups of 16 KiB to 2 MiB are never moved.
 const RESERVED: usize = 3;
-/// What the two lengths of a group may take more than that. It stays free, so closing a group always succeeds.
+/// The most bytes that the two lengths of a group take beyond that. They stay free, so closing a group always succeeds.
 const CLOSING: usize = 4;
 
 /// The tag of a length-delimited field.

@@ -107,7 +107,7 @@ pub(in crate::gateway::sources) fn start_at(configured: FileStart) -> StartAt {
     }
 }
 
-/// What happens to a long line.
+/// The treatment of long lines.
 pub(in crate::gateway::sources) fn long_line(configured: ConfiguredLongLine) -> OnLongLine {
     match configured {
         ConfiguredLongLine::Cut => OnLongLine::Cut,

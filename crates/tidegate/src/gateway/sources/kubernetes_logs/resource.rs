@@ -93,7 +93,7 @@ impl FileResource for PodResource {
         let written = written
             .and_then(|()| path_attributes(file, out))
             .and_then(|()| self.further.iter().try_for_each(|(key, value)| out.text(key, value)));
-        // What does not fit is left out: a pod has its own limit.
+        // Attributes that do not fit are left out: a pod has its own limit.
         let _: Result<(), Full> = written;
         let excluded = pod.map(|pod| pod.exclusion(path.container)).unwrap_or_default();
         match excluded {
