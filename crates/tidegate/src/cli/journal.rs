@@ -1,0 +1,65 @@
+//! The commands about the journal and its dead letters.
+
+use super::{AdminArgs, DataArgs};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JournalCommand {
+    /// List segments and cursors
+    Ls(DataArgs),
+    /// Read and check every record
+    Verify(DataArgs),
+    /// Forget the cursor of a removed sink, and drop its unsent data
+    ///
+    /// Asks the gateway that has the journal open, or does it directly if none has. A sink that a running gateway is
+    /// configured with cannot be forgotten: remove it from the configuration and reload it first (SIGHUP).
+    Forget(ForgetArgs),
+    /// Forget the checkpoints of a removed source, so that it begins anew if it is configured again
+    ///
+    /// For `file`, `journald` and `kubernetes_logs`. The gateway must not be running.
+    ForgetSource(ForgetSourceArgs),
+    /// List dead letters: items that sinks could not deliver
+    DeadLetters(DataArgs),
+    /// Resend dead letters to a running gateway, as new requests
+    ///
+    /// Each dead letter keeps its tenant, so this requires an admin token if the gateway has credentials or tenants.
+    Resend(ResendArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForgetArgs {
+    /// The sink's name
+    pub(crate) sink: String,
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForgetSourceArgs {
+    /// The source's name
+    pub(crate) source: String,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResendArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Only dead letters of this sink
+    #[arg(long, value_name = "NAME")]
+    pub(crate) sink: Option<String>,
+    /// Where to send it; by default the configuration's `listen.http`
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// Admin token to send. Prefer a file: other users can see arguments
+    #[arg(long, env = "TIDEGATE_TOKEN", hide_env_values = true, hide = true, value_name = "TOKEN")]
+    pub(crate) token: Option<String>,
+    /// File with an admin token (`access.admin_credentials_file`), required by a gateway with credentials or tenants;
+    /// or set TIDEGATE_TOKEN
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+}
