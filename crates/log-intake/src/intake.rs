@@ -1,4 +1,4 @@
-//! From encoded records to the journal.
+//! The way of encoded records to the journal.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -41,7 +41,7 @@ settings! {
         encoding: FileEncoding = FileEncoding::Utf8,
         /// Longest line.
         max_line: Bytes [Bytes::kib(1)..=Bytes::mib(1)] = Bytes::kib(64),
-        /// What happens to a longer line.
+        /// Treatment of longer lines.
         on_long_line: OnLongLine = OnLongLine::Cut,
         /// Which lines make one record. Default: each line is one.
         multiline: Option<FileMultiline> = None,
@@ -106,7 +106,7 @@ choices! {
 }
 
 choices! {
-    /// What happens to a line that is too long.
+    /// Treatment of lines that are too long.
     pub enum OnLongLine is "a way to treat long lines" {
         /// Its beginning becomes the record.
         Cut = "cut",

@@ -49,7 +49,7 @@ settings! {
         rotate_wait: Duration [Duration::seconds(1)..=Duration::days(7)] = Duration::minutes(5),
         /// Longest line, after the runtime's parts of it are joined.
         max_line: Bytes [Bytes::kib(1)..=Bytes::mib(1)] = Bytes::kib(64),
-        /// What happens to a longer line.
+        /// Treatment of longer lines.
         on_long_line: OnLongLine = OnLongLine::Cut,
         /// Which lines make one record. Default: each line is one.
         multiline: Option<FileMultiline> = None,

@@ -1,4 +1,4 @@
-//! From the configuration to the settings of the reader.
+//! The settings of the reader, made from the configuration.
 
 use crate::Failure;
 use crate::gateway::sources::checkpoint_keys;

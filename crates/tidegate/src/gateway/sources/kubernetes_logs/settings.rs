@@ -1,4 +1,4 @@
-//! From the configuration to the settings of the reader and of the watch.
+//! The settings of the reader and of the watch, made from the configuration.
 
 use crate::Failure;
 use crate::gateway::sources::checkpoint_keys;
