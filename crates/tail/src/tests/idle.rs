@@ -27,7 +27,9 @@ fn a_file_at_rest_is_small() {
                 while house.meters.files() < FILES as u64 {
                     running.status().await;
                 }
+                tokio::time::pause();
                 tokio::time::sleep(Duration::from_secs(4)).await;
+                tokio::time::resume();
                 running.status().await;
             };
             assert!(tokio::time::timeout(SOON, settled).await.is_ok(), "{} files", house.meters.files());
