@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use tidegate_tests::{Gateway, SOON, finish, until};
+use tidegate_tests::{Gateway, SOON, finish, free_address, until};
 
 const TAKEN: &str = "the configuration was read again";
 const REFUSED: &str = "the configuration was not changed";
@@ -302,4 +302,43 @@ fn check_finds_bad_patterns_and_zones() {
     }));
     let checked = finish(&mut tidegate_tests::command(&["check", config.to_str().unwrap()]));
     assert!(checked.stderr.contains("sources.file.inputs.a.multiline.start_pattern"), "{}", checked.stderr);
+}
+
+/// Pages go through the files of all sources, each once, also where paths alone fill a page.
+#[test]
+fn the_whole_list_of_two_sources_ends() {
+    let mut follower = Follower::new();
+    let mut expected = BTreeSet::new();
+    for number in 0..3 {
+        let path = follower.path(&format!("{number}.log"));
+        append(&path, &lines("own", 0, 1));
+        expected.insert(path);
+    }
+    let pods = follower.gateway.folder().join("pods");
+    for number in 0..400 {
+        let container = pods.join(format!("shop_{}-{number}_uid-{number}/app", "long-name".repeat(10)));
+        fs::create_dir_all(&container).unwrap();
+        let path = container.join("0.log");
+        append(&path, &["2026-01-01T00:00:00.000000000Z stdout F a line".to_owned()]);
+        expected.insert(path);
+    }
+    // Nobody answers there: the records carry what their paths say.
+    let api = json!({"url": format!("http://{}", free_address())});
+    follower.gateway.configure(json!({
+        "memory": "96MiB",
+        "sources": {
+            "file": {"inputs": {"main": follower.input("*.log")}},
+            "kubernetes_logs": {"enabled": true, "node": "a", "path": pods, "metadata_timeout": "0s", "api": api},
+        },
+        "sinks": {"lake": {"type": "lake", "file_age": "1s"}},
+    }));
+    follower.gateway.start();
+    let listed = |follower: &Follower| -> Vec<PathBuf> {
+        let files = follower.files(&["--all"]);
+        files.iter().map(|file| PathBuf::from(file["path"].as_str().unwrap())).collect()
+    };
+    until(SOON, "all files to be known", || listed(&follower).len() >= expected.len());
+    let listed = listed(&follower);
+    assert_eq!(listed.len(), expected.len(), "each comes once");
+    assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), expected);
 }
