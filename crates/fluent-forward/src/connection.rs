@@ -325,14 +325,13 @@ impl Connection {
             return Ok(batch);
         }
         let intake = &self.shared.intake;
-        // The rest of a message goes in small batches where memory is short, rather than wait while holding the message: the
-        // batch before has just given back as much.
-        let is_free = intake.arena().free(Share::Ingest) >= wanted as u64;
-        let wanted = if is_free { wanted } else { least.max(GROWTH_STEP) };
+        // Where memory is short, the rest of a message goes in small batches, of the share that a sink cannot hold all of: it may
+        // be waiting for what this message holds.
+        let least = least.max(GROWTH_STEP);
         let waiting = async {
-            match intake.window_for_rest(wanted).await {
+            match intake.window_beside_message(least, wanted).await {
                 // The shutdown began during the wait: from here on it does not end it.
-                Err(Stopping) => intake.window_for_rest(wanted).await,
+                Err(Stopping) => intake.window_beside_message(least, wanted).await,
                 taken => taken,
             }
         };

@@ -123,6 +123,25 @@ impl LogIntake {
     /// # Errors
     /// When nothing more can be accepted.
     pub async fn window_for_rest(&self, bytes: usize) -> Result<Window, Stopping> {
+        self.window_of(Share::Ingest, bytes).await
+    }
+
+    /// As [`window_for_rest`](Self::window_for_rest), for a source that holds the message which the records are read from: where
+    /// memory is short, `least` bytes of the share that received bytes may wait for. A sink that borrows cannot hold all of that.
+    ///
+    /// # Errors
+    /// When nothing more can be accepted.
+    pub async fn window_beside_message(&self, least: usize, bytes: usize) -> Result<Window, Stopping> {
+        let Inner { gate, arena, .. } = &*self.0;
+        if gate.check_open().is_ok()
+            && let Ok(window) = arena.try_window(Share::Ingest, bytes.min(self.largest_batch()).max(1))
+        {
+            return Ok(window);
+        }
+        self.window_of(Share::Decode, least).await
+    }
+
+    async fn window_of(&self, share: Share, bytes: usize) -> Result<Window, Stopping> {
         let Inner { gate, arena, shutdown, .. } = &*self.0;
         loop {
             if let Err(refused) = gate.check_open() {
@@ -130,10 +149,10 @@ impl LogIntake {
                 continue;
             }
             let bytes = bytes.min(self.largest_batch()).max(1);
-            let window = match arena.try_window(Share::Ingest, bytes) {
-                Err(ChargeError::Short) if shutdown.has_begun() => arena.window(Share::Ingest, bytes).await,
+            let window = match arena.try_window(share, bytes) {
+                Err(ChargeError::Short) if shutdown.has_begun() => arena.window(share, bytes).await,
                 // On the heap, since it is needed only where memory is short.
-                Err(ChargeError::Short) => Box::pin(self.wait_for_window(bytes)).await?,
+                Err(ChargeError::Short) => Box::pin(self.wait_for_window(share, bytes)).await?,
                 taken => taken,
             };
             match window {
@@ -144,11 +163,15 @@ impl LogIntake {
         }
     }
 
-    async fn wait_for_window(&self, bytes: usize) -> Result<Result<Window, ChargeError>, Stopping> {
+    async fn wait_for_window(
+        &self,
+        share: Share,
+        bytes: usize,
+    ) -> Result<Result<Window, ChargeError>, Stopping> {
         tokio::select! {
             biased;
             () = self.0.shutdown.begun() => Err(Stopping),
-            window = self.0.arena.window(Share::Ingest, bytes) => Ok(window),
+            window = self.0.arena.window(share, bytes) => Ok(window),
         }
     }
 

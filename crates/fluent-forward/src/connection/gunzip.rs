@@ -25,7 +25,7 @@ impl<'a> Gunzip<'a> {
     /// # Errors
     /// When there is none in time.
     pub(super) async fn new(arena: &'a Arena, compressed: &'a [u8], most: usize) -> Result<Gunzip<'a>, End> {
-        let charge = arena.charge(Share::Ingest, Decoder::BYTES as u64);
+        let charge = arena.charge(Share::Decode, Decoder::BYTES as u64);
         let charge = timeout(MEMORY_PATIENCE, charge).await.map_err(|_| End::Memory)??;
         let decoder = Box::new(Decoder::new());
         let is_done = compressed.is_empty();
@@ -60,7 +60,7 @@ impl<'a> Gunzip<'a> {
         let mut window = match self.window.take() {
             Some(window) => window,
             None => {
-                let window = timeout(MEMORY_PATIENCE, self.arena.window(Share::Ingest, GROWTH_STEP));
+                let window = timeout(MEMORY_PATIENCE, self.arena.window(Share::Decode, GROWTH_STEP));
                 window.await.map_err(|_| End::Memory)??
             }
         };
@@ -134,7 +134,7 @@ mod tests {
     /// beginning.
     #[tokio::test]
     async fn a_message_is_verified_to_its_end() {
-        let arena = Arena::new(8 << 20, Floors::NONE.with(Share::Ingest, 4 << 20), 4 << 20, 8, 8).unwrap();
+        let arena = Arena::new(8 << 20, Floors::NONE.with(Share::Decode, 4 << 20), 4 << 20, 8, 8).unwrap();
         // [1, {"log": 100,000 letters}], three times.
         let mut record = b"\x92\x01\x81\xa3log\xdb".to_vec();
         record.extend(100_000u32.to_be_bytes());

@@ -23,7 +23,7 @@ struct Rig {
 /// An intake before a journal that may take `quota` bytes.
 fn rig(quota: u64) -> Rig {
     let dir = tempfile::tempdir().unwrap();
-    let arena = Arena::new(TOTAL, Floors::NONE.with(Share::Ingest, 1 << 20), 4 << 20, 64, 64).unwrap();
+    let arena = Arena::new(TOTAL, Floors::NONE.with(Share::Ingest, 1 << 20).with(Share::Decode, 1 << 18), 4 << 20, 64, 64).unwrap();
     let settings = Settings { quota, durability: Durability::PageCache, ..Settings::new(dir.path()) };
     let (journal, recovery) = Journal::open(settings).unwrap();
     let ledger = Ledger::new(&Registry::new(1), recovery.items);
@@ -113,6 +113,19 @@ async fn waits_for_memory() {
     assert_eq!(rig.intake.window(1).await.unwrap_err(), Stopping);
     drop(held);
     rig.assert_books();
+}
+
+/// A sink that borrows waits for memory that a message holds; the records of the message get theirs at once.
+#[tokio::test(start_paused = true)]
+async fn a_sink_that_waits_for_a_message_does_not_hold_it_up() {
+    let rig = rig(64 << 20);
+    let message = rig.arena.window(Share::Ingest, 2 << 20).await.unwrap();
+    let free = usize::try_from(rig.arena.free(Share::Egress)).unwrap();
+    let mut sink = Box::pin(rig.arena.window(Share::Egress, free + (1 << 20)));
+    assert!(tokio::time::timeout(Duration::from_secs(600), &mut sink).await.is_err());
+    let beside = tokio::time::timeout(WAIT, rig.intake.window_beside_message(65_536, 65_536));
+    drop((beside.await.unwrap().unwrap(), message));
+    sink.await.unwrap();
 }
 
 /// Records read before the end are still accepted, until the gate itself stops.
