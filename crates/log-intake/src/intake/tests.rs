@@ -23,7 +23,14 @@ struct Rig {
 /// An intake before a journal that may take `quota` bytes.
 fn rig(quota: u64) -> Rig {
     let dir = tempfile::tempdir().unwrap();
-    let arena = Arena::new(TOTAL, Floors::NONE.with(Share::Ingest, 1 << 20).with(Share::Decode, 1 << 18), 4 << 20, 64, 64).unwrap();
+    let arena = Arena::new(
+        TOTAL,
+        Floors::NONE.with(Share::Ingest, 1 << 20).with(Share::Decode, 1 << 18),
+        4 << 20,
+        64,
+        64,
+    )
+    .unwrap();
     let settings = Settings { quota, durability: Durability::PageCache, ..Settings::new(dir.path()) };
     let (journal, recovery) = Journal::open(settings).unwrap();
     let ledger = Ledger::new(&Registry::new(1), recovery.items);
