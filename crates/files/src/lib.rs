@@ -3,14 +3,18 @@
 //! - [`open`] never follows a link in the last component of a path, and gives a new file the mode of its [`Access`].
 //! - [`create_folder`] does the same for folders.
 //! - [`replace`] replaces a small file as a whole, so that a crash leaves either the old or the new one.
+//! - [`folder`] is a folder as a trait, which tests replace by one that fails; [`FolderLock`] gives one to one process.
 //! - [`tighten`] takes away what an earlier version, a loose umask or a copy left to others.
 //!
 //! Links *on the way* to a file are followed: an administrator may move the journal to another disk with one. Nobody else
 //! can put one there, because the folders on the way belong to the owner alone.
 
+pub mod folder;
+mod folder_lock;
 mod loose;
 mod tighten;
 
+pub use folder_lock::{FolderLock, FolderLockError};
 pub use loose::loose;
 pub use tighten::{Tightened, tighten, tighten_folder};
 

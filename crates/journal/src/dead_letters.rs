@@ -9,7 +9,6 @@ mod read;
 
 pub use read::{MOST_REFUSED, StoredDeadLetter, StoredDeadLetters, mark_refused, mark_sent, read};
 
-use crate::files::{File, Files, RealFiles, write_all};
 use crate::meta::Meta;
 use crate::record::random;
 use crate::record::{ALIGN, Header, checksum, size_of_record};
@@ -19,6 +18,7 @@ use std::io::{self, IoSlice};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
+use tidegate_files::folder::{File, Files, RealFiles, write_all};
 
 /// The longest reason that is kept, in bytes; longer ones are cut.
 pub const REASON_MAX: usize = 1024;

@@ -3,7 +3,6 @@
 
 use crate::checkpoints;
 use crate::cursor::file::{self, sink_of};
-use crate::files::{Files, RealFiles};
 use crate::follower::CursorPosition;
 use crate::meta::Meta;
 use crate::record::{HEADER, Header, key, salt_of};
@@ -12,6 +11,7 @@ use crate::segment::{is_quarantined, is_spare, parse_name};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use tidegate_files::folder::{Files, RealFiles};
 
 /// How many places [`verify`] names; further ones are only counted.
 pub const MAX_ERRORS: usize = 100;

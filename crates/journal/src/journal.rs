@@ -6,8 +6,6 @@ use crate::clock::{Clock, SystemClock};
 use crate::cursor::Cursor;
 use crate::cursor::file::{CursorFile, file_name, is_name};
 use crate::cursor_state::CursorState;
-use crate::files::{Files, RealFiles};
-use crate::folder_lock::FolderLock;
 use crate::follower::Follower;
 use crate::meta::Meta;
 use crate::queue::SubmitError;
@@ -28,6 +26,8 @@ use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tidegate_arena::Window;
+use tidegate_files::FolderLock;
+use tidegate_files::folder::{Files, RealFiles};
 
 /// How often [`Journal::flush`] looks.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(2);
@@ -85,7 +85,10 @@ impl Journal {
     pub fn open_with(settings: Settings, clock: Arc<dyn Clock>) -> Result<(Journal, Recovery), OpenError> {
         let folder = match settings.durability {
             Durability::Memory => None,
-            Durability::Fsync | Durability::PageCache => Some(FolderLock::acquire(&settings.dir)?),
+            Durability::Fsync | Durability::PageCache => {
+                let locked = FolderLock::acquire(&settings.dir);
+                Some(locked.map_err(|error| OpenError::of_lock(&settings.dir, error))?)
+            }
         };
         let files = Arc::new(RealFiles::new(settings.dir.clone()));
         let dir = settings.dir.display().to_string();

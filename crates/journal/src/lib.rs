@@ -25,8 +25,6 @@ mod cursor;
 mod cursor_state;
 pub mod dead_letters;
 mod drain_rate;
-mod files;
-mod folder_lock;
 mod follower;
 pub mod inspect;
 mod journal;

@@ -1,11 +1,11 @@
 //! Walking over a segment's records, and over what is not one.
 
-use crate::files::File;
 use crate::meta::Tenant;
 use crate::record::{ALIGN, HEADER, Header, MAGIC};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use tidegate_files::folder::File;
 
 /// How much is read ahead, in bytes: small records come several to a system call.
 pub(crate) const READ_AHEAD: usize = 16 << 10;

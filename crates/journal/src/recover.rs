@@ -7,7 +7,6 @@ use crate::checkpoints::file::TableFiles;
 use crate::clock::Clock;
 use crate::commit_order::CommitOrder;
 use crate::drain_rate::DrainRate;
-use crate::files::Files;
 use crate::queue::Queue;
 use crate::record::random;
 use crate::segment_index::SegmentIndex;
@@ -20,6 +19,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
+use tidegate_files::folder::Files;
 
 /// The result of opening a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

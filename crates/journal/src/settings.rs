@@ -11,10 +11,11 @@ use crate::record::HEADER;
 use crate::record_scanner::READ_AHEAD;
 use crate::segment::Segment;
 use crate::writer::STACK_BYTES;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::task::Waker;
 use std::time::Duration;
 use tidegate_arena::Reservation;
+use tidegate_files::FolderLockError;
 
 /// How a journal is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -202,6 +203,17 @@ pub enum OpenError {
     /// More sinks than are allowed.
     #[error("the journal has cursors for {0} sinks, which is all that are allowed: forget one that is gone")]
     Crowded(usize),
+}
+
+impl OpenError {
+    /// The folder `dir` cannot be locked.
+    pub(crate) fn of_lock(dir: &Path, error: FolderLockError) -> OpenError {
+        let dir = dir.display().to_string();
+        match error {
+            FolderLockError::InUse { pid } => OpenError::InUse { dir, pid },
+            FolderLockError::Io { doing, source } => OpenError::Io { dir, doing: doing.into(), source },
+        }
+    }
 }
 
 /// How long appends are refused after a disk error; also the interval of syncing cursors.

@@ -3,7 +3,6 @@
 use crate::append::{AppendResult, PendingAppend};
 use crate::clock::Clock;
 use crate::commit_order::CommitOrder;
-use crate::files::Files;
 use crate::queue::Queue;
 use crate::segment_index::SegmentIndex;
 use crate::settings::{AppendError, DiskError, RETRY_INTERVAL_NS, Settings};
@@ -12,6 +11,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use tidegate_files::folder::Files;
 
 pub(crate) struct Shared {
     pub(crate) settings: Settings,

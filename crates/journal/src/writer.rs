@@ -14,7 +14,6 @@ pub(crate) use writer_threads::STACK_BYTES;
 use crate::append::PendingAppend;
 use crate::append::{AppendResult, InMemoryRecord, Receipt};
 use crate::checkpoints::file::TableFiles;
-use crate::files::{File, Files};
 use crate::record::key;
 use crate::segment::SegmentHead;
 use crate::segment_index::Head;
@@ -25,6 +24,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
+use tidegate_files::folder::{File, Files};
 use write_chunk::{MAX_RECORDS_PER_WRITE, write_chunk};
 
 /// The segment that is being written.

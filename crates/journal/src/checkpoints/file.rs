@@ -4,10 +4,10 @@
 //! so that a full disk does not stop the table.
 
 use super::{CHECKPOINT_KEY_MAX, CHECKPOINT_VALUE_MAX, Change};
-use crate::files::{File, Files, write_all};
 use crate::record::{Encoder, u32_at, u64_at};
 use std::io::{self, IoSlice};
 use std::sync::Arc;
+use tidegate_files::folder::{File, Files, write_all};
 
 const NAMES: [&str; 2] = ["checkpoints.0", "checkpoints.1"];
 /// A file on its way to one of those names.

@@ -5,9 +5,9 @@
 //! flight leaves the durable one, and a kill in the middle of a write leaves the newest one before it.
 
 use super::{Cursor, ENCODED_LEN, RestoredCursor};
-use crate::files::{File, Files, write_all};
 use std::io::{self, IoSlice};
 use std::sync::Arc;
+use tidegate_files::folder::{File, Files, write_all};
 
 const SLOTS: usize = 4;
 /// Places are this far apart, in bytes: no two share a page or a physical sector.

@@ -2,13 +2,13 @@
 
 use super::{NEWER, OLDER, SENT, SINK_MAX};
 use crate::cursor::file::is_name;
-use crate::files::{Files, RealFiles, write_all};
 use crate::meta::Meta;
 use crate::record::{Header, u64_at};
 use crate::record_scanner::RecordScanner;
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::path::Path;
+use tidegate_files::folder::{Files, RealFiles, write_all};
 
 /// One letter, without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use super::disk::DiskContents;
 use crate::checkpoints::file::StoredTable;
-use crate::files::{File, Files, write_all};
 use crate::record::key;
 use crate::record_scanner::RecordScanner;
 use std::io::{self, IoSlice};
+use tidegate_files::folder::{File, Files, write_all};
 
 /// The bytes rewritten with one call.
 const BLOCK: usize = 64 << 10;

@@ -8,7 +8,6 @@ use crate::checkpoints::table::CheckpointTable;
 use crate::cursor::file::{CursorFile, sink_of};
 use crate::cursor::{Cursor, RestoredCursor};
 use crate::cursor_state::CursorState;
-use crate::files::{File, Files};
 use crate::receive_times::ReceiveTimes;
 use crate::record::random;
 use crate::record::{HEADER, Header, key, salt_of};
@@ -22,6 +21,7 @@ use crate::writer::{OpenSegment, QUARANTINED};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
+use tidegate_files::folder::{File, Files};
 
 pub(super) struct DiskContents {
     pub(super) salt: Option<u64>,

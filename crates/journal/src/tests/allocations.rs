@@ -2,7 +2,6 @@
 
 use super::crashes::Driven;
 use super::{arena, batch};
-use crate::files::RealFiles;
 use crate::writer::WriteGroup;
 use crate::*;
 use std::future::Future;
@@ -11,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tidegate_arena::Share;
+use tidegate_files::folder::RealFiles;
 
 #[test]
 fn a_record_costs_no_allocation_from_append_to_commit() {

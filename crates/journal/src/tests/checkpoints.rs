@@ -3,7 +3,6 @@
 
 use super::crashes::Driven;
 use super::{PATIENCE, arena, batch, record, wait};
-use crate::files::simulated::SimulatedFiles;
 use crate::inspect::SavedCheckpoints;
 use crate::writer::Writer;
 use crate::*;
@@ -14,6 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tidegate_arena::Arena;
+use tidegate_files::folder::simulated::SimulatedFiles;
 
 fn with(arena: &Arena, key: &[u8], value: &[u8]) -> Batch {
     let mut batch = batch(arena, 1, b"body");

@@ -4,7 +4,6 @@
 mod sources;
 
 use super::{arena, meta};
-use crate::files::simulated::{Random, SimulatedFiles};
 use crate::sync::lock;
 use crate::writer::{BeginOutcome, WriteGroup, Writer};
 use crate::*;
@@ -16,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tidegate_arena::{Arena, Share};
+use tidegate_files::folder::simulated::{Random, SimulatedFiles};
 
 #[derive(Default)]
 pub(super) struct Driven(AtomicU64);

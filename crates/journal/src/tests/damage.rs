@@ -3,7 +3,6 @@
 
 use super::crashes::Driven;
 use super::{arena, batch};
-use crate::files::simulated::SimulatedFiles;
 use crate::record::{Header, key, salt_of};
 use crate::*;
 use std::collections::BTreeMap;
@@ -11,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tidegate_arena::{Arena, Share};
+use tidegate_files::folder::simulated::SimulatedFiles;
 
 type Image = BTreeMap<String, Vec<u8>>;
 

@@ -2,12 +2,12 @@
 //! every group before it, and none behind one whose sync failed.
 
 use super::{PATIENCE, arena, batch, wait};
-use crate::files::simulated::SimulatedFiles;
-use crate::files::{File, Files};
 use crate::*;
 use std::io::{self, IoSlice};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
+use tidegate_files::folder::simulated::SimulatedFiles;
+use tidegate_files::folder::{File, Files};
 
 /// A folder in which the syncs of segments wait for a word: in the order in which they came.
 #[derive(Clone)]
@@ -92,6 +92,10 @@ impl File for GatedFile {
 
     fn write_at(&self, parts: &[IoSlice<'_>], offset: u64) -> io::Result<usize> {
         self.file.write_at(parts, offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {

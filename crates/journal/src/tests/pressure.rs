@@ -3,7 +3,6 @@
 
 use super::crashes::Driven;
 use super::{arena, batch};
-use crate::files::simulated::SimulatedFiles;
 use crate::writer::Writer;
 use crate::*;
 use std::future::Future;
@@ -12,6 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tidegate_arena::{Arena, Share};
+use tidegate_files::folder::simulated::SimulatedFiles;
 
 struct Rig {
     files: SimulatedFiles,

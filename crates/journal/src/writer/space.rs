@@ -1,7 +1,6 @@
 //! Room to write: beginning and ending segments, the quota, and freeing what every sink is past.
 
 use super::{OpenSegment, Writer};
-use crate::files::{File, Files};
 use crate::record::key;
 use crate::record_scanner::RecordScanner;
 use crate::segment::{Segment, file_name, quarantine_name, spare_name};
@@ -12,6 +11,7 @@ use crate::sync::lock;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tidegate_files::folder::{File, Files};
 
 /// How many damaged segments are kept after every sink is past them.
 pub(crate) const QUARANTINED: usize = 4;

@@ -1,9 +1,9 @@
 //! Several records in one system call.
 
 use crate::append::PendingAppend;
-use crate::files::{File, write_all};
 use crate::record::{ALIGN, HEADER};
 use std::io::{self, IoSlice};
+use tidegate_files::folder::{File, write_all};
 
 /// Records in one system call: their slices are well below `IOV_MAX`, and few enough for the stack.
 pub(super) const MAX_RECORDS_PER_WRITE: usize = 85;

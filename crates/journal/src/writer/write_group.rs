@@ -3,7 +3,6 @@
 
 use crate::append::AppendResult;
 use crate::checkpoints::Checkpoints;
-use crate::files::File;
 use crate::segment::SegmentHead;
 use crate::segment_index::Head;
 use crate::settings::Durability;
@@ -12,6 +11,7 @@ use crate::sync::lock;
 use std::io;
 use std::sync::Arc;
 use std::task::Waker;
+use tidegate_files::folder::File;
 
 /// A group that was written, until it is settled. Kept by one thread and used again and again.
 pub(crate) struct WriteGroup {

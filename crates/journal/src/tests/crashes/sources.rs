@@ -1,8 +1,8 @@
 //! Sources with checkpoints, beside the journal: what they sent, and what its checkpoints must be after a crash.
 
-use crate::files::simulated::Random;
 use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
+use tidegate_files::folder::simulated::Random;
 
 /// Keys below this are files: read in order, each part sent with a batch that says where it ends. The others are set to
 /// anything, with records and without.

@@ -1,7 +1,13 @@
 //! A folder in memory that fails as real ones do: writes that stop half way, disks that fill up, syncs that
 //! fail and forget, and power cuts that keep some of what was not synced, in any order.
 
-#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    clippy::indexing_slicing,
+    clippy::must_use_candidate,
+    reason = "a test ends where it fails"
+)]
 
 use super::{File, Files};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,14 +20,16 @@ const SECTOR: usize = 512;
 
 /// Random numbers that a seed repeats.
 #[derive(Clone)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
+    /// The numbers that belong to `seed`.
+    pub fn new(seed: u64) -> Random {
         Random(seed ^ 0x9E37_79B9_7F4A_7C15)
     }
 
-    pub(crate) fn roll(&mut self) -> u64 {
+    /// The next number.
+    pub fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -29,18 +37,20 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+    /// A number below `bound`, or zero.
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.roll() % bound.max(1)
     }
 
-    pub(crate) fn chance(&mut self, in_a_thousand: u64) -> bool {
+    /// True as often as this, in a thousand.
+    pub fn chance(&mut self, in_a_thousand: u64) -> bool {
         self.below(1000) < in_a_thousand
     }
 }
 
 /// The folder. A handle; clones are the same folder.
 #[derive(Clone)]
-pub(crate) struct SimulatedFiles(Arc<Mutex<DiskState>>);
+pub struct SimulatedFiles(Arc<Mutex<DiskState>>);
 
 struct DiskState {
     dice: Random,
@@ -75,7 +85,8 @@ enum Change {
 }
 
 impl SimulatedFiles {
-    pub(crate) fn new(seed: u64) -> SimulatedFiles {
+    /// An empty folder whose failures follow from `seed`.
+    pub fn new(seed: u64) -> SimulatedFiles {
         SimulatedFiles(Arc::new(Mutex::new(DiskState {
             dice: Random::new(seed),
             inodes: Vec::new(),
@@ -91,7 +102,7 @@ impl SimulatedFiles {
     }
 
     /// A folder with these files.
-    pub(crate) fn of(contents: &BTreeMap<String, Vec<u8>>) -> SimulatedFiles {
+    pub fn of(contents: &BTreeMap<String, Vec<u8>>) -> SimulatedFiles {
         let this = SimulatedFiles::new(0);
         let mut world = this.world();
         for (name, bytes) in contents {
@@ -110,36 +121,39 @@ impl SimulatedFiles {
     }
 
     /// Makes the machine stop in the middle of the call after the next `calls`.
-    pub(crate) fn stop_in(&self, calls: u64) {
+    pub fn stop_in(&self, calls: u64) {
         self.world().stops_in = Some(calls);
     }
 
     /// Stops it now.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         self.world().stopped = true;
     }
 
-    pub(crate) fn is_stopped(&self) -> bool {
+    /// Whether the machine has stopped.
+    pub fn is_stopped(&self) -> bool {
         self.world().stopped
     }
 
-    pub(crate) fn set_faults(&self, in_a_thousand: u64) {
+    /// How often a call fails from now on, in a thousand.
+    pub fn set_faults(&self, in_a_thousand: u64) {
         self.world().faults = in_a_thousand;
     }
 
     /// Makes every write to the file with this name fail.
-    pub(crate) fn fail_writes_of(&self, name: &str) {
+    pub fn fail_writes_of(&self, name: &str) {
         let mut world = self.world();
         let inode = world.names[name];
         world.broken.insert(inode);
     }
 
-    pub(crate) fn set_room(&self, bytes: usize) {
+    /// How many bytes the disk holds.
+    pub fn set_room(&self, bytes: usize) {
         self.world().room = bytes;
     }
 
     /// The process was killed: what was written is still in the page cache.
-    pub(crate) fn restart_process(&self) {
+    pub fn restart_process(&self) {
         let mut world = self.world();
         world.stopped = false;
         world.stops_in = None;
@@ -147,7 +161,7 @@ impl SimulatedFiles {
     }
 
     /// The power was cut: what was not synced is there, or is not, or is there in part.
-    pub(crate) fn restart_machine(&self) {
+    pub fn restart_machine(&self) {
         let mut world = self.world();
         let changes = world.changes.len() as u64;
         let kept = world.dice.below(changes + 1) as usize;
@@ -166,7 +180,7 @@ impl SimulatedFiles {
     }
 
     /// Every file's name and bytes.
-    pub(crate) fn contents(&self) -> BTreeMap<String, Vec<u8>> {
+    pub fn contents(&self) -> BTreeMap<String, Vec<u8>> {
         let world = self.world();
         world.names.iter().map(|(name, inode)| (name.clone(), world.inodes[*inode].cached.clone())).collect()
     }
@@ -393,6 +407,10 @@ impl File for SimulatedFile {
         }
         world.inodes[self.inode].write(&bytes, offset as usize);
         Ok(bytes.len())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.folder.world().inodes[self.inode].cached.len() as u64)
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {

@@ -1,16 +1,18 @@
-//! The few things the journal asks of a file system, so that tests can put a failing one in its place.
+//! The operations that durable logs ask of a file system, so that tests can put a failing one in its place.
 
 mod real;
-#[cfg(all(test, not(loom)))]
-pub(crate) mod simulated;
+#[cfg(feature = "simulated")]
+pub mod simulated;
 
-pub(crate) use real::RealFiles;
+pub use real::RealFiles;
 
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 
-/// One folder.
-pub(crate) trait Files: Send + Sync {
+/// One folder. Its errors are those of the system's calls.
+#[allow(clippy::missing_errors_doc, reason = "every call can fail as the system's do")]
+#[allow(clippy::len_without_is_empty, reason = "nobody asks")]
+pub trait Files: Send + Sync {
     /// Every file's name and length.
     fn list(&self) -> io::Result<Vec<(String, u64)>>;
     /// Opens an existing file for reading, and for writing where `write` says so.
@@ -25,12 +27,15 @@ pub(crate) trait Files: Send + Sync {
     fn sync_names(&self) -> io::Result<()>;
 }
 
-/// One open file.
-pub(crate) trait File: Send + Sync {
+/// One open file. Its errors are those of the system's calls.
+#[allow(clippy::missing_errors_doc, reason = "every call can fail as the system's do")]
+pub trait File: Send + Sync {
     /// Reads at `offset`; fewer bytes than asked only where the file ends.
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes at `offset`; perhaps fewer bytes than given.
     fn write_at(&self, parts: &[IoSlice<'_>], offset: u64) -> io::Result<usize>;
+    /// Its length, in bytes.
+    fn len(&self) -> io::Result<u64>;
     /// Makes the file `len` bytes long and reserves their space where the file system can.
     fn allocate(&self, len: u64) -> io::Result<()>;
     /// Makes the file `len` bytes long.
@@ -40,7 +45,10 @@ pub(crate) trait File: Send + Sync {
 }
 
 /// Writes all of `parts` at `offset`.
-pub(crate) fn write_all(file: &dyn File, mut parts: &mut [IoSlice<'_>], mut offset: u64) -> io::Result<()> {
+///
+/// # Errors
+/// The file's, after which any part of it may have been written.
+pub fn write_all(file: &dyn File, mut parts: &mut [IoSlice<'_>], mut offset: u64) -> io::Result<()> {
     IoSlice::advance_slices(&mut parts, 0);
     while !parts.is_empty() {
         match file.write_at(parts, offset) {

@@ -8,12 +8,14 @@ use std::io::{self, IoSlice};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub(crate) struct RealFiles {
+/// The folder at a path.
+pub struct RealFiles {
     folder: PathBuf,
 }
 
 impl RealFiles {
-    pub(crate) fn new(folder: PathBuf) -> RealFiles {
+    /// The folder at `folder`, which exists or is made by the caller.
+    pub fn new(folder: PathBuf) -> RealFiles {
         RealFiles { folder }
     }
 }
@@ -23,7 +25,7 @@ impl Files for RealFiles {
         let mut all = Vec::new();
         for entry in std::fs::read_dir(&self.folder)? {
             let entry = entry?;
-            // A file may vanish between the two calls when a running journal is only looked at.
+            // A file may vanish between the two calls when another process has the folder.
             if let (Ok(name), Ok(about)) = (entry.file_name().into_string(), entry.metadata())
                 && about.is_file()
             {
@@ -82,6 +84,10 @@ impl File for RealFile {
         Ok(rustix::io::pwritev(&self.fd, parts, offset)?)
     }
 
+    fn len(&self) -> io::Result<u64> {
+        Ok(u64::try_from(rustix::fs::fstat(&self.fd)?.st_size).unwrap_or(0))
+    }
+
     fn allocate(&self, len: u64) -> io::Result<()> {
         loop {
             match rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), 0, len) {
@@ -102,12 +108,12 @@ impl File for RealFile {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    /// Journal files belong to their owner alone, and a symbolic link in their place is not followed.
+    /// Files belong to their owner alone, and a symbolic link in their place is not followed.
     #[test]
     fn files_are_the_owners_and_links_are_refused() {
         let dir = tempfile::tempdir().unwrap();
