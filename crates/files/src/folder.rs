@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 /// One folder. Its errors are those of the system's calls.
 #[allow(clippy::missing_errors_doc, reason = "every call can fail as the system's do")]
-#[allow(clippy::len_without_is_empty, reason = "nobody asks")]
 pub trait Files: Send + Sync {
     /// Every file's name and length.
     fn list(&self) -> io::Result<Vec<(String, u64)>>;
@@ -35,7 +34,7 @@ pub trait File: Send + Sync {
     /// Writes at `offset`; perhaps fewer bytes than given.
     fn write_at(&self, parts: &[IoSlice<'_>], offset: u64) -> io::Result<usize>;
     /// Its length, in bytes.
-    fn len(&self) -> io::Result<u64>;
+    fn size(&self) -> io::Result<u64>;
     /// Makes the file `len` bytes long and reserves their space where the file system can.
     fn allocate(&self, len: u64) -> io::Result<()>;
     /// Makes the file `len` bytes long.

@@ -84,7 +84,7 @@ impl File for RealFile {
         Ok(rustix::io::pwritev(&self.fd, parts, offset)?)
     }
 
-    fn len(&self) -> io::Result<u64> {
+    fn size(&self) -> io::Result<u64> {
         Ok(u64::try_from(rustix::fs::fstat(&self.fd)?.st_size).unwrap_or(0))
     }
 

@@ -409,7 +409,7 @@ impl File for SimulatedFile {
         Ok(bytes.len())
     }
 
-    fn len(&self) -> io::Result<u64> {
+    fn size(&self) -> io::Result<u64> {
         Ok(self.folder.world().inodes[self.inode].cached.len() as u64)
     }
 

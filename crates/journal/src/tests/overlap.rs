@@ -94,8 +94,8 @@ impl File for GatedFile {
         self.file.write_at(parts, offset)
     }
 
-    fn len(&self) -> io::Result<u64> {
-        self.file.len()
+    fn size(&self) -> io::Result<u64> {
+        self.file.size()
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
