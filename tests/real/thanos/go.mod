@@ -2,7 +2,10 @@ module tidegate/tests/real/thanos
 
 go 1.26.0
 
-require github.com/thanos-io/thanos v0.42.0
+require (
+	github.com/prometheus/client_golang v1.23.2
+	github.com/thanos-io/thanos v0.42.0
+)
 
 require (
 	capnproto.org/go/capnp/v3 v3.1.0-alpha.1 // indirect
@@ -177,7 +180,6 @@ require (
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	github.com/prometheus-community/prom-label-proxy v0.11.1 // indirect
 	github.com/prometheus/alertmanager v0.30.0 // indirect
-	github.com/prometheus/client_golang v1.23.2 // indirect
 	github.com/prometheus/client_golang/exp v0.0.0-20251212205219-7ba246a648ca // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.67.5 // indirect
