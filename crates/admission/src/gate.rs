@@ -30,7 +30,16 @@ use tidegate_tap::Tap;
 
 /// Decides about every request of every source. Clones share one gate.
 #[derive(Clone)]
-pub struct Gate(Arc<Inner>, Option<Arc<str>>);
+pub struct Gate(Arc<Inner>, Option<Arc<AddressTenancy>>);
+
+/// How one listening address finds the tenant of a request, where it differs from the others.
+#[derive(Debug)]
+enum AddressTenancy {
+    /// By the common rules, with a default tenant of its own.
+    Default(Box<str>),
+    /// By rules of its own.
+    Own(Tenancy),
+}
 
 struct Inner {
     arena: Arena,
@@ -97,7 +106,13 @@ impl Gate {
     /// The same gate for one listening address, where a request without a tenant is `tenant`'s.
     #[must_use]
     pub fn with_default(&self, tenant: &str) -> Gate {
-        Gate(Arc::clone(&self.0), Some(tenant.into()))
+        Gate(Arc::clone(&self.0), Some(Arc::new(AddressTenancy::Default(tenant.into()))))
+    }
+
+    /// The same gate for one listening address with tenant rules of its own. It must be a gate with tenants.
+    #[must_use]
+    pub fn with_tenancy(&self, tenancy: Tenancy) -> Gate {
+        Gate(Arc::clone(&self.0), Some(Arc::new(AddressTenancy::Own(tenancy))))
     }
 
     /// Its rules.

@@ -12,6 +12,9 @@ pub struct Tenancy {
     pub certificate: Option<SubjectField>,
     /// The header.
     pub header: Option<Box<str>>,
+    /// The header that counts where the first is absent, in which an empty value of either is an absent one: the
+    /// rules of Thanos.
+    pub second_header: Option<Box<str>>,
     /// The tenant of requests that name none.
     pub default: Option<Box<str>>,
     /// Whether a request without a tenant is refused.
@@ -108,10 +111,16 @@ impl Tenancy {
     /// The tenant that the header names.
     fn said<'a>(&self, caller: &Caller<'a>) -> Result<Option<&'a str>, Rejection> {
         let Some(header) = &self.header else { return Ok(None) };
-        let value = caller.headers.sole(header);
-        let value = value.map_err(|_| Rejection::new(Refusal::Tenant, REPEATED))?;
+        let value = |header: &str| {
+            let value = caller.headers.sole(header);
+            value.map_err(|_| Rejection::new(Refusal::Tenant, REPEATED))
+        };
+        let said = match (value(header)?, &self.second_header) {
+            (None | Some(b""), Some(second)) => value(second)?.filter(|value| !value.is_empty()),
+            (said, _) => said,
+        };
         let text = |value| str::from_utf8(value).map_err(|_| Rejection::new(Refusal::Tenant, INVALID));
-        value.map(|value| text(value).and_then(validate_name)).transpose()
+        said.map(|value| text(value).and_then(validate_name)).transpose()
     }
 }
 

@@ -58,7 +58,7 @@ pub use model::{
     Protocol, Redact, RedactPreset, RelabelRule, RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource,
     Retention, RumSource, Sample, SampleMode, Signal, Sink, SinkRouting, Source, SourceLimits,
     SourcePipeline, Sources, SplunkHecSink, Step, StepLabel, Steps, SyslogFormat, SyslogFraming,
-    SyslogListener, SyslogSource, TenantOverride, Tenants, Tls, Translation, WhenFull,
+    SyslogListener, SyslogSource, TenantOverride, Tenants, ThanosReceiveListener, Tls, Translation, WhenFull,
 };
 pub use presets::Parse;
 pub use schema::schema;

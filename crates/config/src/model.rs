@@ -11,6 +11,7 @@ mod pipeline_steps;
 mod pipeline_test;
 mod sinks;
 mod sources;
+mod thanos_receive;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -42,6 +43,7 @@ pub use sources::{
     LokiSource, OnLongLine, OtlpSource, RemoteWriteSource, RumSource, Source, SourcePipeline, Sources,
     SyslogFormat, SyslogFraming, SyslogListener, SyslogSource,
 };
+pub use thanos_receive::ThanosReceiveListener;
 
 use crate::declare::settings;
 use crate::setting::Sequence;
@@ -84,9 +86,11 @@ settings! {
 }
 
 impl Config {
-    /// Whether tenants exist: either a request must have one, or credentials may name one.
+    /// Whether tenants exist: a request must have one, credentials may name one, or one address has them.
     pub fn has_tenants(&self) -> bool {
-        self.tenants.are_on() || self.access.credentials_file.is_some()
+        self.tenants.are_on()
+            || self.access.credentials_file.is_some()
+            || self.listen.thanos_receive.is_some()
     }
 
     /// The distinct server certificates: those of `listen`, and those of sources with addresses of their own.

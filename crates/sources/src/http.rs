@@ -6,8 +6,10 @@ pub(crate) use source::{Answering, Destination, Exchange, HttpSource, Policy, Ro
 
 use crate::clock::Timestamp;
 use crate::otlp::Otlp;
+use crate::thanos_receive::{self, ThanosReceive};
 use std::cell::Cell;
 use std::sync::Arc;
+use tidegate_admission::tenancy::Tenancy;
 use tidegate_admission::{AnswerFormat, Caller, Gate, Permit, Rejection, answer, codec};
 use tidegate_http1::{
     AdmissionFuture, Admitted, Body, Head, Refusal as Codec, RefusalContext, Reply, Service,
@@ -29,6 +31,8 @@ struct Inner {
     /// The source of calls over gRPC.
     grpc: Option<Arc<Otlp>>,
     durations: Histogram,
+    /// Whether this is the address of Thanos Receive.
+    is_thanos_receive: bool,
 }
 
 /// The decision on a request's head.
@@ -51,7 +55,9 @@ impl Http {
     /// Serves no source yet; what leads nowhere is entered under `stray`. `durations` observes how long it
     /// takes from the last byte of a request to its answer, which is mostly the wait for the disk.
     pub fn new(gate: Gate, stray: Source, durations: Histogram) -> Http {
-        Http(Arc::new(Inner { gate, stray, sources: Vec::new(), grpc: None, durations }))
+        let inner =
+            Inner { gate, stray, sources: Vec::new(), grpc: None, durations, is_thanos_receive: false };
+        Http(Arc::new(inner))
     }
 
     /// Serves `source` besides.
@@ -71,6 +77,14 @@ impl Http {
     pub fn elasticsearch_alone(&self) -> Http {
         let sources = self.0.sources.iter().filter_map(|source| source.alone()).collect();
         Http(Arc::new(Inner { sources, grpc: None, ..Inner::clone(&self.0) }))
+    }
+
+    /// Serves only what Thanos Receive serves to senders, at its paths, with tenants by the rules of `tenancy`.
+    #[must_use]
+    pub fn thanos_receive(&self, settings: &ThanosReceive, tenancy: Tenancy) -> Http {
+        let sources = self.0.sources.iter().filter_map(|source| source.of_thanos_receive(settings)).collect();
+        let gate = self.0.gate.with_tenancy(tenancy);
+        Http(Arc::new(Inner { gate, sources, grpc: None, is_thanos_receive: true, ..Inner::clone(&self.0) }))
     }
 
     /// The same, where what does not name its tenant is `tenant`'s.
@@ -117,6 +131,19 @@ impl Inner {
             .find_map(|source| source.destination(head).map(|destination| (source.books(), destination)))
     }
 
+    /// The answer to a request that leads to no source.
+    fn stray(&self, head: &Head<'_>) -> Reply {
+        // Probes carry nothing, so the books have no place for them.
+        if self.is_thanos_receive
+            && let Some(reply) = thanos_receive::probe(&self.gate, head)
+        {
+            return reply;
+        }
+        self.stray.open().refuse(Refusal::NotFound);
+        let words = if self.is_thanos_receive { thanos_receive::UNKNOWN_PATH } else { NOTHING };
+        answer(Rejection::new(Refusal::NotFound, words), AnswerFormat::Http)
+    }
+
     /// Asks the gate.
     fn enter(
         &self,
@@ -151,8 +178,7 @@ impl Service for Http {
 
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<Ticket>, Reply> {
         let Some((books, mut destination)) = self.0.destination(head) else {
-            self.0.stray.open().refuse(Refusal::NotFound);
-            return Err(answer(Rejection::new(Refusal::NotFound, NOTHING), AnswerFormat::Http));
+            return Err(self.0.stray(head));
         };
         let mut open = books.open();
         let entered = self.0.enter(head, &mut destination, &mut open);

@@ -17,6 +17,7 @@ mod ingest;
 mod loki;
 mod otlp;
 mod prometheus_remote_write;
+mod thanos_receive;
 
 pub use connection_slots::{ConnectionSlots, HeldSlots};
 pub use elastic_apm::{AgentSettings, AnonymousAgents, ApmLimits, BadSettings, ElasticApm};
@@ -28,3 +29,4 @@ pub use ingest::Ingest;
 pub use loki::Loki;
 pub use otlp::Otlp;
 pub use prometheus_remote_write::RemoteWrite;
+pub use thanos_receive::ThanosReceive;

@@ -11,6 +11,7 @@ pub(crate) use request_head::{BodyFormat, SERVICES, encoding_of, encoding_over_h
 use crate::body::{Inspection, InspectionError, LARGE, LARGE_TO_TRANSLATE, Received, decode};
 use crate::clock::now_ns;
 use crate::http::{Destination, HttpSource, Policy, Route, without_slash};
+use crate::thanos_receive::ThanosReceive;
 use futures_util::future::{Either, TryFutureExt as _};
 use std::future::ready;
 use std::sync::Arc;
@@ -109,6 +110,18 @@ impl Otlp {
 
     pub(crate) fn books(&self) -> &Source {
         &self.books
+    }
+
+    /// A request over HTTP with this head, at any path.
+    pub(crate) fn request(self: &Arc<Self>, signal: Signal, head: &Head<'_>) -> Destination {
+        let headers = head.sole_header("content-type").and_then(|content_type| {
+            head.sole_header("content-encoding").map(|encoding| (content_type, encoding))
+        });
+        let form = BodyFormat::over_http(signal, head.method(), headers.map_err(|_repeated| ()));
+        let route = form
+            .map(|form| Route::Otlp(Arc::clone(self), form))
+            .map_err(|(refused, media)| (refused, Answered::Otlp(media)));
+        Destination { max_body: self.max_body, policy: Policy::POST, route }
     }
 
     /// The longest body that is received.
@@ -298,22 +311,17 @@ impl HttpSource for Arc<Otlp> {
     }
 
     fn destination(&self, head: &Head<'_>) -> Option<Destination> {
-        let signal = BodyFormat::signal_at(without_slash(head.path()))?;
-        let headers = head.sole_header("content-type").and_then(|content_type| {
-            head.sole_header("content-encoding").map(|encoding| (content_type, encoding))
-        });
-        let form = BodyFormat::over_http(signal, head.method(), headers.map_err(|_repeated| ()));
-        let route = form
-            .map(|form| Route::Otlp(Arc::clone(self), form))
-            .map_err(|(refused, media)| (refused, Answered::Otlp(media)));
-        Some(Destination { max_body: self.max_body, policy: Policy::POST, route })
+        Some(Otlp::request(self, BodyFormat::signal_at(without_slash(head.path()))?, head))
     }
 
     fn grpc(&self) -> Option<Arc<Otlp>> {
         Some(Arc::clone(self))
     }
-}
 
+    fn of_thanos_receive(&self, settings: &ThanosReceive) -> Option<Arc<dyn HttpSource>> {
+        Some(settings.otlp(self))
+    }
+}
 /// Makes the body, as it came or as it was decompressed into `room`, one without its bad items. Says what is left, and
 /// how long it is.
 #[cold]

@@ -12,6 +12,7 @@ pub(crate) use request_head::BodyFormat;
 use crate::body::{LARGE, Received, in_pool};
 use crate::clock::now_ns;
 use crate::http::{Destination, HttpSource, Policy, Route, without_slash};
+use crate::thanos_receive::ThanosReceive;
 use compressed::Compressed;
 use futures_util::future::Either;
 use std::cell::RefCell;
@@ -47,6 +48,8 @@ pub struct RemoteWrite {
     /// The most bytes that a body may decompress to.
     max_body: usize,
     limits: Limits,
+    /// The status of success.
+    success: u16,
 }
 
 impl RemoteWrite {
@@ -58,7 +61,7 @@ impl RemoteWrite {
     /// A source that takes bodies of up to `max_body` bytes when decompressed, if all sinks can deliver them.
     /// Large ones are checked by `pool`.
     pub fn new(books: Source, arena: Arena, pool: Pool, max_body: usize) -> RemoteWrite {
-        RemoteWrite { books, arena, pool, max_body, limits: Limits::default() }
+        RemoteWrite { books, arena, pool, max_body, limits: Limits::default(), success: 204 }
     }
 
     /// The same, with other limits on what a body may hold.
@@ -66,6 +69,23 @@ impl RemoteWrite {
     pub fn with_limits(mut self, limits: Limits) -> RemoteWrite {
         self.limits = limits;
         self
+    }
+
+    /// The same, with 200 for success instead of 204, as Thanos Receive answers.
+    #[must_use]
+    pub(crate) fn answering_200(mut self) -> RemoteWrite {
+        self.success = 200;
+        self
+    }
+
+    /// A request with this head, at any path.
+    pub(crate) fn request(self: &Arc<Self>, head: &Head<'_>) -> Destination {
+        let route = request_head::form(head)
+            .map(|form| Route::RemoteWrite(Arc::clone(self), form))
+            .map_err(|refused| (refused, AnswerFormat::RemoteWrite));
+        // The size of `max_body` bytes if Snappy finds nothing to compress.
+        let max_body = snappy::max_compressed_len(self.max_body).unwrap_or(usize::MAX);
+        Destination { max_body, policy: Policy::POST, route }
     }
 
     /// Checks a body, gives what is good of it to the journal, and answers when that is durable.
@@ -87,7 +107,7 @@ impl RemoteWrite {
                 // No more than this is kept over the wait for the disk.
                 let written = Written::of(&counts, refused);
                 match self.keep((gate, passage), open, form.version, (raw_len, items), body).await {
-                    Ok(()) => return written.answer(),
+                    Ok(()) => return written.answer(self.success),
                     Err(refused) => refused,
                 }
             }
@@ -266,12 +286,11 @@ impl HttpSource for Arc<RemoteWrite> {
         if !RemoteWrite::PATHS.contains(&without_slash(head.path())) {
             return None;
         }
-        let route = request_head::form(head)
-            .map(|form| Route::RemoteWrite(Arc::clone(self), form))
-            .map_err(|refused| (refused, AnswerFormat::RemoteWrite));
-        // The size of `max_body` bytes if Snappy finds nothing to compress.
-        let max_body = snappy::max_compressed_len(self.max_body).unwrap_or(usize::MAX);
-        Some(Destination { max_body, policy: Policy::POST, route })
+        Some(self.request(head))
+    }
+
+    fn of_thanos_receive(&self, settings: &ThanosReceive) -> Option<Arc<dyn HttpSource>> {
+        Some(settings.remote_write(self))
     }
 }
 
@@ -324,9 +343,9 @@ impl Written {
     }
 
     /// By the specification it is 400 when anything was not accepted, which clients do not send again.
-    fn answer(self) -> Reply {
+    fn answer(self, success: u16) -> Reply {
         match self.refused {
-            None => Reply::new(204).numbers(WRITTEN, self.counts),
+            None => Reply::new(success).numbers(WRITTEN, self.counts),
             Some(refused) => Reply::new(400).content(refused.words).numbers(WRITTEN, self.counts),
         }
     }

@@ -25,6 +25,7 @@ pub(crate) mod sources;
 mod state_log;
 mod status;
 mod task_watch;
+mod thanos_receive;
 mod trial;
 mod unix_socket;
 mod upkeep;

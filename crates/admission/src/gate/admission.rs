@@ -1,6 +1,6 @@
 //! Admission: the checks on a request before its body is read.
 
-use super::{Gate, GateRules, RESEND_HEADER, rights};
+use super::{AddressTenancy, Gate, GateRules, RESEND_HEADER, rights};
 use crate::access::{AdmissionFuture, Certificate, Identity};
 use crate::browser_guard;
 use crate::caller::{Caller, Headers};
@@ -103,7 +103,11 @@ impl Gate {
         sender: TenantClaim<'a>,
     ) -> Result<Option<&'a str>, Rejection> {
         let Some(tenancy) = &self.0.rules.tenancy else { return Ok(None) };
-        tenancy.of(caller, sender, self.1.as_deref())
+        match self.1.as_deref() {
+            None => tenancy.of(caller, sender, None),
+            Some(AddressTenancy::Default(tenant)) => tenancy.of(caller, sender, Some(tenant)),
+            Some(AddressTenancy::Own(own)) => own.of(caller, sender, None),
+        }
     }
 
     /// Checks the rest for a request of the tenant `name`.

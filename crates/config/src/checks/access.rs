@@ -43,12 +43,30 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
             help: "set `listen.tls.client_auth` to `required`, or to `optional`".to_owned(),
         });
     }
+    thanos_receive(config, clashes);
     bulk(config, clashes);
     if config.access.header.is_some() && config.access.credentials_file.is_none() {
         clashes.push(Clash {
             about: vec![path(["access", "header"])],
             message: "`access.header` is set, but no tokens are configured".to_owned(),
             help: "set `access.credentials_file`".to_owned(),
+        });
+    }
+}
+
+/// A tenant from a certificate needs an address that asks for one.
+fn thanos_receive(config: &Config, clashes: &mut Vec<Clash>) {
+    let Some(settings) = &config.listen.thanos_receive else { return };
+    let shown = config.listen.tls.effective(Listener::ThanosReceive);
+    let asks = shown.is_some_and(|shown| shown.client_auth != ClientAuth::None);
+    if settings.tenant_certificate_field.is_some() && !asks {
+        clashes.push(Clash {
+            about: vec![path(["listen", "thanos_receive", "tenant_certificate_field"])],
+            message: "`listen.thanos_receive.tenant_certificate_field` is set, but this address does not ask clients for a \
+                      certificate"
+                .to_owned(),
+            help: "set `client_auth: required` and `client_ca_file` in `listen.tls.thanos_receive` or in `listen.tls`"
+                .to_owned(),
         });
     }
 }

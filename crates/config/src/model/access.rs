@@ -60,6 +60,8 @@ settings! {
         elasticsearch: ListenerTls = ListenerTls::default(),
         /// Settings for `listen.apm` only.
         apm: ListenerTls = ListenerTls::default(),
+        /// Settings for `listen.thanos_receive` only.
+        thanos_receive: ListenerTls = ListenerTls::default(),
     }
 }
 

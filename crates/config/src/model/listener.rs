@@ -19,6 +19,8 @@ choices! {
         Elasticsearch = "elasticsearch",
         /// `listen.apm`
         Apm = "apm",
+        /// `listen.thanos_receive`
+        ThanosReceive = "thanos_receive",
     }
 }
 
@@ -28,7 +30,7 @@ struct Settings {
     address: fn(&Listen) -> Option<SocketAddr>,
     /// In `listen.tls`.
     tls: fn(&ListenTls) -> &ListenerTls,
-    /// In `tenants.default_at`.
+    /// In `tenants.default_at`, for those that have no tenant rules of their own.
     tenant: fn(&DefaultAt) -> &Option<TenantName>,
 }
 
@@ -45,6 +47,11 @@ impl Listener {
             Listener::Grpc => at!(grpc, |listen| Some(listen.grpc)),
             Listener::Elasticsearch => at!(elasticsearch, |listen| listen.elasticsearch),
             Listener::Apm => at!(apm, |listen| listen.apm),
+            Listener::ThanosReceive => Settings {
+                address: |listen| listen.thanos_receive.as_ref().map(|settings| settings.address),
+                tls: |tls| &tls.thanos_receive,
+                tenant: |_| &None,
+            },
         }
     }
 
@@ -74,13 +81,23 @@ mod tests {
     fn every_listener_has_settings_of_its_own() {
         let names = |fields: Vec<Field>| fields.iter().map(|field| field.name).collect::<Vec<_>>();
         let all = Listener::ALL.map(|listener| listener.to_string());
-        assert_eq!(names(DefaultAt::fields()), all);
+        // One has tenant rules of its own, with a default.
+        let plain: Vec<_> = all.iter().filter(|name| *name != "thanos_receive").collect();
+        assert_eq!(names(DefaultAt::fields()), plain);
         for (at, listener) in Listener::ALL.into_iter().enumerate() {
             assert!(names(Listen::fields()).contains(&&*all[at]), "{listener}");
             assert!(names(ListenTls::fields()).contains(&&*all[at]), "{listener}");
+            let has_rules = listener == Listener::ThanosReceive;
+            let address = format!("127.0.0.9:{at}9");
+            let address = if has_rules { format!("{{address: {address}}}") } else { address };
+            let tenants = if has_rules {
+                String::new()
+            } else {
+                format!("tenants: {{default_at: {{{listener}: its}}}}")
+            };
             let text = format!(
-                "listen: {{{listener}: 127.0.0.9:{at}9, tls: {{{listener}: {{cert_file: {listener}.pem, key_file: k}}}}}}\n\
-                 tenants: {{default_at: {{{listener}: its}}}}\n"
+                "listen: {{{listener}: {address}, tls: {{{listener}: {{cert_file: {listener}.pem, key_file: k}}}}}}\n\
+                 {tenants}\n"
             );
             let config = crate::parse("test", &text, &|_| None).unwrap_or_else(|errors| panic!("{errors}"));
             for other in Listener::ALL {
@@ -92,7 +109,11 @@ mod tests {
                     is_own,
                     "{other} for {listener}"
                 );
-                assert_eq!(config.tenants.default_at(other).is_some(), is_own, "{other} for {listener}");
+                assert_eq!(
+                    config.tenants.default_at(other).is_some(),
+                    is_own && !has_rules,
+                    "{other} for {listener}"
+                );
             }
         }
     }

@@ -84,6 +84,11 @@ impl Scalar for Name {
 }
 
 impl HeaderName {
+    /// A name that the program knows, in lower case.
+    pub(crate) fn known(name: &'static str) -> HeaderName {
+        HeaderName(name.to_owned())
+    }
+
     /// Whether what stands in such a header lets somebody in: `authorization`, `x-api-key` and their like.
     pub(crate) fn is_credential(&self) -> bool {
         is_credential(&self.0)

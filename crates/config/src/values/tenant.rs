@@ -16,6 +16,11 @@ pub struct TenantName(String);
 const LONGEST: usize = 128;
 
 impl TenantName {
+    /// A name that the program knows.
+    pub(crate) fn known(name: &'static str) -> TenantName {
+        TenantName(name.to_owned())
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -5,6 +5,7 @@
 
 use crate::otlp::{self, Otlp};
 use crate::prometheus_remote_write::{self, RemoteWrite};
+use crate::thanos_receive::ThanosReceive;
 use std::pin::Pin;
 use std::sync::Arc;
 use tidegate_admission::access::Identity;
@@ -27,6 +28,11 @@ pub trait HttpSource: Send + Sync + 'static {
 
     /// The same source for an address of its own, without a prefix; nothing when it needs no such address.
     fn alone(&self) -> Option<Arc<dyn HttpSource>> {
+        None
+    }
+
+    /// The same source at the paths of Thanos Receive; nothing where Thanos has no such path.
+    fn of_thanos_receive(&self, _settings: &ThanosReceive) -> Option<Arc<dyn HttpSource>> {
         None
     }
 

@@ -8,3 +8,4 @@ mod partial;
 mod pressure;
 mod refuses;
 mod rig;
+mod thanos_receive;

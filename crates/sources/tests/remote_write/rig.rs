@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_admission::tenancy::Tenancy;
 use tidegate_admission::{Gate, GateRules};
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_http1::{Server, Settings, Shutdown};
@@ -11,7 +12,7 @@ use tidegate_load::remote_write::Version;
 use tidegate_load::{Connection, Response, Target};
 use tidegate_meters::{Buckets, Histogram, Registry};
 use tidegate_pool::Pool;
-use tidegate_sources::{Http, RemoteWrite};
+use tidegate_sources::{Http, Otlp, RemoteWrite, ThanosReceive};
 use tokio::net::TcpListener;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -73,8 +74,16 @@ impl Rig {
         let books = ledger.source("prometheus_remote_write").unwrap();
         let source = RemoteWrite::new(books, arena.clone(), pool.clone(), MAX_BODY);
         let durations = Histogram::new(Buckets::durations(), 1);
-        let http = Http::new(gate.clone(), ledger.source("http").unwrap(), durations).with(Arc::new(source));
+        let otlp = Otlp::new(ledger.source("otlp").unwrap(), arena.clone(), pool.clone(), MAX_BODY);
+        let http = Http::new(gate.clone(), ledger.source("http").unwrap(), durations);
+        let http = http.with(Arc::new(source)).with(Arc::new(otlp));
         Rig { arena, journal, gate, ledger, http, pool, _dir: dir }
+    }
+
+    /// Serves what Thanos Receive serves, with tenants by these rules.
+    pub(crate) fn with_thanos_receive(mut self, settings: &ThanosReceive, tenancy: Tenancy) -> Rig {
+        self.http = self.http.thanos_receive(settings, tenancy);
+        self
     }
 
     pub(crate) fn source(&self, name: &str) -> Source {

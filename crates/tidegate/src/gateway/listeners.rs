@@ -3,6 +3,7 @@
 use super::acceptor::{ConnectionLimiter, Serve, accept, accept_unix, listen};
 use super::ingest::{Admin, Ingest, IngestTls};
 use super::reloaded_files::TlsAcceptors;
+use super::thanos_receive;
 use super::unix_socket::{self, SocketFile};
 use super::workers::Workers;
 use crate::Failure;
@@ -31,7 +32,7 @@ pub(crate) struct ListenerKind {
 }
 
 /// All kinds of listeners, in the order in which they begin to listen.
-pub(crate) static KINDS: [ListenerKind; 6] = [
+pub(crate) static KINDS: [ListenerKind; 7] = [
     ListenerKind {
         setting: "listen.http",
         address: |listen| Listener::Http.address(listen).map(Address::Tcp),
@@ -60,6 +61,18 @@ pub(crate) static KINDS: [ListenerKind; 6] = [
         address: |listen| Listener::Apm.address(listen).map(Address::Tcp),
         accept: |services, socket| services.sources(socket, Listener::Apm, Http::clone),
         shown: |_| None,
+    },
+    ListenerKind {
+        setting: "listen.thanos_receive",
+        address: |listen| Listener::ThanosReceive.address(listen).map(Address::Tcp),
+        accept: |services, socket| {
+            services
+                .sources(socket, Listener::ThanosReceive, |http| thanos_receive::of(http, services.config))
+        },
+        shown: |listen| {
+            let address = listen.thanos_receive.as_ref()?.address;
+            Some(("Thanos Receive", format!("http://{address}/api/v1/receive")))
+        },
     },
     ListenerKind {
         setting: "listen.admin",
@@ -196,7 +209,7 @@ pub(super) struct Services<'a> {
 impl Services<'_> {
     /// Accepts for the sources: as `served` chooses of them, with the certificate and the default tenant of
     /// `listener`.
-    fn sources(&self, socket: Socket, listener: Listener, served: fn(&Http) -> Http) -> AbortHandle {
+    fn sources(&self, socket: Socket, listener: Listener, served: impl Fn(&Http) -> Http) -> AbortHandle {
         // Behind the addresses that have no tenant of their own there is the same.
         let all = match self.config.tenants.default_at(listener) {
             Some(tenant) => self.http.with_default_tenant(tenant.as_str()),

@@ -25,14 +25,11 @@ pub(super) fn of(config: &Config, ledger: &Ledger) -> Result<GateRules, Failure>
     let table =
         config.has_tenants().then(|| Tenants::new(most_tenants(config), of_tenants(config), ledger.clone()));
     let tenancy = config.has_tenants().then(|| Tenancy {
-        certificate: tenants.certificate.map(|field| match field {
-            CertificateField::CommonName => SubjectField::CommonName,
-            CertificateField::Organization => SubjectField::Organization,
-            CertificateField::OrganizationalUnit => SubjectField::OrganizationalUnit,
-        }),
+        certificate: tenants.certificate.map(subject_field),
         required: tenants.are_on(),
         header: tenants.header.as_ref().map(|name| name.as_str().into()),
         default: tenants.default.as_ref().map(|name| name.as_str().into()),
+        ..Tenancy::default()
     });
     let rules = GateRules {
         tenancy,
@@ -41,6 +38,15 @@ pub(super) fn of(config: &Config, ledger: &Ledger) -> Result<GateRules, Failure>
     };
     rules.bulk.store(Arc::new(bulk(config)?));
     Ok(rules)
+}
+
+/// The field of a certificate that a setting names.
+pub(super) const fn subject_field(field: CertificateField) -> SubjectField {
+    match field {
+        CertificateField::CommonName => SubjectField::CommonName,
+        CertificateField::Organization => SubjectField::Organization,
+        CertificateField::OrganizationalUnit => SubjectField::OrganizationalUnit,
+    }
 }
 
 /// The `_bulk` rights of clients whose credentials grant none.

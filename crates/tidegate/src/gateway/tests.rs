@@ -42,8 +42,11 @@ fn listeners(dir: &Path) -> Vec<(String, String)> {
 }
 
 fn listen(listeners: &[(String, String)]) -> String {
-    let listen: Vec<String> =
-        listeners.iter().map(|(name, address)| format!("{name}: '{address}'")).collect();
+    let setting = |(name, address): &(String, String)| match name.as_str() {
+        "thanos_receive" => format!("{name}: {{address: '{address}'}}"),
+        _ => format!("{name}: '{address}'"),
+    };
+    let listen: Vec<String> = listeners.iter().map(setting).collect();
     format!("listen: {{{}}}\n", listen.join(", "))
 }
 

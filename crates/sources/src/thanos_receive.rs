@@ -1,0 +1,117 @@
+//! What an address serves that stands in for Thanos Receive: its paths over the sources of remote write and OTLP, and its
+//! probes.
+//!
+//! Reference: `pkg/receive/handler.go` and `pkg/prober/http.go` of Thanos 0.42. `design/thanos-receive-door.md` compares the
+//! answers.
+
+use crate::http::{Destination, HttpSource, without_slash};
+use crate::otlp::Otlp;
+use crate::prometheus_remote_write::RemoteWrite;
+use std::sync::Arc;
+use tidegate_admission::{Gate, Rejection};
+use tidegate_http1::{Head, Reply};
+use tidegate_ledger::{Refusal, Source};
+use tidegate_wire::otlp::Signal;
+
+/// The path of remote write.
+pub(crate) const RECEIVE_PATH: &str = "/api/v1/receive";
+/// The paths of OTLP metrics: Thanos', and the one of exporters that add the signal to it.
+pub(crate) const OTLP_PATHS: [&str; 2] = ["/api/v1/otlp", "/api/v1/otlp/v1/metrics"];
+
+/// The answer to a request for another path.
+pub(crate) const UNKNOWN_PATH: &str = "unknown path; at this address remote write is served at /api/v1/receive, OTLP metrics \
+                                       at /api/v1/otlp, and probes at /-/healthy and /-/ready\n";
+
+/// Settings of an address that stands in for Thanos Receive.
+#[derive(Debug, Clone)]
+pub struct ThanosReceive {
+    /// The header that numbers a replica of a request.
+    pub replica_header: Box<str>,
+}
+
+/// Remote write at [`RECEIVE_PATH`].
+struct ReceiveEndpoint {
+    source: Arc<RemoteWrite>,
+    settings: ThanosReceive,
+}
+
+/// OTLP metrics at [`OTLP_PATHS`].
+struct OtlpEndpoint {
+    source: Arc<Otlp>,
+    settings: ThanosReceive,
+}
+
+impl ThanosReceive {
+    /// Remote write as Thanos serves it.
+    pub(crate) fn remote_write(&self, source: &RemoteWrite) -> Arc<dyn HttpSource> {
+        Arc::new(ReceiveEndpoint { source: Arc::new(source.clone().answering_200()), settings: self.clone() })
+    }
+
+    /// OTLP as Thanos serves it.
+    pub(crate) fn otlp(&self, source: &Arc<Otlp>) -> Arc<dyn HttpSource> {
+        Arc::new(OtlpEndpoint { source: Arc::clone(source), settings: self.clone() })
+    }
+
+    /// Checks the number of a replica. A router of Thanos checks it and then replicates each request by itself, so the number
+    /// has no other effect.
+    fn check_replica(&self, head: &Head<'_>) -> Result<(), Rejection> {
+        let twice = |_| Rejection::new(Refusal::Headers, "the replica header may be given once\n");
+        let Some(value) = head.sole_header(&self.replica_header).map_err(twice)? else { return Ok(()) };
+        let is_number = value.iter().all(u8::is_ascii_digit)
+            && (value.is_empty() || str::from_utf8(value).is_ok_and(|text| text.parse::<u64>().is_ok()));
+        if is_number { Ok(()) } else { Err(Rejection::new(Refusal::Headers, BAD_REPLICA)) }
+    }
+
+    /// `destination`, refused if the request has a replica header that is no number.
+    fn checked(&self, head: &Head<'_>, destination: Destination) -> Destination {
+        match (self.check_replica(head), &destination.route) {
+            (Err(refused), Ok(route)) => {
+                let protocol = route.protocol();
+                Destination { route: Err((refused, protocol)), ..destination }
+            }
+            _ => destination,
+        }
+    }
+}
+
+/// The answer to a probe, if this is one: `/-/healthy` while the process runs, `/-/ready` while requests can be accepted.
+pub(crate) fn probe(gate: &Gate, head: &Head<'_>) -> Option<Reply> {
+    let is_good = match head.path() {
+        "/-/healthy" => true,
+        "/-/ready" => gate.check_open().is_ok(),
+        _ => return None,
+    };
+    Some(match (head.method(), is_good) {
+        ("GET" | "HEAD", true) => Reply::new(200).text("OK"),
+        ("GET" | "HEAD", false) => Reply::new(503).text("NOT OK\n"),
+        _ => Reply::new(405).text("probes are sent with GET\n").headers(&[("Allow", "GET, HEAD")]),
+    })
+}
+
+impl HttpSource for ReceiveEndpoint {
+    fn books(&self) -> &Source {
+        self.source.books()
+    }
+
+    fn destination(&self, head: &Head<'_>) -> Option<Destination> {
+        if without_slash(head.path()) != RECEIVE_PATH {
+            return None;
+        }
+        Some(self.settings.checked(head, self.source.request(head)))
+    }
+}
+
+impl HttpSource for OtlpEndpoint {
+    fn books(&self) -> &Source {
+        self.source.books()
+    }
+
+    fn destination(&self, head: &Head<'_>) -> Option<Destination> {
+        if !OTLP_PATHS.contains(&without_slash(head.path())) {
+            return None;
+        }
+        Some(self.settings.checked(head, Otlp::request(&self.source, Signal::Metrics, head)))
+    }
+}
+
+const BAD_REPLICA: &str = "could not parse replica header: it must be a number\n";
