@@ -1,0 +1,260 @@
+//! Opening a folder, in whatever state its files are.
+
+mod end;
+
+use crate::address::file_prefix;
+use crate::clock::Clock;
+use crate::cursors::{CursorFiles, Loaded, SavedMember};
+use crate::disk::Disk;
+use crate::error::OpenError;
+use crate::log::{FIRST, Log};
+use crate::queue::Queue;
+use crate::segment::{self, Decoded, HEAD, SegmentHead, VERSION, file_name, parse_name};
+use crate::settings::Settings;
+use crate::state::{MemberState, Shared, View};
+use crate::totals::{Position, Totals};
+use crate::worker::Worker;
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tidegate_files::folder::Files;
+
+/// What was found at opening.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recovery {
+    /// Members with a backlog.
+    pub members: usize,
+    /// The backlogs of all of them.
+    pub backlog: Totals,
+    /// Bytes that were cut off behind the last whole records: writes under way, which were not acknowledged.
+    pub torn_bytes: u64,
+    /// Segments that were set aside because nothing in them can be read.
+    pub unreadable_segments: u64,
+    /// No saved cursors could be read: delivery begins at the oldest records, so that some are delivered again.
+    pub lost_cursors: bool,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// The segments of one member.
+struct Segments {
+    first: u64,
+    last: u64,
+    bytes: u64,
+}
+
+/// Log numbers count up in the upper half of segment numbers, so that a saved cursor never fits a later log of its member.
+const LOG_SHIFT: u32 = 32;
+
+/// The first segment number of a log that is begun after `generation` saves.
+pub(crate) fn first_segment(generation: u64) -> u64 {
+    generation << LOG_SHIFT
+}
+
+/// Everything that the logs of a folder start from.
+pub(crate) fn recover(
+    settings: Settings,
+    files: Arc<dyn Files>,
+    clock: Box<dyn Clock>,
+) -> Result<(Arc<Shared>, Worker, Recovery), OpenError> {
+    let settings = settings.normalised();
+    let dir = settings.dir.display().to_string();
+    let failed = |doing: &str, source| OpenError::Io { dir: dir.clone(), doing: doing.into(), source };
+    let version = |file: String, found| OpenError::Version { dir: dir.clone(), file, found, known: VERSION };
+    let begun = clock.monotonic_ns();
+    let list = files.list().map_err(|error| failed("list its files", error))?;
+    let loaded = CursorFiles::load(&*files).map_err(|error| failed("read its cursors", error))?;
+    let Loaded { files: cursors, saved, lost, other_version } = loaded;
+    if let Some((name, found)) = other_version {
+        return Err(version(name.into(), found));
+    }
+    let (mut found, leftovers) = group(&list);
+    let mut saved_members: BTreeMap<String, SavedMember> = BTreeMap::new();
+    let key = saved.as_ref().map(|saved| saved.key);
+    for member in saved.into_iter().flat_map(|saved| saved.members) {
+        saved_members.insert(file_prefix(&member.address), member);
+    }
+    let heads = heads(&*files, &found, &list).map_err(|error| match error {
+        HeadError::Version(name, found) => version(name, found),
+        HeadError::Io(error) => failed("read its segments", error),
+    })?;
+    let key = key.or_else(|| heads.values().next().map(|head| head.key)).unwrap_or_else(random);
+    let mut disk = Disk::new(settings.clone(), files, clock, key, cursors);
+    let set_aside = list.iter().map(|(name, _)| name).filter(|name| segment::is_damaged(name));
+    disk.set_aside = set_aside.cloned().collect::<VecDeque<_>>();
+    let newest_log = found.values().map(|segments| segments.last >> LOG_SHIFT).max().unwrap_or(0);
+    disk.cursors.begin_behind(newest_log + 1);
+    for name in leftovers {
+        if let Err(error) = disk.files.remove(&name) {
+            tracing::warn!(%error, name, "a consumed segment of the handoff log cannot be deleted");
+        }
+    }
+
+    let mut recovery = Recovery { lost_cursors: lost, ..Recovery::default() };
+    let mut logs = Vec::new();
+    for (prefix, member) in &saved_members {
+        // Its segments are lost: what was not delivered is damage.
+        if !found.contains_key(prefix) && member.cursor.before != member.head.before {
+            let (first, last) = (member.head.segment, member.head.segment);
+            found.insert(prefix.clone(), Segments { first, last, bytes: 0 });
+        }
+    }
+    for (prefix, segments) in found {
+        let saved = saved_members.remove(&prefix);
+        let saved_address = saved.as_ref().map(|saved| saved.address.clone());
+        let head_address = heads.get(&prefix).map(|head| head.address.clone());
+        let Some(address) = saved_address.or(head_address) else {
+            recovery.unreadable_segments += set_all_aside(&mut disk, &prefix, &segments);
+            continue;
+        };
+        let saved = saved.filter(|saved| saved.head.segment >> LOG_SHIFT == segments.last >> LOG_SHIFT);
+        let log = open_log(&mut disk, &mut recovery, (logs.len(), &address), &segments, saved.as_ref());
+        logs.push(log.map_err(|error| failed("read its segments", error))?);
+    }
+    for log in &mut logs {
+        // Finds out when the oldest record was received.
+        let _ = log.next_record(&mut disk);
+        let backlog = log.member.view().found;
+        recovery.backlog = recovery.backlog.plus(backlog);
+        recovery.members += usize::from(backlog.records > 0);
+    }
+    let planned = logs.len().max(settings.members);
+    if let Err(error) = disk.cursors.reserve(&*disk.files, planned) {
+        tracing::warn!(%error, "there is no space for the cursors of the handoff log");
+    }
+    recovery.took = Duration::from_nanos(disk.clock.monotonic_ns().saturating_sub(begun));
+    logs.iter().for_each(|log| log.member.adopt());
+    let members = logs.iter().map(|log| log.member.clone()).collect();
+    let shared = Shared { queue: Queue::new(settings.queue), settings, members: Mutex::new(members) };
+    let shared = Arc::new(shared);
+    let mut worker = Worker::new(shared.clone(), disk, logs);
+    // Before anything is appended, so that no save is older than the files.
+    worker.save_and_delete();
+    Ok((shared, worker, recovery))
+}
+
+/// The segments of each member, by prefix, and the names of those that are left of a member's earlier logs: such a log has
+/// ended, and all of it was consumed.
+fn group(list: &[(String, u64)]) -> (BTreeMap<String, Segments>, Vec<String>) {
+    let mut found: BTreeMap<String, Segments> = BTreeMap::new();
+    let mut leftovers = Vec::new();
+    for (prefix, number) in list.iter().filter_map(|(name, _)| parse_name(name)) {
+        let newest =
+            found.entry(prefix.into()).or_insert(Segments { first: u64::MAX, last: number, bytes: 0 });
+        newest.last = newest.last.max(number);
+    }
+    for (name, size) in list {
+        let Some((prefix, number)) = parse_name(name) else { continue };
+        let Some(segments) = found.get_mut(prefix) else { continue };
+        if number >> LOG_SHIFT < segments.last >> LOG_SHIFT {
+            leftovers.push(name.clone());
+            continue;
+        }
+        segments.first = segments.first.min(number);
+        segments.bytes += size;
+    }
+    (found, leftovers)
+}
+
+enum HeadError {
+    Version(String, u32),
+    Io(io::Error),
+}
+
+/// A whole head of each member: that of the last segment, or of another one where that is damaged.
+fn heads(
+    files: &dyn Files,
+    found: &BTreeMap<String, Segments>,
+    list: &[(String, u64)],
+) -> Result<BTreeMap<String, SegmentHead>, HeadError> {
+    let mut heads = BTreeMap::new();
+    let lasts = found.iter().map(|(prefix, segments)| file_name(prefix, segments.last));
+    for name in lasts.chain(list.iter().map(|(name, _)| name.clone())) {
+        let Some((prefix, number)) = parse_name(&name) else { continue };
+        if heads.contains_key(prefix) {
+            continue;
+        }
+        match head(files, &name).map_err(HeadError::Io)? {
+            Decoded::Whole(head) if head.number == number && file_prefix(&head.address) == prefix => {
+                heads.insert(prefix.to_owned(), head);
+            }
+            Decoded::OtherVersion(version) => return Err(HeadError::Version(name, version)),
+            _ => {}
+        }
+    }
+    Ok(heads)
+}
+
+fn head(files: &dyn Files, name: &str) -> io::Result<Decoded<SegmentHead>> {
+    let file = match files.open(name, false) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Decoded::Broken),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = [0; HEAD];
+    let read = file.read_at(&mut bytes, 0).unwrap_or(0);
+    Ok(SegmentHead::decode(bytes.get(..read).unwrap_or_default()))
+}
+
+/// Keeps the segments of an unknown member for people.
+fn set_all_aside(disk: &mut Disk, prefix: &str, segments: &Segments) -> u64 {
+    let (mut count, mut number) = (0, Some(segments.first));
+    while let Some(at) = number {
+        match disk.remove(prefix, at, true) {
+            Ok(freed) => count += u64::from(freed > 0),
+            Err(error) => tracing::warn!(%error, prefix, "an unreadable segment cannot be set aside"),
+        }
+        number = disk.next_segment(prefix, at, segments.last).unwrap_or(None);
+    }
+    count
+}
+
+fn open_log(
+    disk: &mut Disk,
+    recovery: &mut Recovery,
+    (index, address): (usize, &str),
+    segments: &Segments,
+    saved: Option<&SavedMember>,
+) -> io::Result<Log> {
+    disk.used += segments.bytes;
+    let head = end::find_end(disk, recovery, address, segments, saved)?;
+    let view = View { head, cursor: head, ..View::default() };
+    let member = Arc::new(MemberState::new(index, address, view));
+    let mut log = Log::new(member, segments.first, segments.last + 1, segments.bytes);
+    // What was cut or set aside meanwhile.
+    log.disk_bytes = segments.bytes.min(end::size_of(disk, &log.prefix(), segments)?);
+    disk.used = disk.used.saturating_sub(segments.bytes - log.disk_bytes);
+    let cursor = match saved {
+        Some(saved) => saved.cursor,
+        None => oldest(disk, &log, segments)?.unwrap_or(head),
+    };
+    let mut view = log.member.view();
+    if cursor.before.records < head.before.records {
+        view.cursor = cursor;
+    }
+    view.damaged_segments = saved.and_then(|saved| saved.damaged_segments);
+    view.opened = head.before;
+    view.found = view.backlog();
+    view.disk_bytes = log.disk_bytes;
+    drop(view);
+    Ok(log)
+}
+
+/// Where the oldest record is.
+fn oldest(disk: &mut Disk, log: &Log, segments: &Segments) -> io::Result<Option<Position>> {
+    let mut number = Some(segments.first);
+    while let Some(segment) = number {
+        if let Some(before) = log.before_segment(disk, segment)? {
+            return Ok(Some(Position { segment, offset: FIRST, before }));
+        }
+        number = disk.next_segment(&log.prefix(), segment, segments.last)?;
+    }
+    Ok(None)
+}
+
+/// A number that no client can guess.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
