@@ -52,6 +52,13 @@ fn lookups(criterion: &mut Criterion) {
         ("ketama, shard of 12 of 100 members", rings(Algorithm::Ketama, 3, 12)),
     ] {
         let ring = rings.for_tenant("team-checkout").unwrap_or_else(|error| panic!("{error}"));
+        let mut key = 0_u64;
+        criterion.bench_function(&format!("{name}: lookup only"), |bencher| {
+            bencher.iter(|| {
+                key = key.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                ring.members(key)
+            });
+        });
         criterion.bench_function(name, |bencher| bencher.iter(|| ring.members(next())));
         criterion.bench_function(&format!("{name}: tenant in the cache"), |bencher| {
             bencher.iter(|| rings.for_tenant(black_box("team-checkout")));

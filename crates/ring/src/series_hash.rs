@@ -53,7 +53,7 @@ impl SeriesHasher {
         let Some((last, text)) = self.buffer.get_mut(self.len..end).and_then(<[u8]>::split_last_mut) else {
             return self.long_part(part);
         };
-        text.copy_from_slice(part);
+        copy(part, text);
         *last = SEPARATOR;
         self.len = end;
     }
@@ -65,6 +65,31 @@ impl SeriesHasher {
         long.update(part);
         long.update(&[SEPARATOR]);
         self.len = 0;
+    }
+}
+
+/// Copies between slices of one length. Most names and values are short, for which a call of `memcpy` costs more than the copy:
+/// two copies of a fixed length, which overlap, do instead.
+#[inline]
+fn copy(from: &[u8], to: &mut [u8]) {
+    fn ends<const N: usize>(from: &[u8], to: &mut [u8]) -> bool {
+        if let (Some(first), Some(last)) = (from.first_chunk::<N>(), from.last_chunk::<N>())
+            && let Some(start) = to.first_chunk_mut::<N>()
+        {
+            *start = *first;
+            if let Some(end) = to.last_chunk_mut::<N>() {
+                *end = *last;
+            }
+            return true;
+        }
+        false
+    }
+    match from.len() {
+        0..4 => to.iter_mut().zip(from).for_each(|(to, from)| *to = *from),
+        4..8 => _ = ends::<4>(from, to),
+        8..16 => _ = ends::<8>(from, to),
+        16..32 => _ = ends::<16>(from, to),
+        _ => to.copy_from_slice(from),
     }
 }
 
