@@ -39,6 +39,9 @@ pub trait File: Send + Sync {
     fn allocate(&self, len: u64) -> io::Result<()>;
     /// Makes the file `len` bytes long.
     fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Begins to write what was written from `offset` on to the device, without waiting for it. A hint: where the system does
+    /// not take it, [`sync`](Self::sync) does all the work.
+    fn begin_sync(&self, offset: u64);
     /// `fdatasync`: what was written before is durable when this returns.
     fn sync(&self) -> io::Result<()>;
 }

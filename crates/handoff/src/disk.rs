@@ -28,8 +28,19 @@ pub(crate) struct Disk {
     /// The names of segments that were set aside, the oldest first.
     pub(crate) set_aside: VecDeque<String>,
     pub(crate) scratch: Box<[u8]>,
-    /// Until when appends are refused, and why.
-    suspended: Option<(u64, DiskError)>,
+    /// Of all members: a full disk is full for everybody.
+    suspension: Suspension,
+}
+
+/// Until when appends are refused after an error, and why.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Suspension(Option<(u64, DiskError)>);
+
+impl Suspension {
+    fn refusal(self, now: u64) -> Option<AppendError> {
+        let (until, trouble) = self.0.filter(|(until, _)| *until > now)?;
+        Some(AppendError::Disk { trouble, retry_after: Duration::from_nanos(until - now) })
+    }
 }
 
 impl Disk {
@@ -42,7 +53,17 @@ impl Disk {
     ) -> Disk {
         let scratch = vec![0; SCRATCH].into_boxed_slice();
         let set_aside = VecDeque::new();
-        Disk { settings, files, clock, key, cursors, used: 0, set_aside, scratch, suspended: None }
+        Disk {
+            settings,
+            files,
+            clock,
+            key,
+            cursors,
+            used: 0,
+            set_aside,
+            scratch,
+            suspension: Suspension::default(),
+        }
     }
 
     /// Makes what was written durable, where that is asked for.
@@ -58,23 +79,20 @@ impl Disk {
         self.settings.durability == Durability::Fsync
     }
 
-    /// The refusal of the append that found the error, and of all others for a while.
-    pub(crate) fn failed(&mut self, error: &io::Error) -> AppendError {
+    /// The refusal of the append that found the error, and of those that come soon after it: of all where the disk is full,
+    /// otherwise of the member whose suspension this is.
+    pub(crate) fn failed(&mut self, member: &mut Suspension, error: &io::Error) -> AppendError {
         let trouble = DiskError::of(error);
         tracing::warn!(%error, "the handoff log cannot write: it refuses appends for a second");
-        self.suspended = Some((self.clock.monotonic_ns() + RETRY_INTERVAL.as_nanos() as u64, trouble));
+        let suspension = if trouble == DiskError::Full { &mut self.suspension } else { member };
+        suspension.0 = Some((self.clock.monotonic_ns() + RETRY_INTERVAL.as_nanos() as u64, trouble));
         AppendError::Disk { trouble, retry_after: RETRY_INTERVAL }
     }
 
-    /// The refusal of an append that comes soon after an error.
-    pub(crate) fn refusal(&mut self) -> Option<AppendError> {
-        let (until, trouble) = self.suspended?;
-        let left = until.saturating_sub(self.clock.monotonic_ns());
-        if left == 0 {
-            self.suspended = None;
-            return None;
-        }
-        Some(AppendError::Disk { trouble, retry_after: Duration::from_nanos(left) })
+    /// The refusal of a member's append that comes soon after an error.
+    pub(crate) fn refusal(&self, member: Suspension) -> Option<AppendError> {
+        let now = self.clock.monotonic_ns();
+        self.suspension.refusal(now).or(member.refusal(now))
     }
 
     /// The head of a segment, if it is whole.

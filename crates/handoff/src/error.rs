@@ -17,7 +17,7 @@ pub enum AppendError {
     Disk {
         /// The error.
         trouble: DiskError,
-        /// When it is worth another try. Until then every append to the folder is refused.
+        /// When it is worth another try. Until then appends are refused: all where the disk is full, else this member's.
         retry_after: Duration,
     },
     /// It can never be appended: it is larger than the quota, or than 4 GiB.

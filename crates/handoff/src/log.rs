@@ -4,7 +4,7 @@ mod append;
 mod read;
 
 use crate::address::file_prefix;
-use crate::disk::Disk;
+use crate::disk::{Disk, Suspension};
 use crate::error::AppendError;
 use crate::scan;
 use crate::segment::HEAD;
@@ -34,6 +34,7 @@ pub(crate) struct Log {
     pub(crate) saving: Position,
     /// When the first record was received that is not durable yet.
     unsynced_received_ns: Option<u64>,
+    pub(crate) suspension: Suspension,
     /// The outcome of the last sync, until its appends are answered.
     pub(crate) synced: Option<Result<(), AppendError>>,
 }
@@ -70,6 +71,7 @@ impl Log {
             saved: cursor,
             saving: cursor,
             unsynced_received_ns: None,
+            suspension: Suspension::default(),
             synced: None,
         }
     }

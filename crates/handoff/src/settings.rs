@@ -18,7 +18,8 @@ pub struct Settings {
     pub segment_bytes: u64,
     /// The most that the files of one member may take on disk, in bytes.
     pub quota: u64,
-    /// The most that the files of all members may take together, in bytes.
+    /// The most that the files of all members may take together, in bytes; beside them there are the cursors, and at most four
+    /// damaged segments.
     pub total_quota: u64,
     /// What happens when either is used up.
     pub when_full: WhenFull,
@@ -44,7 +45,8 @@ pub enum Durability {
 pub enum WhenFull {
     /// It is refused.
     Block,
-    /// The member's oldest segments go, and their undelivered records are counted as dropped.
+    /// The member's own oldest segments go, and their undelivered records are counted as dropped. It is refused where the
+    /// quota of all members is used up by others.
     DropOldest,
 }
 
@@ -54,6 +56,8 @@ const SEGMENT_MIN: u64 = 4096;
 const ALLOCATION: usize = 64;
 /// An open file in memory, in bytes: its handle behind an `Arc`.
 const OPEN_FILE: usize = 96;
+/// The name of a segment in a list, in bytes.
+const NAME_BYTES: usize = 160;
 /// The most files of one member that are open at a time: one to write, one to read.
 const FILES_PER_MEMBER: u64 = 2;
 
@@ -90,6 +94,8 @@ impl Settings {
             + 2 * ALLOCATION;
         // In the queue, taken from it, in the group that is being synced; its outcome.
         let request = 3 * size_of::<Request>() + worker::OUTCOME_BYTES + 2 * ALLOCATION;
+        let segments =
+            self.total_quota / self.clone().normalised().segment_bytes.max(1) + self.members as u64;
         let declared = |what, count, each: usize, setting| Reservation {
             owner: "handoff",
             what,
@@ -100,6 +106,7 @@ impl Settings {
         vec![
             declared("members' logs", self.members as u64, member, None),
             declared("requests waiting for the disk", self.queue as u64, request, None),
+            declared("names of segments while they are listed", segments, NAME_BYTES, None),
             declared("thread and read buffer", 1, STACK_BYTES + SCRATCH, None),
         ]
     }

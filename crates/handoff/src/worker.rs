@@ -4,7 +4,7 @@ mod append;
 mod space;
 
 use crate::disk::{Disk, RETRY_INTERVAL};
-use crate::error::AppendError;
+use crate::error::{AppendError, DiskError};
 use crate::log::Log;
 use crate::queue::{Append, AppendReply, Request, Work};
 use crate::recover::first_segment;
@@ -159,7 +159,10 @@ impl Worker {
         view.forgotten = view.forgotten.plus(forgotten);
         drop(view);
         self.unsaved = true;
-        self.save().map_err(|error| self.disk.failed(&error))?;
+        if let Err(error) = self.save() {
+            let trouble = DiskError::of(&error);
+            return Err(AppendError::Disk { trouble, retry_after: RETRY_INTERVAL });
+        }
         self.delete_consumed();
         Ok(forgotten)
     }

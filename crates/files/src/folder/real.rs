@@ -2,7 +2,7 @@
 
 use super::{File, Files};
 use rustix::fd::OwnedFd;
-use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::io::{self, IoSlice};
 use std::path::PathBuf;
@@ -101,6 +101,11 @@ impl File for RealFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         Ok(rustix::fs::ftruncate(&self.fd, len)?)
+    }
+
+    fn begin_sync(&self, offset: u64) {
+        // The kernel begins to write dirty pages so that it can drop them later.
+        let _ = rustix::fs::fadvise(&self.fd, offset, None, Advice::DontNeed);
     }
 
     fn sync(&self) -> io::Result<()> {

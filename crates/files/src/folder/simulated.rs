@@ -423,6 +423,8 @@ impl File for SimulatedFile {
         self.resize(len)
     }
 
+    fn begin_sync(&self, _offset: u64) {}
+
     fn sync(&self) -> io::Result<()> {
         let mut world = self.folder.world();
         let called = world.call(true);

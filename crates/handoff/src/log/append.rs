@@ -76,6 +76,13 @@ impl Log {
         Ok(())
     }
 
+    /// Begins to make the records durable that were written. It does not wait.
+    pub(crate) fn begin_sync(&self, disk: &Disk) {
+        if let Some(active) = self.active.as_ref().filter(|_| disk.is_synced()) {
+            active.file.begin_sync(active.durable);
+        }
+    }
+
     /// Makes the records durable that were written, not yet the segment's name. True where that is not durable either.
     pub(crate) fn sync(&mut self, disk: &Disk) -> io::Result<bool> {
         let Some(active) = &self.active else { return Ok(false) };

@@ -50,6 +50,10 @@ impl Log {
                 }
                 Located::Damage(at) => {
                     let to = self.behind_damage(disk, at, head).map_err(unavailable)?;
+                    if to == at {
+                        // The device reads the place now and not a moment ago.
+                        return Err(ReadError::Disk(io::ErrorKind::Other));
+                    }
                     self.cross(at, to);
                 }
             }

@@ -135,9 +135,8 @@ fn previous(disk: &Disk, prefix: &str, number: u64, first: u64) -> io::Result<Op
     Ok(found)
 }
 
-/// The bytes of a member's segments, now.
+/// The bytes of a member's segments, after what was cut and set aside.
 pub(super) fn size_of(disk: &Disk, prefix: &str, segments: &Segments) -> io::Result<u64> {
-    // Only the end changed: what was cut is known from the files.
     let mut total = 0;
     let mut number = segments.first;
     loop {

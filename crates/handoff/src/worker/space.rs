@@ -63,10 +63,10 @@ impl Worker {
                     let before = before.unwrap_or(log.member.view().cursor.before);
                     to = Position { segment, offset: FIRST, before };
                 }
-                Err(error) => return Err(self.disk.failed(&error)),
+                Err(error) => return Err(self.disk.failed(&mut log.suspension, &error)),
             },
             Ok(None) => to.segment = log.next,
-            Err(error) => return Err(self.disk.failed(&error)),
+            Err(error) => return Err(self.disk.failed(&mut log.suspension, &error)),
         }
         if to.segment == log.next {
             to.offset = FIRST;

@@ -106,6 +106,10 @@ impl File for GatedFile {
         self.file.set_len(len)
     }
 
+    fn begin_sync(&self, offset: u64) {
+        self.file.begin_sync(offset);
+    }
+
     fn sync(&self) -> io::Result<()> {
         let (gate, changed) = &*self.gate;
         let mut gate = gate.lock().unwrap();
