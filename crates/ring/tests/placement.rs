@@ -16,12 +16,13 @@ const RECORDED: &str = include_str!("placement/recorded.jsonl");
 
 #[test]
 fn placement_is_that_of_recorded_answers() {
-    let (mut placed, mut refused) = (0, 0);
+    let (mut placed, mut sharded, mut refused) = (0, 0, 0);
     for (line, text) in RECORDED.lines().enumerate() {
         let Recorded { case, answer } = serde_json::from_str::<Recorded>(text).unwrap().lengthened();
         let outcome = compare(&case, &answer).unwrap_or_else(|error| panic!("line {}: {error}", line + 1));
         placed += outcome.placed;
+        sharded += outcome.sharded;
         refused += outcome.refused;
     }
-    assert!(placed > 1000 && refused > 100, "{placed} {refused}");
+    assert!(placed > 1000 && sharded > 200 && refused > 100, "{placed} {sharded} {refused}");
 }

@@ -38,9 +38,10 @@ pub(crate) struct Recorded {
     pub(crate) answer: Answer,
 }
 
-/// How many series were placed alike, and how many refused alike.
+/// How many series were placed alike, how many of them in a shard, and how many were refused alike.
 #[derive(Default)]
 pub(crate) struct Agreement {
+    pub(crate) sharded: usize,
     pub(crate) placed: usize,
     pub(crate) refused: usize,
 }
@@ -106,14 +107,14 @@ pub(crate) fn compare(case: &Case, answer: &Answer) -> Result<Agreement, String>
     let configs = match (parse_hashrings(case.config.as_bytes()), answer.error.as_str()) {
         (Ok(configs), _) => configs,
         (Err(error), "") => return Err(format!("we refuse, Thanos does not: {error} in {}", case.config)),
-        (Err(_), _) => return Ok(Agreement { placed: 0, refused: 1 }),
+        (Err(_), _) => return Ok(Agreement { refused: 1, ..Agreement::default() }),
     };
     let settings = case.settings();
     let ring = match (MultiRing::new(&configs, &settings), answer.error.as_str()) {
         (Ok(ring), "") => ring,
         (Ok(_), error) => return Err(format!("Thanos refuses, we do not: {error} in {}", case.config)),
         (Err(error), "") => return Err(format!("we refuse, Thanos does not: {error} in {}", case.config)),
-        (Err(_), _) => return Ok(Agreement { placed: 0, refused: 1 }),
+        (Err(_), _) => return Ok(Agreement { refused: 1, ..Agreement::default() }),
     };
     let malformed = MultiRing::warnings(&configs, &settings);
     let malformed = malformed.iter().any(|warning| matches!(warning, Warning::Pattern { .. }));
@@ -131,7 +132,8 @@ pub(crate) fn compare(case: &Case, answer: &Answer) -> Result<Agreement, String>
         match ring.for_tenant(&query.tenant) {
             Ok(found) => {
                 let labels = query.labels.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-                let members = found.members(series_hash(query.tenant.as_bytes(), labels));
+                let hash = series_hash(query.tenant.as_bytes(), labels);
+                let members = found.members(hash);
                 let ours: Vec<&str> =
                     members.iter().map(|&member| &*ring.members()[usize::from(member)].address).collect();
                 // Thanos comes to patterns in a random order.
@@ -141,6 +143,11 @@ pub(crate) fn compare(case: &Case, answer: &Answer) -> Result<Agreement, String>
                 if ours.len() != theirs.len() || !ours.iter().zip(theirs).all(alike) {
                     return differ(&ours);
                 }
+                let explained = ring.explain(&query.tenant, hash).map_err(|error| error.to_string())?;
+                if !explained.replicas.iter().map(|replica| &replica.address).eq(&ours) {
+                    return Err(format!("{query:?}: members are {ours:?}, explained are {explained:?}"));
+                }
+                agreement.sharded += usize::from(explained.shard.is_some());
                 agreement.placed += 1;
             }
             Err(error) => {

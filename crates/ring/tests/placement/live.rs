@@ -65,9 +65,11 @@ fn placement_is_that_of_thanos() {
     ask(cases(seed, CASES, QUERIES), |case, answer| {
         let agreement = compare(&case, &answer).unwrap_or_else(|error| panic!("{error}"));
         total.placed += agreement.placed;
+        total.sharded += agreement.sharded;
         total.refused += agreement.refused;
     });
-    println!("{} series placed alike, {} refused alike", total.placed, total.refused);
+    let Agreement { placed, sharded, refused } = total;
+    println!("{placed} series placed alike, {sharded} of them in shards; {refused} refused alike");
 }
 
 /// Writes the answers that `cargo test` replays: `TIDEGATE_RECORD=FILE`.
