@@ -1,5 +1,4 @@
-//! The numbers `rngCooked` of Go's `math/rand` (`src/math/rand/rng.go`): Copyright 2009 The Go Authors, BSD-3-Clause. They are
-//! the state of the generator after 7.8e12 steps, see `gen_cooked.go` there.
+//! The state of the generator after 7.8e12 steps: `rngCooked` of Go's `math/rand` (`src/math/rand/rng.go`). A test computes it.
 
 #![allow(clippy::unreadable_literal, reason = "as in the source")]
 
