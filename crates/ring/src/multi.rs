@@ -10,6 +10,7 @@ use crate::tenants::{TenantMatch, Tenants};
 use cache::TenantCache;
 pub(crate) use cache::{MOST_NAME, SLOT_BYTES};
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// Settings of all rings.
@@ -95,6 +96,11 @@ impl MultiRing {
         &self.members
     }
 
+    /// All rings, each as a whole.
+    pub fn rings(&self) -> impl Iterator<Item = RingRef> {
+        self.rings.iter().map(|ring| RingRef { ring: Arc::clone(ring), shard: None })
+    }
+
     /// The ring of a tenant. Ask once per request, not per series.
     ///
     /// # Errors
@@ -132,9 +138,26 @@ impl RingRef {
         self.ring.ring.members_in(hash, self.shard.as_deref())
     }
 
+    /// The part of all keys that each member holds, as [`Ring::key_shares`] has it.
+    pub fn key_shares(&self) -> Vec<(u16, f64)> {
+        self.ring.ring.key_shares_in(self.shard.as_deref())
+    }
+
     /// The ring's position and name.
     pub fn name(&self) -> &RingName {
         &self.ring.name
+    }
+}
+
+impl fmt::Debug for MultiRing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.rings()).finish()
+    }
+}
+
+impl fmt::Debug for RingRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} endpoints", self.ring.name, self.ring.ring.len())
     }
 }
 

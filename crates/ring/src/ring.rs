@@ -11,9 +11,11 @@ pub(crate) use zones::Zones;
 
 use crate::config::Endpoint;
 use crate::error::{RingError, RingName};
+use crate::footprint::Footprint;
 use crate::replicas::{MAX_REPLICATION, Replicas};
 use hashmod::Hashmod;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 /// A ring: from the hash of a key to the members that hold it.
 pub struct Ring {
@@ -54,6 +56,41 @@ impl Ring {
     /// The members that hold a key, the first replica first.
     pub fn members(&self, hash: u64) -> Replicas {
         self.members_in(hash, None)
+    }
+
+    /// The part of all keys that each member holds, from 0 to 1; together they are as many as there are replicas. For the
+    /// status, not for each request: it looks at all sections.
+    pub fn key_shares(&self) -> Vec<(u16, f64)> {
+        self.key_shares_in(None)
+    }
+
+    /// The memory of a ring of ketama, before it is built.
+    pub fn footprint(endpoints: usize, replication: usize) -> Footprint {
+        let resident = Ketama::bytes(endpoints, replication) + endpoints.saturating_mul(64) + 256;
+        let building =
+            resident.saturating_add(Ketama::building_bytes(endpoints) + endpoints.saturating_mul(256) + 4096);
+        Footprint { resident, building }
+    }
+
+    /// The shares of keys among the members of a shard.
+    pub(crate) fn key_shares_in(&self, shard: Option<&Shard>) -> Vec<(u16, f64)> {
+        let mut shares = BTreeMap::<u16, f64>::new();
+        let mut add = |members: Replicas, share| {
+            members.iter().for_each(|&member| *shares.entry(member).or_default() += share);
+        };
+        match &self.algorithm {
+            Table::Hashmod(_) => {
+                let len = self.len() as u64;
+                (0..len).for_each(|hash| add(self.members(hash), 1.0 / len as f64));
+            }
+            Table::Ketama(ketama) => {
+                let whole = 2.0_f64.powi(64);
+                for (from, to) in ketama.spans() {
+                    add(self.members_in(to, shard), to.wrapping_sub(from) as f64 / whole);
+                }
+            }
+        }
+        shares.into_iter().collect()
     }
 
     /// The members that hold a key, among those of a shard.
@@ -132,6 +169,12 @@ impl Ring {
         }
         let hashmod = Hashmod::new(endpoints, replication);
         Ok(Self { members, zones: Zones::new(endpoints), algorithm: Table::Hashmod(hashmod) })
+    }
+}
+
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a ring of {} endpoints", self.len())
     }
 }
 

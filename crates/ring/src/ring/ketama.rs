@@ -99,6 +99,12 @@ impl Ketama {
         endpoints.saturating_mul(SECTIONS).saturating_mul(size_of::<(u64, u16)>())
     }
 
+    /// The end of each section and that of the section before it.
+    pub(crate) fn spans(&self) -> impl Iterator<Item = (u64, u64)> {
+        let before = self.hashes.last().into_iter().chain(&self.hashes);
+        before.copied().zip(self.hashes.iter().copied())
+    }
+
     /// How many sections there are.
     pub(crate) fn len(&self) -> usize {
         self.hashes.len()

@@ -45,6 +45,42 @@ fn members_have_nearly_equal_parts() {
     assert!(keys.iter().all(|&keys| keys.abs_diff(KEYS / 10) < KEYS / 100), "{keys:?}");
 }
 
+/// The shares of members are the parts of keys that they hold.
+#[test]
+fn shares_are_those_of_random_keys() {
+    for replication in [1, 3] {
+        for ring in
+            [Ring::ketama(&zoned(&[1, 1, 2, 3, 3]), replication), Ring::hashmod(&endpoints(7), replication)]
+        {
+            let ring = ring.unwrap();
+            let shares = ring.key_shares();
+            assert_eq!(shares.len(), ring.len());
+            assert!((shares.iter().map(|(_, share)| share).sum::<f64>() - replication as f64).abs() < 1e-6);
+            let mut keys = vec![0_u32; ring.len()];
+            for key in 0..KEYS {
+                let members = ring.members(hash_bytes(&key.to_le_bytes()));
+                members.iter().for_each(|&member| keys[usize::from(member)] += 1);
+            }
+            for (member, share) in shares {
+                let found = f64::from(keys[usize::from(member)]) / f64::from(KEYS);
+                assert!((found - share).abs() < 0.01, "{ring:?}: {member} has {share}, found {found}");
+            }
+        }
+    }
+}
+
+/// What is declared before a ring is built is not exceeded.
+#[test]
+fn the_footprint_is_an_upper_bound() {
+    for (count, replication) in [(1, 1), (10, 3), (100, 2)] {
+        let (endpoints, declared) = (endpoints(count), Ring::footprint(count, replication));
+        let mut ring = None;
+        let used = allocation_counter::measure(|| ring = Ring::ketama(&endpoints, replication).ok());
+        assert!(ring.is_some() && used.bytes_current as usize <= declared.resident, "{used:?} {declared:?}");
+        assert!(used.bytes_max as usize <= declared.building, "{used:?} {declared:?}");
+    }
+}
+
 #[test]
 fn replicas_wrap_around_where_sums_overflow() {
     let ring = Ring::hashmod(&endpoints(5), 3).unwrap();
