@@ -4,6 +4,7 @@
 //! refused at once when it is too short to be what it claims. [`decode`] is the proof. [`join`] puts
 //! decoded-and-proven bodies together without decoding them again.
 
+pub mod framed;
 pub mod join;
 #[cfg(test)]
 mod tests;
