@@ -184,7 +184,8 @@ impl SinkBalance {
         let accepted = head.wrapping_sub(book.attached_at);
         // A cursor beyond the head would be a journal that forgot what it handed out: not a queue, and it
         // shows as a difference.
-        let queued = head.saturating_sub(columns.position.wrapping_add(columns.ahead));
+        let in_journal = head.saturating_sub(columns.position.wrapping_add(columns.ahead));
+        let queued = in_journal.wrapping_add(book.handed_off);
         let dropped = |reason: &Dropped| (*reason, book.dropped(*reason));
         let settled = book.delivered.wrapping_add(book.passed).wrapping_add(book.dropped_in_all());
         let went = settled.wrapping_add(queued);

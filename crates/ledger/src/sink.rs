@@ -30,6 +30,8 @@ pub struct Settlement<'a> {
     pub delivered: u64,
     /// Items that the sink is not configured to take.
     pub passed: u64,
+    /// Items that are kept on disk for a member of the sink's ring, beside the journal.
+    pub handed_off: u64,
     /// Items dropped, with the reason.
     pub dropped: &'a [(Dropped, u64)],
     /// Items before the cursor, ever: the number in the header of the record that it points at.
@@ -54,11 +56,25 @@ impl SinkAccount {
         let mut columns = self.columns();
         columns.book.delivered += settled.delivered;
         columns.book.passed += settled.passed;
+        columns.book.handed_off += settled.handed_off;
         for (reason, items) in settled.dropped {
             columns.book.add_dropped(*reason, *items);
         }
         columns.position = settled.position;
         columns.ahead = settled.ahead;
+    }
+
+    /// Enters what became of items that were handed off.
+    pub fn settle_handed_off(&self, delivered: u64, dropped: &[(Dropped, u64)]) {
+        self.columns().book.settle_handed_off(delivered, dropped);
+    }
+
+    /// Enters that `waiting` items are handed off, by what is on disk. What was more in the book was delivered before a crash that
+    /// came before the book was saved.
+    pub fn restore_handed_off(&self, waiting: u64) {
+        let mut columns = self.columns();
+        let delivered = columns.book.handed_off.saturating_sub(waiting);
+        columns.book.settle_handed_off(delivered, &[]);
     }
 
     /// Enters that the cursor was moved by hand to `position`: back to send again, or forward to skip.

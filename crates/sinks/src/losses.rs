@@ -9,11 +9,13 @@ pub(crate) struct Losses {
     dropped: [u64; Dropped::COUNT],
     /// Of records that were taken for the sake of others: the sink is not configured to take these.
     passed: u64,
+    /// They are kept on disk for a member of the sink's ring.
+    handed_off: u64,
 }
 
 impl Losses {
     /// Everything was delivered.
-    pub(crate) const NONE: Losses = Losses { dropped: [0; Dropped::COUNT], passed: 0 };
+    pub(crate) const NONE: Losses = Losses { dropped: [0; Dropped::COUNT], passed: 0, handed_off: 0 };
 
     /// `items` for one reason.
     pub(crate) fn of(reason: Dropped, items: u64) -> Losses {
@@ -32,6 +34,16 @@ impl Losses {
         self.passed
     }
 
+    /// Items that are kept on disk for a member of the sink's ring.
+    pub(crate) fn handed_off(&self) -> u64 {
+        self.handed_off
+    }
+
+    /// Adds `items` that are kept on disk for a member of the sink's ring.
+    pub(crate) fn add_handed_off(&mut self, items: u64) {
+        self.handed_off = self.handed_off.saturating_add(items);
+    }
+
     /// Adds `items` for `reason`.
     pub(crate) fn add(&mut self, reason: Dropped, items: u64) {
         for (known, sum) in Dropped::ALL.iter().zip(&mut self.dropped) {
@@ -46,6 +58,7 @@ impl Losses {
             *sum = sum.saturating_add(more);
         }
         self.passed = self.passed.saturating_add(other.passed);
+        self.handed_off = self.handed_off.saturating_add(other.handed_off);
         self
     }
 
@@ -67,7 +80,7 @@ impl Losses {
     #[must_use]
     pub(crate) fn within(mut self, items: u64) -> (Losses, u64) {
         let mut left = items;
-        for lost in std::iter::once(&mut self.passed).chain(&mut self.dropped) {
+        for lost in [&mut self.passed, &mut self.handed_off].into_iter().chain(&mut self.dropped) {
             *lost = left.min(*lost);
             left -= *lost;
         }

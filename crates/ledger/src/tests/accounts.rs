@@ -195,17 +195,18 @@ fn the_cursor_must_agree_with_the_book() {
     let ledger = ledger(100);
     let sink = ledger.attach("s", SinkLedger::new(90), 90, 0).unwrap();
     assert_eq!(ledger.balance().sinks[0].queued, 10);
-    sink.settle(Settlement { delivered: 3, passed: 0, dropped: &[], position: 94, ahead: 0 });
+    sink.settle(Settlement { delivered: 3, passed: 0, handed_off: 0, dropped: &[], position: 94, ahead: 0 });
     assert_eq!(ledger.balance().sinks[0].difference, 1);
     sink.settle(Settlement {
         delivered: 1,
         passed: 0,
+        handed_off: 0,
         dropped: &[(Dropped::Rejected, 2)],
         position: 94,
         ahead: 0,
     });
     assert_eq!(ledger.balance().sinks[0].difference, -2);
-    sink.settle(Settlement { delivered: 0, passed: 0, dropped: &[], position: 94, ahead: 2 });
+    sink.settle(Settlement { delivered: 0, passed: 0, handed_off: 0, dropped: &[], position: 94, ahead: 2 });
     assert_eq!(ledger.balance().difference(), 0);
     assert_eq!(ledger.balance().sinks[0].queued, 4);
 }
@@ -215,7 +216,7 @@ fn the_cursor_must_agree_with_the_book() {
 fn seeking_keeps_the_books_closed() {
     let ledger = ledger(100);
     let sink = ledger.attach("s", SinkLedger::new(0), 0, 0).unwrap();
-    sink.settle(Settlement { delivered: 60, passed: 0, dropped: &[], position: 50, ahead: 10 });
+    sink.settle(Settlement { delivered: 60, passed: 0, handed_off: 0, dropped: &[], position: 50, ahead: 10 });
     sink.seek(20);
     let sink_balance = ledger.balance().sinks.remove(0);
     assert_eq!((sink_balance.replayed, sink_balance.queued, sink_balance.difference), (40, 80, 0));
@@ -240,6 +241,7 @@ fn the_text_shows_the_equations() {
     sink.settle(Settlement {
         delivered: 2,
         passed: 0,
+        handed_off: 0,
         dropped: &[(Dropped::Damaged, 1)],
         position: 3,
         ahead: 0,
@@ -254,7 +256,7 @@ items: accepted + replayed = delivered + passed over + queued + dropped, since a
 the books close
 ";
     assert_eq!(ledger.balance().to_string(), expected);
-    sink.settle(Settlement { delivered: 0, passed: 0, dropped: &[], position: 5, ahead: 0 });
+    sink.settle(Settlement { delivered: 0, passed: 0, handed_off: 0, dropped: &[], position: 5, ahead: 0 });
     let text = ledger.balance().to_string();
     assert!(text.contains("lake: 5 + 0 = 2 + 0 + 0 + 1 (damaged 1)  DIFFERENCE +2\n"), "{text}");
     assert!(text.contains("THE BOOKS DO NOT CLOSE: 2 unexplained"), "{text}");
@@ -291,6 +293,7 @@ fn the_books_are_published() {
     sink.settle(Settlement {
         delivered: 1,
         passed: 0,
+        handed_off: 0,
         dropped: &[(Dropped::Quota, 2)],
         position: 13,
         ahead: 0,
@@ -366,7 +369,7 @@ fn entries_allocate_nothing() {
             head.advance_to(n);
             handed_over.accept();
             source.open().refuse(Refusal::Memory);
-            sink.settle(Settlement { delivered: 1, passed: 0, dropped: &[], position: n, ahead: 0 });
+            sink.settle(Settlement { delivered: 1, passed: 0, handed_off: 0, dropped: &[], position: n, ahead: 0 });
             let _ = sink.book().to_bytes();
         }
     });

@@ -70,6 +70,7 @@ fn follow(sink: &SinkAccount, head: &JournalItems, chunk: u64, done: &AtomicBool
         sink.settle(Settlement {
             delivered: taken - dropped,
             passed: 0,
+            handed_off: 0,
             dropped: &reasons,
             position,
             ahead: 0,

@@ -29,7 +29,8 @@ pub(super) fn enter(
     (position, ahead): (u64, u64),
 ) -> CursorMetadata {
     let dropped: Vec<_> = losses.entries().collect();
-    page.settle(Settlement { delivered, passed, dropped: &dropped, position, ahead });
+    let handed_off = losses.handed_off();
+    page.settle(Settlement { delivered, passed, handed_off, dropped: &dropped, position, ahead });
     let mut book = [0; CURSOR_METADATA_LEN];
     if let Some(room) = book.first_chunk_mut::<{ SinkLedger::LEN }>() {
         *room = page.book().to_bytes();
