@@ -288,6 +288,23 @@ impl Charged<Window> {
     }
 }
 
+impl Charged<Window> {
+    /// The window, to be lent to somebody who takes a window of its own, and what pays for it.
+    pub(crate) fn into_parts(self) -> (Window, LentCharge) {
+        (self.what, LentCharge(self.hold))
+    }
+}
+
+/// Pays for a window that is lent.
+pub(crate) struct LentCharge(BudgetCharge);
+
+impl LentCharge {
+    /// The window that it pays for.
+    pub(crate) fn of(self, window: Window) -> Charged<Window> {
+        Charged { what: window, hold: self.0 }
+    }
+}
+
 impl<T> Charged<T> {
     /// The bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {

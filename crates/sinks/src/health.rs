@@ -1,5 +1,7 @@
 //! How a sink is doing, for `/status` and `/metrics`.
 
+use crate::thanos_receive::MemberReport;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -24,6 +26,16 @@ struct HealthState {
     succeeded_at_ns: AtomicU64,
     trouble: Mutex<LastError>,
     held_up: Mutex<Vec<BlockedDestination>>,
+    members: Mutex<Option<MemberList>>,
+}
+
+/// Reports of the members that a sink spreads items over.
+struct MemberList(Box<dyn Fn() -> Vec<MemberReport> + Send>);
+
+impl fmt::Debug for MemberList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MemberList")
+    }
 }
 
 /// A sink's last error.
@@ -108,6 +120,17 @@ impl Health {
     /// Destinations at the peer that accept nothing now, and the size of their backlog: a few by name.
     pub fn waiting(&self) -> Vec<BlockedDestination> {
         self.0.held_up.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The members that the sink spreads items over; none if it does not.
+    pub fn members(&self) -> Vec<MemberReport> {
+        let members = self.0.members.lock().unwrap_or_else(PoisonError::into_inner);
+        members.as_ref().map(|MemberList(list)| list()).unwrap_or_default()
+    }
+
+    /// Has the pages show what `list` gives.
+    pub(crate) fn set_members(&self, list: impl Fn() -> Vec<MemberReport> + Send + 'static) {
+        *self.0.members.lock().unwrap_or_else(PoisonError::into_inner) = Some(MemberList(Box::new(list)));
     }
 
     pub(crate) fn held_up(&self, held_up: Vec<BlockedDestination>) {

@@ -317,6 +317,17 @@ impl JournalConsumer {
         });
     }
 
+    /// Enters that `waiting` items are on disk for members of the sink's ring.
+    pub(crate) fn restore_handed_off(&self, waiting: u64) {
+        self.page.restore_handed_off(waiting);
+    }
+
+    /// Enters what became of items that were on disk for members: delivered, and lost by the reason. It is saved with the next
+    /// movement of the cursor.
+    pub(crate) fn settle_handed_off(&self, delivered: u64, lost: &[(Dropped, u64)]) {
+        self.page.settle_handed_off(delivered, lost);
+    }
+
     /// Goes back to the first record that is not settled.
     pub(crate) fn rewind(&mut self) {
         self.follower.rewind();

@@ -32,6 +32,7 @@ mod splunk_hec;
 mod stop;
 mod supervisor;
 mod tenant;
+mod thanos_receive;
 mod tls;
 
 use tidegate_stage::decoding;
@@ -58,6 +59,10 @@ pub use prometheus_remote_write::{
     Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, Translation,
 };
 pub use signals::Signals;
+pub use thanos_receive::{
+    ConflictReason, HashringError, Hashrings, Layout as ThanosLayout, MemberReport, Settings as ThanosReceiveSettings,
+    StartError as ThanosReceiveStartError, ThanosReceive, describe_hashrings,
+};
 pub use splunk_hec::SplunkHec;
 pub use stop::{StopSender, StopSignal};
 pub use supervisor::Supervisor;

@@ -24,6 +24,7 @@ mod status;
 mod translation;
 
 pub(crate) use batching::wire_signal;
+pub(crate) use peer::{GrpcAnswer, grpc_answer};
 pub(crate) use push::BYTES as PUSH_BYTES;
 pub use settings::{Compression, IndexerAcknowledgement, Json, Settings, SplunkHec, Transport};
 

@@ -18,6 +18,7 @@ use http_body_util::Full;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, USER_AGENT};
 use hyper::{Method, Request as HttpRequest, Uri, Version};
 use read::Responder;
+pub(crate) use read::{GrpcAnswer, grpc_answer};
 use splunk_hec::Acknowledgement;
 use tidegate_journal::{Encoding, Signal, Tenant};
 use tidegate_wire::otlp::json::Layout;

@@ -75,7 +75,9 @@ pub(super) struct OpenRequest {
     /// Bytes before compression.
     raw_len: usize,
     parts: Vec<Part>,
-    /// Items that were handed off already, and go elsewhere now.
+    /// Whether it has series from the log of a member that left.
+    is_rerouted: bool,
+    /// Their items that count in the books.
     rerouted: u64,
     received_at_ns: u64,
     pub(super) opened: Instant,
@@ -88,6 +90,9 @@ pub(super) struct SealedRequest {
     /// [`PREFIX`] bytes and the message; holds the memory that they live in.
     pub(super) frame: Bytes,
     pub(super) parts: Vec<Part>,
+    /// Whether it has series from the log of a member that left.
+    pub(super) is_rerouted: bool,
+    /// Their items that count in the books.
     pub(super) rerouted: u64,
     pub(super) received_at_ns: u64,
 }
@@ -132,6 +137,7 @@ impl OpenRequest {
             out,
             raw_len: 0,
             parts: Vec::new(),
+            is_rerouted: false,
             rerouted: 0,
             received_at_ns,
             opened: Instant::now(),
@@ -190,16 +196,19 @@ impl OpenRequest {
         self.head.copies = self.head.copies.saturating_add(u32::try_from(items).unwrap_or(u32::MAX));
         let booked = if self.head.replica == 0 { items } else { 0 };
         match (origin, self.parts.last_mut()) {
-            (Origin::Log, _) => self.rerouted += booked,
+            (Origin::Log, _) => (self.is_rerouted, self.rerouted) = (true, self.rerouted + booked),
             (Origin::Record(sequence), Some(last)) if last.sequence == sequence => last.items += booked,
             (Origin::Record(sequence), _) => self.parts.push(Part { sequence, items: booked }),
         }
         Ok(())
     }
 
-    /// Whether a record has series in it already.
-    pub(super) fn has(&self, sequence: u64) -> bool {
-        self.parts.last().is_some_and(|last| last.sequence == sequence)
+    /// Whether series of this origin are in it already.
+    pub(super) fn has(&self, origin: Origin) -> bool {
+        match origin {
+            Origin::Record(sequence) => self.parts.last().is_some_and(|last| last.sequence == sequence),
+            Origin::Log => self.is_rerouted,
+        }
     }
 
     fn flush(&mut self, coder: &mut Coder) -> Result<(), BudgetError> {
@@ -256,14 +265,14 @@ impl OpenRequest {
             self.staging.clear();
             return Err(self);
         }
-        let OpenRequest { head, mut out, parts, rerouted, received_at_ns, staging, .. } = self;
+        let OpenRequest { head, mut out, parts, is_rerouted, rerouted, received_at_ns, staging, .. } = self;
         drop(staging);
         let len = u32::try_from(out.len().saturating_sub(PREFIX)).unwrap_or(u32::MAX);
         let [a, b, c, d] = len.to_be_bytes();
         if let Some(prefix) = out.get_mut(..PREFIX) {
             prefix.copy_from_slice(&[u8::from(head.is_compressed), a, b, c, d]);
         }
-        Ok(SealedRequest { head, frame: Bytes::from_owner(out), parts, rerouted, received_at_ns })
+        Ok(SealedRequest { head, frame: Bytes::from_owner(out), parts, is_rerouted, rerouted, received_at_ns })
     }
 }
 

@@ -1,5 +1,6 @@
 //! How the members of a ring of Thanos ingestors are served.
 
+use crate::prometheus_remote_write::Translation;
 use crate::tls::Tls;
 use hyper::header::HeaderMap;
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ pub struct Settings {
     pub default_tenant: Tenant,
     /// The label whose value becomes the tenant of a series; it is taken out of the series.
     pub split_tenant_label: Option<String>,
+    /// How OTLP metrics become series; deltas are untranslatable.
+    pub otlp: Translation,
     /// Which form of the request the members read.
     pub layout: Layout,
     /// Whether requests are compressed, with Snappy in its framing format.

@@ -2,7 +2,7 @@
 
 use super::histogram::Histogram;
 use super::item::{Exemplar, Label, Metadata, Sample};
-use crate::proto::{Messages, Reader, low32};
+use crate::proto::{Messages, Reader, WireType, low32};
 
 /// Field numbers.
 pub mod field {
@@ -78,6 +78,51 @@ impl<'a> Series<'a> {
     #[must_use]
     pub fn labels(&self) -> Labels<'a> {
         Labels(Messages::new(self.message, field::LABELS))
+    }
+
+    /// Calls `visit` with each label, in the sender's order, and counts samples, exemplars and histograms, all in one walk.
+    #[inline]
+    pub fn visit_labels(&self, mut visit: impl FnMut(Label<'a>)) -> u64 {
+        let (mut reader, mut items) = (Reader::new(self.message), 0);
+        while let Ok(Some(key)) = reader.key() {
+            match (key.field, key.wire) {
+                (field::LABELS, WireType::Length) => {
+                    let Ok(message) = reader.bytes(key) else { break };
+                    if let Some(label) =
+                        plain_label(message).map(|(label, _)| label).or_else(|| label(message))
+                    {
+                        visit(label);
+                    }
+                }
+                (field, _) => {
+                    items += u64::from((field::SAMPLES..=field::HISTOGRAMS).contains(&field));
+                    if reader.skip(key).is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+        items
+    }
+
+    /// The value of a label, and the message without it in two parts.
+    #[must_use]
+    pub fn without_label(&self, name: &[u8]) -> Option<(&'a [u8], [&'a [u8]; 2])> {
+        let mut reader = Reader::new(self.message);
+        let mut start = reader.offset();
+        while let Some(key) = reader.key().ok()? {
+            if key.field == field::LABELS && key.wire == WireType::Length {
+                let found = label(reader.bytes(key).ok()?)?;
+                if found.name == name {
+                    let parts = [self.message.get(..start)?, self.message.get(reader.offset()..)?];
+                    return Some((found.value, parts));
+                }
+            } else {
+                reader.skip(key).ok()?;
+            }
+            start = reader.offset();
+        }
+        None
     }
 
     /// Its float samples.

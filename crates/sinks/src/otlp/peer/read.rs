@@ -169,3 +169,39 @@ pub(super) fn excerpt(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes.get(..EXCERPT).unwrap_or(bytes));
     text.trim().to_owned()
 }
+
+/// The end of a unary call of gRPC whose response has nothing of interest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GrpcAnswer {
+    /// The status; none where the call was lost, or something else than gRPC answered.
+    pub(crate) code: Option<u16>,
+    /// The peer's words, or why it was lost.
+    pub(crate) words: String,
+    /// How long the peer asks to stay away.
+    pub(crate) after: Option<std::time::Duration>,
+}
+
+impl GrpcAnswer {
+    /// There was no answer.
+    pub(crate) fn lost(words: String) -> GrpcAnswer {
+        GrpcAnswer { code: None, words, after: None }
+    }
+}
+
+/// Reads the answer to a unary call whose response has nothing of interest.
+pub(crate) async fn grpc_answer(response: Response<Incoming>) -> GrpcAnswer {
+    let (head, incoming) = response.into_parts();
+    let body = match Body::read(incoming, super::PREFIX).await {
+        Ok(body) => body,
+        Err(words) => return GrpcAnswer::lost(words),
+    };
+    let ends = [body.trailers.as_ref(), Some(&head.headers)];
+    let found = ends.into_iter().flatten().find_map(|end| Some((code(end)?, end)));
+    let after = head.headers.get(RETRY_AFTER).and_then(delay);
+    let Some((code, end)) = found else {
+        let words = format!("{}: {}", head.status, excerpt(&body.start));
+        return GrpcAnswer { code: None, words, after };
+    };
+    let words = end.get("grpc-message").map(|text| percent_decoded(text.as_bytes())).unwrap_or_default();
+    GrpcAnswer { code: Some(code), words: excerpt(words.as_bytes()), after }
+}

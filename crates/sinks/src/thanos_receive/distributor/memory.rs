@@ -1,0 +1,107 @@
+//! Memory for what the distributor does. Where it is short, requests are sealed; where that is not enough, the member that holds most
+//! has what waits for it handed off.
+
+use super::Distributor;
+use crate::batch::DropReason;
+use crate::egress_budget::{BudgetError, Charged};
+use std::time::Duration;
+use tidegate_arena::{Charge, Window};
+
+/// How long memory is waited for before what waits for a member goes to disk.
+const PRESS_AFTER: Duration = Duration::from_millis(100);
+/// The part of the sink's memory that is left for records of logs.
+const RESERVED: usize = 8;
+
+impl Distributor {
+    /// A window of `bytes` for the record that is being distributed, which waits for it.
+    ///
+    /// # Errors
+    /// When there is never as much.
+    pub(super) async fn window(&mut self, bytes: usize) -> Result<Charged<Window>, DropReason> {
+        loop {
+            let room = self.context.room.clone();
+            match room.window(bytes).await {
+                Ok(window) => {
+                    self.own += window.bytes();
+                    return Ok(window);
+                }
+                Err(error) => self.make_room(error).await?,
+            }
+        }
+    }
+
+    /// Pays for `bytes` on the heap, as [`window`](Self::window) does.
+    ///
+    /// # Errors
+    /// When there is never as much.
+    pub(super) async fn charge(&mut self, bytes: usize) -> Result<Charged<Charge>, DropReason> {
+        loop {
+            let room = self.context.room.clone();
+            match room.charge(bytes).await {
+                Ok(charge) => return Ok(charge),
+                Err(error) => self.make_room(error).await?,
+            }
+        }
+    }
+
+    /// Gives up a window that [`window`](Self::window) gave.
+    pub(super) fn release(&mut self, window: Charged<Window>) {
+        self.own = self.own.saturating_sub(window.bytes());
+    }
+
+    /// Makes room after a refusal, or says that there is none.
+    pub(super) async fn make_room(&mut self, error: BudgetError) -> Result<(), DropReason> {
+        if error == BudgetError::Never {
+            return Err(DropReason::Room(error));
+        }
+        if self.seal_largest() {
+            return Ok(());
+        }
+        if self.context.room.held() > self.own {
+            self.wait_for_memory().await;
+            return Ok(());
+        }
+        if self.turn.is_some() {
+            // With the turn there is no more to be had than this.
+            return Err(DropReason::Room(BudgetError::Never));
+        }
+        self.turn = self.context.room.turn().await;
+        Ok(())
+    }
+
+    /// Seals the open request that holds most; says whether there was one that could be sealed.
+    fn seal_largest(&mut self) -> bool {
+        let held = self.open.iter().enumerate().filter_map(|(slot, open)| Some((open.as_ref()?.held(), slot)));
+        held.max().is_some_and(|(_, slot)| self.try_seal(slot))
+    }
+
+    /// Waits until something is given back. What waits for a member that takes nothing goes to disk.
+    pub(super) async fn wait_for_memory(&mut self) {
+        let room = self.context.room.clone();
+        let held = room.held();
+        if tokio::time::timeout(PRESS_AFTER, room.falls_to(held.saturating_sub(1))).await.is_ok() {
+            return;
+        }
+        for member in &self.rings.members {
+            member.press();
+        }
+        // A connection may hold what a peer that answered early has not read.
+        if tokio::time::timeout(10 * PRESS_AFTER, room.falls_to(held.saturating_sub(1))).await.is_err() {
+            self.rings.members.iter().for_each(|member| member.hang_up());
+        }
+    }
+
+    /// Waits until no more is held than the sink's own part.
+    pub(super) async fn fall_to_part(&mut self) {
+        let room = self.context.room.clone();
+        while room.is_over() {
+            self.wait_for_memory().await;
+        }
+    }
+
+    /// The most bytes of a request before compression.
+    pub(super) fn most(&self) -> usize {
+        let part = self.context.room.part() / RESERVED;
+        self.context.settings.max_request_bytes.min(part.max(64 << 10))
+    }
+}

@@ -1,0 +1,132 @@
+//! The hashrings in use, and the file that they come from.
+
+use super::settings::{Hashrings, Settings};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::SystemTime;
+use tidegate_ring::{MultiRing, RingConfig, parse_hashrings};
+
+/// The longest file of hashrings, in bytes: some ten thousand endpoints.
+const LONGEST: u64 = 4 << 20;
+
+/// The identity of a file: it changes when the file is written or replaced.
+type Stamp = Option<(SystemTime, u64, u64)>;
+
+/// The hashrings of a sink, as they are described now.
+pub(super) struct HashringSource {
+    hashrings: Hashrings,
+    seen: Stamp,
+    /// What was built last.
+    configs: Vec<RingConfig>,
+}
+
+/// Why there are no new rings.
+#[derive(Debug, thiserror::Error)]
+pub enum HashringError {
+    /// The file cannot be read.
+    #[error("reading the hashring file {file}: {source}")]
+    Read {
+        /// Its path.
+        file: String,
+        /// The error.
+        source: std::io::Error,
+    },
+    /// The file is longer than any that makes sense.
+    #[error("the hashring file {0} is longer than 4 MiB")]
+    Length(String),
+    /// It is none.
+    #[error("the hashring file {file}: {source}")]
+    Parse {
+        /// Its path.
+        file: String,
+        /// The error.
+        source: tidegate_ring::ConfigError,
+    },
+    /// Rings cannot be built from it.
+    #[error("the hashrings: {0}")]
+    Ring(#[from] tidegate_ring::RingError),
+    /// More members than are planned for.
+    #[error("the hashrings have {members} members, and memory is planned for {most}: raise `max_members`")]
+    Members {
+        /// How many there are.
+        members: usize,
+        /// How many there may be.
+        most: usize,
+    },
+}
+
+impl HashringSource {
+    /// The source with its first rings.
+    ///
+    /// # Errors
+    /// [`HashringError`].
+    pub(super) fn open(settings: &Settings) -> Result<(HashringSource, MultiRing), HashringError> {
+        let hashrings = settings.hashrings.clone();
+        let (seen, configs) = read(&hashrings)?;
+        let rings = build(&configs, settings)?;
+        Ok((HashringSource { hashrings, seen, configs }, rings))
+    }
+
+    /// New rings, if the file has changed since the last call and describes others.
+    ///
+    /// # Errors
+    /// [`HashringError`], once for each change of the file.
+    pub(super) fn changed(&mut self, settings: &Settings) -> Result<Option<MultiRing>, HashringError> {
+        let Hashrings::File(path) = &self.hashrings else { return Ok(None) };
+        let now = stamp(path);
+        if now == self.seen {
+            return Ok(None);
+        }
+        self.seen = now;
+        let (_, configs) = read(&self.hashrings)?;
+        if configs == self.configs {
+            return Ok(None);
+        }
+        let rings = build(&configs, settings)?;
+        self.configs = configs;
+        Ok(Some(rings))
+    }
+}
+
+/// The rings that `hashrings` describes.
+///
+/// # Errors
+/// [`HashringError`].
+pub fn describe(hashrings: &Hashrings) -> Result<Vec<RingConfig>, HashringError> {
+    Ok(read(hashrings)?.1)
+}
+
+fn read(hashrings: &Hashrings) -> Result<(Stamp, Vec<RingConfig>), HashringError> {
+    let path = match hashrings {
+        Hashrings::Inline(configs) => return Ok((None, configs.clone())),
+        Hashrings::File(path) => path,
+    };
+    let name = || path.display().to_string();
+    let failed = |source| HashringError::Read { file: name(), source };
+    // Before the content: a change in between is seen as one.
+    let seen = stamp(path);
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    if length > LONGEST {
+        return Err(HashringError::Length(name()));
+    }
+    let mut text = vec![0; usize::try_from(length).unwrap_or(0)];
+    (&file).read_exact(&mut text).map_err(failed)?;
+    let configs = parse_hashrings(&text).map_err(|source| HashringError::Parse { file: name(), source })?;
+    Ok((seen, configs))
+}
+
+fn build(configs: &[RingConfig], settings: &Settings) -> Result<MultiRing, HashringError> {
+    let rings = MultiRing::new(configs, &settings.ring)?;
+    let (members, most) = (rings.members().len(), settings.max_members);
+    if members > most {
+        return Err(HashringError::Members { members, most });
+    }
+    Ok(rings)
+}
+
+fn stamp(path: &Path) -> Stamp {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.modified().ok()?, meta.len(), meta.ino()))
+}

@@ -1,0 +1,192 @@
+//! One member: what it takes is sent as it comes; what it cannot take goes to disk, and from there in the same order.
+//!
+//! A member is *live* or *behind*. While it is live, requests are sent one after the other. When one fails, or is not answered in
+//! time, it is handed off, and the member is behind: all that comes is handed off behind it, and sent from the log, until the log is
+//! empty. So a series' samples arrive in order, and nobody waits for the member but its log.
+
+mod behind;
+mod live;
+mod queue;
+mod report;
+
+use super::peer::Peer;
+use super::request::SealedRequest;
+use super::settings::Settings;
+use super::settlement::{Outcome, Settlement};
+use super::verdict::Verdict;
+use crate::backoff::Backoff;
+use crate::delivery::EndpointError;
+use crate::egress_budget::EgressBudget;
+use crate::health::Health;
+pub(super) use queue::MemberQueue;
+pub use report::MemberReport;
+use report::MemberCounters;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use tidegate_handoff::{AppendError, MemberLog, Meta};
+use tidegate_ledger::Dropped;
+use tokio::sync::Notify;
+
+/// What all members of a sink share.
+pub(super) struct MemberContext {
+    pub(super) sink: String,
+    pub(super) settings: Settings,
+    pub(super) settlement: Settlement,
+    pub(super) room: EgressBudget,
+    pub(super) health: Health,
+}
+
+/// A member of the sink's rings.
+pub(super) struct Member {
+    pub(super) address: Box<str>,
+    peer: Peer,
+    pub(super) log: MemberLog,
+    pub(super) queue: MemberQueue,
+    /// Its requests hold memory that another member's need.
+    pressed: Notify,
+    pub(super) counters: MemberCounters,
+    is_ended: AtomicBool,
+}
+
+/// The end of work for a member: its log was closed, or it left the rings.
+pub(super) struct Ended;
+
+impl Member {
+    pub(super) fn new(address: &str, log: MemberLog, settings: &Settings) -> Result<Member, EndpointError> {
+        Ok(Member {
+            address: address.into(),
+            peer: Peer::new(address, settings)?,
+            log,
+            queue: MemberQueue::default(),
+            pressed: Notify::new(),
+            counters: MemberCounters::default(),
+            is_ended: AtomicBool::new(false),
+        })
+    }
+
+    /// Sends what comes, until the queue is closed and empty or the log is closed. What a member that left cannot take at once is
+    /// in its log then.
+    pub(super) async fn run(&self, context: &MemberContext) {
+        let (min, max) = context.settings.backoff;
+        let mut backoff = Backoff::new(min, max);
+        loop {
+            if self.log.backlog().records > 0 {
+                self.counters.set_behind(true);
+                if self.catch_up(context, None, &mut backoff).await.is_err() {
+                    return;
+                }
+                self.counters.set_behind(false);
+            }
+            let Some(request) = self.queue.next().await else { return };
+            match self.send_live(context, request, &mut backoff).await {
+                Ok(None) => {}
+                Ok(Some(in_flight)) => {
+                    self.counters.set_behind(true);
+                    if self.catch_up(context, Some(in_flight), &mut backoff).await.is_err() {
+                        return;
+                    }
+                    self.counters.set_behind(false);
+                }
+                Err(Ended) => return,
+            }
+        }
+    }
+
+    /// Notes that [`run`](Self::run) has ended.
+    pub(super) fn set_ended(&self) {
+        self.is_ended.store(true, Relaxed);
+    }
+
+    /// Whether [`run`](Self::run) has ended.
+    pub(super) fn is_ended(&self) -> bool {
+        self.is_ended.load(Relaxed)
+    }
+
+    /// Has a request that is in flight handed off, so that what is behind it need not stay in memory.
+    pub(super) fn press(&self) {
+        self.pressed.notify_one();
+    }
+
+    /// Ends all connections, and waits until what they hold is given back.
+    pub(super) async fn close(&self) {
+        self.peer.close().await;
+    }
+
+    /// Ends all connections that no request waits on.
+    pub(super) fn hang_up(&self) {
+        self.peer.hang_up();
+    }
+
+    /// Appends a request to the member's log and settles its items; waits while the log takes nothing.
+    async fn hand_off(&self, context: &MemberContext, request: &SealedRequest) -> Result<(), Ended> {
+        let outcome = loop {
+            let note = request.head.note().and_then(|note| {
+                let items = u32::try_from(request.items()).ok()?;
+                Some(Meta { items, received_at_ns: request.received_at_ns, note })
+            });
+            // A tenant's name is shorter than a note may be.
+            let Some(meta) = note else { break Outcome::Dropped(Dropped::TooLarge) };
+            match self.log.append(meta, Arc::new(request.frame.clone())).await {
+                Ok(()) => break Outcome::HandedOff,
+                Err(AppendError::Quota | AppendError::TotalQuota) => {
+                    self.note(context, "its handoff quota is used up: the sink waits for it");
+                    self.log.space().await.map_err(|_| Ended)?;
+                }
+                Err(AppendError::Disk { trouble, retry_after }) => {
+                    self.note(context, &format!("its handoff log cannot be written: {trouble}"));
+                    tokio::time::sleep(retry_after).await;
+                }
+                Err(AppendError::Unfit) => break Outcome::Dropped(Dropped::TooLarge),
+                Err(AppendError::Closed) => return Err(Ended),
+            }
+        };
+        let rerouted = request.is_rerouted.then_some(request.rerouted);
+        context.settlement.settle(&request.parts, rerouted, outcome);
+        Ok(())
+    }
+
+    /// Keeps the last error for the pages.
+    fn note(&self, context: &MemberContext, error: &str) {
+        self.counters.failed(error);
+        context.health.noted(&format!("{}: {error}", self.address));
+    }
+
+    /// Takes in a final verdict on `items` items, `copies` copies; what became of the items.
+    fn conclude(&self, context: &MemberContext, verdict: Verdict, items: u64, copies: u32) -> Option<Outcome> {
+        let (rejected, words) = match verdict {
+            Verdict::Accepted => (0, None),
+            Verdict::Conflict { counts, words } => {
+                let known: u64 = counts.iter().sum();
+                self.counters.conflicts(counts, if known == 0 { u64::from(copies) } else { 0 });
+                // Where the member does not say how many, none may be stored.
+                (if known == 0 { items } else { known.min(items) }, Some(words))
+            }
+            Verdict::Rejected { words } => {
+                self.counters.rejected(u64::from(copies));
+                self.note(context, &words);
+                return Some(Outcome::Dropped(Dropped::Rejected));
+            }
+            Verdict::Later { .. } => return None,
+        };
+        if let Some(words) = words {
+            self.counters.failed(&words);
+        }
+        self.counters.delivered(u64::from(copies));
+        Some(Outcome::Delivered { rejected })
+    }
+
+    /// How long to leave the member alone after a failure.
+    fn failed(
+        &self,
+        context: &MemberContext,
+        backoff: &mut Backoff,
+        (words, after): (&str, Option<Duration>),
+    ) -> Duration {
+        let wait = backoff.wait(after);
+        self.counters.failed(words);
+        let error = format!("{}: {words}", self.address);
+        context.health.failed(&error, std::time::SystemTime::now().checked_add(wait));
+        wait
+    }
+}

@@ -1,0 +1,68 @@
+//! A member that takes what comes.
+
+use super::{Ended, Member, MemberContext};
+use crate::backoff::Backoff;
+use crate::thanos_receive::request::SealedRequest;
+use crate::thanos_receive::verdict::Verdict;
+use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+
+/// The first record of a log, which is on its way to the member already, or is to be sent at a time.
+pub(super) enum HeadOfLog<'m> {
+    /// Its answer is awaited.
+    InFlight(BoxFuture<'m, Verdict>),
+    /// The member failed, and is left alone until then.
+    At(Instant),
+}
+
+impl Member {
+    /// Sends a request. When the member does not take it, or does not answer in time, the request is in its log when this
+    /// returns; the member is behind then.
+    pub(super) async fn send_live<'m>(
+        &'m self,
+        context: &'m MemberContext,
+        request: SealedRequest,
+        backoff: &mut Backoff,
+    ) -> Result<Option<HeadOfLog<'m>>, Ended> {
+        let (head, frame) = (request.head, request.frame.clone());
+        let copies = u64::from(head.copies);
+        let bytes = frame.len() as u64;
+        let guard = self.counters.under_way();
+        let under_way = context.health.under_way(1);
+        let mut sending: BoxFuture<'m, Verdict> = Box::pin(async move {
+            let verdict = self.peer.send(&head, frame).await;
+            drop((guard, under_way));
+            verdict
+        });
+        let verdict = tokio::select! {
+            biased;
+            verdict = &mut sending => verdict,
+            () = self.stalls(context) => {
+                self.hand_off(context, &request).await?;
+                self.counters.failed("it does not answer in time: what it is to get goes to disk");
+                return Ok(Some(HeadOfLog::InFlight(sending)));
+            }
+        };
+        if let Verdict::Later { words, after } = &verdict {
+            let wait = self.failed(context, backoff, (words, *after));
+            self.hand_off(context, &request).await?;
+            context.health.resent(copies);
+            return Ok(Some(HeadOfLog::At(Instant::now() + wait)));
+        }
+        backoff.reset();
+        context.health.succeeded(bytes);
+        if let Some(outcome) = self.conclude(context, verdict, request.items(), head.copies) {
+            let rerouted = request.is_rerouted.then_some(request.rerouted);
+            context.settlement.settle(&request.parts, rerouted, outcome);
+        }
+        Ok(None)
+    }
+
+    /// Ends when a request was in flight for too long, or its memory is needed.
+    async fn stalls(&self, context: &MemberContext) {
+        tokio::select! {
+            () = tokio::time::sleep(context.settings.patience) => {}
+            () = self.pressed.notified() => {}
+        }
+    }
+}

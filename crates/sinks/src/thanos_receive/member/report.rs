@@ -1,0 +1,137 @@
+//! How a member is doing, for `/status` and `/metrics`.
+
+use super::Member;
+use crate::thanos_receive::verdict::ConflictReason;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// The most bytes of an error's text that are kept.
+const LONGEST_ERROR: usize = 512;
+
+/// A member of a sink's rings, as the pages show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberReport {
+    /// Where it is: `host:port`.
+    pub address: String,
+    /// Whether it belongs to a ring; one that left may have a backlog.
+    pub is_in_ring: bool,
+    /// Whether requests go to its log, and from there to it.
+    pub is_behind: bool,
+    /// Requests under way.
+    pub in_flight: u64,
+    /// Copies of items that it took, since the start.
+    pub delivered: u64,
+    /// Copies that it never takes, since the start.
+    pub rejected: u64,
+    /// Copies that it did not store because of what it has, by [`ConflictReason`], since the start.
+    pub conflicts: [u64; ConflictReason::COUNT],
+    /// Attempts that failed, since the start.
+    pub failures: u64,
+    /// Bytes of its log.
+    pub handed_off_bytes: u64,
+    /// Requests in its log.
+    pub handed_off_requests: u64,
+    /// When the oldest data in its log was received.
+    pub oldest: Option<SystemTime>,
+    /// The last error, whether it is over or not.
+    pub last_error: Option<String>,
+    /// When that was.
+    pub last_error_at: Option<SystemTime>,
+}
+
+impl Member {
+    /// How it is doing.
+    pub(in crate::thanos_receive) fn report(&self, is_in_ring: bool) -> MemberReport {
+        let (stats, counters) = (self.log.stats(), &self.counters);
+        let (last_error, last_error_at) = counters.last_error().unzip();
+        let oldest = stats.oldest_received_at_ns.map(|at| SystemTime::UNIX_EPOCH + Duration::from_nanos(at));
+        MemberReport {
+            address: self.address.clone().into(),
+            is_in_ring,
+            is_behind: counters.is_behind.load(Relaxed),
+            in_flight: counters.in_flight.load(Relaxed),
+            delivered: counters.delivered.load(Relaxed),
+            rejected: counters.rejected.load(Relaxed),
+            conflicts: std::array::from_fn(|reason| {
+                counters.conflicts.get(reason).map_or(0, |count| count.load(Relaxed))
+            }),
+            failures: counters.failures.load(Relaxed),
+            handed_off_bytes: stats.backlog.bytes,
+            handed_off_requests: stats.backlog.records,
+            oldest,
+            last_error,
+            last_error_at,
+        }
+    }
+}
+
+/// The numbers of a member.
+#[derive(Debug, Default)]
+pub(in crate::thanos_receive) struct MemberCounters {
+    pub(in crate::thanos_receive) is_behind: AtomicBool,
+    pub(in crate::thanos_receive) in_flight: std::sync::Arc<AtomicU64>,
+    pub(in crate::thanos_receive) delivered: AtomicU64,
+    pub(in crate::thanos_receive) rejected: AtomicU64,
+    pub(in crate::thanos_receive) conflicts: [AtomicU64; ConflictReason::COUNT],
+    pub(in crate::thanos_receive) failures: AtomicU64,
+    error: Mutex<Option<(String, SystemTime)>>,
+    /// What the log lost, as far as it is in the books.
+    entered: Mutex<(u64, u64)>,
+}
+
+/// A request under way, until it is dropped.
+pub(super) struct UnderWay(std::sync::Arc<AtomicU64>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+impl MemberCounters {
+    pub(super) fn under_way(&self) -> UnderWay {
+        self.in_flight.fetch_add(1, Relaxed);
+        UnderWay(std::sync::Arc::clone(&self.in_flight))
+    }
+
+    pub(super) fn set_behind(&self, is_behind: bool) {
+        self.is_behind.store(is_behind, Relaxed);
+    }
+
+    pub(super) fn delivered(&self, copies: u64) {
+        self.delivered.fetch_add(copies, Relaxed);
+    }
+
+    pub(super) fn rejected(&self, copies: u64) {
+        self.rejected.fetch_add(copies, Relaxed);
+    }
+
+    pub(super) fn conflicts(&self, counts: [u64; ConflictReason::COUNT], unknown: u64) {
+        for (sum, count) in self.conflicts.iter().zip(counts) {
+            sum.fetch_add(count, Relaxed);
+        }
+        if let Some(other) = self.conflicts.get(ConflictReason::Other as usize) {
+            other.fetch_add(unknown, Relaxed);
+        }
+    }
+
+    /// An attempt failed, or the member said something.
+    pub(super) fn failed(&self, error: &str) {
+        self.failures.fetch_add(1, Relaxed);
+        let end = error.floor_char_boundary(LONGEST_ERROR);
+        let text = error.get(..end).unwrap_or_default().to_owned();
+        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some((text, SystemTime::now()));
+    }
+
+    pub(in crate::thanos_receive) fn last_error(&self) -> Option<(String, SystemTime)> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the log dropped and what was damaged in it since the last call.
+    pub(super) fn new_losses(&self, dropped: u64, damaged: u64) -> (u64, u64) {
+        let mut entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *entered, (dropped, damaged));
+        (dropped.saturating_sub(before.0), damaged.saturating_sub(before.1))
+    }
+}
