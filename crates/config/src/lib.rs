@@ -51,19 +51,21 @@ pub use model::{
     CertificateField, ClientAuth, Compression, Config, ConfiguredPipeline, DefaultAt, Delivery, Deltas,
     Durability, EffectiveTls, ElasticApmSource, ElasticsearchSink, ElasticsearchSource, Expectation,
     FileEncoding, FileFormat, FileInput, FileMultiline, FileSource, FileStart, FluentForwardSource, Given,
-    HttpFormat, HttpLogsSource, HttpMethod, HttpSink, INPUT_ATTRIBUTE, Journal, JournaldFields,
-    JournaldInput, JournaldPriority, JournaldSource, JournaldStart, KubernetesApi, KubernetesLogsSource,
-    LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, LokiSink, LokiSource, Mapping, Naming,
-    OnError, OnLongLine, OrSeries, OtlpSink, OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product,
-    Protocol, Redact, RedactPreset, RelabelRule, RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource,
-    Retention, RumSource, Sample, SampleMode, Signal, Sink, SinkRouting, Source, SourceLimits,
-    SourcePipeline, Sources, SplunkHecSink, Step, StepLabel, Steps, SyslogFormat, SyslogFraming,
-    SyslogListener, SyslogSource, TenantOverride, Tenants, ThanosReceiveListener, Tls, Translation, WhenFull,
+    HandoffFull, HandoffSettings, HashringAlgorithm, HttpFormat, HttpLogsSource, HttpMethod, HttpSink,
+    INPUT_ATTRIBUTE, IngestorVersion, Journal, JournaldFields, JournaldInput, JournaldPriority,
+    JournaldSource, JournaldStart, KubernetesApi, KubernetesLogsSource, LakeSink, Limits, Listen, ListenTls,
+    Listener, ListenerTls, LokiSink, LokiSource, Mapping, Naming, OnError, OnLongLine, OrSeries, OtlpSink,
+    OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule,
+    RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Sample, SampleMode,
+    Signal, Sink, SinkRouting, Source, SourceLimits, SourcePipeline, Sources, SplunkHecSink, Step, StepLabel,
+    Steps, SyslogFormat, SyslogFraming, SyslogListener, SyslogSource, TenantOverride, Tenants,
+    ThanosCompression, ThanosReceiveListener, ThanosReceiveSink, Tls, Translation, WhenFull,
 };
 pub use presets::Parse;
 pub use schema::schema;
 pub use setting::Sequence;
 pub use values::{
-    Bytes, Condition, ContentType, Duration, Fixture, HeaderName, HostName, IndexGlob, IndexPattern,
-    IndexPiece, Modulus, Name, Ratio, Secret, Statement, SyslogAddress, TenantName, Text, UnixSocket, Url,
+    Bytes, Condition, ContentType, Duration, Fixture, Hashring, HeaderName, HostName, IndexGlob,
+    IndexPattern, IndexPiece, Modulus, Name, Ratio, Secret, Statement, SyslogAddress, TenantName, Text,
+    UnixSocket, Url,
 };

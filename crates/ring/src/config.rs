@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
 /// One hashring: an element of the list in a hashring file of Thanos Receive (`HashringConfig` of `pkg/receive/config.go`).
-#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RingConfig {
     /// A name for messages and metrics; may be empty.

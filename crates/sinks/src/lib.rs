@@ -59,13 +59,14 @@ pub use prometheus_remote_write::{
     Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, Translation,
 };
 pub use signals::Signals;
-pub use thanos_receive::{
-    ConflictReason, HashringError, Hashrings, Layout as ThanosLayout, MemberReport, Settings as ThanosReceiveSettings,
-    StartError as ThanosReceiveStartError, ThanosReceive, describe_hashrings,
-};
 pub use splunk_hec::SplunkHec;
 pub use stop::{StopSender, StopSignal};
 pub use supervisor::Supervisor;
+pub use thanos_receive::{
+    ConflictReason, HashringError, Hashrings, Layout as ThanosLayout, MemberReport,
+    Settings as ThanosReceiveSettings, StartError as ThanosReceiveStartError, ThanosReceive,
+    describe_hashrings,
+};
 pub use tidegate_elastic::documents::{IndexTemplate, Mapping, PatternPart, Product};
 pub use tidegate_elastic::templates::{Template, templates};
 pub use tidegate_stage::{PipelineMeters, StepMeters, StepTotals};

@@ -100,7 +100,9 @@ impl ThanosReceive {
         match protocol {
             // A series is in two windows of one request at a time; where there is no room for others, they go to disk.
             Protocol::RemoteWrite1 | Protocol::RemoteWrite2 => Some(Need { working: 512 << 10, factor: 4 }),
-            Protocol::Otlp if matches!(signal, Signal::Metrics) => Some(Need { working: 768 << 10, factor: 8 }),
+            Protocol::Otlp if matches!(signal, Signal::Metrics) => {
+                Some(Need { working: 768 << 10, factor: 8 })
+            }
             _ => None,
         }
     }
@@ -154,8 +156,7 @@ impl ThanosReceive {
             running.push(run(member, &members));
         }
         let distributor = Distributor::new(Arc::clone(&members), rings);
-        let mut sink =
-            ThanosReceive {
+        let mut sink = ThanosReceive {
             consumer,
             distributor,
             context: members,
@@ -256,7 +257,9 @@ impl ThanosReceive {
         let found = self.source.changed(&self.context.settings);
         let rings = match found {
             Ok(None) => return,
-            Ok(Some(rings)) => with_members(rings, &self.distributor.rings.members, &self.handoffs, &self.context),
+            Ok(Some(rings)) => {
+                with_members(rings, &self.distributor.rings.members, &self.handoffs, &self.context)
+            }
             Err(error) => Err(error.into()),
         };
         match rings {
@@ -274,7 +277,8 @@ impl ThanosReceive {
         let ThanosReceive { distributor, running, .. } = self;
         beside(running, Box::pin(distributor.seal_all())).await;
         let known = self.distributor.rings.members.clone();
-        for member in rings.members.iter().filter(|member| !known.iter().any(|one| Arc::ptr_eq(one, member))) {
+        for member in rings.members.iter().filter(|member| !known.iter().any(|one| Arc::ptr_eq(one, member)))
+        {
             self.running.push(run(member, &self.context));
         }
         let (sink, members) = (&self.context.sink, rings.members.len());
@@ -337,10 +341,7 @@ impl ThanosReceive {
 }
 
 /// Waits for `work` while the members work. Members that end are none of its business: they end with the sink.
-async fn beside<F: Future>(
-    running: &mut FuturesUnordered<BoxFuture<'static, ()>>,
-    work: F,
-) -> F::Output {
+async fn beside<F: Future>(running: &mut FuturesUnordered<BoxFuture<'static, ()>>, work: F) -> F::Output {
     let mut work = std::pin::pin!(work);
     loop {
         tokio::select! {

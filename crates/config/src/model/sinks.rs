@@ -8,6 +8,7 @@ mod otlp;
 mod prometheus_remote_write;
 mod sink_routing;
 mod splunk_hec;
+mod thanos_receive;
 
 pub use blackhole::BlackholeSink;
 pub use delivery::{Backoff, Delivery, Tls};
@@ -21,6 +22,9 @@ pub use prometheus_remote_write::{
 };
 pub use sink_routing::SinkRouting;
 pub use splunk_hec::SplunkHecSink;
+pub use thanos_receive::{
+    HandoffFull, HandoffSettings, HashringAlgorithm, IngestorVersion, ThanosCompression, ThanosReceiveSink,
+};
 
 use std::path::{Path, PathBuf};
 
@@ -46,6 +50,8 @@ kinds! {
         SplunkHec(SplunkHecSink) = "splunk_hec",
         /// Loki, by its push API: log records only.
         Loki(LokiSink) = "loki",
+        /// Ingestors of Thanos Receive, spread by its hashrings: what its router does.
+        ThanosReceive(ThanosReceiveSink) = "thanos_receive",
         /// Discards everything: for measurements and trials.
         Blackhole(BlackholeSink) = "blackhole",
     }

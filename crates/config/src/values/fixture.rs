@@ -37,7 +37,7 @@ impl Setting for Fixture {
     }
 }
 
-fn json_of(node: &Node) -> Option<Json> {
+pub(super) fn json_of(node: &Node) -> Option<Json> {
     Some(match &node.value {
         Value::Null => Json::Null,
         Value::Broken => return None,
@@ -72,7 +72,7 @@ fn unquoted(text: &str) -> Json {
     }
 }
 
-fn plain(value: &Json) -> PlainValue {
+pub(super) fn plain(value: &Json) -> PlainValue {
     match value {
         Json::Null => PlainValue::Unset,
         Json::String(text) => PlainValue::Text(text.clone()),

@@ -216,7 +216,14 @@ fn the_cursor_must_agree_with_the_book() {
 fn seeking_keeps_the_books_closed() {
     let ledger = ledger(100);
     let sink = ledger.attach("s", SinkLedger::new(0), 0, 0).unwrap();
-    sink.settle(Settlement { delivered: 60, passed: 0, handed_off: 0, dropped: &[], position: 50, ahead: 10 });
+    sink.settle(Settlement {
+        delivered: 60,
+        passed: 0,
+        handed_off: 0,
+        dropped: &[],
+        position: 50,
+        ahead: 10,
+    });
     sink.seek(20);
     let sink_balance = ledger.balance().sinks.remove(0);
     assert_eq!((sink_balance.replayed, sink_balance.queued, sink_balance.difference), (40, 80, 0));
@@ -369,7 +376,14 @@ fn entries_allocate_nothing() {
             head.advance_to(n);
             handed_over.accept();
             source.open().refuse(Refusal::Memory);
-            sink.settle(Settlement { delivered: 1, passed: 0, handed_off: 0, dropped: &[], position: n, ahead: 0 });
+            sink.settle(Settlement {
+                delivered: 1,
+                passed: 0,
+                handed_off: 0,
+                dropped: &[],
+                position: n,
+                ahead: 0,
+            });
             let _ = sink.book().to_bytes();
         }
     });

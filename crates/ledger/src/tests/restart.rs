@@ -95,7 +95,14 @@ fn handed_off_items_are_queued_until_they_are_settled() {
     let ledger = crate::Ledger::new(&tidegate_meters::Registry::new(1), 0);
     let sink = ledger.attach("ring", SinkLedger::new(0), 0, 0).unwrap();
     ledger.head().advance_to(100);
-    sink.settle(Settlement { delivered: 40, passed: 0, handed_off: 60, dropped: &[], position: 100, ahead: 0 });
+    sink.settle(Settlement {
+        delivered: 40,
+        passed: 0,
+        handed_off: 60,
+        dropped: &[],
+        position: 100,
+        ahead: 0,
+    });
     let queued = |expected: u64| {
         let balance = ledger.balance().sinks.remove(0);
         assert_eq!((balance.queued, balance.difference), (expected, 0), "{balance:?}");

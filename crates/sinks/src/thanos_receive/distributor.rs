@@ -79,7 +79,9 @@ impl Distributor {
         let losses = match self.spread(consumer, &mut record).await {
             Ok(losses) => losses,
             Err(why) => {
-                self.context.health.noted("a record cannot be distributed: it is damaged, or larger than the memory");
+                self.context
+                    .health
+                    .noted("a record cannot be distributed: it is damaged, or larger than the memory");
                 Losses::of(why.reason(), u64::from(record.meta.items))
             }
         };
@@ -93,7 +95,11 @@ impl Distributor {
         }
     }
 
-    async fn spread(&mut self, consumer: &mut JournalConsumer, record: &mut Record) -> Result<Losses, DropReason> {
+    async fn spread(
+        &mut self,
+        consumer: &mut JournalConsumer,
+        record: &mut Record,
+    ) -> Result<Losses, DropReason> {
         let staged = loop {
             let room = self.context.room.clone();
             match consumer.stage(record, &room).await {

@@ -19,8 +19,8 @@ use crate::delivery::EndpointError;
 use crate::egress_budget::EgressBudget;
 use crate::health::Health;
 pub(super) use queue::MemberQueue;
-pub use report::MemberReport;
 use report::MemberCounters;
+pub use report::MemberReport;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -105,7 +105,7 @@ impl Member {
 
     /// Has a request that is in flight handed off, so that what is behind it need not stay in memory.
     pub(super) fn press(&self) {
-        self.pressed.notify_one();
+        self.pressed.notify_waiters();
     }
 
     /// Ends all connections, and waits until what they hold is given back.
@@ -153,7 +153,13 @@ impl Member {
     }
 
     /// Takes in a final verdict on `items` items, `copies` copies; what became of the items.
-    fn conclude(&self, context: &MemberContext, verdict: Verdict, items: u64, copies: u32) -> Option<Outcome> {
+    fn conclude(
+        &self,
+        context: &MemberContext,
+        verdict: Verdict,
+        items: u64,
+        copies: u32,
+    ) -> Option<Outcome> {
         let (rejected, words) = match verdict {
             Verdict::Accepted => (0, None),
             Verdict::Conflict { counts, words } => {

@@ -47,7 +47,9 @@ impl RequestHead {
 
     /// What a note says; nothing where another version wrote it.
     pub(super) fn of_note(note: &Note) -> Option<RequestHead> {
-        let (&[NOTE_VERSION, compressed, replica], rest) = note.as_bytes().split_first_chunk()? else { return None };
+        let (&[NOTE_VERSION, compressed, replica], rest) = note.as_bytes().split_first_chunk()? else {
+            return None;
+        };
         let (copies, tenant) = rest.split_first_chunk()?;
         let (copies, tenant) = (u32::from_le_bytes(*copies), Tenant::new(str::from_utf8(tenant).ok()?)?);
         Some(RequestHead { tenant, replica, is_compressed: compressed == 1, copies })
@@ -114,9 +116,6 @@ pub(super) enum Origin {
 }
 
 impl OpenRequest {
-    /// The memory of the shortest request while it fills, in bytes.
-    pub(super) const LEAST: usize = 4 * PAGE;
-
     /// A request without series, in windows that may grow.
     pub(super) fn new(
         layout: Layout,
@@ -272,7 +271,14 @@ impl OpenRequest {
         if let Some(prefix) = out.get_mut(..PREFIX) {
             prefix.copy_from_slice(&[u8::from(head.is_compressed), a, b, c, d]);
         }
-        Ok(SealedRequest { head, frame: Bytes::from_owner(out), parts, is_rerouted, rerouted, received_at_ns })
+        Ok(SealedRequest {
+            head,
+            frame: Bytes::from_owner(out),
+            parts,
+            is_rerouted,
+            rerouted,
+            received_at_ns,
+        })
     }
 }
 

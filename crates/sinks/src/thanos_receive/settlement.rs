@@ -194,7 +194,9 @@ impl State {
     }
 
     fn settle(&mut self, sequence: u64, losses: Losses) {
-        let Ok(index) = self.records.binary_search_by_key(&sequence, |record| record.sequence) else { return };
+        let Ok(index) = self.records.binary_search_by_key(&sequence, |record| record.sequence) else {
+            return;
+        };
         let Some(record) = self.records.get_mut(index) else { return };
         record.losses = record.losses.and(losses);
         record.open = record.open.saturating_sub(1);

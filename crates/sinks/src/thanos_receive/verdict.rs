@@ -121,7 +121,10 @@ mod tests {
         let words = "2 errors: forwarding: add 3 samples: out of order sample; add 2 samples: duplicate sample for timestamp; \
                      add 1 exemplars: out of order exemplar";
         assert!(matches!(of(6, words), Verdict::Conflict { counts: [2, 4, 0, 0], .. }));
-        assert!(matches!(of(6, "add 5 samples: out of bounds"), Verdict::Conflict { counts: [0, 0, 5, 0], .. }));
+        assert!(matches!(
+            of(6, "add 5 samples: out of bounds"),
+            Verdict::Conflict { counts: [0, 0, 5, 0], .. }
+        ));
         assert!(matches!(of(6, "add many samples"), Verdict::Conflict { counts: [0, 0, 0, 0], .. }));
     }
 

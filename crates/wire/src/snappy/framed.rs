@@ -84,7 +84,11 @@ impl<'a> Chunks<'a> {
     /// # Errors
     /// [`FramedError::CutOff`] when it does not begin with the identifier.
     pub fn new(stream: &'a [u8]) -> Result<Chunks<'a>, FramedError> {
-        if stream.starts_with(&STREAM_IDENTIFIER) { Ok(Chunks { rest: stream }) } else { Err(FramedError::CutOff) }
+        if stream.starts_with(&STREAM_IDENTIFIER) {
+            Ok(Chunks { rest: stream })
+        } else {
+            Err(FramedError::CutOff)
+        }
     }
 
     /// Decodes the next chunk to the start of `out`, which has [`CHUNK`] bytes; its length, or nothing at the end.

@@ -71,7 +71,8 @@ impl Distributor {
 
     /// Seals the open request that holds most; says whether there was one that could be sealed.
     fn seal_largest(&mut self) -> bool {
-        let held = self.open.iter().enumerate().filter_map(|(slot, open)| Some((open.as_ref()?.held(), slot)));
+        let held =
+            self.open.iter().enumerate().filter_map(|(slot, open)| Some((open.as_ref()?.held(), slot)));
         held.max().is_some_and(|(_, slot)| self.try_seal(slot))
     }
 
@@ -82,7 +83,8 @@ impl Distributor {
         if tokio::time::timeout(PRESS_AFTER, room.falls_to(held.saturating_sub(1))).await.is_ok() {
             return;
         }
-        for member in &self.rings.members {
+        let most = self.rings.members.iter().max_by_key(|member| member.queue.bytes());
+        if let Some(member) = most.filter(|member| member.queue.bytes() > 0) {
             member.press();
         }
         // A connection may hold what a peer that answered early has not read.

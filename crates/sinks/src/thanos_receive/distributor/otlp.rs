@@ -19,7 +19,11 @@ pub(in crate::thanos_receive) fn scratch_bytes() -> usize {
 
 impl Distributor {
     /// Spreads the series of a checked OTLP metrics request; also the points that remote write cannot express.
-    pub(super) async fn walk_otlp(&mut self, raw: &[u8], info: BodyInfo) -> Result<(Placed, u64), DropReason> {
+    pub(super) async fn walk_otlp(
+        &mut self,
+        raw: &[u8],
+        info: BodyInfo,
+    ) -> Result<(Placed, u64), DropReason> {
         let mut scratch = Box::new(Scratch::new(ScratchCapacity::default()));
         let (mut from, all) = (0, items(Signal::Metrics, raw));
         let (mut points, mut placed, mut untranslatable) = (POINTS, Placed::default(), 0);

@@ -30,7 +30,9 @@ impl Distributor {
         while let Some(record) = left.log.next().await? {
             let outcome = match self.reroute_record(left, &record).await {
                 Ok(Rerouted::Done) => None,
-                Ok(Rerouted::Damaged) | Err(ReadError::WindowTooSmall) => Some(Outcome::Dropped(Dropped::Damaged)),
+                Ok(Rerouted::Damaged) | Err(ReadError::WindowTooSmall) => {
+                    Some(Outcome::Dropped(Dropped::Damaged))
+                }
                 Err(ReadError::Damaged | ReadError::Gone) => {
                     left.count_losses(&self.context);
                     continue;

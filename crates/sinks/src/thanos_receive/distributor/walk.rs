@@ -2,8 +2,8 @@
 
 use super::{BodyInfo, Distributor};
 use crate::batch::DropReason;
-use crate::egress_budget::{BudgetError, Charged};
 use crate::decoding::{END_SLACK, decode, state_bytes};
+use crate::egress_budget::{BudgetError, Charged};
 use crate::losses::Losses;
 use crate::thanos_receive::request::OpenRequest;
 use tidegate_arena::{PAGE, Window};
@@ -213,7 +213,13 @@ impl Distributor {
     }
 
     /// Opens a request.
-    async fn open(&mut self, slot: usize, tenant: Tenant, replica: u8, info: BodyInfo) -> Result<(), BudgetError> {
+    async fn open(
+        &mut self,
+        slot: usize,
+        tenant: Tenant,
+        replica: u8,
+        info: BodyInfo,
+    ) -> Result<(), BudgetError> {
         let room = &self.context.room;
         let windows = (room.window(PAGE).await?, room.window(PAGE).await?);
         let head = self.head(tenant, replica);

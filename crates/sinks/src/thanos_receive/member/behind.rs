@@ -47,7 +47,9 @@ impl Member {
             loop {
                 match self.log.next().await {
                     Ok(Some(record)) => self.send_record(context, &record, backoff).await?,
-                    Ok(None) if appending.load(Relaxed) || !self.queue.is_empty() => appended.notified().await,
+                    Ok(None) if appending.load(Relaxed) || !self.queue.is_empty() => {
+                        appended.notified().await
+                    }
                     Ok(None) => return Ok(()),
                     Err(ReadError::Closed) => return Err(Ended),
                     Err(_) => tokio::time::sleep(PASSING).await,
@@ -171,14 +173,20 @@ impl Member {
             match room.window(record.body_len as usize).await {
                 Ok(window) => break window,
                 Err(BudgetError::Never) => {
-                    self.note(context, "a record of its handoff log does not fit into memory: raise `memory`");
+                    self.note(
+                        context,
+                        "a record of its handoff log does not fit into memory: raise `memory`",
+                    );
                     return Err(ReadError::WindowTooSmall);
                 }
                 Err(BudgetError::WithoutTurn) if room.held() > 0 => {
                     room.falls_to(room.held().saturating_sub(1)).await;
                 }
                 Err(BudgetError::WithoutTurn) => {
-                    self.note(context, "a record of its handoff log needs more memory than the sink has: raise `memory`");
+                    self.note(
+                        context,
+                        "a record of its handoff log needs more memory than the sink has: raise `memory`",
+                    );
                     return Err(ReadError::WindowTooSmall);
                 }
             }

@@ -67,10 +67,6 @@ impl MemberQueue {
         self.changed.notify_one();
     }
 
-    pub(super) fn is_closed(&self) -> bool {
-        self.lock().is_closed
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

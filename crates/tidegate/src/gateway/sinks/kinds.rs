@@ -12,6 +12,7 @@ mod network;
 mod otlp;
 mod prometheus_remote_write;
 mod splunk_hec;
+mod thanos_receive;
 
 use super::start::Starter;
 use std::path::Path;
@@ -73,6 +74,7 @@ pub(crate) fn of(sink: &Sink) -> &dyn SinkKind {
         Sink::Http(settings) => settings,
         Sink::SplunkHec(settings) => settings,
         Sink::Loki(settings) => settings,
+        Sink::ThanosReceive(settings) => settings,
         Sink::Blackhole(settings) => settings,
     }
 }

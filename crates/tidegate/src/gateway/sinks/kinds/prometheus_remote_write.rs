@@ -69,7 +69,7 @@ fn settings(sink: &RemoteWriteSink) -> Result<RemoteWriteSettings, Failure> {
     })
 }
 
-fn translation(otlp: &config::Translation) -> Translation {
+pub(super) fn translation(otlp: &config::Translation) -> Translation {
     Translation {
         naming: match otlp.naming {
             config::Naming::UnderscoreEscapingWithSuffixes => Naming::UnderscoreEscapingWithSuffixes,
