@@ -19,6 +19,9 @@ const CHECKSUM: usize = 32;
 /// The longest file that is read, in bytes: some fifty thousand members.
 const FILE_MAX: u64 = 16 << 20;
 
+/// The highest number that a position may have.
+const PLAUSIBLE_MAX: u64 = u64::MAX / 2;
+
 /// One member, as saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SavedMember {
@@ -232,9 +235,9 @@ impl Saved {
 }
 
 fn position(bytes: &[u8]) -> Option<Position> {
-    Some(Position {
-        segment: u64_at(bytes, 0)?,
-        offset: u64_at(bytes, 8)?,
-        before: Totals::decode(bytes.get(16..)?)?,
-    })
+    let (segment, offset) = (u64_at(bytes, 0)?, u64_at(bytes, 8)?);
+    let before = Totals::decode(bytes.get(16..)?)?;
+    // No calculation with them may overflow.
+    let plausible = [segment, offset, before.records, before.items, before.bytes];
+    plausible.iter().all(|value| *value <= PLAUSIBLE_MAX).then_some(Position { segment, offset, before })
 }

@@ -57,7 +57,17 @@ struct Reader {
 }
 
 impl Log {
-    /// A log with these segments, of which those below `next` exist or do not.
+    /// A log of a member that has none, whose first segment is `number`.
+    pub(crate) fn begin(member: Arc<MemberState>, number: u64) -> Log {
+        let start = Position { segment: number, offset: FIRST, before: Totals::ZERO };
+        {
+            let mut view = member.view();
+            (view.cursor, view.head) = (start, start);
+        }
+        Log::new(member, number, number, 0)
+    }
+
+    /// A log with segments from `first` to before `next`, which take `disk_bytes`.
     pub(crate) fn new(member: Arc<MemberState>, first: u64, next: u64, disk_bytes: u64) -> Log {
         let View { head, cursor, .. } = *member.view();
         Log {

@@ -222,7 +222,9 @@ fn open_log(
     let head = end::find_end(disk, recovery, address, segments, saved)?;
     let view = View { head, cursor: head, ..View::default() };
     let member = Arc::new(MemberState::new(index, address, view));
-    let mut log = Log::new(member, segments.first, segments.last + 1, segments.bytes);
+    // Never a number again that a saved position names, also where its segment is lost.
+    let last = saved.map_or(0, |saved| saved.head.segment.max(saved.cursor.segment)).max(segments.last);
+    let mut log = Log::new(member, segments.first, last + 1, segments.bytes);
     // What was cut or set aside meanwhile.
     log.disk_bytes = segments.bytes.min(end::size_of(disk, &log.prefix(), segments)?);
     disk.used = disk.used.saturating_sub(segments.bytes - log.disk_bytes);

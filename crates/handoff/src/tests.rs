@@ -18,6 +18,7 @@ mod basics;
 mod crashes;
 mod damage;
 mod full;
+mod memory;
 mod threads;
 mod versions;
 

@@ -138,7 +138,7 @@ impl Worker {
         for (index, member) in self.shared.members().iter().enumerate() {
             let fresh = || {
                 member.adopt();
-                Log::new(member.clone(), first, first, 0)
+                Log::begin(member.clone(), first)
             };
             match self.logs.get_mut(index) {
                 None => self.logs.push(fresh()),

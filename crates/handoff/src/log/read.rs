@@ -96,13 +96,11 @@ impl Log {
             window.advance(len);
             return Ok(window);
         }
-        if record.start.before == cursor.before {
-            self.cross(record.start, record.end());
-        }
+        self.cross(record.start, record.end());
         Err(ReadError::Damaged)
     }
 
-    /// Moves the cursor from damage at `from` to `to`, unless a task moved it meanwhile.
+    /// Moves the cursor from damage at `from` to `to`, if it is there: damage further on is crossed when its turn comes.
     fn cross(&self, from: Position, to: Position) {
         let mut view = self.member.view();
         if view.cursor.before != from.before {

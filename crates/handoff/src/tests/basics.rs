@@ -158,6 +158,23 @@ fn places_of_gone_members_are_given_to_new_ones() {
     assert_eq!(rig.handoffs().member("").unwrap_err(), MemberError::Address(String::new()));
 }
 
+/// A save names a member's log that has ended since; its next log begins at other numbers.
+#[test]
+fn an_old_cursor_never_fits_a_new_log() {
+    let mut rig = Rig::new(Settings { members: 1, ..small() });
+    for number in 0..5u8 {
+        rig.append("a:1", 1, vec![number; 1500]).unwrap();
+    }
+    assert_eq!(rig.take_all("a:1").len(), 5);
+    rig.pass(Duration::from_secs(1));
+    rig.turn();
+    assert_eq!(rig.next("b:1"), None, "takes the place of a");
+    rig.append("a:1", 1, [7; 1500]).unwrap();
+    rig.reopen();
+    assert_eq!(rig.take_all("a:1"), [[7; 1500]]);
+    assert_eq!(rig.stats("a:1").damaged, Totals::ZERO);
+}
+
 #[test]
 fn a_window_without_room_is_refused() {
     let mut rig = Rig::new(small());

@@ -1,4 +1,6 @@
 use super::*;
+use proptest::prelude::*;
+use tidegate_files::folder::simulated::Random;
 
 /// Twelve records in four segments of three, the first two completed, on disk.
 fn filled() -> Rig {
@@ -102,6 +104,21 @@ fn all_segments_missing_are_counted_as_damage() {
     assert_eq!(numbers(rig.take_all("a:1")), [1]);
 }
 
+/// The last segment is lost and another one cannot be read: what is appended later does not get the number of either.
+#[test]
+fn a_lost_segments_number_is_not_used_again() {
+    let mut rig = filled();
+    let segments = rig.segments();
+    let mut contents = rig.files.contents();
+    contents.retain(|name, _| !name.ends_with(".seg") || *name == segments[2]);
+    contents.get_mut(&segments[2]).unwrap().fill(0xEE);
+    rig.files = SimulatedFiles::of(&contents);
+    assert_eq!(rig.reopen().unreadable_segments, 1);
+    rig.append("a:1", 2, [12; 1000]).unwrap();
+    assert_eq!(numbers(rig.take_all("a:1")), [12]);
+    assert_eq!(rig.stats("a:1").damaged.records, 10);
+}
+
 #[test]
 fn without_cursors_delivery_begins_at_the_oldest_record() {
     let mut rig = filled();
@@ -178,4 +195,41 @@ fn garbage_in_the_folder_is_left_alone() {
     rig.reopen();
     assert_eq!(rig.take_all("a:1").len(), 10);
     assert_eq!(rig.files.contents().values().filter(|bytes| *bytes == b"precious").count(), 3);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the files hold, the folder opens, what is delivered is what was appended, and appending goes on.
+    #[test]
+    fn any_garbage_opens(seed in any::<u64>(), changes in 1..8usize) {
+        let mut rig = filled();
+        let mut dice = Random::new(seed);
+        let mut contents = rig.files.contents();
+        for _ in 0..changes {
+            let names: Vec<String> = contents.keys().cloned().collect();
+            let Some(name) = names.get(dice.below(names.len() as u64) as usize) else { break };
+            let bytes = contents.get_mut(name).unwrap();
+            let (at, len) = (dice.below(bytes.len() as u64 + 1) as usize, dice.below(2000) as usize);
+            let end = (at + len).min(bytes.len());
+            match dice.below(6) {
+                0 => bytes.truncate(at),
+                1 => bytes[at..end].fill(0),
+                2 => bytes[at..end].iter_mut().for_each(|byte| *byte = dice.roll() as u8),
+                3 => bytes.extend((0..len).map(|_| dice.roll() as u8)),
+                4 => { bytes.drain(at..end); }
+                _ => { contents.remove(name); }
+            }
+        }
+        rig.files = SimulatedFiles::of(&contents);
+        rig.reopen();
+        rig.append("a:1", 2, [12; 1000]).unwrap();
+        let taken = numbers(rig.take_all("a:1"));
+        rig.stats("a:1");
+        prop_assert!(taken.is_sorted_by(|a, b| a < b), "{taken:?}");
+        prop_assert_eq!(taken.last(), Some(&12));
+        rig.pass(Duration::from_secs(1));
+        rig.turn();
+        prop_assert_eq!(rig.segments().len(), 0);
+    }
 }
