@@ -106,8 +106,7 @@ impl Log {
         if view.cursor.before != from.before {
             return;
         }
-        let lost = to.before.since(from.before);
-        view.cursor = to;
+        let lost = view.place(to);
         view.damaged = view.damaged.plus(lost);
         // Where the next record is the first of its segment, that one is sound.
         let damaged = if to.offset > FIRST { to.segment } else { to.segment.saturating_sub(1) };

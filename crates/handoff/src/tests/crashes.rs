@@ -35,6 +35,10 @@ struct Expected {
     queue: VecDeque<u64>,
     /// How many records were damaged when the folder was opened and its logs were read.
     damaged: u64,
+    /// How many were dropped for the quota since then.
+    dropped: u64,
+    /// What was on the disk then: leftovers of failed writes may be more than the quota.
+    disk_bytes: u64,
 }
 
 struct Model {
@@ -44,15 +48,20 @@ struct Model {
     members: BTreeMap<&'static str, Expected>,
     /// Damage is expected: a power cut may leave a hole in what was not acknowledged.
     power: bool,
+    /// There is a small quota, and this happens when it is used up.
+    when_full: Option<WhenFull>,
 }
 
 impl Model {
-    fn new(seed: u64, durability: Durability) -> Model {
-        let settings = Settings { durability, quota: 1 << 30, total_quota: 1 << 30, ..small() };
+    fn new(seed: u64, durability: Durability, when_full: Option<WhenFull>) -> Model {
+        let (quota, total_quota) =
+            if when_full.is_some() { (20 << 10, 50 << 10) } else { (1 << 30, 1 << 30) };
+        let how = when_full.unwrap_or(WhenFull::Block);
+        let settings = Settings { durability, quota, total_quota, when_full: how, ..small() };
         let rig = Rig::with(settings, SimulatedFiles::new(seed));
         let members = MEMBERS.map(|member| (member, Expected::default())).into();
         let power = durability == Durability::Fsync;
-        Model { rig, dice: Random::new(seed.rotate_left(32)), appended: 0, members, power }
+        Model { rig, dice: Random::new(seed.rotate_left(32)), appended: 0, members, power, when_full }
     }
 
     /// Several appends to several members at once.
@@ -76,9 +85,31 @@ impl Model {
                     expected.queue.push_back(id);
                 }
                 Err(AppendError::Disk { .. }) => {}
+                Err(AppendError::Quota | AppendError::TotalQuota) if self.when_full.is_some() => {}
                 Err(error) => panic!("{error}"),
             }
         }
+        for (member, expected) in &mut self.members {
+            // The oldest go, and each is counted.
+            let stats = self.rig.stats(member);
+            let dropped = (stats.dropped.records - expected.dropped) as usize;
+            expected.dropped = stats.dropped.records;
+            assert!(dropped == 0 || self.when_full == Some(WhenFull::DropOldest));
+            for id in expected.queue.drain(..dropped) {
+                expected.owed.remove(&id);
+            }
+            assert!(self.when_full.is_none() || stats.disk_bytes <= expected.disk_bytes.max(20 << 10));
+        }
+    }
+
+    fn forget(&mut self) {
+        let member = MEMBERS[self.dice.below(3) as usize];
+        let log = self.rig.log(member);
+        let expected = self.members.get_mut(member).unwrap();
+        if let Ok(forgotten) = self.rig.wait(log.forget()) {
+            assert_eq!(forgotten.records, expected.queue.len() as u64);
+        }
+        (expected.owed, expected.queue) = Default::default();
     }
 
     /// Delivers a few records of a member, some of them read ahead.
@@ -123,6 +154,10 @@ impl Model {
         for (member, expected) in &mut self.members {
             let mut found = found(&mut self.rig, member, self.power);
             assert!(found.is_sorted_by(|a, b| a < b), "{member}: {found:?}");
+            if self.when_full == Some(WhenFull::DropOldest) {
+                // Those dropped while the machine stopped.
+                expected.owed.retain(|id| found.first().is_some_and(|first| id >= first));
+            }
             let missing: Vec<&u64> = expected.owed.iter().filter(|id| !found.contains(id)).collect();
             assert!(missing.is_empty(), "{member} lost {missing:?}, has {found:?}");
             assert!(found.iter().all(|id| *id < self.appended));
@@ -133,6 +168,8 @@ impl Model {
             }
             expected.queue = found.into();
             expected.damaged = self.rig.stats(member).damaged.records;
+            expected.dropped = 0;
+            expected.disk_bytes = self.rig.stats(member).disk_bytes;
         }
         self.clear_suspension();
     }
@@ -146,6 +183,7 @@ impl Model {
         match self.dice.below(20) {
             0..8 => self.append(),
             8..15 => self.deliver(),
+            15 if self.dice.chance(200) => self.forget(),
             15 => self.clear_suspension(),
             16 => self.rig.files.set_faults(if self.dice.chance(500) { faults } else { 0 }),
             17 if self.power => self.crash(true),
@@ -205,7 +243,18 @@ proptest! {
     /// Any sequence of appends, deliveries, disk errors, kills and power cuts loses nothing that was acknowledged.
     #[test]
     fn acknowledged_records_survive(seed in any::<u64>(), steps in 1..60usize, faults in prop::sample::select(vec![30, 150, 400])) {
-        let mut model = Model::new(seed, Durability::Fsync);
+        let mut model = Model::new(seed, Durability::Fsync, None);
+        for _ in 0..steps {
+            model.step(faults);
+        }
+        model.restart(true);
+    }
+
+    /// Neither does a quota, whatever happens when it is used up: of the dropped ones each is counted.
+    #[test]
+    fn quotas_lose_only_what_they_count(seed in any::<u64>(), steps in 1..60usize, faults in prop::sample::select(vec![30, 150, 400]), drops in any::<bool>()) {
+        let when_full = if drops { WhenFull::DropOldest } else { WhenFull::Block };
+        let mut model = Model::new(seed, Durability::Fsync, Some(when_full));
         for _ in 0..steps {
             model.step(faults);
         }
@@ -215,7 +264,7 @@ proptest! {
     /// Without syncs they survive the end of the process.
     #[test]
     fn acknowledged_records_survive_kills(seed in any::<u64>(), steps in 1..60usize) {
-        let mut model = Model::new(seed, Durability::PageCache);
+        let mut model = Model::new(seed, Durability::PageCache, None);
         for _ in 0..steps {
             model.step(0);
         }
