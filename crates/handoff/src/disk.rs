@@ -28,6 +28,8 @@ pub(crate) struct Disk {
     /// The names of segments that were set aside, the oldest first.
     pub(crate) set_aside: VecDeque<String>,
     pub(crate) scratch: Box<[u8]>,
+    /// Files were removed or renamed, and a power cut would bring them back.
+    pub(crate) removed: bool,
     /// Of all members: a full disk is full for everybody.
     suspension: Suspension,
 }
@@ -62,6 +64,7 @@ impl Disk {
             used: 0,
             set_aside,
             scratch,
+            removed: false,
             suspension: Suspension::default(),
         }
     }
@@ -132,6 +135,7 @@ impl Disk {
         } else {
             self.files.remove(&name)?;
         }
+        self.removed = true;
         self.used = self.used.saturating_sub(size);
         Ok(size)
     }

@@ -122,6 +122,19 @@ impl Log {
         Ok(found.map(|(_, header)| header.before))
     }
 
+    /// Where the log begins without its first segment. A segment of which nothing can be read goes with it.
+    pub(crate) fn second_start(&self, disk: &mut Disk) -> io::Result<Position> {
+        let prefix = self.prefix();
+        let mut segment = self.first;
+        while let Some(number) = disk.next_segment(&prefix, segment, self.next.saturating_sub(1))? {
+            if let Some(before) = self.before_segment(disk, number)? {
+                return Ok(Position { segment: number, offset: FIRST, before });
+            }
+            segment = number;
+        }
+        Ok(Position { segment: self.next, offset: FIRST, before: self.member.view().head.before })
+    }
+
     /// Whether its last durable save allows a segment to be deleted.
     pub(crate) fn has_consumed(&self) -> bool {
         self.disk_bytes > 0 && (self.saved.segment > self.first || self.is_consumed_whole())

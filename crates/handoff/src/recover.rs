@@ -14,6 +14,7 @@ use crate::settings::Settings;
 use crate::state::{MemberState, Shared, View};
 use crate::totals::{Position, Totals};
 use crate::worker::Worker;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -70,13 +71,13 @@ pub(crate) fn recover(
     if let Some((name, found)) = other_version {
         return Err(version(name.into(), found));
     }
-    let (mut found, leftovers) = group(&list);
+    let logs_found = group(&list);
     let mut saved_members: BTreeMap<String, SavedMember> = BTreeMap::new();
     let key = saved.as_ref().map(|saved| saved.key);
     for member in saved.into_iter().flat_map(|saved| saved.members) {
         saved_members.insert(file_prefix(&member.address), member);
     }
-    let heads = heads(&*files, &found, &list).map_err(|error| match error {
+    let heads = heads(&*files, &logs_found, &list).map_err(|error| match error {
         HeadError::Version(name, found) => version(name, found),
         HeadError::Io(error) => failed("read its segments", error),
     })?;
@@ -84,16 +85,29 @@ pub(crate) fn recover(
     let mut disk = Disk::new(settings.clone(), files, clock, key, cursors);
     let set_aside = list.iter().map(|(name, _)| name).filter(|name| segment::is_damaged(name));
     disk.set_aside = set_aside.cloned().collect::<VecDeque<_>>();
-    let newest_log = found.values().map(|segments| segments.last >> LOG_SHIFT).max().unwrap_or(0);
-    disk.cursors.begin_behind(newest_log + 1);
-    for name in leftovers {
-        if let Err(error) = disk.files.remove(&name) {
-            tracing::warn!(%error, name, "a consumed segment of the handoff log cannot be deleted");
-        }
-    }
+    disk.cursors.begin_behind(logs_found.keys().map(|(_, log)| log + 1).max().unwrap_or(1));
 
     let mut recovery = Recovery { lost_cursors: lost, ..Recovery::default() };
     let mut logs = Vec::new();
+    let mut found: BTreeMap<String, Segments> = BTreeMap::new();
+    // The newest log of each member first.
+    for ((prefix, log), segments) in logs_found.into_iter().rev() {
+        let known = |saved: &SavedMember| saved.head.segment >> LOG_SHIFT == log;
+        let readable =
+            heads.contains_key(&(prefix.clone(), log)) || saved_members.get(&prefix).is_some_and(known);
+        match found.entry(prefix) {
+            Entry::Occupied(newer) => {
+                // A log ends when all of it is consumed.
+                each_segment(&mut disk, newer.key(), &segments, false);
+            }
+            Entry::Vacant(place) if readable => {
+                place.insert(segments);
+            }
+            Entry::Vacant(place) => {
+                recovery.unreadable_segments += each_segment(&mut disk, place.key(), &segments, true);
+            }
+        }
+    }
     for (prefix, member) in &saved_members {
         // Its segments are lost: what was not delivered is damage.
         if !found.contains_key(prefix) && member.cursor.before != member.head.before {
@@ -104,11 +118,8 @@ pub(crate) fn recover(
     for (prefix, segments) in found {
         let saved = saved_members.remove(&prefix);
         let saved_address = saved.as_ref().map(|saved| saved.address.clone());
-        let head_address = heads.get(&prefix).map(|head| head.address.clone());
-        let Some(address) = saved_address.or(head_address) else {
-            recovery.unreadable_segments += set_all_aside(&mut disk, &prefix, &segments);
-            continue;
-        };
+        let head = heads.get(&(prefix, segments.last >> LOG_SHIFT));
+        let Some(address) = saved_address.or(head.map(|head| head.address.clone())) else { continue };
         let saved = saved.filter(|saved| saved.head.segment >> LOG_SHIFT == segments.last >> LOG_SHIFT);
         let log = open_log(&mut disk, &mut recovery, (logs.len(), &address), &segments, saved.as_ref());
         logs.push(log.map_err(|error| failed("read its segments", error))?);
@@ -135,27 +146,21 @@ pub(crate) fn recover(
     Ok((shared, worker, recovery))
 }
 
-/// The segments of each member, by prefix, and the names of those that are left of a member's earlier logs: such a log has
-/// ended, and all of it was consumed.
-fn group(list: &[(String, u64)]) -> (BTreeMap<String, Segments>, Vec<String>) {
-    let mut found: BTreeMap<String, Segments> = BTreeMap::new();
-    let mut leftovers = Vec::new();
-    for (prefix, number) in list.iter().filter_map(|(name, _)| parse_name(name)) {
-        let newest =
-            found.entry(prefix.into()).or_insert(Segments { first: u64::MAX, last: number, bytes: 0 });
-        newest.last = newest.last.max(number);
-    }
+/// A prefix, and the upper half of segment numbers.
+type LogName = (String, u64);
+
+/// The segments of each log.
+fn group(list: &[(String, u64)]) -> BTreeMap<LogName, Segments> {
+    let mut found: BTreeMap<LogName, Segments> = BTreeMap::new();
     for (name, size) in list {
         let Some((prefix, number)) = parse_name(name) else { continue };
-        let Some(segments) = found.get_mut(prefix) else { continue };
-        if number >> LOG_SHIFT < segments.last >> LOG_SHIFT {
-            leftovers.push(name.clone());
-            continue;
-        }
+        let empty = Segments { first: number, last: number, bytes: 0 };
+        let segments = found.entry((prefix.into(), number >> LOG_SHIFT)).or_insert(empty);
         segments.first = segments.first.min(number);
+        segments.last = segments.last.max(number);
         segments.bytes += size;
     }
-    (found, leftovers)
+    found
 }
 
 enum HeadError {
@@ -163,22 +168,23 @@ enum HeadError {
     Io(io::Error),
 }
 
-/// A whole head of each member: that of the last segment, or of another one where that is damaged.
+/// A whole head of each log: that of the last segment, or of another one where that is damaged.
 fn heads(
     files: &dyn Files,
-    found: &BTreeMap<String, Segments>,
+    found: &BTreeMap<LogName, Segments>,
     list: &[(String, u64)],
-) -> Result<BTreeMap<String, SegmentHead>, HeadError> {
+) -> Result<BTreeMap<LogName, SegmentHead>, HeadError> {
     let mut heads = BTreeMap::new();
-    let lasts = found.iter().map(|(prefix, segments)| file_name(prefix, segments.last));
+    let lasts = found.iter().map(|((prefix, _), segments)| file_name(prefix, segments.last));
     for name in lasts.chain(list.iter().map(|(name, _)| name.clone())) {
         let Some((prefix, number)) = parse_name(&name) else { continue };
-        if heads.contains_key(prefix) {
+        let log = (prefix.to_owned(), number >> LOG_SHIFT);
+        if heads.contains_key(&log) {
             continue;
         }
         match head(files, &name).map_err(HeadError::Io)? {
             Decoded::Whole(head) if head.number == number && file_prefix(&head.address) == prefix => {
-                heads.insert(prefix.to_owned(), head);
+                heads.insert(log, head);
             }
             Decoded::OtherVersion(version) => return Err(HeadError::Version(name, version)),
             _ => {}
@@ -198,13 +204,13 @@ fn head(files: &dyn Files, name: &str) -> io::Result<Decoded<SegmentHead>> {
     Ok(SegmentHead::decode(bytes.get(..read).unwrap_or_default()))
 }
 
-/// Keeps the segments of an unknown member for people.
-fn set_all_aside(disk: &mut Disk, prefix: &str, segments: &Segments) -> u64 {
+/// Deletes the segments of a log, or keeps them for people. How many there were.
+fn each_segment(disk: &mut Disk, prefix: &str, segments: &Segments, set_aside: bool) -> u64 {
     let (mut count, mut number) = (0, Some(segments.first));
     while let Some(at) = number {
-        match disk.remove(prefix, at, true) {
+        match disk.remove(prefix, at, set_aside) {
             Ok(freed) => count += u64::from(freed > 0),
-            Err(error) => tracing::warn!(%error, prefix, "an unreadable segment cannot be set aside"),
+            Err(error) => tracing::warn!(%error, prefix, "a segment cannot be removed"),
         }
         number = disk.next_segment(prefix, at, segments.last).unwrap_or(None);
     }

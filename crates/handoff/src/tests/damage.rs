@@ -184,6 +184,18 @@ fn bodies_are_not_taken_for_records() {
     assert_eq!(numbers(rig.take_all("a:1")), [2]);
 }
 
+/// A file that says it is of a later log of the member, and holds nothing of one, deletes nothing.
+#[test]
+fn a_forged_segment_does_not_replace_a_log() {
+    let mut rig = filled();
+    let mut contents = rig.files.contents();
+    let forged = crate::segment::file_name(&crate::address::file_prefix("a:1"), 77 << 32);
+    contents.insert(forged, vec![0xEE; 900]);
+    rig.files = SimulatedFiles::of(&contents);
+    assert_eq!(rig.reopen().unreadable_segments, 1);
+    assert_eq!(numbers(rig.take_all("a:1")), (2..12).collect::<Vec<u8>>());
+}
+
 #[test]
 fn garbage_in_the_folder_is_left_alone() {
     let mut rig = filled();

@@ -65,6 +65,25 @@ fn records_on_their_way_survive_the_drop_of_others() {
     assert_eq!(rig.take("a:1"), Some(vec![6; 1000]));
 }
 
+/// Where the second segment cannot be read it goes with the first, and what was in it counts as dropped.
+#[test]
+fn an_unreadable_segment_is_dropped_with_the_one_before() {
+    let settings = Settings { quota: 16 << 10, when_full: WhenFull::DropOldest, ..small() };
+    let mut rig = Rig::new(settings);
+    for number in 0..12u8 {
+        rig.append("a:1", 1, vec![number; 1000]).unwrap();
+    }
+    rig.close();
+    let mut contents = rig.files.contents();
+    contents.get_mut(&rig.segments()[1]).unwrap().fill(0xEE);
+    rig.files = SimulatedFiles::of(&contents);
+    rig.reopen();
+    rig.append("a:1", 1, [12; 1000]).unwrap();
+    assert_eq!(rig.take_all("a:1"), (6..13).map(|number| vec![number; 1000]).collect::<Vec<_>>());
+    let stats = rig.stats("a:1");
+    assert_eq!((stats.dropped.records, stats.damaged.records), (6, 0));
+}
+
 /// Where one record is all that fits, the segment that is written to is dropped too.
 #[test]
 fn the_last_segment_can_be_dropped() {

@@ -4,7 +4,6 @@ use super::Worker;
 use crate::error::AppendError;
 use crate::log::FIRST;
 use crate::settings::WhenFull;
-use crate::totals::Position;
 use std::io;
 
 impl Worker {
@@ -53,24 +52,10 @@ impl Worker {
         if last {
             log.end_segment();
         }
-        let head = log.member.view().head;
-        let mut to = head;
-        let following = self.disk.next_segment(&log.prefix(), log.first, log.next.saturating_sub(1));
-        match following {
-            Ok(Some(segment)) => match log.before_segment(&mut self.disk, segment) {
-                // A segment whose start cannot be read is damage, which the reader counts.
-                Ok(before) => {
-                    let before = before.unwrap_or(log.member.view().cursor.before);
-                    to = Position { segment, offset: FIRST, before };
-                }
-                Err(error) => return Err(self.disk.failed(&mut log.suspension, &error)),
-            },
-            Ok(None) => to.segment = log.next,
+        let to = match log.second_start(&mut self.disk) {
+            Ok(to) => to,
             Err(error) => return Err(self.disk.failed(&mut log.suspension, &error)),
-        }
-        if to.segment == log.next {
-            to.offset = FIRST;
-        }
+        };
         let mut view = log.member.view();
         let dropped = view.advance(to);
         // The same place, without the file that goes.
@@ -109,6 +94,11 @@ impl Worker {
         // A cursor may move while it is encoded: what is deleted is decided by what was encoded.
         for log in &mut self.logs {
             log.saving = log.member.view().cursor;
+        }
+        if self.disk.removed {
+            // A member that is not named any more must not come back with its segments.
+            self.disk.sync_names()?;
+            self.disk.removed = false;
         }
         let durable = self.disk.is_synced();
         let members = self.logs.iter().filter(|log| !log.is_blank()).map(|log| {
