@@ -49,8 +49,8 @@ pub use resident::Resident;
 pub use state::{State, StateReport};
 pub use status::{
     BlockedIndex, Damage, DeclaredLine, Destination, Failed, Handshakes, Journal, Lag, LastError, LeftBehind,
-    MOST_STEPS, MOST_WAITING, Memory, Payload, PipelineStep, ShareLine, Sink, SourcePipeline, Status, Syncs,
-    Tenant, Tenants,
+    MOST_MEMBERS, MOST_STEPS, MOST_WAITING, Memory, Payload, PipelineStep, RingMember, ShareLine, Sink,
+    SourcePipeline, Status, Syncs, Tenant, Tenants,
 };
 pub use trial::{
     ChangeReport, FormError, ItemReport, LONGEST_ITEMS, LONGEST_STEPS, LoadedSteps, StatementReport, Taken,

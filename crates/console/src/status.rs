@@ -17,7 +17,9 @@ pub use handshakes::{Failed, Handshakes};
 pub use journal::{Damage, Journal, Syncs};
 pub use left_behind::LeftBehind;
 pub use memory::{DeclaredLine, Memory, Payload, ShareLine};
-pub use sink::{BlockedIndex, Lag, LastError, MOST_STEPS, MOST_WAITING, PipelineStep, Sink};
+pub use sink::{
+    BlockedIndex, Lag, LastError, MOST_MEMBERS, MOST_STEPS, MOST_WAITING, PipelineStep, RingMember, Sink,
+};
 pub use source_pipeline::SourcePipeline;
 pub use tenants::{Tenant, Tenants};
 

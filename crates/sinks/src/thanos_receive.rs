@@ -84,6 +84,10 @@ pub enum StartError {
 }
 
 /// What the sink does next.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "records are the usual case, and a box for each is an allocation"
+)]
 enum Step {
     Record(Option<Record>),
     Settled,
@@ -331,13 +335,34 @@ impl ThanosReceive {
 
     /// Says to the pages which members there are.
     fn report(&mut self) {
-        let in_ring = self.distributor.rings.members.iter().map(|member| (Arc::clone(member), true));
-        let left = self.left.iter().map(|member| (Arc::clone(member), false));
+        let shares = shares(&self.distributor.rings, &self.context.settings);
+        let in_ring = self.distributor.rings.members.iter().zip(shares);
+        let in_ring = in_ring.map(|(member, share)| (Arc::clone(member), true, share));
+        let left = self.left.iter().map(|member| (Arc::clone(member), false, None));
         let members: Vec<_> = in_ring.chain(left).collect();
         self.context.health.set_members(move || {
-            members.iter().map(|(member, is_in_ring)| member.report(*is_in_ring)).collect()
+            members.iter().map(|(member, is_in_ring, share)| member.report(*is_in_ring, *share)).collect()
         });
     }
+}
+
+/// The part of the keys of the default tenant that each member holds, by an even sample of all hashes.
+fn shares(rings: &Rings, settings: &Settings) -> Vec<Option<f64>> {
+    const SAMPLES: u32 = 1 << 14;
+    let mut counts = vec![0_u32; rings.members.len()];
+    let Ok(ring) = rings.rings.for_tenant(settings.default_tenant.as_str()) else {
+        return vec![None; counts.len()];
+    };
+    let step = u64::MAX / u64::from(SAMPLES);
+    for sample in 0..SAMPLES {
+        for member in ring.members(u64::from(sample) * step + u64::from(sample)).iter() {
+            if let Some(count) = counts.get_mut(usize::from(*member)) {
+                *count += 1;
+            }
+        }
+    }
+    let share = |count: u32| (count > 0).then(|| f64::from(count) / f64::from(SAMPLES));
+    counts.into_iter().map(share).collect()
 }
 
 /// Waits for `work` while the members work. Members that end are none of its business: they end with the sink.

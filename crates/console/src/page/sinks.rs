@@ -3,7 +3,7 @@
 use super::books::by_reason;
 use super::{Block, Section, TableCell, Tone};
 use crate::human::{HumanCount, HumanDuration, Plural, moment};
-use crate::status::{PipelineStep, Sink};
+use crate::status::{PipelineStep, RingMember, Sink};
 use std::time::SystemTime;
 use tidegate_arena::Bytes;
 
@@ -53,6 +53,11 @@ fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, TableCell)> {
         let text = format!("{}: {held} of {records}, since {since}: {}", waiting.index, waiting.reason);
         facts.push(("unavailable index", TableCell::new(text).tone(Tone::Bad)));
     }
+    facts.extend(sink.members.iter().map(|member| ("member", self::member(member, now))));
+    if sink.members_left_out > 0 {
+        let text = format!("and {} more: /metrics has them", HumanCount(sink.members_left_out));
+        facts.push(("member", TableCell::new(text)));
+    }
     facts.extend(sink.pipeline.iter().map(|step| ("pipeline step", pipeline_step(step))));
     if sink.pipeline_left_out > 0 {
         let text = format!("and {} more: /metrics has them", HumanCount(sink.pipeline_left_out));
@@ -69,6 +74,35 @@ fn state(sink: &Sink) -> (&'static str, TableCell) {
     let now = if sink.broken { "failed, and is started again" } else { "running" };
     let text = format!("{now}; it has failed {times} since the start of the process");
     ("state", TableCell::new(text).bad_if(sink.broken))
+}
+
+fn member(member: &RingMember, now: SystemTime) -> TableCell {
+    let mut text = member.address.clone();
+    if let Some(share) = member.share {
+        text.push_str(&format!(", {:.1} % of the keys", 100.0 * share));
+    }
+    if !member.in_ring {
+        text.push_str(", left the ring");
+    }
+    text.push_str(&format!(", {} copies delivered", HumanCount(member.delivered)));
+    if member.handed_off_requests > 0 {
+        let (requests, bytes) =
+            (Plural(member.handed_off_requests, "request"), Bytes(member.handed_off_bytes));
+        text.push_str(&format!(", {requests} on disk ({bytes}"));
+        if let Some(oldest) = member.oldest {
+            text.push_str(&format!(", since {}", moment(oldest, now)));
+        }
+        text.push(')');
+    }
+    for (reason, count) in member.conflicts.iter().chain(&[("rejected", member.rejected)]) {
+        if *count > 0 {
+            text.push_str(&format!(", {} {}", HumanCount(*count), reason.replace('_', " ")));
+        }
+    }
+    if let Some(error) = member.last_error.as_ref().filter(|_| member.behind) {
+        text.push_str(&format!("; {}: {}", moment(error.at, now), error.message));
+    }
+    TableCell::new(text).bad_if(member.behind)
 }
 
 pub(super) fn pipeline_step(step: &PipelineStep) -> TableCell {

@@ -41,6 +41,11 @@ pub(crate) fn by_reason<S: Serializer>(dropped: &[(Dropped, u64)], out: S) -> Re
     map.end()
 }
 
+/// Counts by name.
+pub(crate) fn by_name<S: Serializer>(counts: &[(&'static str, u64)], out: S) -> Result<S::Ok, S::Error> {
+    out.collect_map(counts.iter().copied())
+}
+
 /// The books, in the ledger's own words.
 pub(crate) fn books<S: Serializer>(books: &Balance, out: S) -> Result<S::Ok, S::Error> {
     RawValue::from_string(books.json()).map_err(S::Error::custom)?.serialize(out)

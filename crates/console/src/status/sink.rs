@@ -47,6 +47,12 @@ pub struct Sink {
     /// Destinations at the peer that accept nothing while the sink goes on, and the size of their backlog: a few by
     /// name.
     pub waiting: Vec<BlockedIndex>,
+    /// The members that it spreads items over, if it does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<RingMember>,
+    /// How many more members it has than are shown.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub members_left_out: u64,
     /// The steps of its pipeline, in order.
     pub pipeline: Vec<PipelineStep>,
     /// How many more steps it has than are shown.
@@ -117,6 +123,42 @@ pub struct PipelineStep {
     pub sampled_out: u64,
     /// Statements and conditions that failed on an item.
     pub failures: u64,
+}
+
+/// The most [`RingMember`]s that a status has, over all sinks: what is beyond is left to the metrics.
+pub const MOST_MEMBERS: usize = 32;
+
+/// A member of a sink's ring. Its counts are copies of items, and begin with the process.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RingMember {
+    /// Where it is: `host:port`.
+    pub address: String,
+    /// Whether it belongs to a ring; one that left may have a backlog.
+    pub in_ring: bool,
+    /// Whether it cannot take what comes, which goes to disk first.
+    pub behind: bool,
+    /// Its part of the keys of the default tenant, from 0 to 1, where it has one.
+    pub share: Option<f64>,
+    /// Requests under way.
+    pub in_flight: u64,
+    /// Copies that it took.
+    pub delivered: u64,
+    /// Copies that it never takes.
+    pub rejected: u64,
+    /// Copies that it did not store because of what it has, by reason.
+    #[serde(serialize_with = "raw::by_name")]
+    pub conflicts: Vec<(&'static str, u64)>,
+    /// Attempts that failed.
+    pub failures: u64,
+    /// Bytes on disk that wait for it.
+    pub handed_off_bytes: u64,
+    /// Requests on disk that wait for it.
+    pub handed_off_requests: u64,
+    /// When the oldest of those data were received.
+    #[serde(serialize_with = "raw::maybe_moment")]
+    pub oldest: Option<SystemTime>,
+    /// The last thing that went wrong, whether it is over or not.
+    pub last_error: Option<LastError>,
 }
 
 /// The last error.

@@ -144,6 +144,8 @@ fn sink(name: &str, kind: &str, target: &str, usual_lag: u64) -> Sink {
         items_per_second: None,
         last_error: None,
         waiting: Vec::new(),
+        members: Vec::new(),
+        members_left_out: 0,
         pipeline: Vec::new(),
         pipeline_left_out: 0,
         retry_at: None,

@@ -37,6 +37,8 @@ pub(super) struct Distributor {
     turn: BorrowTurn,
     /// Memory of the record that is being distributed, in bytes.
     own: usize,
+    /// The most bytes of a request before compression.
+    most: usize,
 }
 
 /// What is known of a body besides its bytes.
@@ -54,8 +56,9 @@ impl Distributor {
         let coder = Coder::new(context.settings.is_compressed);
         let turn = BorrowTurn::none();
         let open = Vec::new();
+        let most = memory::longest_request(&context);
         let mut distributor =
-            Distributor { context, rings, coder, hasher: SeriesHasher::new(), open, turn, own: 0 };
+            Distributor { context, rings, coder, hasher: SeriesHasher::new(), open, turn, own: 0, most };
         distributor.make_slots();
         distributor
     }
@@ -76,7 +79,7 @@ impl Distributor {
     pub(super) async fn distribute(&mut self, consumer: &mut JournalConsumer, mut record: Record) {
         let sequence = record.sequence;
         self.context.settlement.begin(sequence);
-        let losses = match self.spread(consumer, &mut record).await {
+        let losses = match Box::pin(self.spread(consumer, &mut record)).await {
             Ok(losses) => losses,
             Err(why) => {
                 self.context
@@ -118,7 +121,7 @@ impl Distributor {
         };
         let origin = Origin::Record(record.sequence);
         let info = BodyInfo { tenant, origin, received_at_ns: record.meta.received_at_ns, replica: None };
-        self.spread_body(&record.meta, body, info).await
+        Box::pin(self.spread_body(&record.meta, body, info)).await
     }
 
     /// When the first open request has waited long enough.

@@ -73,17 +73,17 @@ impl Member {
         loop {
             if self.log.backlog().records > 0 {
                 self.counters.set_behind(true);
-                if self.catch_up(context, None, &mut backoff).await.is_err() {
+                if Box::pin(self.catch_up(context, None, &mut backoff)).await.is_err() {
                     return;
                 }
                 self.counters.set_behind(false);
             }
             let Some(request) = self.queue.next().await else { return };
-            match self.send_live(context, request, &mut backoff).await {
+            match Box::pin(self.send_live(context, request, &mut backoff)).await {
                 Ok(None) => {}
                 Ok(Some(in_flight)) => {
                     self.counters.set_behind(true);
-                    if self.catch_up(context, Some(in_flight), &mut backoff).await.is_err() {
+                    if Box::pin(self.catch_up(context, Some(in_flight), &mut backoff)).await.is_err() {
                         return;
                     }
                     self.counters.set_behind(false);

@@ -123,7 +123,8 @@ impl OpenRequest {
         (mut staging, mut out): (Charged<Window>, Charged<Window>),
         received_at_ns: u64,
     ) -> OpenRequest {
-        (staging.clear(), out.clear());
+        staging.clear();
+        out.clear();
         append(&mut out, &[0; PREFIX]);
         if head.is_compressed {
             append(&mut out, &STREAM_IDENTIFIER);

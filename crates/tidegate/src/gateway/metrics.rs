@@ -1,5 +1,6 @@
 //! The meters that are read from the parts when somebody asks: memory, journal, sinks, connections.
 
+mod members;
 mod source_pipelines;
 
 use super::status::StatusView;
@@ -136,6 +137,7 @@ pub(crate) fn publish(view: &Arc<StatusView>) {
     of_sinks(view, RESENT, |activity| activity.resent);
     of_sinks(view, RESTARTS, |activity| activity.restarts);
     pipelines(view);
+    members::publish(view);
     source_pipelines::publish(view);
 }
 

@@ -13,14 +13,16 @@ use tidegate_arena::{Arena, MemoryPlan, heap};
 use tidegate_config::{Config, Durability};
 use tidegate_console::{
     BlockedIndex, Damage, DeclaredLine, Destination, Failed, FilesFuture, FilesQuery, ForgetError, Gateway,
-    Handshakes, Journal as JournalStatus, Lag, LastError, LeftBehind, ListedPipeline, MOST_STEPS,
-    MOST_WAITING, Memory, Payload, PipelineStep, Resident, Sink, SourcePipeline, Status, Syncs, Tenant,
-    Tenants, TrialFuture, TrialInput, TrialOutput,
+    Handshakes, Journal as JournalStatus, Lag, LastError, LeftBehind, ListedPipeline, MOST_MEMBERS,
+    MOST_STEPS, MOST_WAITING, Memory, Payload, PipelineStep, Resident, RingMember, Sink, SourcePipeline,
+    Status, Syncs, Tenant, Tenants, TrialFuture, TrialInput, TrialOutput,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
 use tidegate_meters::Registry;
-use tidegate_sinks::{BlockedDestination, Cluster, PipelineMeters, StepMeters, StepTotals};
+use tidegate_sinks::{
+    BlockedDestination, Cluster, ConflictReason, MemberReport, PipelineMeters, StepMeters, StepTotals,
+};
 use tidegate_tap::Tap;
 use tidegate_tls::{HandshakeFailure, TlsAcceptor};
 
@@ -313,8 +315,11 @@ impl StatusView {
     fn sinks(&self, stats: &Stats, books: &Balance, mut steps: usize) -> Vec<Sink> {
         let running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sinks: Vec<Sink> = running.iter().map(|sink| self.sink(sink, stats, books)).collect();
-        let mut left = MOST_WAITING;
+        let (mut left, mut members) = (MOST_WAITING, MOST_MEMBERS);
         for sink in &mut sinks {
+            sink.members_left_out = sink.members.len().saturating_sub(members) as u64;
+            sink.members.truncate(members);
+            members -= sink.members.len();
             sink.waiting.truncate(left);
             left -= sink.waiting.len();
             sink.pipeline_left_out = sink.pipeline.len().saturating_sub(steps) as u64;
@@ -355,6 +360,8 @@ impl StatusView {
             waiting: sink.health.waiting().into_iter().map(waiting).collect(),
             pipeline: sink.pipeline.iter().flat_map(PipelineMeters::steps).map(pipeline_step).collect(),
             pipeline_left_out: 0,
+            members: sink.health.members().into_iter().map(member).collect(),
+            members_left_out: 0,
             delivered: book.map_or(0, |book| book.delivered),
             dropped: book.map_or_else(Vec::new, |book| book.dropped.clone()),
         }
@@ -369,6 +376,28 @@ fn pipeline_step(step: &StepMeters) -> PipelineStep {
     let StepTotals { items, filtered, sampled_out, failures } = step.totals();
     let (pipeline, step) = (step.pipeline.clone(), step.step.clone());
     PipelineStep { pipeline, step, items, filtered, sampled_out, failures }
+}
+
+fn member(report: MemberReport) -> RingMember {
+    let conflicts = ConflictReason::ALL.iter().zip(report.conflicts).filter(|(_, count)| *count > 0);
+    RingMember {
+        address: report.address,
+        in_ring: report.is_in_ring,
+        behind: report.is_behind,
+        share: report.share,
+        in_flight: report.in_flight,
+        delivered: report.delivered,
+        rejected: report.rejected,
+        conflicts: conflicts.map(|(reason, count)| (reason.name(), count)).collect(),
+        failures: report.failures,
+        handed_off_bytes: report.handed_off_bytes,
+        handed_off_requests: report.handed_off_requests,
+        oldest: report.oldest,
+        last_error: report
+            .last_error
+            .zip(report.last_error_at)
+            .map(|(message, at)| LastError { message, at }),
+    }
 }
 
 fn waiting(held: BlockedDestination) -> BlockedIndex {

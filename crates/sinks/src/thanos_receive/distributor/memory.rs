@@ -4,12 +4,13 @@
 use super::Distributor;
 use crate::batch::DropReason;
 use crate::egress_budget::{BudgetError, Charged};
+use crate::thanos_receive::member::MemberContext;
 use std::time::Duration;
 use tidegate_arena::{Charge, Window};
 
 /// How long memory is waited for before what waits for a member goes to disk.
 const PRESS_AFTER: Duration = Duration::from_millis(100);
-/// The part of the sink's memory that is left for records of logs.
+/// A request takes at most this part of the sink's memory, so that those of several members and records of logs find room.
 const RESERVED: usize = 8;
 
 impl Distributor {
@@ -100,10 +101,10 @@ impl Distributor {
             self.wait_for_memory().await;
         }
     }
+}
 
-    /// The most bytes of a request before compression.
-    pub(super) fn most(&self) -> usize {
-        let part = self.context.room.part() / RESERVED;
-        self.context.settings.max_request_bytes.min(part.max(64 << 10))
-    }
+/// The most bytes of a request before compression.
+pub(super) fn longest_request(context: &MemberContext) -> usize {
+    let part = context.room.part() / RESERVED;
+    context.settings.max_request_bytes.min(part.max(64 << 10))
 }

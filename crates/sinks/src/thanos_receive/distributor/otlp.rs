@@ -45,7 +45,7 @@ impl Distributor {
                 Ok(done) => {
                     window.advance(len);
                     untranslatable += done.dropped.points();
-                    let of_piece = self.walk(&window, info).await?;
+                    let of_piece = Box::pin(self.walk(&window, info)).await?;
                     placed.unplaced += of_piece.unplaced;
                     from = to;
                     if len < WINDOW / 4 {

@@ -28,7 +28,7 @@ impl Distributor {
     /// When the logs were closed.
     pub(in crate::thanos_receive) async fn reroute(&mut self, left: &Member) -> Result<(), ReadError> {
         while let Some(record) = left.log.next().await? {
-            let outcome = match self.reroute_record(left, &record).await {
+            let outcome = match Box::pin(self.reroute_record(left, &record)).await {
                 Ok(Rerouted::Done) => None,
                 Ok(Rerouted::Damaged) | Err(ReadError::WindowTooSmall) => {
                     Some(Outcome::Dropped(Dropped::Damaged))
@@ -65,7 +65,7 @@ impl Distributor {
             replica: Some(head.replica),
         };
         for series in series_of(&raw) {
-            if self.walk(series, info).await.is_err() {
+            if Box::pin(self.walk(series, info)).await.is_err() {
                 return Ok(Rerouted::Damaged);
             }
         }

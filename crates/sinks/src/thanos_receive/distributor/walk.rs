@@ -48,8 +48,8 @@ impl Distributor {
             }
         };
         let (placed, untranslatable) = match meta.protocol {
-            Protocol::RemoteWrite1 => (self.walk(&raw, info).await?, None),
-            Protocol::RemoteWrite2 => (self.walk_v2(&raw, info).await?, None),
+            Protocol::RemoteWrite1 => (Box::pin(self.walk(&raw, info)).await?, None),
+            Protocol::RemoteWrite2 => (Box::pin(self.walk_v2(&raw, info)).await?, None),
             Protocol::Otlp => {
                 let (placed, untranslatable) = Box::pin(self.walk_otlp(&raw, info)).await?;
                 (placed, Some(untranslatable))
@@ -67,10 +67,15 @@ impl Distributor {
     /// Spreads the series of a body of 1.0.
     pub(super) async fn walk(&mut self, raw: &[u8], info: BodyInfo) -> Result<Placed, DropReason> {
         let mut placed = Placed::default();
-        let mut ring = None;
+        let mut ring: KnownRing = None;
         let mut walked = 0;
         for series in v1::Request::new(raw).series() {
-            self.place(&series, info, &mut ring, &mut placed).await?;
+            let target = self.target(&series, info, &mut ring, &mut placed);
+            for (slot, replica) in self.slots(&target, info) {
+                if !self.copy_now(slot, &target, info) {
+                    Box::pin(self.copy((slot, replica), &target, info)).await?;
+                }
+            }
             walked += series.message().len();
             if walked >= TURN {
                 walked = 0;
@@ -100,7 +105,12 @@ impl Distributor {
                 scratch = self.window(longer).await?;
             }
             for series in v1::Request::new(&scratch).series() {
-                self.place(&series, info, &mut ring, &mut placed).await?;
+                let target = self.target(&series, info, &mut ring, &mut placed);
+                for (slot, replica) in self.slots(&target, info) {
+                    if !self.copy_now(slot, &target, info) {
+                        Box::pin(self.copy((slot, replica), &target, info)).await?;
+                    }
+                }
             }
             scratch.clear();
             walked += series.message().len();
@@ -113,14 +123,15 @@ impl Distributor {
         Ok(placed)
     }
 
-    /// Copies one series to the requests of its members.
-    async fn place(
+    /// Finds the members of one series.
+    #[inline]
+    fn target<'s>(
         &mut self,
-        series: &v1::Series<'_>,
+        series: &v1::Series<'s>,
         info: BodyInfo,
-        known: &mut Option<(Tenant, Result<RingRef, Unplaced>)>,
+        known: &mut KnownRing,
         placed: &mut Placed,
-    ) -> Result<(), DropReason> {
+    ) -> Target<'s> {
         let label = self.context.settings.split_tenant_label.as_ref().map(String::as_bytes);
         let split = label.and_then(|label| {
             let (value, parts) = series.without_label(label)?;
@@ -146,44 +157,55 @@ impl Distributor {
                 placed.unplaced += items;
                 let text = format!("tenant `{}`: {unplaced}", tenant.as_str());
                 self.context.health.noted(&text);
-                return Ok(());
+                return Target { tenant, parts, items, members: Replicas::default() };
             }
             None => Replicas::default(),
         };
         placed.items += items;
-        for (replica, member) in (0_u8..).zip(members.iter()) {
-            if info.replica.is_none_or(|wanted| wanted == replica) {
-                self.copy(usize::from(*member), replica, tenant, parts, items, info).await?;
-            }
-        }
-        Ok(())
+        Target { tenant, parts, items, members }
     }
 
-    /// Copies a series to the request of one member.
+    /// The slots of the requests that a series goes to, with their replicas.
+    fn slots(&self, target: &Target<'_>, info: BodyInfo) -> impl Iterator<Item = (usize, u8)> + use<> {
+        let replication = self.context.settings.ring.replication;
+        let members = target.members;
+        (0..members.len()).filter_map(move |index| {
+            let (replica, member) = (u8::try_from(index).ok()?, *members.get(index)?);
+            let is_wanted = info.replica.is_none_or(|wanted| wanted == replica);
+            is_wanted.then_some((usize::from(member) * replication + index, replica))
+        })
+    }
+
+    /// Copies a series to the request in a slot, if that takes it without a wait; says whether it did.
+    #[inline]
+    fn copy_now(&mut self, slot: usize, target: &Target<'_>, info: BodyInfo) -> bool {
+        !self.is_full(slot, target, info) && matches!(self.try_copy(slot, target, info), Some(Ok(())))
+    }
+
+    /// Whether the request in a slot takes no more of this.
+    fn is_full(&self, slot: usize, target: &Target<'_>, info: BodyInfo) -> bool {
+        self.open.get(slot).and_then(Option::as_ref).is_some_and(|open| {
+            *open.tenant() != target.tenant
+                || open.raw_len() >= self.most
+                || (open.is_full_of_records() && !open.has(info.origin))
+        })
+    }
+
+    /// Copies a series to the request in a slot, however long it takes.
     async fn copy(
         &mut self,
-        member: usize,
-        replica: u8,
-        tenant: Tenant,
-        series: [&[u8]; 2],
-        items: u64,
+        (slot, replica): (usize, u8),
+        target: &Target<'_>,
         info: BodyInfo,
     ) -> Result<(), DropReason> {
-        let slot = member * self.context.settings.ring.replication + usize::from(replica);
-        let most = self.most();
-        let is_full = self.open.get(slot).and_then(Option::as_ref).is_some_and(|open| {
-            *open.tenant() != tenant
-                || open.raw_len() >= most
-                || (open.is_full_of_records() && !open.has(info.origin))
-        });
-        if is_full {
+        if self.is_full(slot, target, info) {
             self.seal(slot).await;
         }
         loop {
-            let refused = match self.try_copy(slot, series, items, info) {
+            let refused = match self.try_copy(slot, target, info) {
                 Some(Ok(())) => return Ok(()),
                 Some(Err(error)) => error,
-                None => match self.open(slot, tenant, replica, info).await {
+                None => match self.open(slot, target.tenant, replica, info).await {
                     Ok(()) => continue,
                     Err(error) => error,
                 },
@@ -196,13 +218,12 @@ impl Distributor {
     fn try_copy(
         &mut self,
         slot: usize,
-        series: [&[u8]; 2],
-        items: u64,
+        target: &Target<'_>,
         info: BodyInfo,
     ) -> Option<Result<(), BudgetError>> {
         let open = self.open.get_mut(slot)?.as_mut()?;
         let is_new = !open.has(info.origin);
-        let pushed = open.push(series, items, info.origin, &mut self.coder);
+        let pushed = open.push(target.parts, target.items, info.origin, &mut self.coder);
         if pushed.is_ok() && is_new {
             match info.origin {
                 super::Origin::Record(sequence) => self.context.settlement.add_request(sequence),
@@ -229,6 +250,18 @@ impl Distributor {
         }
         Ok(())
     }
+}
+
+/// The ring of a tenant, looked up once for all its series in a row.
+type KnownRing = Option<(Tenant, Result<RingRef, Unplaced>)>;
+
+/// Where a series goes.
+struct Target<'s> {
+    tenant: Tenant,
+    /// Its message, without the label that became its tenant.
+    parts: [&'s [u8]; 2],
+    items: u64,
+    members: Replicas,
 }
 
 /// What became of the items of a body.

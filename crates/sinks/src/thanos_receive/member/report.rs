@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 const LONGEST_ERROR: usize = 512;
 
 /// A member of a sink's rings, as the pages show it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MemberReport {
     /// Where it is: `host:port`.
     pub address: String,
@@ -18,6 +18,8 @@ pub struct MemberReport {
     pub is_in_ring: bool,
     /// Whether requests go to its log, and from there to it.
     pub is_behind: bool,
+    /// Its part of the keys of the default tenant, from 0 to 1, where it has one.
+    pub share: Option<f64>,
     /// Requests under way.
     pub in_flight: u64,
     /// Copies of items that it took, since the start.
@@ -42,13 +44,14 @@ pub struct MemberReport {
 
 impl Member {
     /// How it is doing.
-    pub(in crate::thanos_receive) fn report(&self, is_in_ring: bool) -> MemberReport {
+    pub(in crate::thanos_receive) fn report(&self, is_in_ring: bool, share: Option<f64>) -> MemberReport {
         let (stats, counters) = (self.log.stats(), &self.counters);
         let (last_error, last_error_at) = counters.last_error().unzip();
         let oldest = stats.oldest_received_at_ns.map(|at| SystemTime::UNIX_EPOCH + Duration::from_nanos(at));
         MemberReport {
             address: self.address.clone().into(),
             is_in_ring,
+            share,
             is_behind: counters.is_behind.load(Relaxed),
             in_flight: counters.in_flight.load(Relaxed),
             delivered: counters.delivered.load(Relaxed),
