@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tidegate_tests::http::{self, request};
 use tidegate_tests::messages::{self, TimeSeries, WriteRequest};
 use tidegate_tests::promql::{SamplesByLabels, raw_samples};
-use tidegate_tests::{Program, SOON, free_address, real_program, until};
+use tidegate_tests::{Gateway, Program, SOON, free_address, real_program, until};
 
 /// One `thanos receive`.
 struct Receive {
@@ -106,17 +106,46 @@ impl Thanos {
         Some(Thanos::with(&binary, folder, router, stores))
     }
 
+    /// Three that store, which the gateway itself spreads series over. The first is the one that is ended.
+    fn members() -> Option<Thanos> {
+        let binary = real_program("thanos", "thanos")?;
+        let folder = tempfile::Builder::new().prefix("thanos-test-").tempdir().unwrap();
+        let start = |name| Receive::started(&binary, folder.path(), name, None);
+        let writer = start("one");
+        let stores = vec![start("two"), start("three")];
+        Some(Thanos::with(&binary, folder, writer, stores))
+    }
+
+    /// A gateway that spreads series over the members, each on so many of them.
+    fn router(&self, replication: u64, more: &Value) -> Gateway {
+        let members = std::iter::once(&self.writer).chain(&self.stores);
+        let endpoints: Vec<String> = members.map(|member| member.grpc.to_string()).collect();
+        let mut sink = json!({
+            "type": "thanos_receive", "algorithm": "ketama", "replication_factor": replication,
+            "hashrings": [{"endpoints": endpoints}], "backoff": {"min": "20ms", "max": "200ms"},
+        });
+        sink.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Gateway::started(json!({"memory": "96MiB", "sinks": {SINK: sink}}))
+    }
+
     fn with(binary: &Path, folder: TempDir, writer: Receive, stores: Vec<Receive>) -> Thanos {
         let (query, grpc) = (free_address(), free_address());
         let mut command = Command::new(binary);
         command.arg("query").args([format!("--http-address={query}"), format!("--grpc-address={grpc}")]);
-        let asked = if stores.is_empty() { std::slice::from_ref(&writer) } else { &stores[..] };
-        command.args(asked.iter().map(|store| format!("--endpoint={}", store.grpc)));
+        // A router has nothing of its own to be asked for.
+        let asked = stores.iter().chain(writer.hashring.is_none().then_some(&writer));
+        command.args(asked.map(|store| format!("--endpoint={}", store.grpc)));
         let process = Program::start("query", command, folder.path());
         until(SOON, "Thanos Query to be ready", || {
             http::get(query, "/-/ready").is_ok_and(|answer| answer.status == 200)
         });
         Thanos { writer, stores, _query: process, query, _folder: folder }
+    }
+
+    /// The samples of one member's own.
+    fn of_member(&self, member: &str) -> SamplesByLabels {
+        let selector = format!("{{tenant_id=\"default-tenant\", replica={member:?}, __name__!=\"\"}}");
+        raw_samples(self.query, &selector, now_ms(), &["replica", "tenant_id"])
     }
 
     fn of_tenant(&self, tenant: &str) -> SamplesByLabels {
@@ -226,4 +255,41 @@ fn tenants_stay_apart_in_thanos() {
     }
     gateway.at_rest(SOON);
     gateway.books_close();
+}
+
+/// Each series is at one member; what a member that is gone should have is at it when it is back.
+#[test]
+#[ignore = "`make test-real` runs it"]
+fn ingestors_have_what_was_acknowledged() {
+    let Some(mut thanos) = Thanos::members() else { return };
+    let mut gateway = thanos.router(1, &json!({}));
+    everything_arrives(&mut thanos, &mut gateway, &mut Load::new(5, 200, 4));
+}
+
+/// With three copies on three members each has everything, also what it missed while it was gone.
+#[test]
+#[ignore = "`make test-real` runs it"]
+fn every_replica_has_everything() {
+    let Some(mut thanos) = Thanos::members() else { return };
+    let gateway = thanos.router(3, &json!({"compression": "none"}));
+    let mut load = Load::new(6, 100, 4);
+    load.send(&gateway, 10);
+    load.arrives_at(&thanos);
+    thanos.end();
+    load.send(&gateway, 10);
+    let behind = || {
+        let members = gateway.sink(SINK)["members"].clone();
+        members.as_array().into_iter().flatten().filter(|member| member["handed_off_requests"] != 0).count()
+    };
+    until(SOON, "a member to be behind", || behind() == 1);
+    load.arrives_at(&thanos);
+    Receiver::start(&mut thanos);
+    until(SOON, "the member to catch up", || behind() == 0);
+    gateway.at_rest(SOON);
+    gateway.books_close();
+    assert_eq!(gateway.sink(SINK)["dropped"], json!({}), "{}", gateway.sink(SINK));
+    let everything = thanos.samples();
+    for member in ["one", "two", "three"] {
+        until(SOON, "a member to show all", || thanos.of_member(member) == everything);
+    }
 }
