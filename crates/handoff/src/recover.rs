@@ -1,6 +1,7 @@
 //! Opening a folder, in whatever state its files are.
 
 mod end;
+mod logs;
 
 use crate::address::file_prefix;
 use crate::clock::Clock;
@@ -9,12 +10,12 @@ use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::log::{FIRST, Log};
 use crate::queue::Queue;
-use crate::segment::{self, Decoded, HEAD, SegmentHead, VERSION, file_name, parse_name};
+use crate::segment::{self, VERSION};
 use crate::settings::Settings;
 use crate::state::{MemberState, Shared, View};
 use crate::totals::{Position, Totals};
 use crate::worker::Worker;
-use std::collections::btree_map::Entry;
+use logs::{HeadError, Segments, choose_logs, group, heads};
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -37,13 +38,6 @@ pub struct Recovery {
     pub lost_cursors: bool,
     /// How long it took.
     pub took: Duration,
-}
-
-/// The segments of one member.
-struct Segments {
-    first: u64,
-    last: u64,
-    bytes: u64,
 }
 
 /// Log numbers count up in the upper half of segment numbers, so that a saved cursor never fits a later log of its member.
@@ -89,32 +83,7 @@ pub(crate) fn recover(
 
     let mut recovery = Recovery { lost_cursors: lost, ..Recovery::default() };
     let mut logs = Vec::new();
-    let mut found: BTreeMap<String, Segments> = BTreeMap::new();
-    // The newest log of each member first.
-    for ((prefix, log), segments) in logs_found.into_iter().rev() {
-        let known = |saved: &SavedMember| saved.head.segment >> LOG_SHIFT == log;
-        let readable =
-            heads.contains_key(&(prefix.clone(), log)) || saved_members.get(&prefix).is_some_and(known);
-        match found.entry(prefix) {
-            Entry::Occupied(newer) => {
-                // A log ends when all of it is consumed.
-                each_segment(&mut disk, newer.key(), &segments, false);
-            }
-            Entry::Vacant(place) if readable => {
-                place.insert(segments);
-            }
-            Entry::Vacant(place) => {
-                recovery.unreadable_segments += each_segment(&mut disk, place.key(), &segments, true);
-            }
-        }
-    }
-    for (prefix, member) in &saved_members {
-        // Its segments are lost: what was not delivered is damage.
-        if !found.contains_key(prefix) && member.cursor.before != member.head.before {
-            let (first, last) = (member.head.segment, member.head.segment);
-            found.insert(prefix.clone(), Segments { first, last, bytes: 0 });
-        }
-    }
+    let found = choose_logs(&mut disk, &mut recovery, logs_found, &heads, &saved_members);
     for (prefix, segments) in found {
         let saved = saved_members.remove(&prefix);
         let saved_address = saved.as_ref().map(|saved| saved.address.clone());
@@ -144,77 +113,6 @@ pub(crate) fn recover(
     // Before anything is appended, so that no save is older than the files.
     worker.save_and_delete();
     Ok((shared, worker, recovery))
-}
-
-/// A prefix, and the upper half of segment numbers.
-type LogName = (String, u64);
-
-/// The segments of each log.
-fn group(list: &[(String, u64)]) -> BTreeMap<LogName, Segments> {
-    let mut found: BTreeMap<LogName, Segments> = BTreeMap::new();
-    for (name, size) in list {
-        let Some((prefix, number)) = parse_name(name) else { continue };
-        let empty = Segments { first: number, last: number, bytes: 0 };
-        let segments = found.entry((prefix.into(), number >> LOG_SHIFT)).or_insert(empty);
-        segments.first = segments.first.min(number);
-        segments.last = segments.last.max(number);
-        segments.bytes += size;
-    }
-    found
-}
-
-enum HeadError {
-    Version(String, u32),
-    Io(io::Error),
-}
-
-/// A whole head of each log: that of the last segment, or of another one where that is damaged.
-fn heads(
-    files: &dyn Files,
-    found: &BTreeMap<LogName, Segments>,
-    list: &[(String, u64)],
-) -> Result<BTreeMap<LogName, SegmentHead>, HeadError> {
-    let mut heads = BTreeMap::new();
-    let lasts = found.iter().map(|((prefix, _), segments)| file_name(prefix, segments.last));
-    for name in lasts.chain(list.iter().map(|(name, _)| name.clone())) {
-        let Some((prefix, number)) = parse_name(&name) else { continue };
-        let log = (prefix.to_owned(), number >> LOG_SHIFT);
-        if heads.contains_key(&log) {
-            continue;
-        }
-        match head(files, &name).map_err(HeadError::Io)? {
-            Decoded::Whole(head) if head.number == number && file_prefix(&head.address) == prefix => {
-                heads.insert(log, head);
-            }
-            Decoded::OtherVersion(version) => return Err(HeadError::Version(name, version)),
-            _ => {}
-        }
-    }
-    Ok(heads)
-}
-
-fn head(files: &dyn Files, name: &str) -> io::Result<Decoded<SegmentHead>> {
-    let file = match files.open(name, false) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Decoded::Broken),
-        Err(error) => return Err(error),
-    };
-    let mut bytes = [0; HEAD];
-    let read = file.read_at(&mut bytes, 0).unwrap_or(0);
-    Ok(SegmentHead::decode(bytes.get(..read).unwrap_or_default()))
-}
-
-/// Deletes the segments of a log, or keeps them for people. How many there were.
-fn each_segment(disk: &mut Disk, prefix: &str, segments: &Segments, set_aside: bool) -> u64 {
-    let (mut count, mut number) = (0, Some(segments.first));
-    while let Some(at) = number {
-        match disk.remove(prefix, at, set_aside) {
-            Ok(freed) => count += u64::from(freed > 0),
-            Err(error) => tracing::warn!(%error, prefix, "a segment cannot be removed"),
-        }
-        number = disk.next_segment(prefix, at, segments.last).unwrap_or(None);
-    }
-    count
 }
 
 fn open_log(

@@ -1,6 +1,7 @@
 //! Finding the end of a member's log, and cutting off what is behind it.
 
-use super::{Recovery, Segments};
+use super::Recovery;
+use super::logs::Segments;
 use crate::address::file_prefix;
 use crate::cursors::SavedMember;
 use crate::disk::Disk;
