@@ -175,6 +175,18 @@ fn an_old_cursor_never_fits_a_new_log() {
     assert_eq!(rig.stats("a:1").damaged, Totals::ZERO);
 }
 
+/// The memory of a body is its owner's: it is free again when the record is durable.
+#[test]
+fn a_window_is_a_body_and_is_given_back() {
+    let mut rig = Rig::new(small());
+    let mut window = rig.arena.try_window(Share::Egress, 5000).unwrap();
+    window.append(&[7; 5000]).unwrap();
+    let log = rig.log("a:1");
+    rig.wait(log.append(meta(1), Arc::new(window))).unwrap();
+    assert_eq!(rig.arena.usage().shares[Share::Egress as usize].used, 0);
+    assert_eq!(rig.take("a:1"), Some(vec![7; 5000]));
+}
+
 #[test]
 fn a_window_without_room_is_refused() {
     let mut rig = Rig::new(small());
