@@ -5,10 +5,10 @@
 mod builder;
 mod node;
 
-use crate::json_tokens::{SyntaxError, Text, Token, Tokenizer};
 use crate::pod::{Fields, Pod};
 use builder::Builder;
 use node::Node;
+use tidegate_json_api::{SyntaxError, Text, Token, Tokenizer};
 
 /// One event of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]

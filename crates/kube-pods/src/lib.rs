@@ -18,13 +18,12 @@
     allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test ends where it fails")
 )]
 
-mod api;
 mod backoff;
+mod cluster;
 mod counters;
 mod decoder;
 mod exclusion;
 mod image;
-mod json_tokens;
 mod log_path;
 mod pod;
 mod resource;
@@ -33,14 +32,14 @@ mod synchronisation;
 mod table;
 mod watcher;
 
-pub use api::{ApiError, ApiSettings};
+pub use cluster::{ClusterError, in_cluster};
 pub use counters::Counters;
 pub use decoder::{Change, DecodeError, Decoder, Event, Failure};
 pub use exclusion::{Exclusion, ExclusionRules, Stream};
-pub use json_tokens::SyntaxError;
 pub use log_path::{LogFile, LogPath};
 pub use pod::{Container, Fields, Owner, Pod, PodLimits, matches_name};
 pub use resource::{Value, attributes};
 pub use selector::{Selector, SelectorError};
 pub use table::{Changes, PodPin, PodTable};
+pub use tidegate_json_api::{ApiError, ApiSettings, SyntaxError};
 pub use watcher::{Watcher, WatcherSettings};

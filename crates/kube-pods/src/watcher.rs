@@ -1,12 +1,12 @@
 //! Keeps the table up to date: one request after the other, for as long as it runs.
 
-use crate::api::{Api, ApiError, ApiSettings, Response};
 use crate::counters::Counters;
 use crate::decoder::{Change, DecodeError, Decoder, Event, Failure};
 use crate::pod::Fields;
 use crate::synchronisation::{Ended, Synchronisation};
 use crate::table::PodTable;
 use std::time::Duration;
+use tidegate_json_api::{Api, ApiError, ApiSettings, Response};
 use tokio::time::{Instant, sleep, timeout};
 
 /// The status of a version that the API server has forgotten.
@@ -42,7 +42,7 @@ pub struct Watcher {
 /// Why a request came to nothing.
 #[derive(Debug, thiserror::Error)]
 enum RequestError {
-    #[error(transparent)]
+    #[error("asking the Kubernetes API: {0}")]
     Api(#[from] ApiError),
     #[error(transparent)]
     Decode(#[from] DecodeError),

@@ -113,7 +113,7 @@ fn selector(source: &KubernetesLogsSource) -> Result<Selector, Failure> {
 fn api(source: &KubernetesLogsSource) -> Result<ApiSettings, String> {
     let api = &source.api;
     let found = match &api.url {
-        None => ApiSettings::in_cluster(|name| std::env::var(name).ok())
+        None => tidegate_kube_pods::in_cluster(|name| std::env::var(name).ok())
             .map_err(|error| format!("{error}: `sources.kubernetes_logs.api.url`"))?,
         Some(url) => ApiSettings {
             url: url

@@ -1,6 +1,6 @@
 //! JSON a token at a time, from chunks of any length.
 //!
-//! A pod's JSON has tens of kilobytes of which a few hundred bytes matter, so it is not collected: the tokenizer holds one
+//! Of most responses little matters, so they are not collected: the tokenizer holds one
 //! string of at most [`LONGEST_TEXT`] bytes, and which brackets are open.
 //!
 //! Reference: RFC 8259. It accepts some text that is not JSON (control characters in strings, odd numbers): it reads what
@@ -10,7 +10,7 @@ use memchr::memchr2;
 
 /// The longest string that is passed on whole; of a longer one its first bytes are. Longer than names (253), label values
 /// (63), images and `continue` tokens.
-pub(crate) const LONGEST_TEXT: usize = 4096;
+pub const LONGEST_TEXT: usize = 4096;
 /// The most objects and arrays within each other.
 const DEEPEST: u32 = 128;
 /// Numbers and `true`, `false`, `null`.
@@ -18,12 +18,18 @@ const LONGEST_SCALAR: usize = 64;
 
 /// One token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Token<'a> {
+pub enum Token<'a> {
+    /// `{`
     ObjectStart,
+    /// `}`
     ObjectEnd,
+    /// `[`
     ArrayStart,
+    /// `]`
     ArrayEnd,
+    /// The name of a field of an object.
     Key(Text<'a>),
+    /// A string that is a value.
     String(Text<'a>),
     /// A number, `true`, `false` or `null`.
     Scalar(&'a str),
@@ -31,10 +37,11 @@ pub(crate) enum Token<'a> {
 
 /// The text of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Text<'a> {
-    pub(crate) text: &'a str,
+pub struct Text<'a> {
+    /// The text, or the beginning of it.
+    pub text: &'a str,
     /// More was there.
-    pub(crate) is_cut: bool,
+    pub is_cut: bool,
 }
 
 /// The text is not JSON.
@@ -55,7 +62,7 @@ pub enum SyntaxError {
 
 /// Reads tokens from chunks.
 #[derive(Debug)]
-pub(crate) struct Tokenizer {
+pub struct Tokenizer {
     state: State,
     /// Whether the innermost brackets are those of objects, a bit each.
     objects: u128,
@@ -103,7 +110,7 @@ impl Default for Tokenizer {
 
 impl Tokenizer {
     /// Whether the text could end here: nothing is open.
-    pub(crate) fn is_between_values(&self) -> bool {
+    pub fn is_between_values(&self) -> bool {
         self.depth == 0 && self.state == State::Value
     }
 
@@ -111,7 +118,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`SyntaxError`] and those of `take`. The tokenizer is of no use then.
-    pub(crate) fn feed<E: From<SyntaxError>>(
+    pub fn feed<E: From<SyntaxError>>(
         &mut self,
         chunk: &[u8],
         mut take: impl FnMut(Token<'_>) -> Result<(), E>,

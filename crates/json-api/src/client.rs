@@ -1,4 +1,4 @@
-//! GET requests to the API server, and the streams of their responses.
+//! GET requests, and the streams of their responses.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty};
@@ -20,8 +20,6 @@ use std::task::Poll;
 use std::time::Duration;
 use tower_service::Service;
 
-/// Where the service account of a pod is.
-const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// The longest token. One of a service account has about 1 KiB.
 const LONGEST_TOKEN: u64 = 64 << 10;
 /// The most certificates in a file of authorities.
@@ -33,7 +31,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// After how long an idle connection is asked whether it is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// Where the API server is, and how it is spoken to. The files are read again for each connection, since tokens and
+/// Where the server is, and how it is spoken to. The files are read again for each connection, since tokens and
 /// certificates are exchanged while the gateway runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiSettings {
@@ -49,19 +47,14 @@ pub struct ApiSettings {
     pub server_name: Option<String>,
 }
 
-/// The API server cannot be asked.
+/// The server cannot be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// The environment is not that of a pod.
-    #[error(
-        "finding the Kubernetes API: {0} is not set in the environment; set the API's URL if this is not a pod"
-    )]
-    NoCluster(&'static str),
     /// The address.
-    #[error("finding the Kubernetes API: `{0}` is not the URL of a server")]
+    #[error("`{0}` is not the URL of a server")]
     Url(String),
     /// A file cannot be used.
-    #[error("asking the Kubernetes API: {} cannot be used: {reason}", file.display())]
+    #[error("{} cannot be used: {reason}", file.display())]
     File {
         /// Which one.
         file: PathBuf,
@@ -69,51 +62,27 @@ pub enum ApiError {
         reason: String,
     },
     /// TLS cannot be used as configured.
-    #[error("asking the Kubernetes API: TLS: {0}")]
+    #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
     /// There is no connection.
-    #[error("connecting to the Kubernetes API: {0}")]
+    #[error("connecting: {0}")]
     Connect(String),
     /// The connection has ended.
-    #[error("reading from the Kubernetes API: {0}")]
+    #[error("reading: {0}")]
     Http(#[from] hyper::Error),
 }
 
-impl ApiSettings {
-    /// Those of a pod: the address from the environment, token and authority from the service account's folder.
-    ///
-    /// # Errors
-    /// When the environment has no address.
-    pub fn in_cluster(variable: impl Fn(&str) -> Option<String>) -> Result<ApiSettings, ApiError> {
-        let set = |name: &'static str| {
-            variable(name).filter(|value| !value.is_empty()).ok_or(ApiError::NoCluster(name))
-        };
-        let (host, port) = (set("KUBERNETES_SERVICE_HOST")?, set("KUBERNETES_SERVICE_PORT")?);
-        let url = if host.contains(':') {
-            format!("https://[{host}]:{port}")
-        } else {
-            format!("https://{host}:{port}")
-        };
-        let account = Path::new(SERVICE_ACCOUNT);
-        Ok(ApiSettings {
-            url: url.parse().map_err(|_| ApiError::Url(url))?,
-            token: Some(account.join("token")),
-            ca: Some(account.join("ca.crt")),
-            certificate: None,
-            server_name: None,
-        })
-    }
-}
-
 /// A client. There is one connection at a time, and it ends with its response.
-pub(crate) struct Api {
+pub struct Api {
     settings: ApiSettings,
 }
 
 /// A response whose head has come.
-pub(crate) struct Response {
-    pub(crate) status: u16,
-    pub(crate) retry_after: Option<Duration>,
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// How long the server asks to wait, where it does.
+    pub retry_after: Option<Duration>,
     body: Incoming,
     connection: Connection,
 }
@@ -123,14 +92,19 @@ struct Connection(Option<Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>
 
 impl Api {
     /// The memory of a connection with its TLS session, and of the trusted authorities.
-    pub(crate) const BYTES: usize = 2 * BUFFER + (64 << 10) + (2 << 20);
+    pub const BYTES: usize = 2 * BUFFER + (64 << 10) + (2 << 20);
 
-    pub(crate) fn new(settings: ApiSettings) -> Api {
+    /// A client of this server. Nothing is connected yet.
+    #[must_use]
+    pub fn new(settings: ApiSettings) -> Api {
         Api { settings }
     }
 
-    /// Sends a GET; the response comes with its head.
-    pub(crate) async fn get(&self, target: &str) -> Result<Response, ApiError> {
+    /// Sends a GET for `target`, a path with its query; the response comes with its head.
+    ///
+    /// # Errors
+    /// When there is no connection, or no response on it.
+    pub async fn get(&self, target: &str) -> Result<Response, ApiError> {
         let request = self.request(target)?;
         let mut connector = self.connector()?;
         let connect = |error: Box<dyn Error + Send + Sync>| ApiError::Connect(chain(&*error));
@@ -211,8 +185,8 @@ impl ApiSettings {
 }
 
 impl Response {
-    /// The next bytes of the body; `None` at its end.
-    pub(crate) async fn chunk(&mut self) -> Option<Result<Bytes, ApiError>> {
+    /// The next bytes of the body; `None` at its end. An error ends the body.
+    pub async fn chunk(&mut self) -> Option<Result<Bytes, ApiError>> {
         loop {
             let frame = self.connection.drive(self.body.frame()).await?;
             match frame.map(hyper::body::Frame::into_data) {
@@ -283,21 +257,6 @@ fn chain(error: &(dyn Error + 'static)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_pod_finds_its_api_server_in_the_environment() {
-        let settings = |host: &str| {
-            ApiSettings::in_cluster(|name| match name {
-                "KUBERNETES_SERVICE_HOST" => Some(host.to_owned()),
-                "KUBERNETES_SERVICE_PORT" => Some("443".to_owned()),
-                _ => None,
-            })
-        };
-        assert_eq!(settings("10.0.0.1").unwrap().url, "https://10.0.0.1:443/");
-        assert_eq!(settings("fd00::1").unwrap().url, "https://[fd00::1]:443/");
-        let error = settings("").unwrap_err().to_string();
-        assert!(error.contains("KUBERNETES_SERVICE_HOST"), "{error}");
-    }
 
     /// A token that cannot be read says where it should be, and is never shown.
     #[test]
