@@ -1,6 +1,8 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
+
 use crate::encode::Exposed;
 use crate::value::{Kind, Readable, Value, Visit};
 use crate::{Buckets, Counter, Family, Gauge, Histogram, Meter, Name, Unit};
@@ -35,12 +37,15 @@ type Overflows = Arc<Mutex<Vec<(&'static str, Counter)>>>;
 
 struct Names {
     exposition: prometheus_client::registry::Registry,
+    /// Names without the prefix.
+    exact: prometheus_client::registry::Registry,
     all: Vec<Arc<Published>>,
 }
 
 pub(crate) struct Published {
     pub(crate) name: &'static str,
     pub(crate) unit: Unit,
+    pub(crate) is_exact: bool,
     pub(crate) kind: Kind,
     pub(crate) labels: Box<[&'static str]>,
     pub(crate) values: Box<dyn Readable>,
@@ -65,7 +70,7 @@ impl Registry {
     /// An empty registry whose histograms have a stripe for each of the first `workers` threads.
     pub fn new(workers: usize) -> Self {
         let exposition = prometheus_client::registry::Registry::with_prefix(PREFIX);
-        let published = Mutex::new(Names { exposition, all: Vec::new() });
+        let published = Mutex::new(Names { exposition, exact: Default::default(), all: Vec::new() });
         let registry = Self { owned_stripes: workers, published, overflows: Overflows::default() };
         let overflows = Arc::clone(&registry.overflows);
         registry.computed(OVERFLOWED, Kind::Counter, ["meter"], MAX_FAMILIES, move |emit| {
@@ -148,7 +153,10 @@ impl Registry {
     /// # Errors
     /// Only those of `out`.
     pub fn encode(&self, out: &mut impl fmt::Write) -> fmt::Result {
-        prometheus_client::encoding::text::encode(out, &self.names().exposition)
+        let names = self.names();
+        encode_registry(out, &names.exposition)?;
+        encode_registry(out, &names.exact)?;
+        encode_eof(out)
     }
 
     /// Hands every series to `visit`, name by name in the order of publication.
@@ -197,18 +205,26 @@ impl Registry {
     }
 
     fn publish(&self, name: Name, kind: Kind, labels: &[&'static str], values: impl Readable + 'static) {
-        let Name { name, help, unit } = name;
+        let Name { name, help, unit, is_exact } = name;
         assert!(is_name(name), "`{name}` cannot be a metric's name: use lower-case letters, digits and `_`");
-        let published =
-            Arc::new(Published { name, unit, kind, labels: labels.into(), values: Box::new(values) });
+        let published = Arc::new(Published {
+            name,
+            unit,
+            is_exact,
+            kind,
+            labels: labels.into(),
+            values: Box::new(values),
+        });
         let mut names = self.names();
         // In another unit it has another name.
-        let same = |other: &Arc<Published>| other.name == name && other.unit == unit;
+        let same =
+            |other: &Arc<Published>| (other.name, other.unit, other.is_exact) == (name, unit, is_exact);
         assert!(!names.all.iter().any(same), "the metric `{name}` is published twice");
         let exposed = Exposed(Arc::clone(&published));
+        let exposition = if is_exact { &mut names.exact } else { &mut names.exposition };
         match unit.declared() {
-            Some(unit) => names.exposition.register_with_unit(name, help, unit, exposed),
-            None => names.exposition.register(name, help, exposed),
+            Some(unit) => exposition.register_with_unit(name, help, unit, exposed),
+            None => exposition.register(name, help, exposed),
         }
         names.all.push(published);
     }
@@ -225,7 +241,8 @@ impl Registry {
 impl Published {
     fn full_name(&self) -> String {
         let total = if self.kind == Kind::Counter { "_total" } else { "" };
-        format!("{PREFIX}_{}{}{total}", self.name, self.unit.suffix())
+        let (prefix, joint) = if self.is_exact { ("", "") } else { (PREFIX, "_") };
+        format!("{prefix}{joint}{}{}{total}", self.name, self.unit.suffix())
     }
 }
 
