@@ -1,7 +1,6 @@
 //! The limits file of Thanos Receive (`--receive.limits-config-file`), as of 0.42.
 //!
-//! In it zero stands for no limit, and a tenant has the default's value where it sets none. What it limits is looked
-//! at in one request alone; the number of series that a store has is its own to limit.
+//! In it zero stands for no limit, and a tenant has the default's value where it sets none.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +11,7 @@ use crate::model::Allowance;
 use crate::reader::Reader;
 use crate::setting::{PlainValue, Section, Setting, Shape};
 use crate::substitute::{Substitutions, no_file};
-use crate::values::{Bytes, TenantName};
+use crate::values::{Bytes, TenantName, Text, Url};
 use crate::yaml::{self, Node};
 
 settings! {
@@ -41,11 +40,11 @@ settings! {
         /// Requests at a time.
         max_concurrency: Option<u32> = None,
         /// Where the number of series is asked for.
-        meta_monitoring_url: Anything = Anything(false),
+        meta_monitoring_url: Option<Url> = None,
         /// How.
         meta_monitoring_http_client: Anything = Anything(false),
         /// With which query.
-        meta_monitoring_limit_query: Anything = Anything(false),
+        meta_monitoring_limit_query: Option<Text> = None,
     }
 }
 
@@ -108,23 +107,42 @@ pub fn thanos_limits(source: &str, text: &str) -> Result<String, Errors> {
 fn written(write: &Write) -> String {
     let Write { global, default, tenants } = write;
     let mut out = format!("# The limits of Thanos Receive, as tidegate has them.\n{}", remarks(write));
-    if let Some(most) = global.max_concurrency.filter(|most| *most > 0) {
-        out.push_str("limits:\n  sources:\n    prometheus_remote_write:\n");
+    let most = global.max_concurrency.filter(|most| *most > 0);
+    let url = global.meta_monitoring_url.as_ref();
+    if most.is_some() || url.is_some() {
+        out.push_str("limits:\n");
+    }
+    if let Some(most) = most {
+        out.push_str("  sources:\n    prometheus_remote_write:\n");
         out.push_str(&format!("      requests_at_once: {most}\n"));
     }
+    if let Some(url) = url {
+        out.push_str(&format!("  head_series:\n    url: {:?}\n", url.expose()));
+        if let Some(query) = &global.meta_monitoring_limit_query {
+            out.push_str(&format!("    query: {:?}\n", query.as_str()));
+        }
+    }
     out.push_str("tenants:\n  header: THANOS-TENANT\n  default: default-tenant\n");
+    let head_series = |tenant: &Tenant| tenant.head_series_limit.filter(|_| url.is_some());
+    if let Some(limit) = head_series(default).filter(|limit| *limit > 0) {
+        out.push_str(&format!("  head_series: {limit}\n"));
+    }
     push(&mut out, "  ", &allowance(&default.request, &Request::default()));
     if !tenants.is_empty() {
         out.push_str(&format!("  most: {}\n  overrides:\n", tenants.len().clamp(200, 1000)));
     }
     for (name, tenant) in tenants {
         let allowance = allowance(&tenant.request, &default.request);
-        if allowance == Allowance::default() {
+        let limit = head_series(tenant);
+        if allowance == Allowance::default() && limit.is_none() {
             out.push_str(&format!("    {name:?}: {{}}\n", name = name.as_str()));
-        } else {
-            out.push_str(&format!("    {name:?}:\n", name = name.as_str()));
-            push(&mut out, "      ", &allowance);
+            continue;
         }
+        out.push_str(&format!("    {name:?}:\n", name = name.as_str()));
+        if let Some(limit) = limit {
+            out.push_str(&format!("      head_series: {limit}\n"));
+        }
+        push(&mut out, "      ", &allowance);
     }
     out
 }
@@ -135,8 +153,6 @@ fn remarks(write: &Write) -> String {
     let any = |set: fn(&Tenant) -> Option<u32>| {
         tenants.values().chain([default]).any(|tenant| set(tenant).is_some_and(|limit| limit > 0))
     };
-    let asks =
-        [global.meta_monitoring_url, global.meta_monitoring_http_client, global.meta_monitoring_limit_query];
     let mut out = String::new();
     if any(|tenant| tenant.request.series_limit) {
         out.push_str(
@@ -146,8 +162,13 @@ fn remarks(write: &Write) -> String {
     if any(|tenant| tenant.request.samples_limit) {
         out.push_str("# `samples_limit` is `request_items`, which counts histograms and exemplars too.\n");
     }
-    if any(|tenant| tenant.head_series_limit) || asks.contains(&Anything(true)) {
-        out.push_str("# Left out: `head_series_limit` and its meta-monitoring settings. The store of the series limits them.\n");
+    if global.meta_monitoring_http_client == Anything(true) {
+        out.push_str(
+            "# Left out: `meta_monitoring_http_client`. `limits.head_series` has `ca_file` and `token_file`.\n",
+        );
+    }
+    if any(|tenant| tenant.head_series_limit) && global.meta_monitoring_url.is_none() {
+        out.push_str("# Left out: `head_series_limit`, which needs `meta_monitoring_url`.\n");
     }
     out
 }
@@ -212,7 +233,11 @@ write:
         let named = |name: &str| &config.tenants.overrides[&name.parse::<TenantName>().unwrap()].limits;
         assert_eq!(limits(named("acme")), (None, Some(500)), "zero is no limit");
         assert_eq!(limits(named("ajax")), (Some(1 << 20), Some(10)), "what is not set is as for everybody");
-        assert!(text.contains("`series_limit`") && text.contains("`head_series_limit`"), "{text}");
+        assert!(text.contains("`series_limit`") && text.contains("`meta_monitoring_http_client`"), "{text}");
+        assert!(config.limits.head_series.is_some_and(|query| query.url.expose() == "http://meta:9090"));
+        assert_eq!(config.tenants.head_series, 1000);
+        let series = |name: &str| config.tenants.overrides[&name.parse::<TenantName>().unwrap()].head_series;
+        assert_eq!((series("acme"), series("ajax")), (None, Some(0)), "zero is no limit");
     }
 
     /// Nothing is limited by an empty file.
