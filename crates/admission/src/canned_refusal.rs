@@ -46,5 +46,6 @@ canned_refusals! {
     TenantItems RateLimited "more items a second arrive than this tenant may send; send it again later",
     TenantBytes RateLimited "more bytes a second arrive than this tenant may send; send it again later",
     TenantConcurrency Concurrency "as many requests as this tenant may send are being served; send it again later",
+    HeadSeries RateLimited "this tenant has as many active series as it may have; send it again when it has less",
     TenantInFlight Concurrency "as many bytes as this tenant may send are being received; send it again later",
 }

@@ -5,6 +5,7 @@ mod append;
 mod append_slots;
 mod decode_buffer;
 mod decode_turn;
+mod head_series;
 mod local;
 mod rights;
 mod source_pipeline;
@@ -19,6 +20,7 @@ use crate::tenancy::Tenancy;
 use append_slots::AppendSlots;
 use arc_swap::ArcSwap;
 pub use decode_buffer::{DecodeBuffer, MAX_INLINE_BYTES, TranslationCharge};
+pub use head_series::HeadSeriesGate;
 pub use rights::{BulkDefaults, RESEND_HEADER};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -70,6 +72,8 @@ pub struct GateRules {
     pub operators: Access,
     /// `_bulk` rights where the credentials have none of their own.
     pub bulk: Arc<ArcSwap<BulkDefaults>>,
+    /// The series of each tenant in the store behind, where they are limited.
+    pub head_series: Option<Arc<HeadSeriesGate>>,
     /// The pipelines of sources, which run before the journal.
     pub pipelines: SourcePipelines,
 }

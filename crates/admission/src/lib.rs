@@ -35,7 +35,8 @@ pub use canned_refusal::CannedRefusal;
 pub use deliverable::{Deliverable, Size, SizeLimit, Undeliverable};
 pub use drain_estimate::DrainEstimate;
 pub use gate::{
-    BulkDefaults, DecodeBuffer, Gate, GateRules, MAX_INLINE_BYTES, RESEND_HEADER, TranslationCharge,
+    BulkDefaults, DecodeBuffer, Gate, GateRules, HeadSeriesGate, MAX_INLINE_BYTES, RESEND_HEADER,
+    TranslationCharge,
 };
 pub use permit::Permit;
 pub use rejection::{Rejection, RejectionText};

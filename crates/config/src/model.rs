@@ -19,7 +19,7 @@ use std::path::PathBuf;
 pub use access::{Access, BulkAction, ClientAuth, EffectiveTls, ListenTls, ListenerTls};
 pub use allowance::{Allowance, CertificateField, DefaultAt, SourceLimits, TenantOverride, Tenants};
 pub use journal::{Durability, Journal, WhenFull};
-pub use limits::Limits;
+pub use limits::{HeadSeriesQuery, Limits};
 pub use listen::Listen;
 pub use listener::Listener;
 pub use pipeline::{

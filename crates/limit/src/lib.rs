@@ -4,7 +4,7 @@
 //! bytes at a time, items and bytes in one request. [`Throttle`] gives tokens to at most so many keys, each for a time. [`Tenants`] is a table of
 //! fixed size, in which names that find no room share one entry; it also knows what memory each tenant holds, and
 //! what its fair part is. A [`AdmissionTable`] puts routes and tenants together, a [`RequestPermit`] is what one request has of both, and
-//! a [`DecodeShare`] what its body takes while it is decompressed. [`ConnectionCounts`] counts connections per address, and [`Network`] says what
+//! a [`DecodeShare`] what its body takes while it is decompressed. [`HeadSeries`] compares the series of a tenant in the store behind with its limit. [`ConnectionCounts`] counts connections per address, and [`Network`] says what
 //! one address is.
 //!
 //! It promises: a decision takes no lock and no memory; a limit is never exceeded by a race; what was taken
@@ -18,6 +18,7 @@ mod clock;
 mod concurrency_gauge;
 mod connection_counts;
 mod hash;
+mod head_series;
 mod limiter;
 mod network;
 mod rate;
@@ -30,6 +31,9 @@ mod throttle;
 pub use clock::Moment;
 pub use concurrency_gauge::ConcurrencyGauge;
 pub use connection_counts::{ConnectionCounts, CountedConnection};
+pub use head_series::{
+    HeadSeries, HeadSeriesCounts, HeadSeriesLimits, HeadSeriesState, MOST_COUNTED_TENANTS,
+};
 pub use limiter::{Limit, LimitReached, Limiter, LimiterPermit, LimiterSettings};
 pub use network::Network;
 pub use rate::{PerSecond, Rate};

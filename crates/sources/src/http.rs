@@ -6,7 +6,7 @@ pub(crate) use source::{Answering, Destination, Exchange, HttpSource, Policy, Ro
 
 use crate::clock::Timestamp;
 use crate::otlp::Otlp;
-use crate::thanos_receive::{self, ThanosReceive};
+use crate::thanos_receive::{self, MeasuredRequest, ThanosMeters, ThanosReceive};
 use std::cell::Cell;
 use std::sync::Arc;
 use tidegate_admission::tenancy::Tenancy;
@@ -33,6 +33,8 @@ struct Inner {
     durations: Histogram,
     /// Whether this is the address of Thanos Receive.
     is_thanos_receive: bool,
+    /// Where requests of that are counted by Thanos' names.
+    meters: Option<ThanosMeters>,
 }
 
 /// The decision on a request's head.
@@ -49,14 +51,30 @@ impl Ticket {
     pub(crate) fn passage(&self) -> &Permit {
         &self.passage
     }
+
+    /// Counts its answer, where that is done by Thanos' names.
+    fn answered(&self, reply: &Reply, bytes: usize) {
+        if let Route::Boxed(exchange) = &self.route
+            && let Some(measured) = exchange.measured()
+        {
+            measured.answered(reply.status(), bytes);
+        }
+    }
 }
 
 impl Http {
     /// Serves no source yet; what leads nowhere is entered under `stray`. `durations` observes how long it
     /// takes from the last byte of a request to its answer, which is mostly the wait for the disk.
     pub fn new(gate: Gate, stray: Source, durations: Histogram) -> Http {
-        let inner =
-            Inner { gate, stray, sources: Vec::new(), grpc: None, durations, is_thanos_receive: false };
+        let inner = Inner {
+            gate,
+            stray,
+            sources: Vec::new(),
+            grpc: None,
+            durations,
+            is_thanos_receive: false,
+            meters: None,
+        };
         Http(Arc::new(inner))
     }
 
@@ -84,7 +102,9 @@ impl Http {
     pub fn thanos_receive(&self, settings: &ThanosReceive, tenancy: Tenancy) -> Http {
         let sources = self.0.sources.iter().filter_map(|source| source.of_thanos_receive(settings)).collect();
         let gate = self.0.gate.with_tenancy(tenancy);
-        Http(Arc::new(Inner { gate, sources, grpc: None, is_thanos_receive: true, ..Inner::clone(&self.0) }))
+        let meters = settings.meters.clone();
+        let inner = Inner::clone(&self.0);
+        Http(Arc::new(Inner { gate, sources, grpc: None, is_thanos_receive: true, meters, ..inner }))
     }
 
     /// The same, where what does not name its tenant is `tenant`'s.
@@ -104,7 +124,9 @@ impl Http {
         if let Some(open) = ticket.open.take() {
             open.refuse(refused.reason);
         }
-        answer(refused, ticket.route.protocol())
+        let reply = answer(refused, ticket.route.protocol());
+        ticket.answered(&reply, 0);
+        reply
     }
 
     /// The gate that it asks.
@@ -144,6 +166,14 @@ impl Inner {
         answer(Rejection::new(Refusal::NotFound, words), AnswerFormat::Http)
     }
 
+    /// Begins to measure a request for the meters of Thanos.
+    fn measure(&self, head: &Head<'_>, open: &OpenRequest, since: Timestamp) -> Option<MeasuredRequest> {
+        let meters = self.meters.as_ref()?;
+        let handler = thanos_receive::handler_at(head.path())?;
+        let tenant = open.tenant().map(|tenant| tenant.name());
+        Some(meters.begin(handler, tenant, since))
+    }
+
     /// Asks the gate.
     fn enter(
         &self,
@@ -162,6 +192,9 @@ impl Inner {
             return Ok(passage);
         }
         let (passage, granted) = self.gate.admit_identified(&caller, open)?;
+        if policy.brings_series {
+            self.gate.check_head_series(open)?;
+        }
         if let Ok(Route::Boxed(exchange)) = route {
             exchange.granted(granted);
         }
@@ -181,7 +214,9 @@ impl Service for Http {
             return Err(self.0.stray(head));
         };
         let mut open = books.open();
+        let since = Timestamp::now();
         let entered = self.0.enter(head, &mut destination, &mut open);
+        let measured = self.0.measure(head, &open, since);
         let Destination { max_body, policy, route } = destination;
         let decided = match (entered, route) {
             (Ok(passage), route) => route.map(|route| (route, passage)),
@@ -196,8 +231,12 @@ impl Service for Http {
                 open.accept_empty(Signal::Events);
                 Err(reply)
             }
-            Ok((route, passage)) => {
-                Ok(Admitted { max_body, ticket: Ticket { open: Cell::new(Some(open)), route, passage } })
+            Ok((mut route, passage)) => {
+                if let (Route::Boxed(exchange), Some(measured)) = (&mut route, measured) {
+                    exchange.measure(measured);
+                }
+                let ticket = Ticket { open: Cell::new(Some(open)), route, passage };
+                Ok(Admitted { max_body, ticket })
             }
             Err((refused, _)) if refused.reason == Refusal::Unauthorized && policy.greets_strangers => {
                 open.accept_empty(Signal::Events);
@@ -207,6 +246,9 @@ impl Service for Http {
                 open.refuse(refused.reason);
                 let is_method = refused.reason == Refusal::Method;
                 let reply = answer(refused, protocol);
+                if let Some(measured) = measured {
+                    measured.answered(reply.status(), 0);
+                }
                 Err(match policy.marks {
                     Some(marks) => reply.headers(marks),
                     None if is_method => reply.headers(policy.allowed),
@@ -226,7 +268,9 @@ impl Service for Http {
             // The ticket stays where it is until the end, and with it the passage.
             let (gate, passage) = (&self.0.gate, &ticket.passage);
             let reply = match ticket.route {
-                Route::RemoteWrite(source, form) => source.receive(gate, passage, open, form, body).await,
+                Route::RemoteWrite(source, form) => {
+                    source.receive(gate, passage, open, form, body, |_| {}).await
+                }
                 Route::Otlp(source, form) => source.answer(gate, passage, open, form, body).await,
                 Route::Boxed(exchange) => exchange.answer(gate, passage, open, body).await,
             };
@@ -260,6 +304,9 @@ impl Service for Http {
         };
         let open = context.ticket.and_then(|ticket| ticket.open.take());
         open.unwrap_or_else(|| self.0.stray.open()).refuse(reason);
+        if let Some(ticket) = context.ticket {
+            ticket.answered(&reply, context.received);
+        }
         reply
     }
 }

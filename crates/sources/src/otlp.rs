@@ -121,7 +121,8 @@ impl Otlp {
         let route = form
             .map(|form| Route::Otlp(Arc::clone(self), form))
             .map_err(|(refused, media)| (refused, Answered::Otlp(media)));
-        Destination { max_body: self.max_body, policy: Policy::POST, route }
+        let policy = if signal == Signal::Metrics { Policy::SERIES } else { Policy::POST };
+        Destination { max_body: self.max_body, policy, route }
     }
 
     /// The longest body that is received.

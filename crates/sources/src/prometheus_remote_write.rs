@@ -85,10 +85,12 @@ impl RemoteWrite {
             .map_err(|refused| (refused, AnswerFormat::RemoteWrite));
         // The size of `max_body` bytes if Snappy finds nothing to compress.
         let max_body = snappy::max_compressed_len(self.max_body).unwrap_or(usize::MAX);
-        Destination { max_body, policy: Policy::POST, route }
+        Destination { max_body, policy: Policy::SERIES, route }
     }
 
-    /// Checks a body, gives what is good of it to the journal, and answers when that is durable.
+    /// Checks a body, gives what is good of it to the journal, and answers when that is durable. `counted` gets what is
+    /// accepted of it, before that.
+    // A function and no reference to what counts: every connection's task would have room for one.
     pub(crate) async fn receive(
         &self,
         gate: &Gate,
@@ -96,10 +98,12 @@ impl RemoteWrite {
         mut open: OpenRequest,
         form: BodyFormat,
         body: Body,
+        counted: impl FnOnce(&Counts),
     ) -> Reply {
         let refused = match self.inspect((gate, passage), form.version, body).await {
             Ok((body, content)) => {
                 let Content { counts, raw_len, items, refused } = content;
+                counted(&counts);
                 open.refuse_items(
                     ledger::ItemRefusal::Malformed,
                     refused.as_ref().map_or(0, |refused| refused.items),

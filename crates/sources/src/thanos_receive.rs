@@ -4,14 +4,20 @@
 //! Reference: `pkg/receive/handler.go` and `pkg/prober/http.go` of Thanos 0.42. `design/thanos-receive-door.md` compares the
 //! answers.
 
-use crate::http::{Destination, HttpSource, without_slash};
+mod meters;
+
+pub use meters::ThanosMeters;
+pub(crate) use meters::{Handler, MeasuredRequest};
+
+use crate::http::{Answering, Destination, Exchange, HttpSource, Route, without_slash};
 use crate::otlp::Otlp;
 use crate::prometheus_remote_write::RemoteWrite;
 use std::sync::Arc;
-use tidegate_admission::{Gate, Rejection};
-use tidegate_http1::{Head, Reply};
-use tidegate_ledger::{Refusal, Source};
+use tidegate_admission::{AnswerFormat, Gate, Permit, Rejection};
+use tidegate_http1::{Body, Head, Reply};
+use tidegate_ledger::{OpenRequest, Refusal, Source};
 use tidegate_wire::otlp::Signal;
+use tidegate_wire::remote_write::Counts;
 
 /// The path of remote write.
 pub(crate) const RECEIVE_PATH: &str = "/api/v1/receive";
@@ -27,6 +33,8 @@ pub(crate) const UNKNOWN_PATH: &str = "unknown path; at this address remote writ
 pub struct ThanosReceive {
     /// The header that numbers a replica of a request.
     pub replica_header: Box<str>,
+    /// Where its requests are counted by Thanos' names, if anywhere.
+    pub meters: Option<ThanosMeters>,
 }
 
 /// Remote write at [`RECEIVE_PATH`].
@@ -69,9 +77,69 @@ impl ThanosReceive {
                 let protocol = route.protocol();
                 Destination { route: Err((refused, protocol)), ..destination }
             }
-            _ => destination,
+            _ if self.meters.is_none() => destination,
+            _ => {
+                let measured = |route| Route::Boxed(Box::new(MeasuredExchange { route, measured: None }));
+                Destination { route: destination.route.map(measured), ..destination }
+            }
         }
     }
+}
+
+/// A request whose answer is counted by Thanos' names. On the heap, with its meters: a connection's task has no room for them.
+struct MeasuredExchange {
+    route: Route,
+    measured: Option<MeasuredRequest>,
+}
+
+impl Exchange for MeasuredExchange {
+    fn protocol(&self) -> AnswerFormat {
+        self.route.protocol()
+    }
+
+    fn measure(&mut self, measured: MeasuredRequest) {
+        self.measured = Some(measured);
+    }
+
+    fn measured(&self) -> Option<&MeasuredRequest> {
+        self.measured.as_ref()
+    }
+
+    fn answer<'a>(
+        self: Box<Self>,
+        gate: &'a Gate,
+        passage: &'a Permit,
+        open: OpenRequest,
+        body: Body,
+    ) -> Answering<'a> {
+        let MeasuredExchange { route, measured } = *self;
+        Box::pin(async move {
+            let bytes = body.len();
+            let reply = match route {
+                Route::RemoteWrite(source, form) => {
+                    let counted = |counts: &Counts| {
+                        if let Some(measured) = &measured {
+                            measured.writes(counts.series, counts.samples);
+                        }
+                    };
+                    source.receive(gate, passage, open, form, body, counted).await
+                }
+                Route::Otlp(source, form) => source.answer(gate, passage, open, form, body).await,
+                Route::Boxed(exchange) => exchange.answer(gate, passage, open, body).await,
+            };
+            if let Some(measured) = measured {
+                measured.answered(reply.status(), bytes);
+            }
+            reply
+        })
+    }
+}
+
+/// The endpoint at a path.
+pub(crate) fn handler_at(path: &str) -> Option<Handler> {
+    let path = without_slash(path);
+    let otlp = OTLP_PATHS.contains(&path).then_some(Handler::Otlp);
+    if path == RECEIVE_PATH { Some(Handler::Receive) } else { otlp }
 }
 
 /// The answer to a probe, if this is one: `/-/healthy` while the process runs, `/-/ready` while requests can be accepted.

@@ -10,6 +10,7 @@ mod data_folder;
 mod destination;
 mod file_budget;
 mod files;
+mod head_series;
 mod idle_connections;
 mod ingest;
 pub(crate) mod listeners;
@@ -35,6 +36,7 @@ use crate::Failure;
 use acceptor::ConnectionLimiter;
 use admin_access::AdminAccess;
 use destination::Destination;
+use head_series::HeadSeriesQueries;
 use ingest::Guarded;
 use listeners::{Acceptor, Services};
 use plan::GatewayPlan;
@@ -49,6 +51,7 @@ use status::StatusView;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use task_watch::{PeriodicThread, TaskWatch};
+use thanos_receive::ReloadMeters;
 use tidegate_admission::{Gate, GateRules, SourcePipelines};
 use tidegate_arena::{Arena, Bytes, Charge, Share};
 use tidegate_config::{Config, Durability};
@@ -84,6 +87,8 @@ pub(crate) struct Gateway {
     /// Looks after the memory, and whether all the others are there.
     upkeep: PeriodicThread,
     keys: ReloadedFiles,
+    thanos_reloads: Option<ReloadMeters>,
+    head_series: Option<HeadSeriesQueries>,
     /// The memory of checkpoints whose source is not configured.
     _left_over: Option<Charge>,
 }
@@ -148,6 +153,8 @@ impl Gateway {
         let attach = sinks::SinkServices::new(&config, &planned, &arena, &journal, &ledger, &workers, &tap)?;
         let running = Arc::new(Mutex::new(attach.start_all(&config.sinks)?));
 
+        let thanos_meters = thanos_receive::meters(&config, &registry);
+        let thanos_reloads = thanos_receive::ReloadMeters::of(&config, &registry);
         let destination = Destination::start(&config, &planned, &arena, &workers, &registry)?;
 
         let memory_wait = config.limits.memory_wait.get();
@@ -155,6 +162,8 @@ impl Gateway {
         let pipelines = SourcePipelines::new(SourcePipelines::runs(planned.workers), pool.clone());
         pipelines.set(planned.source_pipelines.all(), None);
         let rules = GateRules { access, operators, pipelines, ..rules::of(&config, &ledger)? };
+        let by_thanos_names = thanos_receive::has_metrics(&config);
+        let head_series = HeadSeriesQueries::start(&config, &rules, &workers, &registry, by_thanos_names)?;
         let gate = Gate::with_rules(arena.clone(), journal.clone(), memory_wait, Some(tap.clone()), rules);
         gate.set_deliverable(planned.deliverable.clone());
         let durations = registry.histogram(metrics::REQUEST_DURATION, Buckets::durations());
@@ -223,11 +232,15 @@ impl Gateway {
             config: &config,
             acceptors: &acceptors,
             admin: Arc::new(ingest::Admin::new(console, tap)),
+            thanos_meters: thanos_meters.as_ref(),
             admin_door,
         };
         let acceptors: Vec<Acceptor> = bound.into_iter().map(|bound| bound.accept(&services)).collect();
         let mut watch = watch(&acceptors, &journal, &workers, &pool, &running);
         watch.over(running_sources.watched());
+        if let Some(head_series) = &head_series {
+            watch.over(head_series.watched());
+        }
         if let Some(destination) = &destination {
             watch.over(destination.watched());
         }
@@ -253,6 +266,8 @@ impl Gateway {
             acceptors,
             upkeep,
             keys,
+            thanos_reloads,
+            head_series,
             _left_over: left_over,
         })
     }
@@ -260,6 +275,13 @@ impl Gateway {
     /// The inputs of its plan.
     pub(crate) fn planned(&self) -> &GatewayPlan {
         &self.planned
+    }
+
+    /// Counts that a configuration was read again, for alerts that look for that by Thanos' names.
+    pub(crate) fn count_reload(&self, has_succeeded: bool) {
+        if let Some(meters) = &self.thanos_reloads {
+            meters.count(has_succeeded);
+        }
     }
 
     /// A runtime for what runs beside it, such as the demo's trickle.

@@ -44,6 +44,7 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
         });
     }
     thanos_receive(config, clashes);
+    head_series(config, clashes);
     bulk(config, clashes);
     if config.access.header.is_some() && config.access.credentials_file.is_none() {
         clashes.push(Clash {
@@ -52,6 +53,23 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
             help: "set `access.credentials_file`".to_owned(),
         });
     }
+}
+
+/// A limit of series needs a query for them.
+fn head_series(config: &Config, clashes: &mut Vec<Clash>) {
+    let tenants = &config.tenants;
+    let own = tenants.overrides.iter().find(|(_, tenant)| tenant.head_series.is_some_and(|limit| limit > 0));
+    let about = match own {
+        _ if config.limits.head_series.is_some() => return,
+        _ if tenants.head_series > 0 => path(["tenants", "head_series"]),
+        Some((name, _)) => path(["tenants", "overrides", name.as_str(), "head_series"]),
+        None => return,
+    };
+    clashes.push(Clash {
+        message: format!("`{}` is set, but the number of series is not asked for anywhere", about.join(".")),
+        about: vec![about],
+        help: "set `limits.head_series: {url: …}` to the Prometheus that watches the store".to_owned(),
+    });
 }
 
 /// A tenant from a certificate needs an address that asks for one.

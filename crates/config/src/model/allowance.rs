@@ -93,6 +93,9 @@ settings! {
         most: u32 [1..=250] = 200,
         /// Limits for each tenant without an entry in `overrides`.
         limits: Allowance = Allowance::default(),
+        /// Most active series of each tenant in the store behind, by the query in `limits.head_series`. A request with series of a
+        /// tenant that has at least as many is answered 429. 0: no limit.
+        head_series: u32 = 0,
         /// Limits for one tenant, by its name, instead of `limits`.
         overrides: BTreeMap<TenantName, TenantOverride> = BTreeMap::new(),
     }
@@ -119,6 +122,8 @@ settings! {
         weight: u32 [1..=1000] = 1,
         /// Its limits. Without a value there is no limit.
         limits: Allowance = Allowance::default(),
+        /// Most active series of it in the store behind, instead of `tenants.head_series`. 0: no limit.
+        head_series: Option<u32> = None,
         /// Index patterns that it may write to over `_bulk`, instead of `tenants.indices`.
         indices: Option<Vec<IndexGlob>> = None,
     }

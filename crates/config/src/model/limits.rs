@@ -1,6 +1,8 @@
+use std::path::PathBuf;
+
 use super::allowance::SourceLimits;
 use crate::declare::settings;
-use crate::values::{Bytes, Duration};
+use crate::values::{Bytes, Duration, Text, Url};
 
 settings! {
     /// Limits on the resources that clients may use.
@@ -12,6 +14,8 @@ settings! {
         /// Most open connections per client address (IPv6: per /64 network). Further connections are answered 503 and
         /// closed. Default: no separate limit. Do not set it behind a proxy.
         connections_per_peer: Option<u32> [1..=1_000_000] = None,
+        /// Where the number of active series of each tenant is asked for, which `tenants.head_series` limits. Default: nowhere.
+        head_series: Option<HeadSeriesQuery> = None,
         /// Limits for each source.
         sources: SourceLimits = SourceLimits::default(),
         /// Timeout for a request's headers, from their first byte.
@@ -26,6 +30,23 @@ settings! {
         memory_wait: Duration [Duration::milliseconds(0)..=Duration::minutes(5)] = Duration::seconds(5),
         /// How long requests in flight may take to finish at shutdown.
         shutdown_timeout: Duration [Duration::milliseconds(100)..=Duration::hours(1)] = Duration::seconds(25),
+    }
+}
+
+settings! {
+    /// A query for the number of active series of each tenant: that of Thanos' meta-monitoring. Until the first answer, and after ten
+    /// intervals without one, no tenant is limited.
+    pub struct HeadSeriesQuery {
+        /// URL of a Prometheus, or of another server with its query API. `/api/v1/query` is appended.
+        url: Url,
+        /// Query in PromQL. Each series of its result has a label `tenant`.
+        query: Text = Text::from("sum(prometheus_tsdb_head_series) by (tenant)"),
+        /// Time from one query to the next.
+        interval: Duration [Duration::seconds(1)..=Duration::hours(1)] = Duration::seconds(15),
+        /// File with a bearer token to show. It is read again for each query.
+        token_file: Option<PathBuf> = None,
+        /// Certificate authorities to trust, as PEM. Default: those of the system.
+        ca_file: Option<PathBuf> = None,
     }
 }
 

@@ -24,7 +24,8 @@ settings! {
         /// router of Thanos, the gateway replicates each request by itself.
         replica_header: HeaderName = HeaderName::known("thanos-replica"),
         /// Whether `/metrics` has the metrics of Thanos Receive besides, by their names (`http_requests_total`,
-        /// `thanos_receive_…`), for existing alerts and dashboards. They take 512 KiB of memory.
+        /// `thanos_receive_…`), for existing alerts and dashboards. The first 16 tenants have series of
+        /// their own; the others share those of `other`.
         thanos_metrics: bool = false,
     }
 }

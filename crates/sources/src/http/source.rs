@@ -5,7 +5,7 @@
 
 use crate::otlp::{self, Otlp};
 use crate::prometheus_remote_write::{self, RemoteWrite};
-use crate::thanos_receive::ThanosReceive;
+use crate::thanos_receive::{MeasuredRequest, ThanosReceive};
 use std::pin::Pin;
 use std::sync::Arc;
 use tidegate_admission::access::Identity;
@@ -61,6 +61,8 @@ pub(crate) struct Policy {
     pub(crate) hears_strangers: bool,
     /// Whether those who show no credentials are told that somebody is there.
     pub(crate) greets_strangers: bool,
+    /// Whether its bodies bring series to a store that limits them.
+    pub(crate) brings_series: bool,
     /// Whether its bodies are for the journal.
     pub(crate) journalled: bool,
     /// The headers of the refusal of a method.
@@ -75,10 +77,14 @@ impl Policy {
         from_pages: false,
         hears_strangers: false,
         greets_strangers: false,
+        brings_series: false,
         journalled: true,
         allowed: &[("Allow", "POST")],
         marks: None,
     };
+
+    /// The same, for bodies of series.
+    pub(crate) const SERIES: Policy = Policy { brings_series: true, ..Policy::POST };
 }
 
 /// Where a request leads, and what its head says about its body.
@@ -123,6 +129,14 @@ pub(crate) trait Exchange: Send {
 
     /// Notes that it came without the credentials that others need.
     fn of_stranger(&mut self) {}
+
+    /// Has its answer counted by these meters.
+    fn measure(&mut self, _measured: MeasuredRequest) {}
+
+    /// The meters that count its answer if it is refused; they count it themselves otherwise.
+    fn measured(&self) -> Option<&MeasuredRequest> {
+        None
+    }
 
     /// Whether it is answered although the gate has `refused` it.
     fn is_heard(&self, _refused: &Rejection) -> bool {

@@ -29,6 +29,7 @@ use tidegate_arena::{Charge, Share};
 use tidegate_http1::{AdmissionFuture, Certificate, ConnectionEnd, DuplicateHeader, Shutdown};
 use tidegate_ledger::Refusal;
 use tidegate_limit::Moment;
+use tidegate_wire::otlp::Signal;
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// The most bytes of a head, as the protocol counts them: 32 for each header besides. Tokens are long.
@@ -255,7 +256,12 @@ fn admit_call(
     let peer = peer.ip();
     let caller =
         Caller { peer, certificate, headers, bytes: length, now: Moment::now(), guarded, journalled: true };
-    let entered = server.http.gate().admit(&caller, &mut open).and_then(|passage| {
+    let gate = server.http.gate();
+    let brings_series = form.as_ref().is_ok_and(|form| form.signal == Signal::Metrics);
+    let entered = gate.admit(&caller, &mut open).and_then(|passage| {
+        if brings_series {
+            gate.check_head_series(&open)?;
+        }
         let charge =
             if flow.is_refused() { None } else { server.arena.try_charge(Share::Ingest, call::BYTES).ok() };
         charge.map(|charge| (charge, passage)).ok_or_else(|| server.http.gate().no_memory())

@@ -25,7 +25,7 @@ fn rig(tenant_header: &str) -> Rig {
         required: true,
         ..Tenancy::default()
     };
-    rig.with_thanos_receive(&ThanosReceive { replica_header: "thanos-replica".into() }, tenancy)
+    rig.with_thanos_receive(&ThanosReceive { replica_header: "thanos-replica".into(), meters: None }, tenancy)
 }
 
 fn body(version: Version, series: usize) -> Vec<u8> {

@@ -31,7 +31,9 @@ pub(crate) fn until_told(mut signals: Signals, args: &ConfigArgs, gateway: Gatew
         if signal != SIGHUP {
             break;
         }
-        match config_again(args).and_then(|new| gateway.reload(new)) {
+        let reloaded = config_again(args).and_then(|new| gateway.reload(new));
+        gateway.count_reload(reloaded.is_ok());
+        match reloaded {
             Ok(waiting) => {
                 tracing::info!("the configuration was read again");
                 if !waiting.is_empty() {

@@ -16,7 +16,7 @@ use tidegate_admission::Gate;
 use tidegate_arena::Arena;
 use tidegate_config::{Config, Listen, Listener};
 use tidegate_http1::{Server, Settings, Shutdown};
-use tidegate_sources::{self as sources, ConnectionSlots, Http, Http2};
+use tidegate_sources::{self as sources, ConnectionSlots, Http, Http2, ThanosMeters};
 use tokio::task::AbortHandle;
 
 /// A kind of listener.
@@ -66,8 +66,9 @@ pub(crate) static KINDS: [ListenerKind; 7] = [
         setting: "listen.thanos_receive",
         address: |listen| Listener::ThanosReceive.address(listen).map(Address::Tcp),
         accept: |services, socket| {
-            services
-                .sources(socket, Listener::ThanosReceive, |http| thanos_receive::of(http, services.config))
+            services.sources(socket, Listener::ThanosReceive, |http| {
+                thanos_receive::of(http, services.config, services.thanos_meters)
+            })
         },
         shown: |listen| {
             let address = listen.thanos_receive.as_ref()?.address;
@@ -203,6 +204,8 @@ pub(super) struct Services<'a> {
     pub(super) config: &'a Config,
     pub(super) acceptors: &'a TlsAcceptors,
     pub(super) admin: Arc<Admin>,
+    /// Where requests to `listen.thanos_receive` are counted by Thanos' names, if anywhere.
+    pub(super) thanos_meters: Option<&'a ThanosMeters>,
     pub(super) admin_door: Arc<ConnectionLimiter>,
 }
 

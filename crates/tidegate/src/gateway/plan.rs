@@ -13,6 +13,7 @@ use super::sinks::pipelines::SinkPipelines;
 use super::sinks::routing::RoutingHistory;
 use super::sources;
 use super::sources::pipelines::CompiledPipelines;
+use super::thanos_receive;
 use super::upkeep;
 use super::workers::{self, Workers};
 use std::fmt;
@@ -236,6 +237,8 @@ fn declare(
         sources::configured(config).filter_map(|kind| Some((kind.runs.as_ref()?.declared)(config)));
     of_sources.flatten().for_each(|declared| plan.declare(declared));
     destination::declare(plan, config);
+    thanos_receive::declare(plan, config);
+    super::head_series::declare(plan, config);
     plan.declare(line("rest", "configuration, log, and other small things", 1, MIB));
     plan.declare(line("allocator", "freed memory that is not back yet, and rounding", 1, 2 * MIB));
 }

@@ -1,7 +1,7 @@
 //! Takes over a configuration that was read again.
 
 use super::destination::Destination;
-use super::{Failure, Gateway, backlog, plan, rules};
+use super::{Failure, Gateway, backlog, head_series, plan, rules};
 use std::sync::PoisonError;
 use tidegate_admission::{Deliverable, SourcePipelines};
 use tidegate_arena::Share;
@@ -24,6 +24,7 @@ impl Gateway {
         // All that can fail comes before the sinks change.
         let sources = self.running_sources.change(&config, &new)?;
         let bulk = rules::bulk(&new)?;
+        let head_series = head_series::settings(&new)?;
         let cluster = match &self.destination {
             Some(destination) => Destination::changed(&config, &new)?.map(|nodes| (destination, nodes)),
             None => None,
@@ -68,6 +69,9 @@ impl Gateway {
             destination.change(nodes);
         }
         rules::change(self.gate.rules(), &new, bulk);
+        if let Some(queries) = &self.head_series {
+            queries.change(head_series);
+        }
         backlog::accept(&new, &planned);
         self.gate.set_deliverable(planned.deliverable);
         self.door.change_peers(new.limits.connections_per_peer);
@@ -81,11 +85,13 @@ impl Gateway {
 pub(super) fn changeable(running: &Config, new: Config) -> Config {
     let limits = Limits {
         sources: new.limits.sources,
+        head_series: new.limits.head_series,
         connections_per_peer: new.limits.connections_per_peer,
         ..running.limits.clone()
     };
     let tenants = Tenants {
         limits: new.tenants.limits,
+        head_series: new.tenants.head_series,
         overrides: new.tenants.overrides,
         indices: new.tenants.indices,
         ..running.tenants.clone()

@@ -1,5 +1,6 @@
 //! The configuration's limits and tenants, as the gate wants them.
 
+use super::head_series;
 use super::sources::{self, KINDS, SourceKind};
 use crate::Failure;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use tidegate_ledger::Ledger;
 use tidegate_limit::{self as limit, AdmissionTable, LimiterSettings, PerSecond, TenantLimits, Tenants};
 
 /// A description of the changes that apply while running.
-pub(crate) const CHANGES: &str = "`sinks`, `pipelines`, the `pipeline` and `parse` of sources, `sources.file.inputs`, `limits.sources`, `limits.connections_per_peer`, `tenants.limits`, \
-                                  `tenants.indices`, `tenants.overrides`, `access.bulk`, and the contents of certificate and credentials files";
+pub(crate) const CHANGES: &str = "`sinks`, `pipelines`, the `pipeline` and `parse` of sources, `sources.file.inputs`, `limits.sources`, `limits.connections_per_peer`, `limits.head_series`, `tenants.limits`, \
+                                  `tenants.head_series`, `tenants.indices`, `tenants.overrides`, `access.bulk`, and the contents of certificate and credentials files";
 
 /// The limits that `config` sets, and where tenants are named.
 ///
@@ -34,6 +35,7 @@ pub(super) fn of(config: &Config, ledger: &Ledger) -> Result<GateRules, Failure>
     let rules = GateRules {
         tenancy,
         limits: Some(Arc::new(AdmissionTable::new(routes, table))),
+        head_series: head_series::gate(config),
         ..GateRules::default()
     };
     rules.bulk.store(Arc::new(bulk(config)?));
@@ -86,6 +88,9 @@ pub(super) fn bytes(config: &Config) -> Option<u64> {
 /// Takes the limits of `config` over, in place of those of before, and its [`bulk`] rights.
 pub(super) fn change(rules: &GateRules, config: &Config, bulk: BulkDefaults) {
     rules.bulk.store(Arc::new(bulk));
+    if let Some(gate) = &rules.head_series {
+        gate.series.set_limits(head_series::limits(config));
+    }
     if let Some(table) = &rules.limits {
         table.set_limits(|name| of_source(config, name), of_tenants(config));
     }
@@ -135,9 +140,11 @@ mod tests {
     use super::*;
 
     /// The limits that change while running.
-    const CHANGEABLE: [&str; 6] = [
+    const CHANGEABLE: [&str; 8] = [
         "pipelines.",
         "limits.sources.",
+        "limits.head_series.",
+        "tenants.head_series",
         "limits.connections_per_peer",
         "tenants.limits.",
         "tenants.indices",
