@@ -50,14 +50,13 @@ impl Rig {
     }
 }
 
-/// A Prometheus that scrapes the gateway and writes for the tenant `team-a`.
+/// A Prometheus that scrapes the gateway and writes for the default tenant: Debian's sends no `headers`.
 fn prometheus(rig: &Rig) -> Prometheus {
     let config = json!({
         "global": { "scrape_interval": "250ms", "scrape_timeout": "250ms" },
         "scrape_configs": [{ "job_name": "gateway", "static_configs": [{ "targets": [rig.gateway.admin()] }] }],
         "remote_write": [{
             "url": format!("http://{}/api/v1/receive", rig.address),
-            "headers": { "THANOS-TENANT": "team-a" },
             "queue_config": { "batch_send_deadline": "100ms", "retry_on_http_429": true },
         }],
     });
@@ -66,7 +65,8 @@ fn prometheus(rig: &Rig) -> Prometheus {
 
 #[test]
 fn prometheus_writes_and_is_limited_by_its_head_series() {
-    let mut rig = Rig::new(json!({}), &json!({}), &json!({}));
+    let listener = json!({ "default_tenant": "team-a" });
+    let mut rig = Rig::new(json!({}), &listener, &json!({}));
     rig.gateway.start();
     for path in ["/-/healthy", "/-/ready"] {
         let answer = http::get(rig.address, path).unwrap();
@@ -84,7 +84,7 @@ fn prometheus_writes_and_is_limited_by_its_head_series() {
     assert_eq!(rig.sent("THANOS-TENANT: team-b"), 200);
     assert_eq!(rig.sent("X-Other: x"), 200);
     assert_eq!(rig.sent("THANOS-TENANT: a/b"), 400);
-    for (code, tenant) in [("200", "team-b"), ("200", "default-tenant"), ("400", "other")] {
+    for (code, tenant) in [("200", "team-b"), ("200", "team-a"), ("400", "other")] {
         let series =
             format!(r#"http_requests_total{{code="{code}",handler="otlp",method="post",tenant="{tenant}"}}"#);
         assert_eq!(rig.metric(&series) as u64, 1, "{series}");
@@ -97,7 +97,7 @@ fn prometheus_writes_and_is_limited_by_its_head_series() {
             "tenants": { "head_series": 1_000_000, "overrides": { "team-a": { "head_series": limit } } },
         })
     };
-    rig.configure(limited(10), &json!({}), &json!({}));
+    rig.configure(limited(10), &listener, &json!({}));
     rig.gateway.hangup();
     let refused = r#"thanos_receive_head_series_limited_requests_total{tenant="team-a"}"#;
     until(SOON, "Prometheus to be refused", || rig.metric(refused) > 0.0);
@@ -107,14 +107,14 @@ fn prometheus_writes_and_is_limited_by_its_head_series() {
     assert!(rig.metric("tidegate_head_series_unknown_requests_total") > 0.0);
     assert_eq!(rig.metric("thanos_receive_limits_config_reload_total") as u64, 1);
 
-    rig.configure(limited(0), &json!({}), &json!({}));
+    rig.configure(limited(0), &listener, &json!({}));
     rig.gateway.hangup();
     until(SOON, "the tenant to be let in", || rig.sent("THANOS-TENANT: team-a") == 200);
     let before = rig.metric(written);
     until(SOON, "Prometheus to go on", || rig.metric(written) > before);
 
     // Without an answer the last numbers hold, and the failures are counted by both names.
-    rig.configure(limited(10), &json!({}), &json!({}));
+    rig.configure(limited(10), &listener, &json!({}));
     rig.gateway.hangup();
     until(SOON, "the tenant to be refused again", || rig.sent("THANOS-TENANT: team-a") == 429);
     drop(prometheus);
