@@ -13,6 +13,8 @@ use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, USER_AGENT};
 use hyper::{Method, Request, Uri, Version};
 
+/// What a connection over HTTP/1.1 would buffer at least; there is none.
+const BUFFER: usize = 16 << 10;
 const METHOD: &str = "/thanos.WriteableStore/RemoteWrite";
 const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
@@ -32,7 +34,7 @@ fn client_settings(settings: &Settings) -> ClientSettings<'_> {
         tls: &settings.tls,
         version: client::Version::Http2,
         max_in_flight: 2,
-        buffer: 0,
+        buffer: BUFFER,
         timeout: settings.timeout,
     }
 }
@@ -46,7 +48,7 @@ pub(super) fn bytes(is_secure: bool) -> usize {
         tls: &tls,
         version: client::Version::Http2,
         max_in_flight: 2,
-        buffer: 0,
+        buffer: BUFFER,
         timeout: std::time::Duration::ZERO,
     };
     settings.bytes(&[uri.unwrap_or_default()])
