@@ -37,6 +37,7 @@ fn the_schema_matches_the_reader() {
             "http",
             "splunk_hec",
             "loki",
+            "thanos_receive",
             "blackhole"
         ]
     );
