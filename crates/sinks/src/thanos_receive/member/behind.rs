@@ -76,14 +76,11 @@ impl Member {
                 tokio::time::sleep_until(at).await;
                 Ok(())
             }
-            Some(HeadOfLog::InFlight(sending)) => {
+            Some(HeadOfLog::InFlight(sending, record)) => {
                 let verdict = sending.await;
-                match self.log.next().await {
-                    Ok(Some(record)) => self.finish(context, &record, verdict, backoff).await,
-                    Ok(None) => Ok(()),
-                    Err(ReadError::Closed) => Err(Ended),
-                    // It is sent again.
-                    Err(_) => Ok(()),
+                match record {
+                    Some(record) => self.finish(context, &record, verdict, backoff).await,
+                    None => Ok(()),
                 }
             }
         }

@@ -5,12 +5,13 @@ use crate::backoff::Backoff;
 use crate::thanos_receive::request::SealedRequest;
 use crate::thanos_receive::verdict::Verdict;
 use futures_util::future::BoxFuture;
+use tidegate_handoff::Record;
 use tokio::time::Instant;
 
 /// The first record of a log, which is on its way to the member already, or is to be sent at a time.
 pub(super) enum HeadOfLog<'m> {
-    /// Its answer is awaited.
-    InFlight(BoxFuture<'m, Verdict>),
+    /// Its answer is awaited. There is no record where its log never takes it.
+    InFlight(BoxFuture<'m, Verdict>, Option<Record>),
     /// The member failed, and is left alone until then.
     At(Instant),
 }
@@ -39,8 +40,10 @@ impl Member {
             verdict = &mut sending => verdict,
             () = self.stalls(context) => {
                 self.hand_off(context, &request).await?;
+                // The log was empty, so this is the record. Later it may be another one: the quota may drop the oldest.
+                let record = self.log.next().await.unwrap_or_default();
                 self.counters.failed("it does not answer in time: what it is to get goes to disk");
-                return Ok(Some(HeadOfLog::InFlight(sending)));
+                return Ok(Some(HeadOfLog::InFlight(sending, record)));
             }
         };
         if let Verdict::Later { words, after } = &verdict {
