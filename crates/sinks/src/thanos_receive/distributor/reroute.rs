@@ -64,10 +64,16 @@ impl Distributor {
             received_at_ns: record.meta.received_at_ns,
             replica: Some(head.replica),
         };
+        let mut unplaced = 0;
         for series in series_of(&raw) {
-            if Box::pin(self.walk(series, info)).await.is_err() {
-                return Ok(Rerouted::Damaged);
+            match Box::pin(self.walk(series, info)).await {
+                Ok(placed) => unplaced += placed.unplaced,
+                Err(_) => return Ok(Rerouted::Damaged),
             }
+        }
+        // The rings may have nobody for the tenant any more. Only first replicas count in the books.
+        if head.replica == 0 {
+            self.context.settlement.settle_handed_off(unplaced, Outcome::Dropped(Dropped::Rejected));
         }
         self.release(raw);
         self.seal_all().await;
