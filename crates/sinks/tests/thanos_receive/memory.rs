@@ -1,0 +1,45 @@
+//! Promise: the sink holds no more than its part, whatever its members do; what is larger is borrowed for a while.
+
+use crate::member::{Member, Reply};
+use crate::messages::{Label, Series};
+use crate::rig::{Rig, settings, until};
+use std::time::Duration;
+use tidegate_sinks::ThanosReceiveSettings;
+
+/// A series with a label of `len` bytes that does not shrink.
+fn long(number: u64, len: usize) -> Series {
+    let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(b' ' + (state >> 32) as u8 % 95)
+    };
+    let mut series = Series::numbered(number, &[1]);
+    series.labels.push(Label { name: "text".to_owned(), value: (0..len).map(|_| next()).collect() });
+    series
+}
+
+/// A record that is larger than the part borrows. What a stalled member should get goes to disk, so the turn is given back.
+#[tokio::test]
+async fn a_stalled_member_does_not_keep_the_turn() {
+    let part = 1 << 20;
+    let members = Member::some(3);
+    let all: Vec<_> = members.iter().collect();
+    let mut rig = Rig::new(part);
+    let patience = Duration::from_millis(100);
+    let settings = ThanosReceiveSettings { patience, ..settings(&rig, &all, 3) };
+    members[0].always(Reply::Stall);
+    rig.run(&settings, async |rig| {
+        rig.put_series(None, (0..40).map(|number| long(number, 50_000)).collect()).await;
+        rig.put_series(None, (40..50).map(|number| long(number, 100)).collect()).await;
+        until("the others take everything", || all[1..].iter().all(|m| m.taken().len() == 50)).await;
+        until("the turn is given back", || !rig.turn.is_taken() && rig.held() <= part as u64).await;
+        members[0].release();
+        rig.settled().await;
+        until("it takes everything", || members[0].taken().len() == 50).await;
+    })
+    .await;
+    assert!(rig.peak() > part as u64, "it borrowed");
+    assert_eq!((rig.page().delivered, rig.page().dropped), (rig.items, vec![]));
+}

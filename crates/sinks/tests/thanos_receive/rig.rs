@@ -1,0 +1,282 @@
+//! A journal with the sink behind it, and what each member should have taken.
+
+use crate::member::{Member, Samples};
+use crate::messages::{RequestV1, Series};
+use prost::Message;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_arena::{Arena, Floors, Share};
+use tidegate_journal::dead_letters::{self, DeadLetters};
+use tidegate_journal::{
+    Batch, Checkpoints, Durability, Encoding, Journal, Meta, Protocol, Signal, Tenant, WhenFull,
+};
+use tidegate_ledger::{Counts, Ledger, SinkBalance};
+use tidegate_meters::Registry;
+use tidegate_ring::{Algorithm, Endpoint, MultiRing, RingConfig, RingSettings, series_hash};
+use tidegate_sinks::{
+    BorrowQueue, EgressBudget, Hashrings, Health, MemberReport, Signals, SinkContext, StopSender,
+    ThanosLayout, ThanosReceive, ThanosReceiveSettings,
+};
+use tidegate_tap::Tap;
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+const NAME: &str = "ingestors";
+/// The tenant of data without one.
+pub(crate) const TENANT: &str = "default-tenant";
+/// Enough for everything to go the usual way.
+pub(crate) const PART: usize = 8 << 20;
+const INGEST: u64 = 16 << 20;
+
+/// Everything on the near side of the members.
+pub(crate) struct Rig {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) arena: Arena,
+    pub(crate) journal: Journal,
+    pub(crate) ledger: Ledger,
+    letters: DeadLetters,
+    pub(crate) turn: Arc<BorrowQueue>,
+    pub(crate) health: Health,
+    tap: Tap,
+    part: usize,
+    /// The times of the samples put in, by tenant and number of the series.
+    put: BTreeMap<(String, u64), Vec<i64>>,
+    /// All items put in.
+    pub(crate) items: u64,
+}
+
+impl Rig {
+    /// With a sink that may hold `part` bytes.
+    pub(crate) fn new(part: usize) -> Rig {
+        Rig::of((part, 64 << 20), tempfile::tempdir().unwrap())
+    }
+
+    fn of((part, total): (usize, u64), dir: tempfile::TempDir) -> Rig {
+        let floors = Floors::NONE.with(Share::Egress, 2 * part as u64).with(Share::Ingest, INGEST);
+        let arena = Arena::new(total, floors, 8 << 20, 256, 64).unwrap();
+        let settings = tidegate_journal::Settings {
+            segment_bytes: 16 << 20,
+            durability: Durability::PageCache,
+            ..tidegate_journal::Settings::new(dir.path().join("journal"))
+        };
+        let (journal, recovery) = Journal::open(settings).unwrap();
+        let ledger = Ledger::new(&Registry::new(1), recovery.items);
+        let head = ledger.head();
+        journal.observe(move |items| head.advance_to(items));
+        let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
+        let (turn, health, tap) = (Arc::default(), Health::default(), Tap::new(arena.clone()));
+        let (put, items) = (BTreeMap::new(), 0);
+        Rig { dir, arena, journal, ledger, letters, turn, health, tap, part, put, items }
+    }
+
+    /// Puts a request with a sample at `time` of each of these series into the journal.
+    pub(crate) async fn put(&mut self, tenant: Option<&str>, numbers: Range<u64>, time: i64) {
+        let series: Vec<_> = numbers.clone().map(|number| Series::numbered(number, &[time])).collect();
+        for number in numbers {
+            let tenant = tenant.unwrap_or(TENANT).to_owned();
+            self.put.entry((tenant, number)).or_default().push(time);
+        }
+        self.put_series(tenant, series).await;
+    }
+
+    /// Puts a request of 1.0 with these series into the journal. The members' samples are not compared with them.
+    pub(crate) async fn put_series(&mut self, tenant: Option<&str>, series: Vec<Series>) {
+        let items = series.iter().map(Series::items).sum();
+        let raw = RequestV1 { series, metadata: Vec::new() }.encode_to_vec();
+        self.append(tenant, Protocol::RemoteWrite1, &raw, items).await;
+    }
+
+    /// Appends a body as a source does: compressed, where remote write has it so.
+    pub(crate) async fn append(&mut self, tenant: Option<&str>, protocol: Protocol, raw: &[u8], items: u64) {
+        self.items += items;
+        let (encoding, body) = match protocol {
+            Protocol::Otlp => (Encoding::Identity, raw.to_vec()),
+            _ => (Encoding::Snappy, snap::raw::Encoder::new().compress_vec(raw).unwrap()),
+        };
+        let meta = Meta {
+            tenant: tenant.map_or(Tenant::NONE, |tenant| Tenant::new(tenant).unwrap()),
+            signal: Signal::Metrics,
+            protocol,
+            encoding,
+            items: u32::try_from(items).unwrap(),
+            raw_len: u32::try_from(raw.len()).unwrap(),
+            received_at_ns: 1,
+        };
+        let mut window = self.arena.window(Share::Ingest, body.len()).await.unwrap();
+        window.append(&body).unwrap();
+        let open = self.ledger.source("test").unwrap().open();
+        let submitted = open.submit(Counts::of(tidegate_ledger::Signal::Metrics, items, body.len() as u64));
+        let batch = Batch { meta, window, from: 0, len: body.len(), checkpoints: Checkpoints::default() };
+        self.journal.append(batch).await.unwrap();
+        submitted.accept();
+    }
+
+    /// Runs the sink beside `script`, and stops it behind that.
+    pub(crate) async fn run<T>(
+        &mut self,
+        settings: &ThanosReceiveSettings,
+        script: impl AsyncFnOnce(&mut Rig) -> T,
+    ) -> T {
+        let (sink, stopper) = self.sink(settings);
+        let script = async {
+            let output = script(self).await;
+            stopper.stop();
+            output
+        };
+        let both = async { tokio::join!(sink.run(), script) };
+        let ((), output) = tokio::time::timeout(90 * SECOND, both).await.expect("the sink ends");
+        self.page();
+        assert_eq!(self.held(), 0, "all memory is given back");
+        output
+    }
+
+    /// Sends all that is in the journal, which takes nothing more, and checks that nothing is held or queued afterwards.
+    pub(crate) async fn drain(&mut self, settings: &ThanosReceiveSettings) {
+        assert!(self.journal.close(60 * SECOND));
+        let (sink, _stopper) = self.sink(settings);
+        tokio::time::timeout(60 * SECOND, sink.run()).await.expect("everything is sent");
+        assert_eq!((self.page().queued, self.held()), (0, 0));
+        assert_eq!(self.health.activity().in_flight, 0);
+    }
+
+    /// A sink that is attached.
+    pub(crate) fn sink(&self, settings: &ThanosReceiveSettings) -> (ThanosReceive, StopSender) {
+        let (stopper, stop) = StopSender::new();
+        let room = EgressBudget::new(&self.arena, Share::Egress, self.part, &self.turn);
+        let context = SinkContext {
+            name: NAME,
+            journal: &self.journal,
+            ledger: &self.ledger,
+            when_full: WhenFull::Block,
+            health: &self.health,
+            signals: Signals::ALL,
+            dead_letters: &self.letters,
+            tap: Some(&self.tap),
+            pipeline: None,
+        };
+        (ThanosReceive::start(context, room, settings.clone(), stop).unwrap(), stopper)
+    }
+
+    /// The sink's entry in the books, after checking that they balance.
+    pub(crate) fn page(&self) -> SinkBalance {
+        let balance = self.ledger.balance();
+        assert_eq!(balance.difference(), 0, "{balance:?}");
+        balance.sinks.into_iter().find(|sink| sink.name == NAME).unwrap()
+    }
+
+    /// From now on only samples that are put in later are expected.
+    pub(crate) fn forget_put(&mut self) {
+        self.put.clear();
+    }
+
+    /// Waits until nothing is queued.
+    pub(crate) async fn settled(&self) {
+        until("everything is settled", || self.page().queued == 0).await;
+    }
+
+    /// How a member is doing.
+    pub(crate) fn report(&self, member: &Member) -> MemberReport {
+        let members = self.health.members();
+        members.into_iter().find(|report| report.address == member.address()).unwrap()
+    }
+
+    /// Bytes that the sink holds.
+    pub(crate) fn held(&self) -> u64 {
+        self.egress().used
+    }
+
+    /// The most bytes that the sink has held.
+    pub(crate) fn peak(&self) -> u64 {
+        self.egress().peak
+    }
+
+    fn egress(&self) -> tidegate_arena::ShareUse {
+        let usage = self.arena.usage();
+        usage.shares.into_iter().find(|known| known.share == Share::Egress).unwrap()
+    }
+
+    /// The samples that the rings give to a member.
+    pub(crate) fn expected(&self, settings: &ThanosReceiveSettings, member: &Member) -> Samples {
+        let rings = rings(settings);
+        let mut expected = Samples::new();
+        for ((tenant, number), times) in &self.put {
+            let series = Series::numbered(*number, &[]);
+            for (replica, address) in owners(&rings, tenant, &series).into_iter().enumerate() {
+                if address == member.address() {
+                    let key = (tenant.clone(), replica as i64 + 1, *number);
+                    expected.insert(key, times.clone());
+                }
+            }
+        }
+        expected
+    }
+
+    /// Waits until each of these members took all that is its, in order.
+    pub(crate) async fn arrived(&self, settings: &ThanosReceiveSettings, members: &[&Member]) {
+        for member in members {
+            let expected = self.expected(settings, member);
+            until("a member takes all that is its", || member.samples() == expected).await;
+        }
+    }
+}
+
+/// The rings that the settings describe.
+pub(crate) fn rings(settings: &ThanosReceiveSettings) -> MultiRing {
+    let configs = tidegate_sinks::describe_hashrings(&settings.hashrings).unwrap();
+    MultiRing::new(&configs, &settings.ring).unwrap()
+}
+
+/// The members that a series belongs to, the first replica first.
+pub(crate) fn owners(rings: &MultiRing, tenant: &str, series: &Series) -> Vec<String> {
+    let labels = series.labels.iter().map(|label| (label.name.as_bytes(), label.value.as_bytes()));
+    let hash = series_hash(tenant.as_bytes(), labels);
+    let members = rings.for_tenant(tenant).unwrap().members(hash);
+    members.iter().map(|member| rings.members()[usize::from(*member)].address.to_string()).collect()
+}
+
+/// Waits for an event that only its effects show.
+pub(crate) async fn until(event: &str, mut is_so: impl FnMut() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(40 * SECOND, waiting).await.unwrap_or_else(|_| panic!("waited in vain: {event}"));
+}
+
+/// A ring of these members.
+pub(crate) fn ring(members: &[&Member]) -> RingConfig {
+    RingConfig {
+        endpoints: members.iter().map(|member| Endpoint::new(member.address())).collect(),
+        ..RingConfig::default()
+    }
+}
+
+/// The default settings for one ring of these members, with its log in the rig's folder.
+pub(crate) fn settings(rig: &Rig, members: &[&Member], replication: usize) -> ThanosReceiveSettings {
+    let dir = rig.dir.path().join("handoff");
+    let handoff = tidegate_handoff::Settings {
+        durability: tidegate_handoff::Durability::PageCache,
+        ..tidegate_handoff::Settings::new(dir)
+    };
+    ThanosReceiveSettings {
+        hashrings: Hashrings::Inline(vec![ring(members)]),
+        ring: RingSettings { algorithm: Algorithm::Ketama, replication, cached_tenants: 16 },
+        max_members: 8,
+        default_tenant: Tenant::new(TENANT).unwrap(),
+        split_tenant_label: None,
+        otlp: Default::default(),
+        layout: ThanosLayout::SingleTenant,
+        is_compressed: true,
+        is_secure: false,
+        tls: Default::default(),
+        headers: Default::default(),
+        max_request_bytes: 1 << 20,
+        linger: Duration::from_millis(20),
+        timeout: 30 * SECOND,
+        backoff: (Duration::from_millis(1), Duration::from_millis(20)),
+        patience: 30 * SECOND,
+        handoff,
+    }
+}
