@@ -192,11 +192,9 @@ impl ThanosReceive {
     async fn work(&mut self) {
         let mut look_at = Instant::now() + LOOK_EVERY;
         let mut is_ended = false;
+        self.reroute().await;
         loop {
             self.settle();
-            if !self.left.is_empty() {
-                self.reroute().await;
-            }
             if is_ended && self.context.settlement.is_idle() {
                 return;
             }
@@ -204,13 +202,20 @@ impl ThanosReceive {
                 Step::Record(Some(record)) => self.distribute(record).await,
                 Step::Record(None) => {
                     is_ended = true;
-                    self.distributor.seal_all().await;
+                    let ThanosReceive { distributor, running, .. } = self;
+                    beside(running, Box::pin(distributor.seal_all())).await;
                 }
                 Step::Settled | Step::Ended => {}
-                Step::Seal => self.distributor.seal_old().await,
+                Step::Seal => {
+                    // The members work meanwhile: where memory is short, it is they that give it back.
+                    let ThanosReceive { distributor, running, .. } = self;
+                    beside(running, Box::pin(distributor.seal_old())).await;
+                }
                 Step::Look => {
                     look_at = Instant::now() + LOOK_EVERY;
                     self.look().await;
+                    // Also those whose logs could not be read.
+                    self.reroute().await;
                 }
             }
         }
@@ -239,11 +244,15 @@ impl ThanosReceive {
 
     /// Sends the logs of members that left to those that own their series now.
     async fn reroute(&mut self) {
+        if self.left.is_empty() {
+            return;
+        }
         for member in std::mem::take(&mut self.left) {
             let ThanosReceive { distributor, running, .. } = self;
             let backlog = member.log.backlog();
             if beside(running, Box::pin(distributor.reroute(&member))).await.is_err() {
                 self.context.health.noted("the log of a member that left cannot be read now");
+                self.left.push(member);
                 continue;
             }
             if backlog.records > 0 {
@@ -324,6 +333,7 @@ impl ThanosReceive {
         }
         let ThanosReceive { distributor, running, .. } = self;
         beside(running, Box::pin(distributor.seal_all())).await;
+        self.settle();
         while !self.context.settlement.is_idle() {
             let ThanosReceive { running, context, .. } = self;
             tokio::select! {

@@ -9,7 +9,7 @@ use super::coder::Coder;
 use super::member::{Member, MemberContext};
 use super::request::{OpenRequest, Origin, RequestHead, SealedRequest};
 use crate::batch::DropReason;
-use crate::egress_budget::BorrowTurn;
+use crate::egress_budget::{BorrowTurn, BudgetError};
 use crate::journal_consumer::{JournalConsumer, Record};
 use crate::losses::Losses;
 use crate::pipeline_stage::Staged;
@@ -91,10 +91,7 @@ impl Distributor {
         self.own = 0;
         self.context.settlement.distributed(sequence, losses);
         if self.turn.is_some() {
-            // Others wait for the turn: what was borrowed is on its way, or on disk, before it is given back.
             self.seal_all().await;
-            self.fall_to_part().await;
-            self.turn = BorrowTurn::none();
         }
     }
 
@@ -139,6 +136,7 @@ impl Distributor {
                 self.seal(slot).await;
             }
         }
+        self.return_turn().await;
     }
 
     /// Seals everything.
@@ -146,6 +144,7 @@ impl Distributor {
         for slot in 0..self.open.len() {
             self.seal(slot).await;
         }
+        self.return_turn().await;
     }
 
     /// Seals a request and gives it to its member.
@@ -156,7 +155,9 @@ impl Distributor {
                 Ok(sealed) => return self.give(slot, sealed),
                 Err(unsealed) => {
                     open = unsealed;
-                    self.wait_for_memory().await;
+                    if self.make_room(BudgetError::WithoutTurn).await.is_err() {
+                        self.wait_for_memory().await;
+                    }
                 }
             }
         }

@@ -103,6 +103,11 @@ impl Member {
         self.is_ended.load(Relaxed)
     }
 
+    /// Whether it has a request that waits or is in flight.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.queue.is_empty() || self.counters.in_flight.load(Relaxed) > 0
+    }
+
     /// Has a request that is in flight handed off, so that what is behind it need not stay in memory.
     pub(super) fn press(&self) {
         self.pressed.notify_waiters();

@@ -3,7 +3,7 @@
 
 use super::Distributor;
 use crate::batch::DropReason;
-use crate::egress_budget::{BudgetError, Charged};
+use crate::egress_budget::{BorrowTurn, BudgetError, Charged};
 use crate::thanos_receive::member::MemberContext;
 use std::time::Duration;
 use tidegate_arena::{Charge, Window};
@@ -31,7 +31,7 @@ impl Distributor {
         }
     }
 
-    /// Pays for `bytes` on the heap, as [`window`](Self::window) does.
+    /// Pays for `bytes` on the heap, as [`window`](Self::window) does; they are the record's own until it is spread.
     ///
     /// # Errors
     /// When there is never as much.
@@ -39,7 +39,10 @@ impl Distributor {
         loop {
             let room = self.context.room.clone();
             match room.charge(bytes).await {
-                Ok(charge) => return Ok(charge),
+                Ok(charge) => {
+                    self.own += charge.bytes();
+                    return Ok(charge);
+                }
                 Err(error) => self.make_room(error).await?,
             }
         }
@@ -58,8 +61,7 @@ impl Distributor {
         if self.seal_largest() {
             return Ok(());
         }
-        if self.context.room.held() > self.own {
-            self.wait_for_memory().await;
+        if self.context.room.held() > self.own && (self.wait_for_memory().await || self.is_anything_sent()) {
             return Ok(());
         }
         if self.turn.is_some() {
@@ -77,28 +79,40 @@ impl Distributor {
         held.max().is_some_and(|(_, slot)| self.try_seal(slot))
     }
 
-    /// Waits until something is given back. What waits for a member that takes nothing goes to disk.
-    pub(super) async fn wait_for_memory(&mut self) {
+    /// Whether a member has a request that gives memory back when it is answered. If none has, all that is held is the distributor's,
+    /// and waiting for it never ends.
+    fn is_anything_sent(&self) -> bool {
+        self.rings.members.iter().any(|member| member.is_busy())
+    }
+
+    /// Waits until something is given back; says whether it was. What waits for a member that takes nothing goes to disk.
+    pub(super) async fn wait_for_memory(&mut self) -> bool {
         let room = self.context.room.clone();
         let held = room.held();
         if tokio::time::timeout(PRESS_AFTER, room.falls_to(held.saturating_sub(1))).await.is_ok() {
-            return;
+            return true;
         }
         let most = self.rings.members.iter().max_by_key(|member| member.queue.bytes());
         if let Some(member) = most.filter(|member| member.queue.bytes() > 0) {
             member.press();
         }
         // A connection may hold what a peer that answered early has not read.
-        if tokio::time::timeout(10 * PRESS_AFTER, room.falls_to(held.saturating_sub(1))).await.is_err() {
+        let waited = tokio::time::timeout(10 * PRESS_AFTER, room.falls_to(held.saturating_sub(1))).await;
+        if waited.is_err() {
             self.rings.members.iter().for_each(|member| member.hang_up());
         }
+        waited.is_ok()
     }
 
-    /// Waits until no more is held than the sink's own part.
-    pub(super) async fn fall_to_part(&mut self) {
-        let room = self.context.room.clone();
-        while room.is_over() {
-            self.wait_for_memory().await;
+    /// Gives back the turn to borrow, if this sink has it: others wait for it, so what was borrowed is on its way, or on disk,
+    /// before.
+    pub(super) async fn return_turn(&mut self) {
+        if self.turn.is_some() {
+            let room = self.context.room.clone();
+            while room.is_over() {
+                self.wait_for_memory().await;
+            }
+            self.turn = BorrowTurn::none();
         }
     }
 }

@@ -42,6 +42,7 @@ impl Distributor {
                 let mut raw = self.window((meta.raw_len as usize).saturating_add(END_SLACK)).await?;
                 let len = decode(encoding, &body, raw.spare_mut()).await.map_err(|_| DropReason::Damaged)?;
                 raw.advance(len);
+                self.own = self.own.saturating_sub(charge.bytes());
                 drop(charge);
                 self.release(body);
                 raw

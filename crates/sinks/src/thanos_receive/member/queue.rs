@@ -57,7 +57,7 @@ impl MemberQueue {
         self.lock().bytes
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::thanos_receive) fn is_empty(&self) -> bool {
         self.lock().waiting.is_empty()
     }
 
