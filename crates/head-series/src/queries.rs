@@ -122,7 +122,7 @@ pub async fn run(
 }
 
 async fn ask(settings: &QuerySettings, counts: &mut HeadSeriesCounts) -> Result<(), QueryError> {
-    timeout(TIMEOUT, answer(settings, counts)).await.unwrap_or(Err(QueryError::Timeout))
+    Box::pin(timeout(TIMEOUT, answer(settings, counts))).await.unwrap_or(Err(QueryError::Timeout))
 }
 
 async fn answer(settings: &QuerySettings, counts: &mut HeadSeriesCounts) -> Result<(), QueryError> {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// The first record of a log, which is on its way to the member already, or is to be sent at a time.
 pub(super) enum HeadOfLog<'m> {
     /// Its answer is awaited. There is no record where its log never takes it.
-    InFlight(BoxFuture<'m, Verdict>, Option<Record>),
+    InFlight(BoxFuture<'m, Verdict>, Option<Box<Record>>),
     /// The member failed, and is left alone until then.
     At(Instant),
 }
@@ -41,7 +41,7 @@ impl Member {
             () = self.stalls(context) => {
                 self.hand_off(context, &request).await?;
                 // The log was empty, so this is the record. Later it may be another one: the quota may drop the oldest.
-                let record = self.log.next().await.unwrap_or_default();
+                let record = self.log.next().await.unwrap_or_default().map(Box::new);
                 self.counters.failed("it does not answer in time: what it is to get goes to disk");
                 return Ok(Some(HeadOfLog::InFlight(sending, record)));
             }
