@@ -11,7 +11,6 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
-use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -248,7 +247,7 @@ fn decoded(body: &[u8], is_compressed: bool) -> WriteRequest {
         return WriteRequest::decode(message).unwrap();
     }
     let mut raw = Vec::new();
-    snap::read::FrameDecoder::new(message).read_to_end(&mut raw).unwrap();
+    std::io::copy(&mut snap::read::FrameDecoder::new(message), &mut raw).unwrap();
     WriteRequest::decode(&raw[..]).unwrap()
 }
 
