@@ -185,6 +185,8 @@ impl ThanosReceive {
         self.handoffs.close();
         self.running.clear();
         for member in &self.distributor.rings.members {
+            // The pages keep the member, and its queue holds memory.
+            member.queue.clear();
             member.close().await;
         }
     }

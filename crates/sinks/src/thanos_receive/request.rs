@@ -7,12 +7,12 @@ use super::coder::{Coder, append};
 use super::settings::Layout;
 use crate::egress_budget::{BudgetError, Charged};
 use bytes::Bytes;
-use tidegate_arena::{PAGE, Window};
+use tidegate_arena::Window;
 use tidegate_handoff::Note;
 use tidegate_journal::{TENANT_MAX, Tenant};
 use tidegate_wire::output::SliceOutput;
 use tidegate_wire::proto::write;
-use tidegate_wire::snappy::framed::{CHUNK, STREAM_IDENTIFIER};
+use tidegate_wire::snappy::framed::{self, CHUNK, STREAM_IDENTIFIER};
 use tokio::time::Instant;
 
 /// Bytes before a message in gRPC: whether it is compressed, and how long it is.
@@ -180,8 +180,10 @@ impl OpenRequest {
         if !self.staging.is_empty() && self.staging.len() + needed + TRAILER > CHUNK {
             self.flush(coder)?;
         }
-        // A page more than is written, for the rounding of what it is compressed to.
-        self.staging.try_reserve(needed + TRAILER + PAGE)?;
+        self.staging.try_reserve(needed + TRAILER)?;
+        // All that it takes to seal the request: where memory is short, sealing is how some is given back.
+        let framed = framed::max_framed_len(self.staging.len() + needed) + framed::max_framed_len(TRAILER);
+        self.out.try_reserve(framed)?;
         if self.layout == Layout::TenantTuples && !self.in_tuple {
             append(&mut self.staging, &TUPLE);
             self.in_tuple = true;

@@ -69,3 +69,34 @@ async fn a_member_that_fails_gets_everything_later() {
         assert_eq!((rig.page().delivered, rig.page().dropped), (rig.items, vec![]), "{failure:?}");
     }
 }
+
+/// The log of a member that is gone outlives the process.
+#[tokio::test]
+async fn a_restart_in_between_loses_nothing() {
+    let mut members = Member::some(3);
+    let mut rig = Rig::new(PART);
+    let settings = impatient(&rig, &members);
+    members[0].leave();
+    for round in 0..3 {
+        rig.run(&settings, async |rig| {
+            for time in 0..10 {
+                rig.put(None, 0..50, 10 * round + time).await;
+            }
+            rig.arrived(&settings, &[&members[1], &members[2]]).await;
+            let first = rig.expected(&settings, &members[0]);
+            let first = first.keys().filter(|(_, replica, _)| *replica == 1).count() as u64;
+            let waiting = 10 * (round as u64 + 1) * first;
+            until("the rest is settled", || rig.page().queued == waiting).await;
+        })
+        .await;
+        rig = rig.restarted();
+    }
+    members[0].come_back();
+    rig.run(&settings, async |rig| {
+        rig.settled().await;
+        rig.caught_up(&members).await;
+    })
+    .await;
+    rig.arrived(&settings, &members.iter().collect::<Vec<_>>()).await;
+    assert_eq!((rig.page().delivered, rig.page().dropped), (rig.items, vec![]));
+}

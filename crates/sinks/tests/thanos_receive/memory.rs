@@ -43,3 +43,23 @@ async fn a_stalled_member_does_not_keep_the_turn() {
     assert!(rig.peak() > part as u64, "it borrowed");
     assert_eq!((rig.page().delivered, rig.page().dropped), (rig.items, vec![]));
 }
+
+/// Many open requests in a small part: each needs a little more memory before it can be sealed.
+#[tokio::test]
+async fn many_open_requests_in_a_small_part_are_sent() {
+    for is_compressed in [true, false] {
+        let part = 600 << 10;
+        let members = Member::some(6);
+        let all: Vec<_> = members.iter().collect();
+        let mut rig = Rig::new(part);
+        let linger = Duration::from_secs(5);
+        let settings = ThanosReceiveSettings { is_compressed, linger, ..settings(&rig, &all, 3) };
+        for batch in 0..20 {
+            let numbers = 50 * batch..50 * batch + 50;
+            rig.put_series(None, numbers.map(|number| long(number, 1000)).collect()).await;
+        }
+        rig.drain(&settings).await;
+        assert_eq!((rig.page().delivered, rig.page().dropped), (rig.items, vec![]));
+        assert_eq!(members.iter().map(|member| member.taken().len()).sum::<usize>(), 3000);
+    }
+}

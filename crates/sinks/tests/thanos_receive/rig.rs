@@ -40,6 +40,7 @@ pub(crate) struct Rig {
     pub(crate) health: Health,
     tap: Tap,
     part: usize,
+    total: u64,
     /// The times of the samples put in, by tenant and number of the series.
     put: BTreeMap<(String, u64), Vec<i64>>,
     /// All items put in.
@@ -67,7 +68,15 @@ impl Rig {
         let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
         let (turn, health, tap) = (Arc::default(), Health::default(), Tap::new(arena.clone()));
         let (put, items) = (BTreeMap::new(), 0);
-        Rig { dir, arena, journal, ledger, letters, turn, health, tap, part, put, items }
+        Rig { dir, arena, journal, ledger, letters, turn, health, tap, part, total, put, items }
+    }
+
+    /// The same after a restart of the process.
+    pub(crate) fn restarted(self) -> Rig {
+        let Rig { dir, arena, journal, ledger, letters, tap, health, part, total, put, items, .. } = self;
+        assert!(journal.close(60 * SECOND));
+        drop((arena, journal, ledger, letters, tap, health));
+        Rig { put, items, ..Rig::of((part, total), dir) }
     }
 
     /// Puts a request with a sample at `time` of each of these series into the journal.
@@ -173,6 +182,12 @@ impl Rig {
     /// Waits until nothing is queued.
     pub(crate) async fn settled(&self) {
         until("everything is settled", || self.page().queued == 0).await;
+    }
+
+    /// Waits until nothing is on disk for these members, also no copies that are in no book.
+    pub(crate) async fn caught_up(&self, members: &[Member]) {
+        let waits = |member| self.report(member).handed_off_requests > 0;
+        until("the members catch up", || !members.iter().any(waits)).await;
     }
 
     /// How a member is doing.

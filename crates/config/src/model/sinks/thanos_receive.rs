@@ -134,6 +134,13 @@ impl SinkSettings for ThanosReceiveSink {
                 "`total_quota` is for all members together: raise it, or lower `quota`",
             );
         }
+        if self.handoff.quota.get() < 2 * self.max_request_bytes.get() {
+            check.clash(
+                "handoff",
+                format!("`sinks.{name}.handoff.quota` is less than two requests of `max_request_bytes`"),
+                "a request that is larger than the quota could not be handed off: raise `quota`, or lower `max_request_bytes`",
+            );
+        }
         if self.delivery.tenant_header.is_some() {
             check.clash(
                 "tenant_header",

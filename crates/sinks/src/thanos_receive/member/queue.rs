@@ -61,6 +61,13 @@ impl MemberQueue {
         self.lock().waiting.is_empty()
     }
 
+    /// Lets go of all requests: they are sent again after a restart.
+    pub(in crate::thanos_receive) fn clear(&self) {
+        let mut state = self.lock();
+        state.waiting.clear();
+        state.bytes = 0;
+    }
+
     /// Nothing more is added.
     pub(in crate::thanos_receive) fn close(&self) {
         self.lock().is_closed = true;
