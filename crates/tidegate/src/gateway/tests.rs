@@ -50,7 +50,8 @@ fn listen(listeners: &[(String, String)]) -> String {
     format!("listen: {{{}}}\n", listen.join(", "))
 }
 
-/// A sink of each kind that the configuration knows, as YAML: with what it cannot be without, which is a URL.
+/// A sink of each kind that the configuration knows, as YAML: with what it cannot be without, which is a URL, or
+/// hashrings.
 fn sinks() -> Vec<(String, String)> {
     let schema = tidegate_config::schema();
     let kinds = schema["properties"]["sinks"]["additionalProperties"]["oneOf"].as_array().unwrap();
@@ -62,7 +63,9 @@ fn sinks() -> Vec<(String, String)> {
         let required: BTreeSet<_> = required.chain(endpoints).collect();
         let url = |setting| format!(", {setting}: 'http://127.0.0.1:1/path'");
         let urls: String = required.into_iter().filter(|setting| *setting != "type").map(url).collect();
-        (name.to_owned(), format!("{{type: {name}{urls}}}"))
+        let rings =
+            kind["properties"].get("hashrings").map_or("", |_| ", hashrings: [{endpoints: ['127.0.0.1:1']}]");
+        (name.to_owned(), format!("{{type: {name}{urls}{rings}}}"))
     };
     kinds.iter().map(sink).collect()
 }
