@@ -74,7 +74,7 @@ fn run(row: &Row) {
     let (handoffs, _) = Handoffs::open(settings).unwrap();
     let logs: Vec<MemberLog> =
         (0..members).map(|member| handoffs.member(&format!("member-{member}:1")).unwrap()).collect();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let (appended, took) = runtime.block_on(append(&logs, size));
     let backlog: u64 = logs.iter().map(|log| log.backlog().bytes).sum();
     let delivered = runtime.block_on(deliver(&logs, &arena));

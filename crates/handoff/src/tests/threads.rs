@@ -6,8 +6,7 @@ use super::*;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn run<T>(test: impl Future<Output = T>) -> T {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(PATIENCE, test).await.expect("it hangs") })
 }
 
