@@ -1,6 +1,6 @@
 //! How a sink is doing, for `/status` and `/metrics`.
 
-use crate::thanos_receive::MemberReport;
+use crate::spread::MemberReport;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};

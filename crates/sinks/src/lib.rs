@@ -29,6 +29,7 @@ mod prometheus_remote_write;
 mod secrets;
 mod signals;
 mod splunk_hec;
+mod spread;
 mod stop;
 mod supervisor;
 mod tenant;
@@ -60,12 +61,12 @@ pub use prometheus_remote_write::{
 };
 pub use signals::Signals;
 pub use splunk_hec::SplunkHec;
+pub use spread::{ConflictReason, MemberReport};
 pub use stop::{StopSender, StopSignal};
 pub use supervisor::Supervisor;
 pub use thanos_receive::{
-    ConflictReason, HashringError, Hashrings, Layout as ThanosLayout, MemberReport,
-    Settings as ThanosReceiveSettings, StartError as ThanosReceiveStartError, ThanosReceive,
-    describe_hashrings,
+    HashringError, Hashrings, Layout as ThanosLayout, Settings as ThanosReceiveSettings,
+    StartError as ThanosReceiveStartError, ThanosReceive, describe_hashrings,
 };
 pub use tidegate_elastic::documents::{IndexTemplate, Mapping, PatternPart, Product};
 pub use tidegate_elastic::templates::{Template, templates};

@@ -1,5 +1,6 @@
 //! Compresses requests while they fill: one coder serves all requests of a sink, since it keeps nothing between two chunks.
 
+use super::message::Form;
 use crate::egress_budget::{BudgetError, Charged};
 use tidegate_arena::Window;
 use tidegate_wire::snappy::Encoder;
@@ -18,8 +19,10 @@ impl Coder {
         Coder { snappy: is_compressed.then(|| (Encoder::new(), vec![0; framed::SCRATCH].into())) }
     }
 
-    pub(super) fn is_compressed(&self) -> bool {
-        self.snappy.is_some()
+    /// The form of the requests that it makes.
+    #[inline]
+    pub(super) fn form(&self) -> Form {
+        if self.snappy.is_some() { Form::Snappy } else { Form::Plain }
     }
 
     /// Moves what is in `staging` to the end of `out`. When there is no memory, both are as they were.

@@ -1,12 +1,17 @@
 //! The hashrings in use, and the file that they come from.
 
+use super::protocol::ThanosProtocol;
 use super::settings::{Hashrings, Settings};
+use crate::spread::{MemberSource, Membership};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tidegate_ring::{MultiRing, RingConfig, parse_hashrings};
+use tokio::time::Instant;
 
+/// How often the file of hashrings is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// The longest file of hashrings, in bytes: some ten thousand endpoints.
 const LONGEST: u64 = 4 << 20;
 
@@ -19,6 +24,8 @@ pub(super) struct HashringSource {
     seen: Stamp,
     /// What was built last.
     configs: Vec<RingConfig>,
+    /// When the file is looked at next.
+    look_at: Instant,
 }
 
 /// Why there are no new rings.
@@ -61,18 +68,21 @@ impl HashringSource {
     ///
     /// # Errors
     /// [`HashringError`].
-    pub(super) fn open(settings: &Settings) -> Result<(HashringSource, MultiRing), HashringError> {
+    pub(super) fn open(
+        settings: &Settings,
+    ) -> Result<(HashringSource, Membership<MultiRing>), HashringError> {
         let hashrings = settings.hashrings.clone();
         let (seen, configs) = read(&hashrings)?;
         let rings = build(&configs, settings)?;
-        Ok((HashringSource { hashrings, seen, configs }, rings))
+        let look_at = Instant::now() + LOOK_EVERY;
+        Ok((HashringSource { hashrings, seen, configs, look_at }, membership(rings)))
     }
 
     /// New rings, if the file has changed since the last call and describes others.
     ///
     /// # Errors
     /// [`HashringError`], once for each change of the file.
-    pub(super) fn changed(&mut self, settings: &Settings) -> Result<Option<MultiRing>, HashringError> {
+    fn look(&mut self, settings: &Settings) -> Result<Option<MultiRing>, HashringError> {
         let Hashrings::File(path) = &self.hashrings else { return Ok(None) };
         let now = stamp(path);
         if now == self.seen {
@@ -87,6 +97,24 @@ impl HashringSource {
         self.configs = configs;
         Ok(Some(rings))
     }
+}
+
+impl MemberSource<ThanosProtocol> for HashringSource {
+    async fn changed(&mut self, protocol: &ThanosProtocol) -> Result<Membership<MultiRing>, String> {
+        loop {
+            tokio::time::sleep_until(self.look_at).await;
+            self.look_at = Instant::now() + LOOK_EVERY;
+            if let Some(found) = self.look(&protocol.0).transpose() {
+                return found.map(membership).map_err(|error| error.to_string());
+            }
+        }
+    }
+}
+
+/// The rings with the addresses of their members.
+fn membership(placement: MultiRing) -> Membership<MultiRing> {
+    let addresses = placement.members().iter().map(|member| member.address.clone()).collect();
+    Membership { placement, addresses }
 }
 
 /// The rings that `hashrings` describes.

@@ -1,13 +1,16 @@
 //! The connection to one member.
 
-use super::request::RequestHead;
+use super::answer::verdict;
+use super::message::Form;
+use super::protocol::ThanosProtocol;
 use super::settings::Settings;
-use super::verdict::Verdict;
 use crate::delivery::EndpointError;
 use crate::delivery::client::{self, Client, ClientSettings};
+use crate::egress_budget::EgressBudget;
 use crate::http_peer::chain;
 use crate::otlp::{GrpcAnswer, grpc_answer};
 use crate::secrets::Secrets;
+use crate::spread::{MemberPeer, RequestHead, Verdict};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, USER_AGENT};
@@ -67,9 +70,10 @@ impl Peer {
         let secrets = Secrets::of(&uri, &settings.headers);
         Ok(Peer { client, uri, headers: settings.headers.clone(), secrets })
     }
+}
 
-    /// Sends a request and waits for the answer, for the timeout at most.
-    pub(super) async fn send(&self, head: &RequestHead, frame: Bytes) -> Verdict {
+impl MemberPeer<ThanosProtocol> for Peer {
+    async fn send(&self, _: &EgressBudget, head: &RequestHead<Form>, frame: Bytes) -> Verdict {
         let mut request = Request::new(Full::new(frame));
         *request.method_mut() = Method::POST;
         *request.version_mut() = Version::HTTP_2;
@@ -79,7 +83,7 @@ impl Peer {
         headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
         headers.insert(TE, HeaderValue::from_static("trailers"));
-        if head.is_compressed {
+        if head.form == Form::Snappy {
             headers.insert(GRPC_ENCODING, HeaderValue::from_static("snappy"));
         }
         // At most eight digits.
@@ -97,16 +101,14 @@ impl Peer {
             Ok(answer) => answer,
             Err(late) => GrpcAnswer::lost(late.to_string()),
         };
-        Verdict::of(GrpcAnswer { words: self.secrets.mask(answer.words), ..answer })
+        verdict(GrpcAnswer { words: self.secrets.mask(answer.words), ..answer })
     }
 
-    /// Ends all connections that no request waits on.
-    pub(super) fn hang_up(&self) {
+    fn hang_up(&self) {
         self.client.hang_up();
     }
 
-    /// Ends all connections, and waits until what they hold is given back.
-    pub(super) async fn close(&self) {
+    async fn close(&self) {
         self.client.close().await;
     }
 }

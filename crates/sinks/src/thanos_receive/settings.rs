@@ -1,6 +1,7 @@
 //! How the members of a ring of Thanos ingestors are served.
 
 use crate::prometheus_remote_write::Translation;
+use crate::spread::SpreadSettings;
 use crate::tls::Tls;
 use hyper::header::HeaderMap;
 use std::path::PathBuf;
@@ -45,6 +46,22 @@ pub struct Settings {
     pub patience: Duration,
     /// Where and how records are handed off.
     pub handoff: tidegate_handoff::Settings,
+}
+
+impl Settings {
+    /// What the engine needs of them.
+    pub(super) fn spread(&self) -> SpreadSettings {
+        SpreadSettings {
+            replication: self.ring.replication,
+            default_tenant: self.default_tenant,
+            max_request_bytes: self.max_request_bytes,
+            max_request_items: u32::MAX,
+            linger: self.linger,
+            backoff: self.backoff,
+            patience: self.patience,
+            handoff: self.handoff.clone(),
+        }
+    }
 }
 
 /// Where the hashrings are described.

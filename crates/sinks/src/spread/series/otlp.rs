@@ -1,7 +1,6 @@
 //! OTLP metrics become series, a run of points at a time.
 
-use super::walk::Placed;
-use super::{BodyInfo, Distributor};
+use super::{BodyInfo, Distributor, Placed, SeriesProtocol};
 use crate::batch::DropReason;
 use tidegate_wire::otlp::prometheus::{self as otlp, Scratch, ScratchCapacity};
 use tidegate_wire::otlp::{Signal, items};
@@ -13,11 +12,11 @@ const WINDOW: usize = 128 << 10;
 const POINTS: u64 = 256;
 
 /// The memory of a translation besides its window, in bytes.
-pub(in crate::thanos_receive) fn scratch_bytes() -> usize {
+pub(crate) fn scratch_bytes() -> usize {
     Scratch::bytes_for(ScratchCapacity::default())
 }
 
-impl Distributor {
+impl<P: SeriesProtocol> Distributor<P> {
     /// Spreads the series of a checked OTLP metrics request; also the points that remote write cannot express.
     pub(super) async fn walk_otlp(
         &mut self,
@@ -31,7 +30,7 @@ impl Distributor {
         while from < all {
             let to = from.saturating_add(points).min(all);
             window.clear();
-            let translation = self.context.settings.otlp.clone();
+            let translation = self.context.protocol.otlp().clone();
             let settings = otlp::Settings {
                 naming: translation.naming,
                 promote: &translation.promote,

@@ -2,8 +2,9 @@
 
 use super::{Ended, Member, MemberContext};
 use crate::backoff::Backoff;
-use crate::thanos_receive::request::SealedRequest;
-use crate::thanos_receive::verdict::Verdict;
+use crate::spread::protocol::{MemberPeer, SpreadProtocol};
+use crate::spread::request::SealedRequest;
+use crate::spread::verdict::Verdict;
 use futures_util::future::BoxFuture;
 use tidegate_handoff::Record;
 use tokio::time::Instant;
@@ -16,22 +17,22 @@ pub(super) enum HeadOfLog<'m> {
     At(Instant),
 }
 
-impl Member {
+impl<P: SpreadProtocol> Member<P> {
     /// Sends a request. When the member does not take it, or does not answer in time, the request is in its log when this
     /// returns; the member is behind then.
     pub(super) async fn send_live<'m>(
         &'m self,
-        context: &'m MemberContext,
-        request: SealedRequest,
+        context: &'m MemberContext<P>,
+        request: SealedRequest<P::Form>,
         backoff: &mut Backoff,
     ) -> Result<Option<HeadOfLog<'m>>, Ended> {
-        let (head, frame) = (request.head, request.frame.clone());
+        let (head, body) = (request.head, request.body.clone());
         let copies = u64::from(head.copies);
-        let bytes = frame.len() as u64;
+        let bytes = body.len() as u64;
         let guard = self.counters.under_way();
         let under_way = context.health.under_way(1);
         let mut sending: BoxFuture<'m, Verdict> = Box::pin(async move {
-            let verdict = self.peer.send(&head, frame).await;
+            let verdict = self.peer.send(&context.room, &head, body).await;
             drop((guard, under_way));
             verdict
         });
@@ -62,7 +63,7 @@ impl Member {
     }
 
     /// Ends when a request was in flight for too long, or its memory is needed.
-    async fn stalls(&self, context: &MemberContext) {
+    async fn stalls(&self, context: &MemberContext<P>) {
         tokio::select! {
             () = tokio::time::sleep(context.settings.patience) => {}
             () = self.pressed.notified() => {}

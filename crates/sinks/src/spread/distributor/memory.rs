@@ -4,7 +4,8 @@
 use super::Distributor;
 use crate::batch::DropReason;
 use crate::egress_budget::{BorrowTurn, BudgetError, Charged};
-use crate::thanos_receive::member::MemberContext;
+use crate::spread::member::MemberContext;
+use crate::spread::protocol::SpreadProtocol;
 use std::time::Duration;
 use tidegate_arena::{Charge, Window};
 
@@ -13,12 +14,12 @@ const PRESS_AFTER: Duration = Duration::from_millis(100);
 /// A request takes at most this part of the sink's memory, so that those of several members and records of logs find room.
 const RESERVED: usize = 8;
 
-impl Distributor {
+impl<P: SpreadProtocol> Distributor<P> {
     /// A window of `bytes` for the record that is being distributed, which waits for it.
     ///
     /// # Errors
     /// When there is never as much.
-    pub(super) async fn window(&mut self, bytes: usize) -> Result<Charged<Window>, DropReason> {
+    pub(crate) async fn window(&mut self, bytes: usize) -> Result<Charged<Window>, DropReason> {
         loop {
             let room = self.context.room.clone();
             match room.window(bytes).await {
@@ -49,12 +50,12 @@ impl Distributor {
     }
 
     /// Gives up a window that [`window`](Self::window) gave.
-    pub(super) fn release(&mut self, window: Charged<Window>) {
+    pub(crate) fn release(&mut self, window: Charged<Window>) {
         self.own = self.own.saturating_sub(window.bytes());
     }
 
     /// Makes room after a refusal, or says that there is none.
-    pub(super) async fn make_room(&mut self, error: BudgetError) -> Result<(), DropReason> {
+    pub(crate) async fn make_room(&mut self, error: BudgetError) -> Result<(), DropReason> {
         if error == BudgetError::Never {
             return Err(DropReason::Room(error));
         }
@@ -82,7 +83,7 @@ impl Distributor {
     /// Whether a member has a request that gives memory back when it is answered. If none has, all that is held is the distributor's,
     /// and waiting for it never ends.
     fn is_anything_sent(&self) -> bool {
-        self.rings.members.iter().any(|member| member.is_busy())
+        self.members.list.iter().any(|member| member.is_busy())
     }
 
     /// Waits until something is given back; says whether it was. What waits for a member that takes nothing goes to disk.
@@ -92,14 +93,14 @@ impl Distributor {
         if tokio::time::timeout(PRESS_AFTER, room.falls_to(held.saturating_sub(1))).await.is_ok() {
             return true;
         }
-        let most = self.rings.members.iter().max_by_key(|member| member.queue.bytes());
+        let most = self.members.list.iter().max_by_key(|member| member.queue.bytes());
         if let Some(member) = most.filter(|member| member.queue.bytes() > 0) {
             member.press();
         }
         // A connection may hold what a peer that answered early has not read.
         let waited = tokio::time::timeout(10 * PRESS_AFTER, room.falls_to(held.saturating_sub(1))).await;
         if waited.is_err() {
-            self.rings.members.iter().for_each(|member| member.hang_up());
+            self.members.list.iter().for_each(|member| member.hang_up());
         }
         waited.is_ok()
     }
@@ -118,7 +119,7 @@ impl Distributor {
 }
 
 /// The most bytes of a request before compression.
-pub(super) fn longest_request(context: &MemberContext) -> usize {
+pub(super) fn longest_request<P: SpreadProtocol>(context: &MemberContext<P>) -> usize {
     let part = context.room.part() / RESERVED;
     context.settings.max_request_bytes.min(part.max(64 << 10))
 }

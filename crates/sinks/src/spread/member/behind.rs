@@ -4,9 +4,10 @@ use super::live::HeadOfLog;
 use super::{Ended, Member, MemberContext};
 use crate::backoff::Backoff;
 use crate::egress_budget::BudgetError;
-use crate::thanos_receive::request::RequestHead;
-use crate::thanos_receive::settlement::Outcome;
-use crate::thanos_receive::verdict::Verdict;
+use crate::spread::protocol::{MemberPeer, SpreadProtocol};
+use crate::spread::request::RequestHead;
+use crate::spread::settlement::Outcome;
+use crate::spread::verdict::Verdict;
 use bytes::Bytes;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -21,12 +22,12 @@ const PASSING: Duration = Duration::from_secs(1);
 /// finds room too; at most this long.
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
-impl Member {
+impl<P: SpreadProtocol> Member<P> {
     /// Hands off what comes and sends what is in the log, until the log is empty; or, of a member that left, until what came is in
     /// the log.
     pub(super) async fn catch_up<'m>(
         &'m self,
-        context: &'m MemberContext,
+        context: &'m MemberContext<P>,
         head: Option<HeadOfLog<'m>>,
         backoff: &mut Backoff,
     ) -> Result<(), Ended> {
@@ -66,7 +67,7 @@ impl Member {
     /// Waits for the answer to the first record, which was sent before it was handed off.
     async fn finish_head(
         &self,
-        context: &MemberContext,
+        context: &MemberContext<P>,
         head: Option<HeadOfLog<'_>>,
         backoff: &mut Backoff,
     ) -> Result<(), Ended> {
@@ -89,15 +90,15 @@ impl Member {
     /// Sends a record of the log once.
     async fn send_record(
         &self,
-        context: &MemberContext,
+        context: &MemberContext<P>,
         record: &Record,
         backoff: &mut Backoff,
     ) -> Result<(), Ended> {
-        let Some(head) = RequestHead::of_note(&record.meta.note) else {
+        let Some(head) = RequestHead::of_note(&record.meta.note, P::NOTE) else {
             return self.give_up(context, record).await;
         };
-        let frame = match self.read(context, record).await {
-            Ok(frame) => frame,
+        let body = match self.read(context, record).await {
+            Ok(body) => body,
             // It was counted as damaged, dropped or completed: the next one is asked for.
             Err(ReadError::Damaged | ReadError::Gone) => {
                 self.count_losses(context);
@@ -112,7 +113,7 @@ impl Member {
         let begun = Instant::now();
         let guard = self.counters.under_way();
         let under_way = context.health.under_way(1);
-        let verdict = self.peer.send(&head, frame).await;
+        let verdict = self.peer.send(&context.room, &head, body).await;
         drop((guard, under_way));
         let rest = (begun.elapsed() / 2).min(LONGEST_REST);
         self.finish(context, record, verdict, backoff).await?;
@@ -123,7 +124,7 @@ impl Member {
     /// Takes in the answer to a record.
     async fn finish(
         &self,
-        context: &MemberContext,
+        context: &MemberContext<P>,
         record: &Record,
         verdict: Verdict,
         backoff: &mut Backoff,
@@ -135,7 +136,8 @@ impl Member {
         }
         backoff.reset();
         context.health.succeeded(u64::from(record.body_len));
-        let copies = RequestHead::of_note(&record.meta.note).map_or(0, |head| head.copies);
+        let head = RequestHead::<P::Form>::of_note(&record.meta.note, P::NOTE);
+        let copies = head.map_or(0, |head| head.copies);
         let completed = self.log.complete(record);
         let outcome = self.conclude(context, verdict, completed.items, copies);
         context.settlement.settle_handed_off(completed.items, outcome.unwrap_or(Outcome::HandedOff));
@@ -143,16 +145,19 @@ impl Member {
         Ok(())
     }
 
-    /// Passes over a record that another version wrote.
-    async fn give_up(&self, context: &MemberContext, record: &Record) -> Result<(), Ended> {
-        self.note(context, "its handoff log has a record of another version, which is dropped");
+    /// Passes over a record that another version or protocol wrote.
+    async fn give_up(&self, context: &MemberContext<P>, record: &Record) -> Result<(), Ended> {
+        self.note(
+            context,
+            "its handoff log has a record of another version or kind of sink, which is dropped",
+        );
         let completed = self.log.complete(record);
         context.settlement.settle_handed_off(completed.items, Outcome::Dropped(Dropped::Damaged));
         Ok(())
     }
 
     /// Enters in the books what the log lost by itself.
-    pub(in crate::thanos_receive) fn count_losses(&self, context: &MemberContext) {
+    pub(in crate::spread) fn count_losses(&self, context: &MemberContext<P>) {
         let stats = self.log.stats();
         let (dropped, damaged) = self.counters.new_losses(stats.dropped.items, stats.damaged.items);
         context.settlement.settle_handed_off(dropped, Outcome::Dropped(Dropped::Quota));
@@ -160,9 +165,9 @@ impl Member {
     }
 
     /// The body of a record, in memory of the sink's own.
-    pub(in crate::thanos_receive) async fn read(
+    pub(in crate::spread) async fn read(
         &self,
-        context: &MemberContext,
+        context: &MemberContext<P>,
         record: &Record,
     ) -> Result<Bytes, ReadError> {
         let room = &context.room;

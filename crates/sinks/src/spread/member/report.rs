@@ -1,7 +1,8 @@
 //! How a member is doing, for `/status` and `/metrics`.
 
 use super::Member;
-use crate::thanos_receive::verdict::ConflictReason;
+use crate::spread::protocol::SpreadProtocol;
+use crate::spread::verdict::ConflictReason;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -9,12 +10,12 @@ use std::time::{Duration, SystemTime};
 /// The most bytes of an error's text that are kept.
 const LONGEST_ERROR: usize = 512;
 
-/// A member of a sink's rings, as the pages show it.
+/// A member that a sink spreads items over, as the pages show it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemberReport {
-    /// Where it is: `host:port`.
+    /// Where it is: `host:port`, or a URL without secrets.
     pub address: String,
-    /// Whether it belongs to a ring; one that left may have a backlog.
+    /// Whether it gets new items; one that left may have a backlog.
     pub is_in_ring: bool,
     /// Whether requests go to its log, and from there to it.
     pub is_behind: bool,
@@ -42,9 +43,9 @@ pub struct MemberReport {
     pub last_error_at: Option<SystemTime>,
 }
 
-impl Member {
+impl<P: SpreadProtocol> Member<P> {
     /// How it is doing.
-    pub(in crate::thanos_receive) fn report(&self, is_in_ring: bool, share: Option<f64>) -> MemberReport {
+    pub(in crate::spread) fn report(&self, is_in_ring: bool, share: Option<f64>) -> MemberReport {
         let (stats, counters) = (self.log.stats(), &self.counters);
         let (last_error, last_error_at) = counters.last_error().unzip();
         let oldest = stats.oldest_received_at_ns.map(|at| SystemTime::UNIX_EPOCH + Duration::from_nanos(at));
@@ -71,13 +72,13 @@ impl Member {
 
 /// The numbers of a member.
 #[derive(Debug, Default)]
-pub(in crate::thanos_receive) struct MemberCounters {
-    pub(in crate::thanos_receive) is_behind: AtomicBool,
-    pub(in crate::thanos_receive) in_flight: std::sync::Arc<AtomicU64>,
-    pub(in crate::thanos_receive) delivered: AtomicU64,
-    pub(in crate::thanos_receive) rejected: AtomicU64,
-    pub(in crate::thanos_receive) conflicts: [AtomicU64; ConflictReason::COUNT],
-    pub(in crate::thanos_receive) failures: AtomicU64,
+pub(in crate::spread) struct MemberCounters {
+    pub(in crate::spread) is_behind: AtomicBool,
+    pub(in crate::spread) in_flight: std::sync::Arc<AtomicU64>,
+    pub(in crate::spread) delivered: AtomicU64,
+    pub(in crate::spread) rejected: AtomicU64,
+    pub(in crate::spread) conflicts: [AtomicU64; ConflictReason::COUNT],
+    pub(in crate::spread) failures: AtomicU64,
     error: Mutex<Option<(String, SystemTime)>>,
     /// What the log lost, as far as it is in the books.
     entered: Mutex<(u64, u64)>,
@@ -127,7 +128,7 @@ impl MemberCounters {
         *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some((text, SystemTime::now()));
     }
 
-    pub(in crate::thanos_receive) fn last_error(&self) -> Option<(String, SystemTime)> {
+    pub(in crate::spread) fn last_error(&self) -> Option<(String, SystemTime)> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

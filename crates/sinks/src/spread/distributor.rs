@@ -1,38 +1,39 @@
-//! Spreads the series of records over the requests of the members.
+//! Spreads the items of records over the requests of the members.
 
+mod copy;
 mod memory;
-pub(super) mod otlp;
 mod reroute;
-mod walk;
 
-use super::coder::Coder;
 use super::member::{Member, MemberContext};
-use super::request::{OpenRequest, Origin, RequestHead, SealedRequest};
+use super::protocol::SpreadProtocol;
+use super::request::{OpenRequest, Origin, SealedRequest};
 use crate::batch::DropReason;
-use crate::egress_budget::{BorrowTurn, BudgetError};
+use crate::decoding::{END_SLACK, decode, state_bytes};
+use crate::egress_budget::{BorrowTurn, BudgetError, Charged};
 use crate::journal_consumer::{JournalConsumer, Record};
 use crate::losses::Losses;
 use crate::pipeline_stage::Staged;
+pub(crate) use copy::Target;
 use std::sync::Arc;
-use tidegate_journal::Tenant;
-use tidegate_ring::{MultiRing, SeriesHasher};
+use tidegate_arena::Window;
+use tidegate_journal::{Encoding, Meta, Tenant};
+use tidegate_wire::snappy;
 use tokio::time::Instant;
 
-/// The rings with their members.
-pub(super) struct Rings {
-    pub(super) rings: MultiRing,
-    /// The members, by their numbers in the rings.
-    pub(super) members: Vec<Arc<Member>>,
+/// The members, and which keys each has.
+pub(crate) struct Members<P: SpreadProtocol> {
+    pub(crate) placement: P::Placement,
+    /// The members, by their numbers in the placement.
+    pub(super) list: Vec<Arc<Member<P>>>,
 }
 
 /// Takes records apart, and fills the requests of members.
-pub(super) struct Distributor {
-    pub(super) context: Arc<MemberContext>,
-    pub(super) rings: Rings,
-    coder: Coder,
-    hasher: SeriesHasher,
-    /// Requests that take more series: by member and replica.
-    open: Vec<Option<OpenRequest>>,
+pub(crate) struct Distributor<P: SpreadProtocol> {
+    pub(crate) context: Arc<MemberContext<P>>,
+    pub(crate) members: Members<P>,
+    pub(crate) tools: P::Tools,
+    /// Requests that take more items: by member and replica.
+    open: Vec<Option<OpenRequest<P>>>,
     /// The turn to borrow, for a record that needs more memory than the sink's own.
     turn: BorrowTurn,
     /// Memory of the record that is being distributed, in bytes.
@@ -43,34 +44,33 @@ pub(super) struct Distributor {
 
 /// What is known of a body besides its bytes.
 #[derive(Clone, Copy)]
-struct BodyInfo {
-    tenant: Tenant,
+pub(crate) struct BodyInfo {
+    pub(crate) tenant: Tenant,
     origin: Origin,
     received_at_ns: u64,
-    /// The replica that its series are, where they were replicated before.
+    /// The replica that its items are, where they were replicated before.
     replica: Option<u8>,
 }
 
-impl Distributor {
-    pub(super) fn new(context: Arc<MemberContext>, rings: Rings) -> Distributor {
-        let coder = Coder::new(context.settings.is_compressed);
+impl<P: SpreadProtocol> Distributor<P> {
+    pub(super) fn new(context: Arc<MemberContext<P>>, members: Members<P>) -> Distributor<P> {
+        let tools = context.protocol.tools();
         let turn = BorrowTurn::none();
         let open = Vec::new();
         let most = memory::longest_request(&context);
-        let mut distributor =
-            Distributor { context, rings, coder, hasher: SeriesHasher::new(), open, turn, own: 0, most };
+        let mut distributor = Distributor { context, members, tools, open, turn, own: 0, most };
         distributor.make_slots();
         distributor
     }
 
-    /// Uses other rings from now on. No request is open.
-    pub(super) fn set_rings(&mut self, rings: Rings) {
-        self.rings = rings;
+    /// Uses other members from now on. No request is open.
+    pub(super) fn set_members(&mut self, members: Members<P>) {
+        self.members = members;
         self.make_slots();
     }
 
     fn make_slots(&mut self) {
-        let slots = self.rings.members.len() * self.context.settings.ring.replication;
+        let slots = self.members.list.len() * self.context.settings.replication;
         self.open.clear();
         self.open.resize_with(slots, || None);
     }
@@ -118,7 +118,32 @@ impl Distributor {
         };
         let origin = Origin::Record(record.sequence);
         let info = BodyInfo { tenant, origin, received_at_ns: record.meta.received_at_ns, replica: None };
-        Box::pin(self.spread_body(&record.meta, body, info)).await
+        let raw = Box::pin(self.decoded(&record.meta, body)).await?;
+        Box::pin(P::spread(self, &record.meta, &raw, info)).await
+    }
+
+    /// A body before compression.
+    async fn decoded(&mut self, meta: &Meta, body: Charged<Window>) -> Result<Charged<Window>, DropReason> {
+        let raw = match meta.encoding {
+            Encoding::Identity => return Ok(body),
+            Encoding::Snappy => {
+                let len = snappy::decoded_len(&body).map_err(|_| DropReason::Damaged)?;
+                let mut raw = self.window(len).await?;
+                let written = snappy::decode(&body, raw.spare_mut()).map_err(|_| DropReason::Damaged)?;
+                raw.advance(written);
+                raw
+            }
+            encoding => {
+                let charge = self.charge(state_bytes(encoding)).await?;
+                let mut raw = self.window((meta.raw_len as usize).saturating_add(END_SLACK)).await?;
+                let len = decode(encoding, &body, raw.spare_mut()).await.map_err(|_| DropReason::Damaged)?;
+                raw.advance(len);
+                self.own = self.own.saturating_sub(charge.bytes());
+                raw
+            }
+        };
+        self.release(body);
+        Ok(raw)
     }
 
     /// When the first open request has waited long enough.
@@ -131,7 +156,7 @@ impl Distributor {
     pub(super) async fn seal_old(&mut self) {
         let (now, linger) = (Instant::now(), self.context.settings.linger);
         for slot in 0..self.open.len() {
-            let is_old = |open: &OpenRequest| open.opened.checked_add(linger).is_none_or(|due| due <= now);
+            let is_old = |open: &OpenRequest<P>| open.opened.checked_add(linger).is_none_or(|due| due <= now);
             if self.open.get(slot).and_then(Option::as_ref).is_some_and(is_old) {
                 self.seal(slot).await;
             }
@@ -151,7 +176,7 @@ impl Distributor {
     async fn seal(&mut self, slot: usize) {
         let Some(mut open) = self.open.get_mut(slot).and_then(Option::take) else { return };
         loop {
-            match open.seal(&mut self.coder) {
+            match open.seal(&mut self.tools) {
                 Ok(sealed) => return self.give(slot, sealed),
                 Err(unsealed) => {
                     open = unsealed;
@@ -166,7 +191,7 @@ impl Distributor {
     /// Seals a request if that needs no wait; says whether it was.
     fn try_seal(&mut self, slot: usize) -> bool {
         let Some(open) = self.open.get_mut(slot).and_then(Option::take) else { return false };
-        match open.seal(&mut self.coder) {
+        match open.seal(&mut self.tools) {
             Ok(sealed) => {
                 self.give(slot, sealed);
                 true
@@ -180,15 +205,10 @@ impl Distributor {
         }
     }
 
-    fn give(&self, slot: usize, sealed: SealedRequest) {
-        let member = slot / self.context.settings.ring.replication.max(1);
-        if let Some(member) = self.rings.members.get(member) {
+    fn give(&self, slot: usize, sealed: SealedRequest<P::Form>) {
+        let member = slot / self.context.settings.replication.max(1);
+        if let Some(member) = self.members.list.get(member) {
             member.queue.push(sealed);
         }
-    }
-
-    /// The head of a new request.
-    fn head(&self, tenant: Tenant, replica: u8) -> RequestHead {
-        RequestHead { tenant, replica, is_compressed: self.coder.is_compressed(), copies: 0 }
     }
 }

@@ -2,16 +2,16 @@
 //!
 //! A member is *live* or *behind*. While it is live, requests are sent one after the other. When one fails, or is not answered in
 //! time, it is handed off, and the member is behind: all that comes is handed off behind it, and sent from the log, until the log is
-//! empty. So a series' samples arrive in order, and nobody waits for the member but its log.
+//! empty. So the samples of a series arrive in order, and nobody waits for the member but its log.
 
 mod behind;
 mod live;
 mod queue;
 mod report;
 
-use super::peer::Peer;
+use super::protocol::{MemberPeer, SpreadProtocol};
 use super::request::SealedRequest;
-use super::settings::Settings;
+use super::settings::SpreadSettings;
 use super::settlement::{Outcome, Settlement};
 use super::verdict::Verdict;
 use crate::backoff::Backoff;
@@ -29,34 +29,35 @@ use tidegate_ledger::Dropped;
 use tokio::sync::Notify;
 
 /// What all members of a sink share.
-pub(super) struct MemberContext {
+pub(crate) struct MemberContext<P: SpreadProtocol> {
     pub(super) sink: String,
-    pub(super) settings: Settings,
+    pub(crate) protocol: P,
+    pub(crate) settings: SpreadSettings,
     pub(super) settlement: Settlement,
-    pub(super) room: EgressBudget,
-    pub(super) health: Health,
+    pub(crate) room: EgressBudget,
+    pub(crate) health: Health,
 }
 
-/// A member of the sink's rings.
-pub(super) struct Member {
+/// A member that items are spread over.
+pub(super) struct Member<P: SpreadProtocol> {
     pub(super) address: Box<str>,
-    peer: Peer,
+    peer: P::Peer,
     pub(super) log: MemberLog,
-    pub(super) queue: MemberQueue,
+    pub(super) queue: MemberQueue<P::Form>,
     /// Its requests hold memory that another member's need.
     pressed: Notify,
     pub(super) counters: MemberCounters,
     is_ended: AtomicBool,
 }
 
-/// The end of work for a member: its log was closed, or it left the rings.
+/// The end of work for a member: its log was closed, or it left.
 pub(super) struct Ended;
 
-impl Member {
-    pub(super) fn new(address: &str, log: MemberLog, settings: &Settings) -> Result<Member, EndpointError> {
+impl<P: SpreadProtocol> Member<P> {
+    pub(super) fn new(address: &str, log: MemberLog, protocol: &P) -> Result<Member<P>, EndpointError> {
         Ok(Member {
             address: address.into(),
-            peer: Peer::new(address, settings)?,
+            peer: protocol.peer(address)?,
             log,
             queue: MemberQueue::default(),
             pressed: Notify::new(),
@@ -67,7 +68,7 @@ impl Member {
 
     /// Sends what comes, until the queue is closed and empty or the log is closed. What a member that left cannot take at once is
     /// in its log then.
-    pub(super) async fn run(&self, context: &MemberContext) {
+    pub(super) async fn run(&self, context: &MemberContext<P>) {
         let (min, max) = context.settings.backoff;
         let mut backoff = Backoff::new(min, max);
         loop {
@@ -124,15 +125,19 @@ impl Member {
     }
 
     /// Appends a request to the member's log and settles its items; waits while the log takes nothing.
-    async fn hand_off(&self, context: &MemberContext, request: &SealedRequest) -> Result<(), Ended> {
+    async fn hand_off(
+        &self,
+        context: &MemberContext<P>,
+        request: &SealedRequest<P::Form>,
+    ) -> Result<(), Ended> {
         let outcome = loop {
-            let note = request.head.note().and_then(|note| {
+            let note = request.head.note(P::NOTE).and_then(|note| {
                 let items = u32::try_from(request.items()).ok()?;
                 Some(Meta { items, received_at_ns: request.received_at_ns, note })
             });
             // A tenant's name is shorter than a note may be.
             let Some(meta) = note else { break Outcome::Dropped(Dropped::TooLarge) };
-            match self.log.append(meta, Arc::new(request.frame.clone())).await {
+            match self.log.append(meta, Arc::new(request.body.clone())).await {
                 Ok(()) => break Outcome::HandedOff,
                 Err(AppendError::Quota | AppendError::TotalQuota) => {
                     self.note(context, "its handoff quota is used up: the sink waits for it");
@@ -152,7 +157,7 @@ impl Member {
     }
 
     /// Keeps the last error for the pages.
-    fn note(&self, context: &MemberContext, error: &str) {
+    fn note(&self, context: &MemberContext<P>, error: &str) {
         self.counters.failed(error);
         context.health.noted(&format!("{}: {error}", self.address));
     }
@@ -160,7 +165,7 @@ impl Member {
     /// Takes in a final verdict on `items` items, `copies` copies; what became of the items.
     fn conclude(
         &self,
-        context: &MemberContext,
+        context: &MemberContext<P>,
         verdict: Verdict,
         items: u64,
         copies: u32,
@@ -190,7 +195,7 @@ impl Member {
     /// How long to leave the member alone after a failure.
     fn failed(
         &self,
-        context: &MemberContext,
+        context: &MemberContext<P>,
         backoff: &mut Backoff,
         (words, after): (&str, Option<Duration>),
     ) -> Duration {

@@ -1,0 +1,146 @@
+//! What Thanos adds to the engine.
+
+use super::coder::Coder;
+use super::hashrings::HashringSource;
+use super::message::{Form, Message};
+use super::peer::Peer;
+use super::settings::Settings;
+use crate::batch::DropReason;
+use crate::delivery::EndpointError;
+use crate::egress_budget::{BudgetError, EgressBudget};
+use crate::journal_consumer::JournalConsumer;
+use crate::losses::Losses;
+use crate::prometheus_remote_write::Translation;
+use crate::spread::series::SeriesProtocol;
+use crate::spread::{BodyInfo, Distributor, RequestHead, SpreadProtocol, Target};
+use bytes::Bytes;
+use tidegate_arena::PAGE;
+use tidegate_journal::{Meta, Protocol, Tenant};
+use tidegate_ring::{MultiRing, Replicas, RingRef, SeriesHasher, Unplaced};
+use tidegate_wire::remote_write::v1;
+
+/// Thanos' ingestors, as their routers serve them.
+pub(super) struct ThanosProtocol(pub(super) Settings);
+
+/// The tools of a distributor.
+pub(super) struct Tools {
+    pub(super) coder: Coder,
+    hasher: SeriesHasher,
+}
+
+/// The ring of a tenant, looked up once for all its series in a row.
+type KnownRing = Option<(Tenant, Result<RingRef, Unplaced>)>;
+
+impl SpreadProtocol for ThanosProtocol {
+    const NOTE: u8 = 1;
+    type Form = Form;
+    /// A series as the parts of its message.
+    type Item<'i> = [&'i [u8]; 2];
+    type Placement = MultiRing;
+    type Source = HashringSource;
+    type Message = Message;
+    type Peer = Peer;
+    type Tools = Tools;
+
+    fn tools(&self) -> Tools {
+        Tools { coder: Coder::new(self.0.is_compressed), hasher: SeriesHasher::new() }
+    }
+
+    fn attached(&self, consumer: &mut JournalConsumer) {
+        // There is no way from its metricsets to series.
+        consumer.pass_over_all_of(Protocol::Intake);
+    }
+
+    fn peer(&self, address: &str) -> Result<Peer, EndpointError> {
+        Peer::new(address, &self.0)
+    }
+
+    async fn open(&self, head: &RequestHead<Form>, room: &EgressBudget) -> Result<Message, BudgetError> {
+        let windows = (room.window(PAGE).await?, room.window(PAGE).await?);
+        Ok(Message::new(self.0.layout, *head, windows))
+    }
+
+    /// The part of the keys of the default tenant, by an even sample of all hashes.
+    fn shares(&self, rings: &MultiRing, members: usize) -> Vec<Option<f64>> {
+        const SAMPLES: u32 = 1 << 14;
+        let mut counts = vec![0_u32; members];
+        let Ok(ring) = rings.for_tenant(self.0.default_tenant.as_str()) else {
+            return vec![None; counts.len()];
+        };
+        let step = u64::MAX / u64::from(SAMPLES);
+        for sample in 0..SAMPLES {
+            for member in ring.members(u64::from(sample) * step + u64::from(sample)).iter() {
+                if let Some(count) = counts.get_mut(usize::from(*member)) {
+                    *count += 1;
+                }
+            }
+        }
+        let share = |count: u32| (count > 0).then(|| f64::from(count) / f64::from(SAMPLES));
+        counts.into_iter().map(share).collect()
+    }
+
+    async fn spread(
+        distributor: &mut Distributor<Self>,
+        meta: &Meta,
+        raw: &[u8],
+        info: BodyInfo,
+    ) -> Result<Losses, DropReason> {
+        distributor.spread_series(meta, raw, info).await
+    }
+
+    async fn spread_again(
+        distributor: &mut Distributor<Self>,
+        head: &RequestHead<Form>,
+        body: Bytes,
+        info: BodyInfo,
+    ) -> Result<u64, DropReason> {
+        distributor.spread_message(head.form, body, info).await
+    }
+}
+
+impl SeriesProtocol for ThanosProtocol {
+    type Known = KnownRing;
+
+    fn otlp(&self) -> &Translation {
+        &self.0.otlp
+    }
+
+    #[inline]
+    fn target<'s>(
+        distributor: &mut Distributor<Self>,
+        series: &v1::Series<'s>,
+        info: BodyInfo,
+        known: &mut KnownRing,
+    ) -> Target<'s, Self> {
+        let Distributor { context, members, tools, .. } = distributor;
+        let Tools { coder, hasher } = tools;
+        let label = context.protocol.0.split_tenant_label.as_ref().map(String::as_bytes);
+        let split = label.and_then(|label| {
+            let (value, parts) = series.without_label(label)?;
+            // A value that cannot be a tenant stays a label.
+            Some((Tenant::new(str::from_utf8(value).ok()?)?, parts))
+        });
+        let skipped = label.filter(|_| split.is_some());
+        let (tenant, item) = split.unwrap_or((info.tenant, [series.message(), &[]]));
+        hasher.tenant(tenant.as_str().as_bytes());
+        let items = series.visit_labels(|label| {
+            if skipped != Some(label.name) {
+                hasher.label(label.name, label.value);
+            }
+        });
+        let hash = hasher.finish();
+        if known.as_ref().is_none_or(|(of, _)| *of != tenant) {
+            *known = Some((tenant, members.placement.for_tenant(tenant.as_str())));
+        }
+        let members = match known {
+            Some((_, Ok(ring))) => ring.members(hash),
+            Some((_, Err(unplaced))) => {
+                let text = format!("tenant `{}`: {unplaced}", tenant.as_str());
+                context.health.noted(&text);
+                Replicas::default()
+            }
+            None => Replicas::default(),
+        };
+        Target { tenant, form: coder.form(), item, items, members }
+    }
+}
