@@ -61,7 +61,7 @@ pub use prometheus_remote_write::{
 };
 pub use signals::Signals;
 pub use splunk_hec::SplunkHec;
-pub use spread::{ConflictReason, MemberReport};
+pub use spread::{ConflictReason, MemberReport, SpreadError};
 pub use stop::{StopSender, StopSignal};
 pub use supervisor::Supervisor;
 pub use thanos_receive::{
