@@ -75,6 +75,74 @@ fn the_flags_of_vmagent_are_read() {
     );
 }
 
+/// The command lines of routers, with the files that they name, become configurations that can be run.
+#[test]
+fn the_command_line_of_a_thanos_router_passes_the_check() {
+    let work = tempfile::tempdir().unwrap();
+    let at = |name: &str| work.path().join(name).display().to_string();
+    let rings = r#"[{"hashring": "all", "endpoints": [{"address": "a:10901", "az": "1"}, {"address": "b:10901", "az": "2"}]}]"#;
+    fs::write(at("hashrings.json"), rings).unwrap();
+    let limits =
+        "write:\n  global: { max_concurrency: 40 }\n  default: { request: { samples_limit: 5000 } }\n";
+    fs::write(at("limits.yaml"), limits).unwrap();
+    fs::write(at("relabel.yaml"), "- { action: labeldrop, regex: pod_uid }\n").unwrap();
+    let file = format!("--receive.hashrings-file={}", at("hashrings.json"));
+    let files = [
+        format!("--receive.limits-config-file={}", at("limits.yaml")),
+        format!("--receive.relabel-config-file={}", at("relabel.yaml")),
+    ];
+    let lines: [Vec<&str>; 4] = [
+        vec![
+            "receive",
+            "--grpc-address=0.0.0.0:10901",
+            "--http-address=0.0.0.0:10902",
+            &file,
+            "--receive.replication-factor=2",
+            "--receive.hashrings-algorithm=ketama",
+            "--label=receive=\"true\"",
+            "--log.level=info",
+        ],
+        vec![
+            "/bin/thanos",
+            "receive",
+            &file,
+            "--tsdb.path=/var/thanos/receive",
+            "--objstore.config=$(OBJSTORE_CONFIG)",
+            "--receive.local-endpoint=$(NAME).receive:10901",
+            "--remote-write.address",
+            "127.0.0.1:19291",
+        ],
+        vec![
+            &file,
+            &files[0],
+            &files[1],
+            "--receive.tenant-header=X-Scope-OrgID",
+            "--receive.split-tenant-label-name=team",
+        ],
+        vec![
+            "receive",
+            "--receive.hashrings",
+            rings,
+            "--receive.grpc-compression=none",
+            "--no-receive.otlp-enable-target-info",
+            "--receive-forward-timeout=20s",
+            "--remote-write.client-tls-secure",
+        ],
+    ];
+    for line in lines {
+        let imported = finish(Command::new(binary()).args(["import", "thanos-receive", "--"]).args(&line));
+        assert_eq!(imported.code, Some(0), "{line:?}: {imported:?}");
+        fs::write(at("tidegate.yaml"), &imported.stdout).unwrap();
+        let checked =
+            finish(Command::new(binary()).arg("check").arg(at("tidegate.yaml")).current_dir(work.path()));
+        assert_eq!(checked.code, Some(0), "{line:?}\n{}\n{checked:?}", imported.stdout);
+    }
+    let mut command = Command::new(binary());
+    let refused = finish(command.args(["import", "thanos-receive", "--", "--receive.hashring-file=/r.json"]));
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("did you mean `--receive.hashrings-file`"), "{refused:?}");
+}
+
 /// The checkpoints of Promtail become start offsets in the data folder; files that are gone or unread are told apart.
 #[test]
 fn checkpoints_become_start_offsets() {

@@ -14,11 +14,13 @@ mod steps;
     unreachable_pub,
     reason = "the settings of others are declared as ours are, and are nobody's business"
 )]
-mod thanos;
+mod thanos_limits;
+mod thanos_receive;
 mod vmagent;
 
 pub use notes::{Imported, Note};
 pub use otelcol::{CollectorVersion, otelcol};
 pub use prometheus::prometheus;
-pub use thanos::thanos_limits;
+pub use thanos_limits::thanos_limits;
+pub use thanos_receive::thanos_receive;
 pub use vmagent::vmagent;

@@ -42,7 +42,9 @@ pub use difference::differing;
 pub use effective::effective;
 pub use error::{Errors, Invalid, Problem, SourcePosition};
 pub use example::example;
-pub use import::{CollectorVersion, Imported, Note, otelcol, prometheus, thanos_limits, vmagent};
+pub use import::{
+    CollectorVersion, Imported, Note, otelcol, prometheus, thanos_limits, thanos_receive, vmagent,
+};
 pub use load::{LONGEST_FILE, Loaded, ParsedSteps, load, load_and_look, parse, parse_steps};
 pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin, kernel_needs, windows};

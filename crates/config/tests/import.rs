@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tidegate_config::{CollectorVersion, Imported, otelcol, parse, prometheus, vmagent};
+use tidegate_config::{CollectorVersion, Imported, otelcol, parse, prometheus, thanos_receive, vmagent};
 
 const COLLECTORS: [&str; 14] = [
     "agent-to-backend",
@@ -143,6 +143,14 @@ fn the_command_line_of_a_vmagent_is_converted() {
     let read = |path: &str| Ok(read(path));
     let imported = vmagent(&arguments, &read).unwrap_or_else(|errors| panic!("{errors}"));
     matches_golden("vmagent", &imported);
+}
+
+#[test]
+fn the_command_line_of_a_thanos_router_is_converted() {
+    let arguments: Vec<String> = read("thanos-receive.args").lines().map(str::to_owned).collect();
+    let read = |path: &str| Ok(read(path));
+    let imported = thanos_receive(&arguments, &read).unwrap_or_else(|errors| panic!("{errors}"));
+    matches_golden("thanos-receive", &imported);
 }
 
 /// The line of the component that a text ends in: the last one that is indented by two.

@@ -4,6 +4,8 @@
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Yaml {
     Text(String),
+    /// A text that has quotes even where it could be read as a number.
+    Quoted(String),
     /// A list on one line.
     Flow(Vec<String>),
     List(Vec<Yaml>),
@@ -147,6 +149,7 @@ impl Entry {
         out.push(':');
         match &self.value {
             Yaml::Text(text) => line(out, &scalar(text, false)),
+            Yaml::Quoted(text) => line(out, &quoted(text)),
             Yaml::Flow(items) => {
                 let items: Vec<String> = items.iter().map(|item| scalar(item, true)).collect();
                 line(out, &format!("[{}]", items.join(", ")));
@@ -171,6 +174,7 @@ impl Yaml {
         out.push('-');
         match self {
             Yaml::Text(text) => line(out, &scalar(text, false)),
+            Yaml::Quoted(text) => line(out, &quoted(text)),
             Yaml::Map(map) if !map.is_empty() => {
                 out.push(' ');
                 map.render_item(out, indent + 2);
@@ -225,9 +229,10 @@ pub(super) fn comment(out: &mut String, indent: usize, text: &str) {
 
 /// A text as a YAML scalar, quoted where it has to be.
 fn scalar(text: &str, is_flow: bool) -> String {
-    if is_plain(text, is_flow) {
-        return text.to_owned();
-    }
+    if is_plain(text, is_flow) { text.to_owned() } else { quoted(text) }
+}
+
+fn quoted(text: &str) -> String {
     if !text.chars().any(char::is_control) {
         return format!("'{}'", text.replace('\'', "''"));
     }
@@ -268,13 +273,14 @@ mod tests {
     fn read_back(text: &str) -> String {
         let mut map = Map::default();
         map.set("flow", Yaml::Flow(vec![text.to_owned(), "other".to_owned()]));
-        map.set("list", Yaml::List(vec![text.into()]));
+        map.set("list", Yaml::List(vec![text.into(), Yaml::Quoted(text.to_owned())]));
+        map.set("quoted", Yaml::Quoted(text.to_owned()));
         map.set_with("key", text, Some(text));
         let mut out = String::new();
         map.render(&mut out, 0);
         let mut errors = ErrorCollector::new(&out);
         let root = read_verbatim(&out, &mut errors).unwrap_or_else(|| panic!("{out}"));
-        let texts: Vec<String> = ["flow", "list", "key"]
+        let texts: Vec<String> = ["flow", "list", "quoted", "key"]
             .iter()
             .map(|key| {
                 let mut node = root.find(&[(*key).to_owned()]).unwrap_or_else(|| panic!("{out}"));

@@ -82,6 +82,12 @@ impl Notes {
         );
     }
 
+    /// Takes a note about a setting of `source` whose place is not known.
+    pub(super) fn whole(&mut self, source: &str, setting: &str, message: &str) {
+        let (source, setting, message) = (source.to_owned(), setting.to_owned(), message.to_owned());
+        self.push(usize::MAX, Note { source, line: None, setting, message });
+    }
+
     fn push(&mut self, order: usize, note: Note) {
         // The same component may be looked at for several signals.
         if !self.taken.iter().any(|(_, taken)| *taken == note) {

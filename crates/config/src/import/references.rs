@@ -67,17 +67,27 @@ pub(super) fn plain(text: &str) -> (String, Option<String>) {
 
 /// A text of vmagent's files in our syntax: `%{X}` becomes `${X}`.
 pub(super) fn vmagent(text: &str) -> (String, Option<String>) {
+    replaced(text, "%{", '}')
+}
+
+/// A text of a Kubernetes manifest in our syntax: `$(X)` becomes `${X}`. Thanos expands the same in some files.
+pub(super) fn kubernetes(text: &str) -> (String, Option<String>) {
+    replaced(text, "$(", ')')
+}
+
+/// A text in our syntax whose references to the environment stand between `open` and `close`.
+fn replaced(text: &str, open: &str, close: char) -> (String, Option<String>) {
     let mut out = String::new();
     let mut rest = text;
-    while let Some((before, after)) = rest.split_once("%{") {
+    while let Some((before, after)) = rest.split_once(open) {
         out.push_str(&plain(before).0);
-        match after.split_once('}').and_then(|(name, after)| reference_of(name).map(|ours| (ours, after))) {
+        match after.split_once(close).and_then(|(name, after)| reference_of(name).map(|ours| (ours, after))) {
             Some((ours, after)) => {
                 out.push_str(&ours);
                 rest = after;
             }
             None => {
-                out.push_str("%{");
+                out.push_str(open);
                 rest = after;
             }
         }

@@ -40,6 +40,21 @@ pub(crate) enum ImportCommand {
     /// offsets in the data folder. The source `file` starts there with files that it has not read before. Stop the
     /// program first, and run this before tidegate reads the files for the first time.
     Checkpoints(CheckpointsArgs),
+    /// The command line of a Thanos Receive router
+    ///
+    /// Prints a configuration that takes its place: the address of its senders, its hashrings, tenants, limits and relabeling.
+    /// Reads the files with limits and relabeling that the flags name. Everything without an exact counterpart is named in
+    /// comments, and on standard error.
+    ThanosReceive {
+        /// The arguments, as they stand in a manifest: `tidegate import thanos-receive -- receive --receive.hashrings-file=…`
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            required = true,
+            value_name = "ARGUMENTS"
+        )]
+        arguments: Vec<String>,
+    },
     /// Limits of Thanos Receive (`--receive.limits-config-file`), as tenant limits
     ///
     /// Settings without a counterpart become comments.

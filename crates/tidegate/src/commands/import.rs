@@ -7,7 +7,9 @@ use crate::{Failure, Outcome, output};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use tidegate_config::{Errors, Imported, LONGEST_FILE, otelcol, prometheus, thanos_limits, vmagent};
+use tidegate_config::{
+    Errors, Imported, LONGEST_FILE, otelcol, prometheus, thanos_limits, thanos_receive, vmagent,
+};
 
 /// `tidegate import …`
 pub(crate) fn import(command: &ImportCommand) -> Outcome {
@@ -20,16 +22,12 @@ pub(crate) fn import(command: &ImportCommand) -> Outcome {
             let (source, text) = source(file, "configuration")?;
             imported(prometheus(&source, &text))
         }
-        ImportCommand::Vmagent { arguments } => {
-            let rules = |path: &str| read(Path::new(path)).map_err(|error| error.to_string());
-            imported(vmagent(arguments, &rules))
-        }
+        ImportCommand::Vmagent { arguments } => imported(vmagent(arguments, &named_file)),
         ImportCommand::Checkpoints(args) => checkpoints::import(args),
+        ImportCommand::ThanosReceive { arguments } => imported(thanos_receive(arguments, &named_file)),
         ImportCommand::ThanosLimits { file } => {
             let (source, text) = source(file, "limits")?;
-            let configuration =
-                thanos_limits(&source, &text).map_err(|errors| Failure(errors.to_string()))?;
-            Ok(output::print(&configuration)?)
+            imported(thanos_limits(&source, &text))
         }
     }
 }
@@ -49,6 +47,11 @@ fn source(file: &Path, what: &str) -> Result<(String, String), Failure> {
     let source = file.display().to_string();
     let text = read(file).map_err(|error| Failure(format!("reading the {what} in {source}: {error}")))?;
     Ok((source, text))
+}
+
+/// The text of a file that a command line names.
+fn named_file(path: &str) -> Result<String, String> {
+    read(Path::new(path)).map_err(|error| error.to_string())
 }
 
 /// The text of a file, as far as a configuration may be long.

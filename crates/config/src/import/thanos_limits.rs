@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use super::document::Map;
+use super::notes::{Imported, Notes};
+use super::references;
 use crate::declare::settings;
 use crate::error::{ErrorCollector, Errors};
 use crate::load::bounded;
-use crate::model::Allowance;
 use crate::reader::Reader;
 use crate::setting::{PlainValue, Section, Setting, Shape};
 use crate::substitute::{Substitutions, no_file};
@@ -88,121 +90,119 @@ impl Setting for Anything {
     }
 }
 
-/// The limits in `text` as a configuration of tidegate, with comments on what has no counterpart. `source` is what to
-/// call the text in messages.
+/// Converts the limits in `text`. `source` is what to call the text in messages.
 ///
 /// # Errors
 /// Every mistake in it, with its place.
-pub fn thanos_limits(source: &str, text: &str) -> Result<String, Errors> {
+pub fn thanos_limits(source: &str, text: &str) -> Result<Imported, Errors> {
+    let (mut configuration, mut notes) = (Map::default(), Notes::default());
+    limits_into(source, text, &mut configuration, &mut notes)?;
+    // Limits of tenants hold at addresses that have tenants.
+    let listener = configuration.group("listen").group("thanos_receive");
+    listener.set("tenant_header", "THANOS-TENANT");
+    listener.set("default_tenant", "default-tenant");
+    let title = format!("Converted from {source}, limits of Thanos Receive.");
+    Ok(notes.print(source, &title, &configuration, &[]))
+}
+
+/// Adds the limits in `text` to `configuration`.
+///
+/// # Errors
+/// Every mistake in it, with its place.
+pub(super) fn limits_into(
+    source: &str,
+    text: &str,
+    configuration: &mut Map,
+    notes: &mut Notes,
+) -> Result<(), Errors> {
     let text = bounded(source, text)?;
     let mut errors = ErrorCollector::new(text);
     let root = yaml::read(text, Substitutions { environment: &|_| None, files: &no_file }, &mut errors);
     let file = root.and_then(|root| File::read(&root, &mut Reader::new(&mut errors, File::fields)));
-    match (errors.into_errors(source), file) {
-        (Some(errors), _) => Err(errors),
-        (None, file) => Ok(written(&file.unwrap_or_default().write)),
+    if let Some(errors) = errors.into_errors(source) {
+        return Err(errors);
     }
-}
-
-fn written(write: &Write) -> String {
-    let Write { global, default, tenants } = write;
-    let mut out = format!("# The limits of Thanos Receive, as tidegate has them.\n{}", remarks(write));
-    let most = global.max_concurrency.filter(|most| *most > 0);
+    let write = file.unwrap_or_default().write;
+    note(source, &write, notes);
+    let Write { global, default, tenants } = &write;
+    if let Some(most) = global.max_concurrency.filter(|most| *most > 0) {
+        let sources = configuration.group("limits").group("sources");
+        sources.group("prometheus_remote_write").set("requests_at_once", most.to_string());
+        sources.group("otlp").set("requests_at_once", most.to_string());
+    }
     let url = global.meta_monitoring_url.as_ref();
-    if most.is_some() || url.is_some() {
-        out.push_str("limits:\n");
-    }
-    if let Some(most) = most {
-        out.push_str("  sources:\n    prometheus_remote_write:\n");
-        out.push_str(&format!("      requests_at_once: {most}\n"));
-    }
     if let Some(url) = url {
-        out.push_str(&format!("  head_series:\n    url: {:?}\n", url.expose()));
-        if let Some(query) = &global.meta_monitoring_limit_query {
-            out.push_str(&format!("    query: {:?}\n", query.as_str()));
-        }
+        let query = configuration.group("limits").group("head_series");
+        query.set("url", references::plain(url.expose()).0);
+        let text = global.meta_monitoring_limit_query.as_ref();
+        query.set_some("query", text.map(|text| references::plain(text.as_str()).0));
     }
-    out.push_str("tenants:\n  header: THANOS-TENANT\n  default: default-tenant\n");
     let head_series = |tenant: &Tenant| tenant.head_series_limit.filter(|_| url.is_some());
-    if let Some(limit) = head_series(default).filter(|limit| *limit > 0) {
-        out.push_str(&format!("  head_series: {limit}\n"));
-    }
-    push(&mut out, "  ", &allowance(&default.request, &Request::default()));
+    let mut settings = Map::default();
+    settings.set_some(
+        "head_series",
+        head_series(default).filter(|limit| *limit > 0).map(|limit| limit.to_string()),
+    );
+    settings.set_group("limits", allowance(&default.request, &Request::default()));
     if !tenants.is_empty() {
-        out.push_str(&format!("  most: {}\n  overrides:\n", tenants.len().clamp(200, 1000)));
+        settings.set("most", tenants.len().clamp(200, 250).to_string());
     }
     for (name, tenant) in tenants {
-        let allowance = allowance(&tenant.request, &default.request);
-        let limit = head_series(tenant);
-        if allowance == Allowance::default() && limit.is_none() {
-            out.push_str(&format!("    {name:?}: {{}}\n", name = name.as_str()));
-            continue;
-        }
-        out.push_str(&format!("    {name:?}:\n", name = name.as_str()));
-        if let Some(limit) = limit {
-            out.push_str(&format!("      head_series: {limit}\n"));
-        }
-        push(&mut out, "      ", &allowance);
+        let mut own = Map::default();
+        own.set_some("head_series", head_series(tenant).map(|limit| limit.to_string()));
+        own.set_group("limits", allowance(&tenant.request, &default.request));
+        settings.group("overrides").set(name.as_str(), own);
     }
-    out
+    configuration.set_group("tenants", settings);
+    Ok(())
 }
 
-/// Comments on what is not said by the settings.
-fn remarks(write: &Write) -> String {
+/// Notes the limits without an exact counterpart.
+fn note(source: &str, write: &Write, notes: &mut Notes) {
     let Write { global, default, tenants } = write;
     let any = |set: fn(&Tenant) -> Option<u32>| {
         tenants.values().chain([default]).any(|tenant| set(tenant).is_some_and(|limit| limit > 0))
     };
-    let mut out = String::new();
     if any(|tenant| tenant.request.series_limit) {
-        out.push_str(
-            "# Left out: `series_limit`. Series are not counted; `request_items` limits their items.\n",
-        );
+        let message = "left out: series are not counted; `request_items` limits their items";
+        notes.whole(source, "series_limit", message);
     }
     if any(|tenant| tenant.request.samples_limit) {
-        out.push_str("# `samples_limit` is `request_items`, which counts histograms and exemplars too.\n");
+        let message = "became `request_items`, which counts histograms and exemplars too";
+        notes.whole(source, "samples_limit", message);
+    }
+    if global.max_concurrency.is_some_and(|most| most > 0) {
+        let message = "holds for remote write and for OTLP each, and at every address; requests beyond it are answered 429 \
+                       instead of waiting";
+        notes.whole(source, "max_concurrency", message);
     }
     if global.meta_monitoring_http_client == Anything(true) {
-        out.push_str(
-            "# Left out: `meta_monitoring_http_client`. `limits.head_series` has `ca_file` and `token_file`.\n",
-        );
+        let message = "left out: `limits.head_series` has `ca_file` and `token_file`";
+        notes.whole(source, "meta_monitoring_http_client", message);
     }
     if any(|tenant| tenant.head_series_limit) && global.meta_monitoring_url.is_none() {
-        out.push_str("# Left out: `head_series_limit`, which needs `meta_monitoring_url`.\n");
+        let message = "left out: it has no effect without `meta_monitoring_url`";
+        notes.whole(source, "head_series_limit", message);
     }
-    out
 }
 
 /// The limit of one request: its own value, else the default's; zero means no limit.
-fn allowance(own: &Request, default: &Request) -> Allowance {
+fn allowance(own: &Request, default: &Request) -> Map {
     let bytes = own.size_bytes_limit.or(default.size_bytes_limit).filter(|bytes| *bytes > 0);
     let items = own.samples_limit.or(default.samples_limit).filter(|items| *items > 0);
-    Allowance {
-        // At least the smallest that can be set here.
-        request_bytes: bytes.map(|bytes| Bytes::new(bytes.into()).max(Bytes::kib(1))),
-        request_items: items.map(|items| items.min(1_000_000_000)),
-        ..Allowance::default()
-    }
-}
-
-fn push(out: &mut String, indent: &str, allowance: &Allowance) {
-    let Allowance { request_bytes, request_items, .. } = allowance;
-    if request_bytes.is_none() && request_items.is_none() {
-        return;
-    }
-    out.push_str(&format!("{indent}limits:\n"));
-    if let Some(bytes) = request_bytes {
-        out.push_str(&format!("{indent}  request_bytes: {bytes}\n"));
-    }
-    if let Some(items) = request_items {
-        out.push_str(&format!("{indent}  request_items: {items}\n"));
-    }
+    let mut limits = Map::default();
+    // At least the smallest that can be set here.
+    let bytes = bytes.map(|bytes| Bytes::new(bytes.into()).max(Bytes::kib(1)).to_string());
+    limits.set_some("request_bytes", bytes);
+    limits.set_some("request_items", items.map(|items| items.min(1_000_000_000).to_string()));
+    limits
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::load::parse;
+    use crate::model::Allowance;
 
     const LIMITS: &str = "\
 write:
@@ -223,10 +223,10 @@ write:
     /// The output is a valid configuration with the limits that Thanos would have enforced.
     #[test]
     fn limits_are_what_they_were() {
-        let text = thanos_limits("limits.yaml", LIMITS).unwrap();
+        let text = thanos_limits("limits.yaml", LIMITS).unwrap().configuration;
         let config = parse("printed", &text, &|_| None).unwrap_or_else(|errors| panic!("{text}\n{errors}"));
         assert_eq!(config.limits.sources.prometheus_remote_write.requests_at_once, Some(30));
-        assert!(config.tenants.are_on());
+        assert!(config.has_tenants() && !config.tenants.are_on(), "other addresses need no tenant");
         let limits =
             |allowance: &Allowance| (allowance.request_bytes.map(Bytes::get), allowance.request_items);
         assert_eq!(limits(&config.tenants.limits), (Some(1 << 20), Some(10)));
@@ -243,7 +243,7 @@ write:
     /// Nothing is limited by an empty file.
     #[test]
     fn nothing_is_nothing() {
-        let text = thanos_limits("limits.yaml", "").unwrap();
+        let text = thanos_limits("limits.yaml", "").unwrap().configuration;
         let config = parse("printed", &text, &|_| None).unwrap();
         assert_eq!(config.tenants.limits, Allowance::default());
         assert!(config.tenants.overrides.is_empty());
