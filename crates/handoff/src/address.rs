@@ -12,7 +12,7 @@ pub(crate) fn is_valid(address: &str) -> bool {
     (1..=ADDRESS_MAX).contains(&address.len())
 }
 
-/// What the names of the files of the member at `address` begin with: readable, and different for each address.
+/// The beginning of the names of a member's files: readable, and different for each address.
 pub(crate) fn file_prefix(address: &str) -> String {
     let shown = address.bytes().take(SHOWN).map(|byte| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' => char::from(byte),

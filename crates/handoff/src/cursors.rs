@@ -49,7 +49,7 @@ pub(crate) struct CursorFiles {
     buffer: Vec<u8>,
 }
 
-/// What was read.
+/// The cursors as they were read.
 pub(crate) struct Loaded {
     pub(crate) files: CursorFiles,
     pub(crate) saved: Option<Saved>,

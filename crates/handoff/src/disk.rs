@@ -23,7 +23,7 @@ pub(crate) struct Disk {
     pub(crate) clock: Box<dyn Clock>,
     pub(crate) key: u64,
     pub(crate) cursors: CursorFiles,
-    /// What the files of all members take, in bytes.
+    /// Bytes of the files of all members.
     pub(crate) used: u64,
     /// The names of segments that were set aside, the oldest first.
     pub(crate) set_aside: VecDeque<String>,

@@ -109,7 +109,7 @@ impl MemberLog {
         self.member.view().stats()
     }
 
-    /// What waits for the member.
+    /// Records that wait for the member.
     pub fn backlog(&self) -> Totals {
         self.member.view().backlog()
     }

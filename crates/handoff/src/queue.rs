@@ -17,7 +17,6 @@ pub(crate) struct Request {
     pub(crate) place: OwnedSemaphorePermit,
 }
 
-#[allow(clippy::large_enum_variant, reason = "appends are the largest and the most frequent")]
 pub(crate) enum Work {
     Append(Append, AppendReply),
     /// The record at the cursor, or the one behind a record.
@@ -53,7 +52,7 @@ struct State {
     signals: Signals,
 }
 
-/// What the I/O thread is told beside requests.
+/// Orders to the I/O thread besides requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Signals {
     /// A cursor moved.

@@ -39,7 +39,7 @@ impl fmt::Debug for Note {
     }
 }
 
-/// What is known of a record without its body.
+/// A record without its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Meta {
     /// How many items it holds.

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tidegate_files::folder::Files;
 
-/// What was found at opening.
+/// Counts of records and files at opening.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recovery {
     /// Members with a backlog.

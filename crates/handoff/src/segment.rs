@@ -58,7 +58,7 @@ pub(crate) struct SegmentHead {
     pub(crate) address: String,
 }
 
-/// What the first bytes of a file say.
+/// The meaning of the first bytes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decoded<T> {
     /// It is whole.

@@ -21,7 +21,7 @@ pub struct Settings {
     /// The most that the files of all members may take together, in bytes; beside them there are the cursors, and at most four
     /// damaged segments.
     pub total_quota: u64,
-    /// What happens when either is used up.
+    /// The treatment of appends when either is used up.
     pub when_full: WhenFull,
     /// When an append is acknowledged.
     pub durability: Durability,
@@ -40,7 +40,7 @@ pub enum Durability {
     PageCache,
 }
 
-/// What an append does when the quota is used up.
+/// The treatment of an append when the quota is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenFull {
     /// It is refused.
@@ -52,7 +52,7 @@ pub enum WhenFull {
 
 /// The shortest segment, in bytes.
 const SEGMENT_MIN: u64 = 4096;
-/// What the allocator takes for an `Arc`, a box or a one-shot channel, beside its content, in bytes.
+/// The allocator's bytes for an `Arc`, a box or a one-shot channel, beside its content, in bytes.
 const ALLOCATION: usize = 64;
 /// An open file in memory, in bytes: its handle behind an `Arc`.
 const OPEN_FILE: usize = 96;

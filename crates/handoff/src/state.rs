@@ -1,4 +1,4 @@
-//! What tasks and the I/O thread share about the members.
+//! The state of members that tasks and the I/O thread share.
 
 use crate::queue::Queue;
 use crate::settings::Settings;
@@ -10,11 +10,11 @@ use tokio::sync::Notify;
 /// A member's counts. `appended + found = completed + dropped + damaged + forgotten + backlog`, always.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// What waits for the member.
+    /// Records that wait for the member.
     pub backlog: Totals,
     /// When its oldest record was received, or a little before, in nanoseconds since 1970; `None` without a backlog.
     pub oldest_received_at_ns: Option<u64>,
-    /// What the member's files take on disk, in bytes. Completed records count until their segment is deleted.
+    /// Bytes of the member's files on disk. Completed records count until their segment is deleted.
     pub disk_bytes: u64,
     /// The backlog when the folder was opened.
     pub found: Totals,

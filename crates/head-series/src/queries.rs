@@ -31,7 +31,7 @@ pub struct QuerySettings {
     pub interval: Duration,
 }
 
-/// What happened since the start.
+/// Counts since the start.
 #[derive(Debug, Default)]
 pub struct QueryCounters {
     failed: AtomicU64,

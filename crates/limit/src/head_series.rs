@@ -32,7 +32,7 @@ struct State {
     counts: Option<Box<[(u64, u64)]>>,
 }
 
-/// What is known of a tenant.
+/// The last answer about a tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeadSeriesState {
     /// It has no limit, or less series than that.

@@ -98,7 +98,7 @@ pub enum Unplaced {
         ring: RingName,
         /// The pattern.
         pattern: String,
-        /// What the comparison says.
+        /// The mistake in it.
         #[source]
         source: BadPattern,
     },

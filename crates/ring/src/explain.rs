@@ -59,7 +59,7 @@ pub struct Section {
     pub of: usize,
     /// Where it ends.
     pub hash: u64,
-    /// Whose it is.
+    /// The replica that it belongs to.
     pub owner: Replica,
     /// Which section of the owner's it is, from 1: its hash is that of `address:number`.
     pub number: Option<u16>,

@@ -60,7 +60,7 @@ pub enum Warning {
 }
 
 impl MultiRing {
-    /// What an operator should be told about these rings.
+    /// Properties of these rings that an operator may not expect.
     pub fn warnings(configs: &[RingConfig], settings: &RingSettings) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let mut for_everyone: Option<RingName> = None;

@@ -11,7 +11,7 @@ mod live;
 
 use case::{Recorded, compare};
 
-/// What `live::record` wrote: a case and its answer per line.
+/// The output of `live::record`: a case and its answer per line.
 const RECORDED: &str = include_str!("placement/recorded.jsonl");
 
 #[test]

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use tidegate_arena::Window;
 use tidegate_files::folder::File;
 
-/// What is at a place.
-#[allow(clippy::large_enum_variant, reason = "short-lived, and mostly a record")]
+/// The content at a place.
+#[expect(clippy::large_enum_variant, reason = "short-lived, and mostly a record")]
 enum Located {
     Record(Record),
     /// The log ends there.

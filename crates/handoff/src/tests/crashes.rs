@@ -31,13 +31,13 @@ fn id_of(body: &[u8]) -> u64 {
 struct Expected {
     /// Acknowledged and not completed: must be delivered.
     owed: BTreeSet<u64>,
-    /// What the log holds, as far as this process knows.
+    /// The records of the log, as far as this process knows.
     queue: VecDeque<u64>,
     /// How many records were damaged when the folder was opened and its logs were read.
     damaged: u64,
     /// How many were dropped for the quota since then.
     dropped: u64,
-    /// What was on the disk then: leftovers of failed writes may be more than the quota.
+    /// Bytes on the disk then: leftovers of failed writes may be more than the quota.
     disk_bytes: u64,
 }
 

@@ -29,7 +29,7 @@ fn a_backlog_costs_no_memory() {
     assert!(std::fs::read_dir(dir.path()).unwrap().count() > 30);
 }
 
-/// What the plan declares for a member is what it takes, gone with a backlog in several segments and being read.
+/// A member takes what the plan declares for it, gone with a backlog in several segments and being read.
 #[test]
 fn members_take_no_more_than_declared() {
     let members = 100;

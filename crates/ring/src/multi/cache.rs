@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const WAYS: usize = 4;
 /// Longer names are not cached.
 pub(crate) const MOST_NAME: usize = 128;
-/// What a slot takes at most besides its shard: itself, its part of the lock, and a name.
+/// The most bytes of a slot besides its shard: itself, its part of the lock, and a name.
 pub(crate) const SLOT_BYTES: usize = size_of::<Mutex<Set>>().div_ceil(WAYS) + MOST_NAME;
 
 /// A cache of rings by tenant. Its hash has a random key, so no client can choose whom it evicts.

@@ -96,7 +96,7 @@ fn a_lookup_allocates_nothing() {
     }
 }
 
-/// What is declared before rings are built is not exceeded, while they are built nor with a full cache.
+/// Rings take no more than is declared before, neither while they are built nor with a full cache.
 #[test]
 fn the_footprint_is_an_upper_bound() {
     let mut overridden = sharded(40, 4, 8);

@@ -87,14 +87,14 @@ impl Ketama {
         self.hashes.get(section).copied()
     }
 
-    /// What the sections of so many endpoints take.
+    /// Bytes of the sections of so many endpoints.
     pub(crate) fn bytes(endpoints: usize, replication: usize) -> usize {
         let sections = endpoints.saturating_mul(SECTIONS);
         let section = size_of::<u64>() + size_of::<u16>().saturating_mul(replication);
         sections.saturating_mul(section) + (index_entries(endpoints) + 1) * size_of::<u32>()
     }
 
-    /// What building them takes besides.
+    /// Further bytes while they are built.
     pub(crate) fn building_bytes(endpoints: usize) -> usize {
         endpoints.saturating_mul(SECTIONS).saturating_mul(size_of::<(u64, u16)>())
     }

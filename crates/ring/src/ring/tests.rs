@@ -69,7 +69,7 @@ fn shares_are_those_of_random_keys() {
     }
 }
 
-/// What is declared before a ring is built is not exceeded.
+/// A ring takes no more than is declared before it is built.
 #[test]
 fn the_footprint_is_an_upper_bound() {
     for (count, replication) in [(1, 1), (10, 3), (100, 2)] {

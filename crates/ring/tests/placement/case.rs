@@ -167,7 +167,7 @@ pub(crate) fn compare(case: &Case, answer: &Answer) -> Result<Agreement, String>
     Ok(agreement)
 }
 
-/// What Thanos says in such a case.
+/// The answer of Thanos in such a case.
 fn reason(error: &Unplaced) -> &'static str {
     match error {
         Unplaced::NoRing => "!no matching hashring",
