@@ -1,4 +1,4 @@
-use super::{Delivery, Outbound, Signal, SinkRouting, SinkSettings, Translation};
+use super::{Delivery, Outbound, Signal, SinkRouting, SinkSettings, Tls, Translation};
 use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
 use crate::setting::Sequence;
@@ -52,7 +52,7 @@ settings! {
         quota: Bytes [Bytes::mib(1)..=Bytes::gib(1 << 20)] = Bytes::gib(5),
         /// Most disk space for all members together.
         total_quota: Bytes [Bytes::mib(1)..=Bytes::gib(1 << 20)] = Bytes::gib(20),
-        /// What happens when a quota is used up.
+        /// Treatment of data beyond a quota.
         when_full: HandoffFull = HandoffFull::Block,
         /// Folder. Default: `handoff/` and the sink's name in the data folder.
         path: Option<PathBuf> = None,
@@ -139,6 +139,13 @@ impl SinkSettings for ThanosReceiveSink {
                 "handoff",
                 format!("`sinks.{name}.handoff.quota` is less than two requests of `max_request_bytes`"),
                 "a request that is larger than the quota could not be handed off: raise `quota`, or lower `max_request_bytes`",
+            );
+        }
+        if !self.secure && self.delivery.tls != Tls::default() {
+            check.clash(
+                "tls",
+                format!("`sinks.{name}` has `tls` settings, but not `secure: true`"),
+                "nothing would be encrypted: write `secure: true`, or take `tls` out",
             );
         }
         if self.delivery.tenant_header.is_some() {
