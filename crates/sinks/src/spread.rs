@@ -20,6 +20,7 @@ mod verdict;
 pub(crate) use distributor::{BodyInfo, Distributor, Target};
 pub use member::MemberReport;
 pub(crate) use protocol::{MemberPeer, MemberSource, Membership, OpenMessage, RequestForm, SpreadProtocol};
+use request::OpenRequest;
 pub(crate) use request::RequestHead;
 pub(crate) use settings::SpreadSettings;
 pub use verdict::ConflictReason;
@@ -94,6 +95,10 @@ enum Step<T> {
 impl<P: SpreadProtocol> Spread<P> {
     /// Bytes that a member takes beyond payload and its connection.
     pub(crate) const MEMBER_BYTES: usize = size_of::<Member<P>>();
+    /// Bytes that each replica of each member takes beyond payload: a request that fills.
+    pub(crate) const REQUEST_BYTES: usize = OpenRequest::<P>::BYTES;
+    /// Bytes that the sink takes beyond payload, members and requests: records in flight, and the task.
+    pub(crate) const BYTES: usize = Settlement::BYTES + (32 << 10);
 
     /// Attaches the sink to the journal.
     ///
@@ -225,6 +230,9 @@ impl<P: SpreadProtocol> Spread<P> {
         if self.left.is_empty() {
             return;
         }
+        // Requests that fill hold memory that it takes to read the logs.
+        let Spread { distributor, running, .. } = self;
+        beside(running, Box::pin(distributor.seal_all())).await;
         for member in std::mem::take(&mut self.left) {
             let Spread { distributor, running, .. } = self;
             let backlog = member.log.backlog();
@@ -289,7 +297,6 @@ impl<P: SpreadProtocol> Spread<P> {
     fn settle(&mut self) {
         let mut done = Vec::new();
         let late = self.context.settlement.take(&mut done);
-        self.consumer.settle_handed_off(late.delivered, &late.lost());
         let mut together = Vec::new();
         for (sequence, losses) in done {
             if losses == Losses::NONE {
@@ -301,6 +308,8 @@ impl<P: SpreadProtocol> Spread<P> {
         if !together.is_empty() {
             self.consumer.settle_each(together, Losses::NONE);
         }
+        // Items are handed off in the books before they are delivered from there.
+        self.consumer.settle_handed_off(late.delivered, &late.lost());
     }
 
     /// Waits for the requests in flight, and for what waits to be sent.

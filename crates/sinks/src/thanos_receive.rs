@@ -61,10 +61,16 @@ impl ThanosReceive {
         Spread::<ThanosProtocol>::MEMBER_BYTES + peer::bytes(is_secure)
     }
 
-    /// Bytes that the sink takes beyond payload and members: coders.
+    /// Bytes that each replica of each member takes beyond payload: a request that fills.
+    #[must_use]
+    pub const fn request_bytes() -> usize {
+        Spread::<ThanosProtocol>::REQUEST_BYTES
+    }
+
+    /// Bytes that the sink takes beyond payload, members and requests: coders, symbols, records in flight.
     #[must_use]
     pub fn bytes() -> usize {
-        Coder::BYTES + series::scratch_bytes() + (32 << 10)
+        Spread::<ThanosProtocol>::BYTES + Coder::BYTES + series::scratch_bytes()
     }
 
     /// Attaches the sink to the journal.

@@ -89,6 +89,12 @@ pub(crate) enum Origin {
 }
 
 impl<P: SpreadProtocol> OpenRequest<P> {
+    /// The most journal records that a request has items of.
+    const MOST_PARTS: usize = 512;
+    /// The memory that one takes beyond its message's, in bytes.
+    pub(super) const BYTES: usize =
+        size_of::<Option<OpenRequest<P>>>() + 2 * Self::MOST_PARTS * size_of::<Part>();
+
     /// A request without items.
     pub(super) fn new(
         head: RequestHead<P::Form>,
@@ -128,8 +134,7 @@ impl<P: SpreadProtocol> OpenRequest<P> {
 
     /// Whether it has as many journal records as a request may have.
     pub(super) fn is_full_of_records(&self) -> bool {
-        const MOST: usize = 512;
-        self.parts.len() >= MOST
+        self.parts.len() >= Self::MOST_PARTS
     }
 
     /// Adds an item, which counts as so many. When there is no memory, nothing changes.

@@ -6,7 +6,6 @@ use super::{BodyInfo, Distributor, SpreadProtocol, Target};
 use crate::batch::DropReason;
 use crate::losses::Losses;
 use crate::prometheus_remote_write::Translation;
-pub(crate) use otlp::scratch_bytes;
 use tidegate_arena::PAGE;
 use tidegate_journal::{Meta, Protocol};
 use tidegate_ledger::Dropped;
@@ -17,6 +16,11 @@ use tidegate_wire::remote_write::{Symbols, translate, v1, view_within};
 const TURN: usize = 128 << 10;
 /// The memory for the symbol table of a body of 2.0, in bytes.
 const SYMBOLS: usize = 64 << 10;
+
+/// The memory that walks take beyond windows, in bytes.
+pub(crate) fn scratch_bytes() -> usize {
+    SYMBOLS + otlp::scratch_bytes()
+}
 
 /// A protocol whose items are time series.
 pub(crate) trait SeriesProtocol: SpreadProtocol {

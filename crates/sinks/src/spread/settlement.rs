@@ -66,6 +66,23 @@ impl LateOutcomes {
         [(Dropped::Rejected, self.rejected), (Dropped::Quota, self.quota), (Dropped::Damaged, self.damaged)]
     }
 
+    /// Takes what is more than `held` items.
+    fn take_beyond(&mut self, mut held: u64) -> LateOutcomes {
+        let mut taken = std::mem::take(self);
+        let (ours, theirs) = (self, &mut taken);
+        for (kept, given) in [
+            (&mut ours.delivered, &mut theirs.delivered),
+            (&mut ours.rejected, &mut theirs.rejected),
+            (&mut ours.quota, &mut theirs.quota),
+            (&mut ours.damaged, &mut theirs.damaged),
+        ] {
+            *kept = held.min(*given);
+            *given -= *kept;
+            held -= *kept;
+        }
+        taken
+    }
+
     fn add(&mut self, outcome: Outcome, items: u64) {
         match outcome {
             Outcome::Delivered { rejected } => {
@@ -82,6 +99,9 @@ impl LateOutcomes {
 }
 
 impl Settlement {
+    /// The memory that it holds, in bytes: records in flight, and those that are done.
+    pub(super) const BYTES: usize = 2 * MOST * (size_of::<InFlight>() + size_of::<(u64, Losses)>());
+
     /// A record is distributed from now on.
     pub(super) fn begin(&self, sequence: u64) {
         self.lock().records.push_back(InFlight { sequence, open: 1, losses: Losses::NONE });
@@ -148,7 +168,9 @@ impl Settlement {
     pub(super) fn take(&self, done: &mut Vec<(u64, Losses)>) -> LateOutcomes {
         let mut state = self.lock();
         done.append(&mut state.done);
-        std::mem::take(&mut state.late)
+        // The books have handed-off items from when their record is done. What is said of them before then has to wait.
+        let unbooked = state.records.iter().map(|record| record.losses.handed_off()).sum();
+        state.late.take_beyond(unbooked)
     }
 
     /// Waits for something to take; at once where something was settled since the last wait.
@@ -237,6 +259,24 @@ mod tests {
         settlement.settle(&[part(1, 3)], None, Outcome::HandedOff);
         assert_eq!(taken(), [1]);
         assert!(settlement.is_idle());
+    }
+
+    #[test]
+    fn what_is_delivered_from_a_log_waits_until_it_is_booked_as_handed_off() {
+        let settlement = Settlement::default();
+        settlement.begin(1);
+        settlement.add_request(1);
+        settlement.add_request(1);
+        settlement.distributed(1, Losses::NONE);
+        settlement.settle(&[part(1, 5)], None, Outcome::HandedOff);
+        settlement.settle_handed_off(8, Outcome::Delivered { rejected: 0 });
+        let mut done = Vec::new();
+        let delivered = |delivered| LateOutcomes { delivered, ..LateOutcomes::default() };
+        assert_eq!(settlement.take(&mut done), delivered(3), "three are of an earlier record");
+        assert!(done.is_empty());
+        settlement.settle(&[part(1, 2)], None, Outcome::Delivered { rejected: 0 });
+        assert_eq!(settlement.take(&mut done), delivered(5));
+        assert_eq!(done.iter().map(|(_, losses)| losses.handed_off()).collect::<Vec<_>>(), [5]);
     }
 
     #[test]

@@ -130,16 +130,15 @@ impl SeriesProtocol for ThanosProtocol {
         });
         let hash = hasher.finish();
         if known.as_ref().is_none_or(|(of, _)| *of != tenant) {
-            *known = Some((tenant, members.placement.for_tenant(tenant.as_str())));
+            let ring = members.placement.for_tenant(tenant.as_str());
+            if let Err(unplaced) = &ring {
+                context.health.noted(&format!("tenant `{}`: {unplaced}", tenant.as_str()));
+            }
+            *known = Some((tenant, ring));
         }
         let members = match known {
             Some((_, Ok(ring))) => ring.members(hash),
-            Some((_, Err(unplaced))) => {
-                let text = format!("tenant `{}`: {unplaced}", tenant.as_str());
-                context.health.noted(&text);
-                Replicas::default()
-            }
-            None => Replicas::default(),
+            Some((_, Err(_))) | None => Replicas::default(),
         };
         Target { tenant, form: coder.form(), item, items, members }
     }

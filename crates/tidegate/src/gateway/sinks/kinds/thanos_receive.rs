@@ -53,9 +53,15 @@ impl SinkKind for ThanosReceiveSink {
                 ThanosReceive::member_bytes(self.secure) as u64,
                 members,
             ),
+            line(
+                "a request of each replica to each of them, while it fills",
+                most as u64 * u64::from(self.replication_factor),
+                ThanosReceive::request_bytes() as u64,
+                members,
+            ),
             // New ones are built while the old ones are in use.
             line("hashrings", 1, (rings.resident + rings.building) as u64, None),
-            line("coders", 1, ThanosReceive::bytes() as u64, None),
+            line("coders and records in flight", 1, ThanosReceive::bytes() as u64, None),
         ];
         lines.extend(handoff(self, Path::new("")).overhead());
         lines
