@@ -78,6 +78,7 @@ impl Handoffs {
         }
         let mut members = self.shared.members();
         if let Some(member) = members.iter().find(|member| &*member.address == address) {
+            member.view().unlimited = false;
             return Ok(MemberLog::new(self.shared.clone(), member.clone()));
         }
         let index = if members.len() < self.shared.settings.members {

@@ -151,6 +151,16 @@ impl MemberLog {
         }
     }
 
+    /// Frees the log from quotas until it is [asked for](crate::Handoffs::member) again. For a member that left: what its sender
+    /// still has in memory for it needs a place on disk, so that others can take it from there.
+    pub fn lift_quotas(&self) {
+        let mut view = self.member.view();
+        view.unlimited = true;
+        view.starved = false;
+        drop(view);
+        self.member.space.notify_waiters();
+    }
+
     /// Deletes the member's backlog, whose content was moved elsewhere or is not wanted any more, and gives what it was.
     /// The log can be appended to again.
     ///

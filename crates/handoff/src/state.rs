@@ -61,6 +61,8 @@ pub(crate) struct View {
     pub(crate) disk_bytes: u64,
     /// An append was refused for the quota since something was deleted.
     pub(crate) starved: bool,
+    /// Quotas do not hold for it: it left, and takes no more than what was accepted before.
+    pub(crate) unlimited: bool,
     /// Damage was found in these segments, from the first to the last.
     pub(crate) damaged_segments: Option<(u64, u64)>,
 }

@@ -283,7 +283,11 @@ impl<P: SpreadProtocol> Spread<P> {
         tracing::info!(sink, members = count, "the members have changed and are in use");
         let gone: Vec<_> = known.into_iter().filter(|member| !is_in(&members, member)).collect();
         self.distributor.set_members(members);
-        gone.iter().for_each(|member| member.queue.close());
+        for member in &gone {
+            member.queue.close();
+            // What it has in memory is to reach its log, from where others take it.
+            member.log.lift_quotas();
+        }
         while gone.iter().any(|member| !member.is_ended()) {
             if self.running.next().await.is_none() {
                 break;

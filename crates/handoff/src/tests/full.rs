@@ -164,3 +164,18 @@ fn appends_that_are_synced_together_fail_by_themselves() {
     assert_eq!(rig.take_all("a:1"), [[0; 10], [2; 10]]);
     assert_eq!(rig.take_all("b:1").len(), 4);
 }
+
+#[test]
+fn quotas_do_not_hold_for_a_member_that_left_until_it_is_back() {
+    let mut rig = Rig::new(Settings { quota: 16 << 10, total_quota: 16 << 10, ..small() });
+    while rig.append("a:1", 1, [1; 1000]) == Ok(()) {}
+    let log = rig.log("a:1");
+    let mut space = Box::pin(log.space());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(space.as_mut().poll(&mut context).is_pending());
+    log.lift_quotas();
+    assert!(space.as_mut().poll(&mut context).is_ready());
+    assert_eq!(rig.wait(log.append(meta(1), body([2; 1000]))), Ok(()));
+    assert_eq!(rig.append("b:1", 1, [1; 1000]), Err(AppendError::TotalQuota));
+    assert_eq!(rig.append("a:1", 1, [1; 1000]), Err(AppendError::Quota), "it was asked for again");
+}

@@ -36,6 +36,9 @@ impl Worker {
         let log = self.logs.get(index)?;
         let size = size + if log.needs_segment(size, &self.disk) { FIRST } else { 0 };
         let settings = &self.disk.settings;
+        if log.member.view().unlimited {
+            return None;
+        }
         if log.disk_bytes.saturating_add(size) > settings.quota {
             return Some(AppendError::Quota);
         }

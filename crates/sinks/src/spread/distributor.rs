@@ -40,6 +40,8 @@ pub(crate) struct Distributor<P: SpreadProtocol> {
     own: usize,
     /// The most bytes of a request before compression.
     most: usize,
+    /// Items of the log record that is being rerouted that are in requests and count in the books.
+    rerouted: u64,
 }
 
 /// What is known of a body besides its bytes.
@@ -58,7 +60,7 @@ impl<P: SpreadProtocol> Distributor<P> {
         let turn = BorrowTurn::none();
         let open = Vec::new();
         let most = memory::longest_request(&context);
-        let mut distributor = Distributor { context, members, tools, open, turn, own: 0, most };
+        let mut distributor = Distributor { context, members, tools, open, turn, own: 0, most, rerouted: 0 };
         distributor.make_slots();
         distributor
     }

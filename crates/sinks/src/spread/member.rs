@@ -5,6 +5,7 @@
 //! empty. So the samples of a series arrive in order, and nobody waits for the member but its log.
 
 mod behind;
+mod hand_off;
 mod live;
 mod queue;
 mod report;
@@ -18,13 +19,13 @@ use crate::backoff::Backoff;
 use crate::delivery::EndpointError;
 use crate::egress_budget::EgressBudget;
 use crate::health::Health;
+use live::HeadOfLog;
 pub(super) use queue::MemberQueue;
 use report::MemberCounters;
 pub use report::MemberReport;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use tidegate_handoff::{AppendError, MemberLog, Meta};
+use tidegate_handoff::MemberLog;
 use tidegate_ledger::Dropped;
 use tokio::sync::Notify;
 
@@ -71,27 +72,38 @@ impl<P: SpreadProtocol> Member<P> {
     pub(super) async fn run(&self, context: &MemberContext<P>) {
         let (min, max) = context.settings.backoff;
         let mut backoff = Backoff::new(min, max);
+        let mut first = None;
         loop {
-            if self.log.backlog().records > 0 {
-                self.counters.set_behind(true);
-                if Box::pin(self.catch_up(context, None, &mut backoff)).await.is_err() {
-                    return;
-                }
-                self.counters.set_behind(false);
+            if first.is_none() && self.log.backlog().records > 0 {
+                let Ok(next) = self.behind(context, None, &mut backoff).await else { return };
+                first = next;
             }
-            let Some(request) = self.queue.next().await else { return };
+            let request = match first.take() {
+                Some(request) => Some(request),
+                None => self.queue.next().await,
+            };
+            let Some(request) = request else { return };
             match Box::pin(self.send_live(context, request, &mut backoff)).await {
                 Ok(None) => {}
-                Ok(Some(in_flight)) => {
-                    self.counters.set_behind(true);
-                    if Box::pin(self.catch_up(context, Some(in_flight), &mut backoff)).await.is_err() {
-                        return;
-                    }
-                    self.counters.set_behind(false);
+                Ok(head) => {
+                    let Ok(next) = self.behind(context, head, &mut backoff).await else { return };
+                    first = next;
                 }
                 Err(Ended) => return,
             }
         }
+    }
+
+    async fn behind<'m>(
+        &'m self,
+        context: &'m MemberContext<P>,
+        head: Option<HeadOfLog<'m>>,
+        backoff: &mut Backoff,
+    ) -> Result<Option<SealedRequest<P::Form>>, Ended> {
+        self.counters.set_behind(true);
+        let next = Box::pin(self.catch_up(context, head, backoff)).await?;
+        self.counters.set_behind(false);
+        Ok(next)
     }
 
     /// Notes that [`run`](Self::run) has ended.
@@ -122,38 +134,6 @@ impl<P: SpreadProtocol> Member<P> {
     /// Ends all connections that no request waits on.
     pub(super) fn hang_up(&self) {
         self.peer.hang_up();
-    }
-
-    /// Appends a request to the member's log and settles its items; waits while the log takes nothing.
-    async fn hand_off(
-        &self,
-        context: &MemberContext<P>,
-        request: &SealedRequest<P::Form>,
-    ) -> Result<(), Ended> {
-        let outcome = loop {
-            let note = request.head.note(P::NOTE).and_then(|note| {
-                let items = u32::try_from(request.items()).ok()?;
-                Some(Meta { items, received_at_ns: request.received_at_ns, note })
-            });
-            // A tenant's name is shorter than a note may be.
-            let Some(meta) = note else { break Outcome::Dropped(Dropped::TooLarge) };
-            match self.log.append(meta, Arc::new(request.body.clone())).await {
-                Ok(()) => break Outcome::HandedOff,
-                Err(AppendError::Quota | AppendError::TotalQuota) => {
-                    self.note(context, "its handoff quota is used up: the sink waits for it");
-                    self.log.space().await.map_err(|_| Ended)?;
-                }
-                Err(AppendError::Disk { trouble, retry_after }) => {
-                    self.note(context, &format!("its handoff log cannot be written: {trouble}"));
-                    tokio::time::sleep(retry_after).await;
-                }
-                Err(AppendError::Unfit) => break Outcome::Dropped(Dropped::TooLarge),
-                Err(AppendError::Closed) => return Err(Ended),
-            }
-        };
-        let rerouted = request.is_rerouted.then_some(request.rerouted);
-        context.settlement.settle(&request.parts, rerouted, outcome);
-        Ok(())
     }
 
     /// Keeps the last error for the pages.

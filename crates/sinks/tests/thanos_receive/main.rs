@@ -8,6 +8,7 @@ mod member;
 mod memory;
 mod messages;
 mod placement;
+mod quota;
 mod rig;
 mod rings;
 mod stop;

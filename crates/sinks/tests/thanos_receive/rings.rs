@@ -7,19 +7,19 @@ use std::time::Duration;
 use tidegate_sinks::{Hashrings, ThanosReceiveSettings};
 
 /// Replaces the file of hashrings at once.
-fn write(rig: &Rig, text: &str) -> PathBuf {
+pub(crate) fn write(rig: &Rig, text: &str) -> PathBuf {
     let (path, new) = (rig.dir.path().join("rings.json"), rig.dir.path().join("rings.new"));
     std::fs::write(&new, text).unwrap();
     std::fs::rename(&new, &path).unwrap();
     path
 }
 
-fn ring_of(members: &[&Member]) -> String {
+pub(crate) fn ring_of(members: &[&Member]) -> String {
     let addresses: Vec<_> = members.iter().map(|member| format!("{:?}", member.address())).collect();
     format!(r#"[{{"hashring":"all","endpoints":[{}]}}]"#, addresses.join(","))
 }
 
-fn from_file(rig: &Rig, members: &[&Member], replication: usize) -> ThanosReceiveSettings {
+pub(crate) fn from_file(rig: &Rig, members: &[&Member], replication: usize) -> ThanosReceiveSettings {
     let hashrings = Hashrings::File(write(rig, &ring_of(members)));
     let patience = Duration::from_millis(100);
     ThanosReceiveSettings { hashrings, patience, ..settings(rig, members, replication) }

@@ -30,6 +30,9 @@ impl<P: SpreadProtocol> Distributor<P> {
             if !self.copy_now(slot, target, info) {
                 Box::pin(self.copy((slot, replica), target, info)).await?;
             }
+            if matches!(info.origin, Origin::Log) && replica == 0 {
+                self.rerouted += target.items;
+            }
         }
         Ok(())
     }

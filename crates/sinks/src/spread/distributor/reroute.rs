@@ -12,7 +12,7 @@ use tidegate_ledger::Dropped;
 enum Rerouted {
     /// It is with other members, or on disk for them.
     Done,
-    /// It cannot be read, and counts as damaged.
+    /// The rest of it cannot be read, and counts as damaged.
     Damaged,
 }
 
@@ -24,6 +24,7 @@ impl<P: SpreadProtocol> Distributor<P> {
     /// When the logs were closed.
     pub(in crate::spread) async fn reroute(&mut self, left: &Member<P>) -> Result<(), ReadError> {
         while let Some(record) = left.log.next().await? {
+            self.rerouted = 0;
             let outcome = match Box::pin(self.reroute_record(left, &record)).await {
                 Ok(Rerouted::Done) => None,
                 Ok(Rerouted::Damaged) | Err(ReadError::WindowTooSmall) => {
@@ -39,7 +40,9 @@ impl<P: SpreadProtocol> Distributor<P> {
             // Its items were settled where they went to.
             let completed = left.log.complete(&record);
             if let Some(outcome) = outcome {
-                self.context.settlement.settle_handed_off(completed.items, outcome);
+                self.context
+                    .settlement
+                    .settle_handed_off(completed.items.saturating_sub(self.rerouted), outcome);
             }
         }
         Ok(())
@@ -56,16 +59,15 @@ impl<P: SpreadProtocol> Distributor<P> {
             received_at_ns: record.meta.received_at_ns,
             replica: Some(head.replica),
         };
-        let Ok(unplaced) = Box::pin(P::spread_again(self, &head, body, info)).await else {
-            return Ok(Rerouted::Damaged);
-        };
-        // There may be nobody for the tenant any more. Only first replicas count in the books.
-        if head.replica == 0 {
-            self.context.settlement.settle_handed_off(unplaced, Outcome::Dropped(Dropped::Rejected));
-        }
+        let spread = Box::pin(P::spread_again(self, &head, body, info)).await;
         self.seal_all().await;
         while self.context.settlement.is_rerouting() {
             self.context.settlement.settled().await;
+        }
+        let Ok(unplaced) = spread else { return Ok(Rerouted::Damaged) };
+        // There may be nobody for the tenant any more. Only first replicas count in the books.
+        if head.replica == 0 {
+            self.context.settlement.settle_handed_off(unplaced, Outcome::Dropped(Dropped::Rejected));
         }
         Ok(Rerouted::Done)
     }

@@ -5,7 +5,7 @@ use super::{Ended, Member, MemberContext};
 use crate::backoff::Backoff;
 use crate::egress_budget::BudgetError;
 use crate::spread::protocol::{MemberPeer, SpreadProtocol};
-use crate::spread::request::RequestHead;
+use crate::spread::request::{RequestHead, SealedRequest};
 use crate::spread::settlement::Outcome;
 use crate::spread::verdict::Verdict;
 use bytes::Bytes;
@@ -24,21 +24,27 @@ const LONGEST_REST: Duration = Duration::from_millis(100);
 
 impl<P: SpreadProtocol> Member<P> {
     /// Hands off what comes and sends what is in the log, until the log is empty; or, of a member that left, until what came is in
-    /// the log.
+    /// the log. Where an empty log takes nothing, since others fill the disk, the request that it refused is returned: it is next.
     pub(super) async fn catch_up<'m>(
         &'m self,
         context: &'m MemberContext<P>,
         head: Option<HeadOfLog<'m>>,
         backoff: &mut Backoff,
-    ) -> Result<(), Ended> {
-        let (appending, appended) = (AtomicBool::new(false), Notify::new());
+    ) -> Result<Option<SealedRequest<P::Form>>, Ended> {
+        let (appending, appended, waits) = (AtomicBool::new(false), Notify::new(), Notify::new());
         let appends = async {
             while let Some(request) = self.queue.next().await {
                 appending.store(true, Relaxed);
-                let handed_off = self.hand_off(context, &request).await;
+                let mut drained = Box::pin(async {
+                    while self.log.backlog().records > 0 {
+                        waits.notified().await;
+                    }
+                });
+                if let Some(()) = self.hand_off_unless(context, &request, &mut drained).await? {
+                    return Ok(Some(request));
+                }
                 appending.store(false, Relaxed);
                 appended.notify_one();
-                handed_off?;
             }
             // The member left: its log goes to those that own its series now.
             Err(Ended)
@@ -49,9 +55,10 @@ impl<P: SpreadProtocol> Member<P> {
                 match self.log.next().await {
                     Ok(Some(record)) => self.send_record(context, &record, backoff).await?,
                     Ok(None) if appending.load(Relaxed) || !self.queue.is_empty() => {
-                        appended.notified().await
+                        waits.notify_one();
+                        appended.notified().await;
                     }
-                    Ok(None) => return Ok(()),
+                    Ok(None) => return Ok(None),
                     Err(ReadError::Closed) => return Err(Ended),
                     Err(_) => tokio::time::sleep(PASSING).await,
                 }

@@ -80,6 +80,8 @@ pub(in crate::spread) struct MemberCounters {
     pub(in crate::spread) conflicts: [AtomicU64; ConflictReason::COUNT],
     pub(in crate::spread) failures: AtomicU64,
     error: Mutex<Option<(String, SystemTime)>>,
+    /// Why the log takes nothing, and since when, while it takes nothing.
+    refusal: Mutex<Option<(String, SystemTime)>>,
     /// What the log lost, as far as it is in the books.
     entered: Mutex<(u64, u64)>,
 }
@@ -128,8 +130,16 @@ impl MemberCounters {
         *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some((text, SystemTime::now()));
     }
 
+    /// The log takes nothing, or it does again.
+    pub(super) fn set_refusal(&self, refusal: Option<&str>) {
+        let mut known = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = refusal.map(|text| (text.to_owned(), SystemTime::now()));
+    }
+
+    /// A log that takes nothing holds up the sink, so that comes before what the member says.
     pub(in crate::spread) fn last_error(&self) -> Option<(String, SystemTime)> {
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        refusal.or_else(|| self.error.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
     /// What the log dropped and what was damaged in it since the last call.

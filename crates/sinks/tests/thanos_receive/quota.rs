@@ -1,0 +1,75 @@
+//! Promise: a quota that is used up loses nothing. Members that take what they get go on, and the rings can be changed.
+
+use crate::member::{Member, Reply};
+use crate::rig::{PART, Rig, until};
+use crate::rings::{from_file, ring_of, write};
+use tidegate_sinks::ThanosReceiveSettings;
+
+/// Requests that are put in: more than fit into the quota.
+const REQUESTS: i64 = 60;
+
+fn with_quota(settings: ThanosReceiveSettings, quota: u64) -> ThanosReceiveSettings {
+    let handoff = tidegate_handoff::Settings { quota, total_quota: quota, ..settings.handoff };
+    ThanosReceiveSettings { handoff, max_request_bytes: 4 << 10, is_compressed: false, ..settings }
+}
+
+fn waits_for_space(rig: &Rig, member: &Member) -> bool {
+    rig.report(member).last_error.is_some_and(|error| error.contains("quota"))
+}
+
+#[tokio::test]
+async fn a_member_whose_quota_is_used_up_can_leave() {
+    let mut members = Member::some(2);
+    let mut rig = Rig::new(PART);
+    let settings = with_quota(from_file(&rig, &members.iter().collect::<Vec<_>>(), 1), 32 << 10);
+    members[0].leave();
+    let [gone, other] = &members[..] else { unreachable!() };
+    rig.run(&settings, async |rig| {
+        for time in 0..REQUESTS {
+            rig.put(None, 0..100, time).await;
+        }
+        until("its quota is used up", || waits_for_space(rig, gone)).await;
+        assert!(rig.report(gone).handed_off_bytes <= 32 << 10);
+        write(rig, &ring_of(&[other]));
+        rig.settled().await;
+        until("the member is gone", || rig.health.members().len() == 1).await;
+        let taken = other.samples();
+        assert_eq!(taken.len(), 100);
+        for (key, times) in taken {
+            assert_eq!(times, (0..REQUESTS).collect::<Vec<_>>(), "{key:?}");
+        }
+    })
+    .await;
+    assert_eq!((rig.page().delivered, rig.page().dropped), (rig.items, vec![]));
+}
+
+/// A neighbour that uses up the disk space of all does not hold up a member that takes what it gets.
+#[tokio::test]
+async fn a_member_goes_on_when_others_have_used_up_the_space() {
+    let (stalls, refuses) = (Reply::Stall, Reply::Grpc(14, "not ready"));
+    for failure in [stalls, refuses] {
+        let mut members = Member::some(2);
+        let mut rig = Rig::new(PART);
+        let settings = with_quota(from_file(&rig, &members.iter().collect::<Vec<_>>(), 1), 32 << 10);
+        members[0].leave();
+        rig.run(&settings, async |rig| {
+            for time in 0..REQUESTS {
+                rig.put(None, 0..100, time).await;
+            }
+            until("the space is used up", || waits_for_space(rig, &members[0])).await;
+            rig.arrived(&settings, &[&members[1]]).await;
+            members[1].always(failure);
+            for time in REQUESTS..REQUESTS + 5 {
+                rig.put(None, 0..100, time).await;
+            }
+            until("the other one waits too", || waits_for_space(rig, &members[1])).await;
+            members[1].release();
+            rig.arrived(&settings, &[&members[1]]).await;
+            members[0].come_back();
+            rig.settled().await;
+            rig.arrived(&settings, &members.iter().collect::<Vec<_>>()).await;
+        })
+        .await;
+        assert_eq!((rig.page().delivered, rig.page().dropped), (rig.items, vec![]));
+    }
+}
