@@ -1,6 +1,7 @@
 //! How a sink is doing, for `/status` and `/metrics`.
 
 use crate::spread::MemberReport;
+use crate::thanos_receive::{Forwarding, ForwardingReport};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +28,7 @@ struct HealthState {
     trouble: Mutex<LastError>,
     held_up: Mutex<Vec<BlockedDestination>>,
     members: Mutex<Option<MemberList>>,
+    forwarding: Mutex<Option<Arc<Forwarding>>>,
 }
 
 /// Reports of the members that a sink spreads items over.
@@ -131,6 +133,29 @@ impl Health {
     /// Has the pages show what `list` gives.
     pub(crate) fn set_members(&self, list: impl Fn() -> Vec<MemberReport> + Send + 'static) {
         *self.0.members.lock().unwrap_or_else(PoisonError::into_inner) = Some(MemberList(Box::new(list)));
+    }
+
+    /// The numbers of forwarding to Thanos' ingestors; none for other sinks, and while it has no hashrings because it does not run.
+    pub fn forwarding(&self) -> Option<ForwardingReport> {
+        self.lock_forwarding().as_ref().map(|forwarding| forwarding.report())
+    }
+
+    /// Whether there are numbers of forwarding.
+    pub fn has_forwarding(&self) -> bool {
+        self.lock_forwarding().is_some()
+    }
+
+    pub(crate) fn show_forwarding(&self, forwarding: &Arc<Forwarding>) {
+        *self.lock_forwarding() = Some(Arc::clone(forwarding));
+    }
+
+    /// Shows these numbers no longer.
+    pub(crate) fn hide_forwarding(&self, forwarding: &Arc<Forwarding>) {
+        self.lock_forwarding().take_if(|shown| Arc::ptr_eq(shown, forwarding));
+    }
+
+    fn lock_forwarding(&self) -> std::sync::MutexGuard<'_, Option<Arc<Forwarding>>> {
+        self.0.forwarding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn held_up(&self, held_up: Vec<BlockedDestination>) {

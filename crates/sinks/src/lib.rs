@@ -61,12 +61,13 @@ pub use prometheus_remote_write::{
 };
 pub use signals::Signals;
 pub use splunk_hec::SplunkHec;
-pub use spread::{ConflictReason, MemberReport, SpreadError};
+pub use spread::{ConflictReason, MemberReport, SendDelays, SpreadError};
 pub use stop::{StopSender, StopSignal};
 pub use supervisor::Supervisor;
 pub use thanos_receive::{
-    HashringError, Hashrings, Layout as ThanosLayout, Settings as ThanosReceiveSettings,
-    StartError as ThanosReceiveStartError, ThanosReceive, describe_hashrings,
+    ForwardingReport, HashringError, HashringFileReport, HashringReport, Hashrings, Layout as ThanosLayout,
+    Settings as ThanosReceiveSettings, StartError as ThanosReceiveStartError, ThanosReceive,
+    describe_hashrings,
 };
 pub use tidegate_elastic::documents::{IndexTemplate, Mapping, PatternPart, Product};
 pub use tidegate_elastic::templates::{Template, templates};

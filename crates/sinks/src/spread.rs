@@ -18,7 +18,7 @@ mod settlement;
 mod verdict;
 
 pub(crate) use distributor::{BodyInfo, Distributor, Target};
-pub use member::MemberReport;
+pub use member::{MemberReport, SendDelays};
 pub(crate) use protocol::{MemberPeer, MemberSource, Membership, OpenMessage, RequestForm, SpreadProtocol};
 use request::OpenRequest;
 pub(crate) use request::RequestHead;

@@ -7,6 +7,7 @@
 
 mod answer;
 mod coder;
+mod forwarding;
 mod hashrings;
 mod message;
 mod peer;
@@ -14,21 +15,41 @@ mod protocol;
 mod reroute;
 mod settings;
 
+pub(crate) use forwarding::Forwarding;
+pub use forwarding::{ForwardingReport, HashringFileReport, HashringReport};
 pub use hashrings::{HashringError, describe as describe_hashrings};
 pub use settings::{Hashrings, Layout, Settings};
 
 use crate::egress_budget::EgressBudget;
+use crate::health::Health;
 use crate::journal_consumer::SinkContext;
 use crate::need::Need;
 use crate::spread::{Spread, SpreadError, series};
 use crate::stop::StopSignal;
 use coder::Coder;
+use futures_util::FutureExt as _;
 use hashrings::HashringSource;
 use protocol::ThanosProtocol;
+use std::sync::Arc;
 use tidegate_journal::{Protocol, Signal};
 
 /// The sink, attached to the journal and ready to run.
-pub struct ThanosReceive(Spread<ThanosProtocol>);
+pub struct ThanosReceive {
+    spread: Spread<ThanosProtocol>,
+    shown: ShownForwarding,
+}
+
+/// The numbers of forwarding on a sink's pages, until it is dropped: a sink that does not run has no hashrings.
+struct ShownForwarding {
+    health: Health,
+    forwarding: Arc<Forwarding>,
+}
+
+impl Drop for ShownForwarding {
+    fn drop(&mut self) {
+        self.health.hide_forwarding(&self.forwarding);
+    }
+}
 
 /// The sink could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -67,10 +88,11 @@ impl ThanosReceive {
         Spread::<ThanosProtocol>::REQUEST_BYTES
     }
 
-    /// Bytes that the sink takes beyond payload, members and requests: coders, symbols, records in flight.
+    /// Bytes that the sink takes beyond payload, members and requests: coders, symbols, records in flight, the
+    /// names of hashrings.
     #[must_use]
     pub fn bytes() -> usize {
-        Spread::<ThanosProtocol>::BYTES + Coder::BYTES + series::scratch_bytes()
+        Spread::<ThanosProtocol>::BYTES + Coder::BYTES + series::scratch_bytes() + Forwarding::BYTES
     }
 
     /// Attaches the sink to the journal.
@@ -85,12 +107,16 @@ impl ThanosReceive {
     ) -> Result<ThanosReceive, StartError> {
         let members = HashringSource::open(&settings)?;
         let engine = settings.spread();
-        let sink = Spread::start(context, room, (ThanosProtocol(settings), engine), members, stop)?;
-        Ok(ThanosReceive(sink))
+        let (health, forwarding) = (context.health.clone(), Arc::clone(members.0.forwarding()));
+        let protocol = ThanosProtocol(settings, Arc::clone(&forwarding));
+        let spread = Spread::start(context, room, (protocol, engine), members, stop)?;
+        health.show_forwarding(&forwarding);
+        Ok(ThanosReceive { spread, shown: ShownForwarding { health, forwarding } })
     }
 
     /// Sends until the order to stop comes, or the journal is closed and everything was sent or handed off.
     pub fn run(self) -> impl Future<Output = ()> + Send {
-        self.0.run()
+        let ThanosReceive { spread, shown } = self;
+        spread.run().map(move |()| drop(shown))
     }
 }

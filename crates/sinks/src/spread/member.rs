@@ -5,6 +5,7 @@
 //! empty. So the samples of a series arrive in order, and nobody waits for the member but its log.
 
 mod behind;
+mod delay;
 mod hand_off;
 mod live;
 mod queue;
@@ -19,6 +20,7 @@ use crate::backoff::Backoff;
 use crate::delivery::EndpointError;
 use crate::egress_budget::EgressBudget;
 use crate::health::Health;
+pub use delay::SendDelays;
 use live::HeadOfLog;
 pub(super) use queue::MemberQueue;
 use report::MemberCounters;

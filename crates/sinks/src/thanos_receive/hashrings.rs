@@ -1,11 +1,13 @@
 //! The hashrings in use, and the file that they come from.
 
+use super::forwarding::{Forwarding, Look, hash_of};
 use super::protocol::ThanosProtocol;
 use super::settings::{Hashrings, Settings};
 use crate::spread::{MemberSource, Membership};
-use std::io::Read;
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tidegate_ring::{MultiRing, RingConfig, parse_hashrings};
 use tokio::time::Instant;
@@ -24,6 +26,9 @@ pub(super) struct HashringSource {
     seen: Stamp,
     /// What was built last.
     configs: Vec<RingConfig>,
+    /// Of the file's content.
+    hash: u64,
+    forwarding: Arc<Forwarding>,
     /// When the file is looked at next.
     look_at: Instant,
 }
@@ -72,10 +77,16 @@ impl HashringSource {
         settings: &Settings,
     ) -> Result<(HashringSource, Membership<MultiRing>), HashringError> {
         let hashrings = settings.hashrings.clone();
-        let (seen, configs) = read(&hashrings)?;
+        let Contents { seen, hash, configs } = read(&hashrings)?;
         let rings = build(&configs, settings)?;
         let look_at = Instant::now() + LOOK_EVERY;
-        Ok((HashringSource { hashrings, seen, configs, look_at }, membership(rings)))
+        let forwarding = Arc::new(Forwarding::new(settings, &configs, hash));
+        Ok((HashringSource { hashrings, seen, configs, hash, forwarding, look_at }, membership(rings)))
+    }
+
+    /// The numbers that it counts in.
+    pub(super) fn forwarding(&self) -> &Arc<Forwarding> {
+        &self.forwarding
     }
 
     /// New rings, if the file has changed since the last call and describes others.
@@ -89,7 +100,8 @@ impl HashringSource {
             return Ok(None);
         }
         self.seen = now;
-        let (_, configs) = read(&self.hashrings)?;
+        let Contents { hash, configs, .. } = read(&self.hashrings)?;
+        self.hash = hash;
         if configs == self.configs {
             return Ok(None);
         }
@@ -104,7 +116,14 @@ impl MemberSource<ThanosProtocol> for HashringSource {
         loop {
             tokio::time::sleep_until(self.look_at).await;
             self.look_at = Instant::now() + LOOK_EVERY;
-            if let Some(found) = self.look(&protocol.0).transpose() {
+            let before = self.seen;
+            let found = self.look(&protocol.0);
+            self.forwarding.looked(match &found {
+                Err(_) => Look::Unusable,
+                Ok(_) if self.seen != before => Look::Changed(&self.configs, self.hash),
+                Ok(_) => Look::Same,
+            });
+            if let Some(found) = found.transpose() {
                 return found.map(membership).map_err(|error| error.to_string());
             }
         }
@@ -122,12 +141,20 @@ fn membership(placement: MultiRing) -> Membership<MultiRing> {
 /// # Errors
 /// [`HashringError`].
 pub fn describe(hashrings: &Hashrings) -> Result<Vec<RingConfig>, HashringError> {
-    Ok(read(hashrings)?.1)
+    Ok(read(hashrings)?.configs)
 }
 
-fn read(hashrings: &Hashrings) -> Result<(Stamp, Vec<RingConfig>), HashringError> {
+/// Hashrings as they were described at some time.
+struct Contents {
+    seen: Stamp,
+    /// Of the file's content.
+    hash: u64,
+    configs: Vec<RingConfig>,
+}
+
+fn read(hashrings: &Hashrings) -> Result<Contents, HashringError> {
     let path = match hashrings {
-        Hashrings::Inline(configs) => return Ok((None, configs.clone())),
+        Hashrings::Inline(configs) => return Ok(Contents { seen: None, hash: 0, configs: configs.clone() }),
         Hashrings::File(path) => path,
     };
     let name = || path.display().to_string();
@@ -142,7 +169,7 @@ fn read(hashrings: &Hashrings) -> Result<(Stamp, Vec<RingConfig>), HashringError
     let mut text = vec![0; usize::try_from(length).unwrap_or(0)];
     (&file).read_exact(&mut text).map_err(failed)?;
     let configs = parse_hashrings(&text).map_err(|source| HashringError::Parse { file: name(), source })?;
-    Ok((seen, configs))
+    Ok(Contents { seen, hash: hash_of(&text), configs })
 }
 
 fn build(configs: &[RingConfig], settings: &Settings) -> Result<MultiRing, HashringError> {
@@ -150,6 +177,9 @@ fn build(configs: &[RingConfig], settings: &Settings) -> Result<MultiRing, Hashr
     let (members, most) = (rings.members().len(), settings.max_members);
     if members > most {
         return Err(HashringError::Members { members, most });
+    }
+    for warning in MultiRing::warnings(configs, &settings.ring) {
+        tracing::warn!("the hashrings are used, but {warning}");
     }
     Ok(rings)
 }

@@ -1,6 +1,7 @@
 //! The connection to one member.
 
 use super::answer::verdict;
+use super::forwarding::Forwarding;
 use super::message::Form;
 use super::protocol::ThanosProtocol;
 use super::settings::Settings;
@@ -15,6 +16,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, USER_AGENT};
 use hyper::{Method, Request, Uri, Version};
+use std::sync::Arc;
 
 /// What a connection over HTTP/1.1 would buffer at least; there is none.
 const BUFFER: usize = 16 << 10;
@@ -29,6 +31,7 @@ pub(super) struct Peer {
     uri: Uri,
     headers: HeaderMap,
     secrets: Secrets,
+    forwarding: Arc<Forwarding>,
 }
 
 /// How members are connected to.
@@ -62,13 +65,18 @@ impl Peer {
     ///
     /// # Errors
     /// When the address or the TLS settings cannot be used.
-    pub(super) fn new(address: &str, settings: &Settings) -> Result<Peer, EndpointError> {
+    pub(super) fn new(
+        address: &str,
+        settings: &Settings,
+        forwarding: &Arc<Forwarding>,
+    ) -> Result<Peer, EndpointError> {
         let scheme = if settings.is_secure { "https" } else { "http" };
         let uri = Uri::builder().scheme(scheme).authority(address).path_and_query(METHOD).build();
         let uri = uri.map_err(|_| EndpointError::Address(Uri::default()))?;
         let client = Client::new(&uri, client_settings(settings))?;
         let secrets = Secrets::of(&uri, &settings.headers);
-        Ok(Peer { client, uri, headers: settings.headers.clone(), secrets })
+        let forwarding = Arc::clone(forwarding);
+        Ok(Peer { client, uri, headers: settings.headers.clone(), secrets, forwarding })
     }
 }
 
@@ -101,7 +109,9 @@ impl MemberPeer<ThanosProtocol> for Peer {
             Ok(answer) => answer,
             Err(late) => GrpcAnswer::lost(late.to_string()),
         };
-        verdict(GrpcAnswer { words: self.secrets.mask(answer.words), ..answer })
+        let verdict = verdict(GrpcAnswer { words: self.secrets.mask(answer.words), ..answer });
+        self.forwarding.answered(&verdict);
+        verdict
     }
 
     fn hang_up(&self) {

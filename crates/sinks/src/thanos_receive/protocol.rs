@@ -1,6 +1,7 @@
 //! What Thanos adds to the engine.
 
 use super::coder::Coder;
+use super::forwarding::Forwarding;
 use super::hashrings::HashringSource;
 use super::message::{Form, Message};
 use super::peer::Peer;
@@ -14,13 +15,14 @@ use crate::prometheus_remote_write::Translation;
 use crate::spread::series::SeriesProtocol;
 use crate::spread::{BodyInfo, Distributor, RequestHead, SpreadProtocol, Target};
 use bytes::Bytes;
+use std::sync::Arc;
 use tidegate_arena::PAGE;
 use tidegate_journal::{Meta, Protocol, Tenant};
 use tidegate_ring::{MultiRing, Replicas, RingRef, SeriesHasher, Unplaced};
 use tidegate_wire::remote_write::v1;
 
 /// Thanos' ingestors, as their routers serve them.
-pub(super) struct ThanosProtocol(pub(super) Settings);
+pub(super) struct ThanosProtocol(pub(super) Settings, pub(super) Arc<Forwarding>);
 
 /// The tools of a distributor.
 pub(super) struct Tools {
@@ -52,7 +54,7 @@ impl SpreadProtocol for ThanosProtocol {
     }
 
     fn peer(&self, address: &str) -> Result<Peer, EndpointError> {
-        Peer::new(address, &self.0)
+        Peer::new(address, &self.0, &self.1)
     }
 
     async fn open(&self, head: &RequestHead<Form>, room: &EgressBudget) -> Result<Message, BudgetError> {

@@ -35,6 +35,29 @@ async fn an_invalid_request_is_final_and_counted() {
     assert!(report.last_error.unwrap().contains("bad replica"));
 }
 
+/// As in Thanos, a request with a conflict is neither a success nor an error.
+#[tokio::test]
+async fn forwarding_is_counted_as_thanos_counts_it() {
+    let member = Member::new();
+    let mut rig = Rig::new(PART);
+    let settings = settings(&rig, &[&member], 1);
+    member.script([Reply::Grpc(14, "not ready"), Reply::Grpc(6, "add 1 samples: out of order sample")]);
+    rig.run(&settings, async |rig| {
+        for time in [1, 2] {
+            rig.put(None, 0..10, time).await;
+            rig.settled().await;
+        }
+        let report = rig.health.forwarding().unwrap();
+        assert_eq!((report.succeeded, report.failed, report.replication), (1, 1, 1));
+        assert_eq!(report.hashrings[0].endpoints, 1);
+        assert_eq!(report.file, None);
+        let delays = rig.report(&member).delays;
+        assert_eq!(delays.counts.iter().sum::<u64>(), 2, "what was on disk first has none");
+    })
+    .await;
+    assert!(!rig.health.has_forwarding(), "a sink that does not run has no hashrings");
+}
+
 /// What a member refuses that is not the first to have an item does not count in the books.
 #[tokio::test]
 async fn each_item_is_counted_once() {

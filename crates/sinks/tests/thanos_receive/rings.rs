@@ -50,6 +50,30 @@ async fn a_member_that_is_added_gets_its_series() {
     assert_eq!((rig.page().delivered, rig.page().dropped), (rig.items, vec![]));
 }
 
+/// Every look at a file that cannot be used is an error, so that the rates of errors and looks tell that it is broken.
+#[tokio::test]
+async fn looks_at_the_file_are_counted() {
+    let member = Member::new();
+    let mut rig = Rig::new(PART);
+    let settings = from_file(&rig, &[&member], 1);
+    rig.run(&settings, async |rig| {
+        let file = |rig: &Rig| rig.health.forwarding().and_then(|report| report.file).unwrap();
+        let first = file(rig);
+        assert!(first.is_in_use && first.errors == 0 && first.changes == 1);
+        write(rig, "[{");
+        until("the file is refused", || !file(rig).is_in_use).await;
+        let refused = file(rig);
+        assert_eq!((refused.hash, refused.changes), (first.hash, 1), "the old one stays in use");
+        until("it is refused again", || file(rig).errors > refused.errors).await;
+        write(rig, &ring_of(&[&member]).replace("all", "other"));
+        until("the new file is in use", || file(rig).is_in_use).await;
+        let last = file(rig);
+        assert!(last.hash != first.hash && last.changes == 2 && last.refreshes > last.errors, "{last:?}");
+        assert_eq!(rig.health.forwarding().unwrap().hashrings[0].name, "other");
+    })
+    .await;
+}
+
 /// What waits for a member that leaves goes to the members that own the series then.
 #[tokio::test]
 async fn the_backlog_of_a_member_that_leaves_goes_to_the_new_owners() {

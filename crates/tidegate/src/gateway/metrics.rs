@@ -1,5 +1,6 @@
 //! The meters that are read from the parts when somebody asks: memory, journal, sinks, connections.
 
+mod forwarding;
 mod members;
 mod source_pipelines;
 
@@ -138,6 +139,7 @@ pub(crate) fn publish(view: &Arc<StatusView>) {
     of_sinks(view, RESTARTS, |activity| activity.restarts);
     pipelines(view);
     members::publish(view);
+    forwarding::publish(view);
     source_pipelines::publish(view);
 }
 

@@ -27,6 +27,7 @@ impl<P: SpreadProtocol> Member<P> {
         backoff: &mut Backoff,
     ) -> Result<Option<HeadOfLog<'m>>, Ended> {
         let copies = u64::from(request.head.copies);
+        self.counters.delays.sent(request.received_at_ns);
         loop {
             let mut sending = self.sending(context, &request);
             let verdict = tokio::select! {

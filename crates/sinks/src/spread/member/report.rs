@@ -1,6 +1,7 @@
 //! How a member is doing, for `/status` and `/metrics`.
 
 use super::Member;
+use super::delay::{DelayCounters, SendDelays};
 use crate::spread::protocol::SpreadProtocol;
 use crate::spread::verdict::ConflictReason;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -31,6 +32,8 @@ pub struct MemberReport {
     pub conflicts: [u64; ConflictReason::COUNT],
     /// Attempts that failed, since the start.
     pub failures: u64,
+    /// How long requests waited from receipt until they were sent for the first time.
+    pub delays: SendDelays,
     /// Bytes of its log.
     pub handed_off_bytes: u64,
     /// Requests in its log.
@@ -61,6 +64,7 @@ impl<P: SpreadProtocol> Member<P> {
                 counters.conflicts.get(reason).map_or(0, |count| count.load(Relaxed))
             }),
             failures: counters.failures.load(Relaxed),
+            delays: counters.delays.report(),
             handed_off_bytes: stats.backlog.bytes,
             handed_off_requests: stats.backlog.records,
             oldest,
@@ -79,6 +83,7 @@ pub(in crate::spread) struct MemberCounters {
     pub(in crate::spread) rejected: AtomicU64,
     pub(in crate::spread) conflicts: [AtomicU64; ConflictReason::COUNT],
     pub(in crate::spread) failures: AtomicU64,
+    pub(super) delays: DelayCounters,
     error: Mutex<Option<(String, SystemTime)>>,
     /// Why the log takes nothing, and since when, while it takes nothing.
     refusal: Mutex<Option<(String, SystemTime)>>,
