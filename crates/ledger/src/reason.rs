@@ -44,7 +44,7 @@ reasons! {
         4 Unsupported "unsupported": "The content type, encoding or protocol version is not one that is spoken here.",
         5 Timeout "timeout": "The headers or the body did not arrive in time.",
         6 Connections "connections": "As many connections as are allowed were open.",
-        7 Shutdown "shutdown": "The gateway was stopping.",
+        7 Shutdown "shutdown": "The gateway was stopping, or not ready yet.",
         8 Method "method": "The path exists, but not with this method.",
         9 NotFound "not_found": "Nothing is served under this path.",
         10 Headers "headers": "The request line or headers break HTTP, are ambiguous, or are too many or too long.",

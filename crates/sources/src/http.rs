@@ -6,7 +6,7 @@ pub(crate) use source::{Answering, Destination, Exchange, HttpSource, Policy, Ro
 
 use crate::clock::Timestamp;
 use crate::otlp::Otlp;
-use crate::thanos_receive::{self, MeasuredRequest, ThanosMeters, ThanosReceive};
+use crate::thanos_receive::{self, MeasuredRequest, Readiness, ThanosMeters, ThanosReceive};
 use std::cell::Cell;
 use std::sync::Arc;
 use tidegate_admission::tenancy::Tenancy;
@@ -31,8 +31,8 @@ struct Inner {
     /// The source of calls over gRPC.
     grpc: Option<Arc<Otlp>>,
     durations: Histogram,
-    /// Whether this is the address of Thanos Receive.
-    is_thanos_receive: bool,
+    /// At the address of Thanos Receive: whether it is ready.
+    thanos_receive: Option<Readiness>,
     /// Where requests of that are counted by Thanos' names.
     meters: Option<ThanosMeters>,
 }
@@ -72,7 +72,7 @@ impl Http {
             sources: Vec::new(),
             grpc: None,
             durations,
-            is_thanos_receive: false,
+            thanos_receive: None,
             meters: None,
         };
         Http(Arc::new(inner))
@@ -103,8 +103,9 @@ impl Http {
         let sources = self.0.sources.iter().filter_map(|source| source.of_thanos_receive(settings)).collect();
         let gate = self.0.gate.with_tenancy(tenancy);
         let meters = settings.meters.clone();
+        let thanos_receive = Some(settings.readiness.clone());
         let inner = Inner::clone(&self.0);
-        Http(Arc::new(Inner { gate, sources, grpc: None, is_thanos_receive: true, meters, ..inner }))
+        Http(Arc::new(Inner { gate, sources, grpc: None, thanos_receive, meters, ..inner }))
     }
 
     /// The same, where what does not name its tenant is `tenant`'s.
@@ -156,13 +157,13 @@ impl Inner {
     /// The answer to a request that leads to no source.
     fn stray(&self, head: &Head<'_>) -> Reply {
         // Probes carry nothing, so the books have no place for them.
-        if self.is_thanos_receive
-            && let Some(reply) = thanos_receive::probe(&self.gate, head)
+        if let Some(readiness) = &self.thanos_receive
+            && let Some(reply) = thanos_receive::probe(&self.gate, readiness, head)
         {
             return reply;
         }
         self.stray.open().refuse(Refusal::NotFound);
-        let words = if self.is_thanos_receive { thanos_receive::UNKNOWN_PATH } else { NOTHING };
+        let words = if self.thanos_receive.is_some() { thanos_receive::UNKNOWN_PATH } else { NOTHING };
         answer(Rejection::new(Refusal::NotFound, words), AnswerFormat::Http)
     }
 

@@ -29,4 +29,4 @@ pub use ingest::Ingest;
 pub use loki::Loki;
 pub use otlp::Otlp;
 pub use prometheus_remote_write::RemoteWrite;
-pub use thanos_receive::{ThanosMeters, ThanosReceive};
+pub use thanos_receive::{Readiness, ThanosMeters, ThanosReceive};

@@ -12,6 +12,7 @@ pub(crate) use meters::{Handler, MeasuredRequest};
 use crate::http::{Answering, Destination, Exchange, HttpSource, Route, without_slash};
 use crate::otlp::Otlp;
 use crate::prometheus_remote_write::RemoteWrite;
+use std::fmt;
 use std::sync::Arc;
 use tidegate_admission::{AnswerFormat, Gate, Permit, Rejection};
 use tidegate_http1::{Body, Head, Reply};
@@ -35,6 +36,36 @@ pub struct ThanosReceive {
     pub replica_header: Box<str>,
     /// Where its requests are counted by Thanos' names, if anywhere.
     pub meters: Option<ThanosMeters>,
+    /// Whether what receives the data has its hashrings. Asked at each request, so it must not wait.
+    pub readiness: Readiness,
+}
+
+/// Says whether requests are accepted.
+#[derive(Clone)]
+pub struct Readiness(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl Readiness {
+    /// Readiness as `is_ready` says it.
+    pub fn new(is_ready: impl Fn() -> bool + Send + Sync + 'static) -> Readiness {
+        Readiness(Arc::new(is_ready))
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl Default for Readiness {
+    /// Always ready.
+    fn default() -> Readiness {
+        Readiness::new(|| true)
+    }
+}
+
+impl fmt::Debug for Readiness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Readiness").field(&self.is_ready()).finish()
+    }
 }
 
 /// Remote write at [`RECEIVE_PATH`].
@@ -70,9 +101,17 @@ impl ThanosReceive {
         if is_number { Ok(()) } else { Err(Rejection::new(Refusal::Headers, BAD_REPLICA)) }
     }
 
-    /// `destination`, refused if the request has a replica header that is no number.
+    /// Checks that there are hashrings.
+    fn check_ready(&self) -> Result<(), Rejection> {
+        if self.readiness.is_ready() {
+            return Ok(());
+        }
+        Err(Rejection::new(Refusal::Shutdown, NOT_READY).retry_after(RETRY_AFTER_SECONDS))
+    }
+
+    /// `destination`, refused if there are no hashrings, or the request has a replica header that is no number.
     fn checked(&self, head: &Head<'_>, destination: Destination) -> Destination {
-        match (self.check_replica(head), &destination.route) {
+        match (self.check_ready().and_then(|()| self.check_replica(head)), &destination.route) {
             (Err(refused), Ok(route)) => {
                 let protocol = route.protocol();
                 Destination { route: Err((refused, protocol)), ..destination }
@@ -143,10 +182,10 @@ pub(crate) fn handler_at(path: &str) -> Option<Handler> {
 }
 
 /// The answer to a probe, if this is one: `/-/healthy` while the process runs, `/-/ready` while requests can be accepted.
-pub(crate) fn probe(gate: &Gate, head: &Head<'_>) -> Option<Reply> {
+pub(crate) fn probe(gate: &Gate, readiness: &Readiness, head: &Head<'_>) -> Option<Reply> {
     let is_good = match head.path() {
         "/-/healthy" => true,
-        "/-/ready" => gate.check_open().is_ok(),
+        "/-/ready" => readiness.is_ready() && gate.check_open().is_ok(),
         _ => return None,
     };
     Some(match (head.method(), is_good) {
@@ -182,4 +221,6 @@ impl HttpSource for OtlpEndpoint {
     }
 }
 
+const NOT_READY: &str = "the sink has no hashrings yet\n";
+const RETRY_AFTER_SECONDS: u32 = 5;
 const BAD_REPLICA: &str = "could not parse replica header: it must be a number\n";

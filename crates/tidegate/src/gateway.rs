@@ -234,6 +234,7 @@ impl Gateway {
             admin: Arc::new(ingest::Admin::new(console, tap)),
             thanos_meters: thanos_meters.as_ref(),
             admin_door,
+            sinks: &running,
         };
         let acceptors: Vec<Acceptor> = bound.into_iter().map(|bound| bound.accept(&services)).collect();
         let mut watch = watch(&acceptors, &journal, &workers, &pool, &running);

@@ -4,15 +4,20 @@
 
 use crate::rig::{MAX_BODY, Rig};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tidegate_admission::GateRules;
 use tidegate_admission::tenancy::Tenancy;
 use tidegate_ledger::Refusal;
 use tidegate_limit::{AdmissionTable, TenantLimits, Tenants};
 use tidegate_load::remote_write::{SampleBatch, Version, compress};
 use tidegate_load::{SeriesModel, Timeline};
-use tidegate_sources::ThanosReceive;
+use tidegate_sources::{Readiness, ThanosReceive};
 
 fn rig(tenant_header: &str) -> Rig {
+    rig_with(tenant_header, Readiness::default())
+}
+
+fn rig_with(tenant_header: &str, readiness: Readiness) -> Rig {
     let rig = Rig::with_rules(1 << 30, |ledger| {
         let tenants = Tenants::new(8, TenantLimits::default(), ledger.clone());
         let limits = Arc::new(AdmissionTable::new(Vec::new(), Some(tenants)));
@@ -25,7 +30,8 @@ fn rig(tenant_header: &str) -> Rig {
         required: true,
         ..Tenancy::default()
     };
-    rig.with_thanos_receive(&ThanosReceive { replica_header: "thanos-replica".into(), meters: None }, tenancy)
+    let settings = ThanosReceive { replica_header: "thanos-replica".into(), meters: None, readiness };
+    rig.with_thanos_receive(&settings, tenancy)
 }
 
 fn body(version: Version, series: usize) -> Vec<u8> {
@@ -141,6 +147,27 @@ async fn otlp_has_the_path_of_thanos() {
         let head = format!("POST {path} HTTP/1.1\r\nContent-Type: application/json\r\n");
         assert_eq!(rig.send(&head, b"{}").await.status, 404, "{path}");
     }
+}
+
+/// Without hashrings a router of Thanos is not ready, and its senders get 503, which they retry.
+#[tokio::test]
+async fn without_hashrings_nothing_is_accepted() {
+    let has_hashrings = Arc::new(AtomicBool::new(false));
+    let readiness = Arc::clone(&has_hashrings);
+    let rig = rig_with("thanos-tenant", Readiness::new(move || readiness.load(Relaxed)));
+    let ready = async || rig.send("GET /-/ready HTTP/1.1\r\n", b"").await.status;
+    assert_eq!(ready().await, 503);
+    assert_eq!(rig.send("GET /-/healthy HTTP/1.1\r\n", b"").await.status, 200);
+    let refused = rig.send(&format!("{POST}{V1}"), &body(Version::V1, 3)).await;
+    assert_eq!(refused.status, 503, "{}", refused.text);
+    assert!(
+        refused.header("retry-after").is_some() && refused.body().contains("hashrings"),
+        "{}",
+        refused.text
+    );
+    has_hashrings.store(true, Relaxed);
+    assert_eq!(ready().await, 200);
+    assert_eq!(rig.send(&format!("{POST}{V1}"), &body(Version::V1, 3)).await.status, 200);
 }
 
 /// Probes need neither tenant nor credentials, and readiness ends with the gate.

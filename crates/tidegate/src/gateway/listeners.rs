@@ -3,6 +3,7 @@
 use super::acceptor::{ConnectionLimiter, Serve, accept, accept_unix, listen};
 use super::ingest::{Admin, Ingest, IngestTls};
 use super::reloaded_files::TlsAcceptors;
+use super::sinks::RunningSink;
 use super::thanos_receive;
 use super::unix_socket::{self, SocketFile};
 use super::workers::Workers;
@@ -11,7 +12,7 @@ use std::fmt;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tidegate_admission::Gate;
 use tidegate_arena::Arena;
 use tidegate_config::{Config, Listen, Listener};
@@ -67,7 +68,7 @@ pub(crate) static KINDS: [ListenerKind; 7] = [
         address: |listen| Listener::ThanosReceive.address(listen).map(Address::Tcp),
         accept: |services, socket| {
             services.sources(socket, Listener::ThanosReceive, |http| {
-                thanos_receive::of(http, services.config, services.thanos_meters)
+                thanos_receive::of(http, services.config, services.thanos_meters, services.sinks)
             })
         },
         shown: |listen| {
@@ -207,6 +208,8 @@ pub(super) struct Services<'a> {
     /// Where requests to `listen.thanos_receive` are counted by Thanos' names, if anywhere.
     pub(super) thanos_meters: Option<&'a ThanosMeters>,
     pub(super) admin_door: Arc<ConnectionLimiter>,
+    /// What runs; the address of Thanos Receive is ready when its sinks are.
+    pub(super) sinks: &'a Arc<Mutex<Vec<RunningSink>>>,
 }
 
 impl Services<'_> {

@@ -1,11 +1,16 @@
 //! The address of Thanos Receive: its service, and the metrics that are published by Thanos' names.
 
 use super::rules;
+use super::sinks::RunningSink;
+use std::sync::{Arc, Mutex};
 use tidegate_admission::tenancy::Tenancy;
 use tidegate_arena::{MemoryPlan, Reservation};
 use tidegate_config::Config;
 use tidegate_meters::{Counter, Name, Registry};
-use tidegate_sources::{Http, ThanosMeters, ThanosReceive};
+use tidegate_sources::{Http, Readiness, ThanosMeters, ThanosReceive};
+
+/// The type of the sink that sends to Thanos' ingestors.
+const SINK: &str = "thanos_receive";
 
 /// The header that names a tenant to every Thanos Receive, whatever its own is.
 const TENANT_HEADER: &str = "thanos-tenant";
@@ -67,7 +72,12 @@ pub(super) fn declare(plan: &mut MemoryPlan, config: &Config) {
 }
 
 /// The sources as they are served at the address of Thanos Receive, where there is one.
-pub(super) fn of(http: &Http, config: &Config, meters: Option<&ThanosMeters>) -> Http {
+pub(super) fn of(
+    http: &Http,
+    config: &Config,
+    meters: Option<&ThanosMeters>,
+    sinks: &Arc<Mutex<Vec<RunningSink>>>,
+) -> Http {
     let Some(listener) = &config.listen.thanos_receive else { return http.clone() };
     let tenancy = Tenancy {
         certificate: listener.tenant_certificate_field.map(rules::subject_field),
@@ -77,5 +87,16 @@ pub(super) fn of(http: &Http, config: &Config, meters: Option<&ThanosMeters>) ->
         required: true,
     };
     let replica_header = listener.replica_header.as_str().into();
-    http.thanos_receive(&ThanosReceive { replica_header, meters: meters.cloned() }, tenancy)
+    let settings = ThanosReceive { replica_header, meters: meters.cloned(), readiness: readiness(sinks) };
+    http.thanos_receive(&settings, tenancy)
+}
+
+/// Ready while every sink `thanos_receive` has its hashrings. While the sinks are changed the journal takes what comes.
+fn readiness(sinks: &Arc<Mutex<Vec<RunningSink>>>) -> Readiness {
+    let sinks = Arc::downgrade(sinks);
+    Readiness::new(move || {
+        let Some(sinks) = sinks.upgrade() else { return false };
+        let Ok(sinks) = sinks.try_lock() else { return true };
+        sinks.iter().filter(|sink| sink.kind == SINK).all(|sink| sink.health.has_forwarding())
+    })
 }
