@@ -80,7 +80,7 @@ fn the_flags_of_vmagent_are_read() {
 fn the_command_line_of_a_thanos_router_passes_the_check() {
     let work = tempfile::tempdir().unwrap();
     let at = |name: &str| work.path().join(name).display().to_string();
-    let rings = r#"[{"hashring": "all", "endpoints": [{"address": "a:10901", "az": "1"}, {"address": "b:10901", "az": "2"}]}]"#;
+    let rings = r#"[{"hashring": "all", "algorithm": "ketama", "endpoints": [{"address": "a:10901", "az": "1"}, {"address": "b:10901", "az": "2"}]}]"#;
     fs::write(at("hashrings.json"), rings).unwrap();
     let limits =
         "write:\n  global: { max_concurrency: 40 }\n  default: { request: { samples_limit: 5000 } }\n";

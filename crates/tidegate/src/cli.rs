@@ -5,6 +5,7 @@ mod import;
 mod journal;
 mod lake;
 mod pipeline;
+mod ring;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use file::{FileCommand, FileLsArgs, FileSort};
@@ -12,6 +13,7 @@ pub(crate) use import::{CheckpointProgram, CheckpointsArgs, ImportCommand};
 pub(crate) use journal::{ForgetArgs, ForgetSourceArgs, JournalCommand, ResendArgs};
 pub(crate) use lake::{CatArgs, Format, LakeCommand};
 pub(crate) use pipeline::{EvalArgs, EvalFormat, EvalSignal, PipelineCommand, TestArgs};
+pub(crate) use ring::{ExplainArgs, RingCommand};
 use std::path::PathBuf;
 
 /// A telemetry gateway with bounded memory that never loses acknowledged data
@@ -91,6 +93,9 @@ pub(crate) enum Command {
     /// Inspect the journal
     #[command(subcommand)]
     Journal(JournalCommand),
+    /// Inspect the hashrings of a sink
+    #[command(subcommand)]
+    Ring(RingCommand),
     /// Prepare Elasticsearch or OpenSearch for a sink's documents
     #[command(subcommand)]
     Elasticsearch(ElasticsearchCommand),

@@ -10,6 +10,7 @@ pub(crate) mod journal;
 pub(crate) mod lake;
 pub(crate) mod pipeline;
 pub(crate) mod print;
+pub(crate) mod ring;
 pub(crate) mod run;
 pub(crate) mod tap;
 pub(crate) mod test;

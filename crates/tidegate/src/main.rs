@@ -68,6 +68,7 @@ fn run(command: Command) -> Outcome {
         Command::Lake(command) => commands::lake::lake(&command),
         Command::File(command) => commands::file::file(&command),
         Command::Journal(command) => commands::journal::journal(&command),
+        Command::Ring(command) => commands::ring::ring(&command),
         Command::Import(command) => commands::import::import(&command),
         Command::Elasticsearch(command) => commands::elasticsearch::elasticsearch(&command),
         Command::Token(args) => commands::token::token(&args),

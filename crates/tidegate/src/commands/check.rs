@@ -91,6 +91,7 @@ fn look(config: &Config) -> CheckedFiles {
     let usable = gateway::look_at_files(config).map_err(|Failure(message)| message);
     let enough = planned.files.check().map_err(|error| error.to_string());
     let short = planned.announced.iter().filter(|announced| announced.is_short());
+    let (no_hashrings, hashring_notes) = gateway::sinks::kinds::thanos_receive::check(config);
     // Without a valid plan there are no limits to report.
     let has_plan = fits.is_ok();
     let short = short.filter(|_| has_plan);
@@ -103,11 +104,13 @@ fn look(config: &Config) -> CheckedFiles {
             .filter_map(Result::err)
             .chain(gateway::check_folders(config))
             .chain(gateway::sources::check(config))
+            .chain(no_hashrings)
             .collect(),
         notes: bodies
             .chain(files)
             .chain(planned.pipelines.notes(config))
             .chain(planned.source_pipelines.notes())
+            .chain(hashring_notes)
             .collect(),
     }
 }

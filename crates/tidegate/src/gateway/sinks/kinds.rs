@@ -12,7 +12,7 @@ mod network;
 mod otlp;
 mod prometheus_remote_write;
 mod splunk_hec;
-mod thanos_receive;
+pub(crate) mod thanos_receive;
 
 use super::start::Starter;
 use std::path::Path;

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use tidegate_arena::Reservation;
 use tidegate_config::{
-    HandoffFull, HashringAlgorithm, IngestorVersion, ThanosCompression, ThanosReceiveSink,
+    Config, HandoffFull, HashringAlgorithm, IngestorVersion, Sink, ThanosCompression, ThanosReceiveSink,
 };
 use tidegate_journal::{Protocol, Signal, Tenant};
 use tidegate_ring::{Algorithm, MultiRing, RingConfig, RingSettings};
@@ -18,7 +18,7 @@ use tidegate_sinks::{
 /// How many tenants' rings are cached.
 const CACHED_TENANTS: usize = 1024;
 /// The tenant of data without one, as Thanos has it.
-const DEFAULT_TENANT: &str = "default-tenant";
+pub(crate) const DEFAULT_TENANT: &str = "default-tenant";
 
 impl SinkKind for ThanosReceiveSink {
     fn target(&self, _data: &Path) -> String {
@@ -70,6 +70,33 @@ impl SinkKind for ThanosReceiveSink {
     fn files(&self) -> u64 {
         2 * max_members(self) as u64 + handoff(self, Path::new("")).descriptors() + 1
     }
+}
+
+/// The hashrings of a sink as they are described now, and how they are built.
+///
+/// # Errors
+/// When their file cannot be read.
+pub(crate) fn described(sink: &ThanosReceiveSink) -> Result<(Vec<RingConfig>, RingSettings), Failure> {
+    Ok((describe_hashrings(&hashrings(sink))?, ring_settings(sink)))
+}
+
+/// The errors in the hashrings of all sinks, and what an operator should know of them.
+pub(crate) fn check(config: &Config) -> (Vec<String>, Vec<String>) {
+    let (mut errors, mut notes) = (Vec::new(), Vec::new());
+    for (name, sink) in &config.sinks {
+        let Sink::ThanosReceive(sink) = sink else { continue };
+        let built = described(sink).and_then(|(configs, settings)| {
+            MultiRing::new(&configs, &settings)?;
+            Ok(MultiRing::warnings(&configs, &settings))
+        });
+        match built {
+            Ok(warnings) => {
+                notes.extend(warnings.iter().map(|warning| format!("sinks.{name}: {warning}")));
+            }
+            Err(Failure(error)) => errors.push(format!("sinks.{name}: {error}")),
+        }
+    }
+    (errors, notes)
 }
 
 fn settings(sink: &ThanosReceiveSink, wiring: &SinkEnvironment) -> Result<ThanosReceiveSettings, Failure> {
