@@ -6,6 +6,7 @@
 
 pub mod framed;
 pub mod join;
+pub mod pieces;
 #[cfg(test)]
 mod tests;
 

@@ -61,6 +61,11 @@ impl<'a> Request<'a> {
     pub fn metadata(&self) -> impl Iterator<Item = Metadata<'a>> + Clone + use<'a> {
         metadata_messages(self.raw).map_while(metadata)
     }
+
+    /// The same as encoded messages, with the names of their metric families.
+    pub fn metadata_messages(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a> {
+        metadata_messages(self.raw).map_while(|message| Some((metadata(message)?.family, message)))
+    }
 }
 
 impl<'a> Series<'a> {
