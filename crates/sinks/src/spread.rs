@@ -12,6 +12,7 @@ mod distributor;
 mod member;
 mod protocol;
 mod request;
+mod ring_source;
 pub(crate) mod series;
 mod settings;
 mod settlement;
@@ -19,9 +20,13 @@ mod verdict;
 
 pub(crate) use distributor::{BodyInfo, Distributor, Target};
 pub use member::{MemberReport, SendDelays};
-pub(crate) use protocol::{MemberPeer, MemberSource, Membership, OpenMessage, RequestForm, SpreadProtocol};
+pub(crate) use protocol::{
+    MemberAddress, MemberPeer, MemberSource, Membership, OpenMessage, RequestForm, SpreadProtocol,
+};
 use request::OpenRequest;
 pub(crate) use request::RequestHead;
+pub(crate) use ring_source::RingSource;
+pub use ring_source::RingSourceError;
 pub(crate) use settings::SpreadSettings;
 pub use verdict::ConflictReason;
 pub(crate) use verdict::Verdict;
@@ -126,12 +131,9 @@ impl<P: SpreadProtocol> Spread<P> {
             room,
             health: context.health.clone(),
         });
-        let mut known = Vec::new();
-        for log in logs {
-            known.push(Arc::new(member(log.address(), &handoffs, &shared)?));
-        }
-        let members = with_members(membership, &known, &handoffs, &shared)?;
-        let left = known.into_iter().filter(|member| !is_in(&members, member)).collect();
+        let members = with_members(membership, &[], &handoffs, &shared)?;
+        let left = logs.into_iter().filter(|log| !members.has(log.address()));
+        let left = left.map(|log| Arc::new(Member::departed(log))).collect();
         let running = FuturesUnordered::new();
         for member in &members.list {
             running.push(run(member, &shared));
@@ -205,7 +207,8 @@ impl<P: SpreadProtocol> Spread<P> {
 
     async fn step(&mut self, is_ended: bool, retry_at: Instant) -> Step<P::Placement> {
         let due = self.distributor.due();
-        let has_room = !is_ended && self.context.settlement.has_room();
+        let has_members = !self.distributor.members.list.is_empty();
+        let has_room = has_members && !is_ended && self.context.settlement.has_room();
         tokio::select! {
             biased;
             _ended = self.running.next(), if !self.running.is_empty() => Step::Ended,
@@ -227,7 +230,8 @@ impl<P: SpreadProtocol> Spread<P> {
 
     /// Sends the logs of members that left to those that own their series now.
     async fn reroute(&mut self) {
-        if self.left.is_empty() {
+        // Where names are looked up, nobody is known at the start.
+        if self.left.is_empty() || self.distributor.members.list.is_empty() {
             return;
         }
         // Requests that fill hold memory that it takes to read the logs.
@@ -245,6 +249,7 @@ impl<P: SpreadProtocol> Spread<P> {
                 let (sink, member) = (&self.context.sink, &member.address);
                 tracing::info!(sink, %member, items = backlog.items, "the backlog of a member that left went to others");
             }
+            member.count_losses(&self.context);
             member.close().await;
             self.settle();
         }
@@ -254,6 +259,8 @@ impl<P: SpreadProtocol> Spread<P> {
     /// Uses other members, if they can be used.
     async fn consider(&mut self, found: Result<Membership<P::Placement>, String>) {
         let known = &self.distributor.members.list;
+        // One that comes back has its log back.
+        self.left.iter().for_each(|member| member.count_losses(&self.context));
         let members = found.and_then(|membership| {
             with_members(membership, known, &self.handoffs, &self.context).map_err(|error| error.to_string())
         });
@@ -261,11 +268,7 @@ impl<P: SpreadProtocol> Spread<P> {
             Ok(members) => self.change(members).await,
             Err(error) => {
                 let sink = &self.context.sink;
-                tracing::warn!(
-                    sink,
-                    error,
-                    "the members have changed and cannot be used; keeping the old ones"
-                );
+                tracing::warn!(sink, error, "new members cannot be used; keeping the old ones");
                 self.context.health.noted(&error);
             }
         }
@@ -281,7 +284,8 @@ impl<P: SpreadProtocol> Spread<P> {
         }
         let (sink, count) = (&self.context.sink, members.list.len());
         tracing::info!(sink, members = count, "the members have changed and are in use");
-        let gone: Vec<_> = known.into_iter().filter(|member| !is_in(&members, member)).collect();
+        let gone: Vec<_> = known.into_iter().filter(|member| !members.has(&member.address)).collect();
+        self.left.retain(|member| !members.has(&member.address));
         self.distributor.set_members(members);
         for member in &gone {
             member.queue.close();
@@ -376,19 +380,15 @@ fn run<P: SpreadProtocol>(
     })
 }
 
-fn is_in<P: SpreadProtocol>(members: &Members<P>, member: &Arc<Member<P>>) -> bool {
-    members.list.iter().any(|one| Arc::ptr_eq(one, member))
-}
-
 /// The member at `address`, with its log.
 fn member<P: SpreadProtocol>(
-    address: &str,
+    address: &MemberAddress,
     handoffs: &Handoffs,
     context: &MemberContext<P>,
 ) -> Result<Member<P>, SpreadError> {
-    let failed = |error: String| SpreadError::Member { address: address.to_owned(), error };
-    let log = handoffs.member(address).map_err(|error| failed(error.to_string()))?;
-    Member::new(address, log, &context.protocol).map_err(|error| failed(error.to_string()))
+    let failed = |error: String| SpreadError::Member { address: address.name.to_string(), error };
+    let log = handoffs.member(&address.name).map_err(|error| failed(error.to_string()))?;
+    Member::new(&address.target, log, &context.protocol).map_err(|error| failed(error.to_string()))
 }
 
 /// The members at these addresses: those that are known, and new ones.
@@ -401,7 +401,7 @@ fn with_members<P: SpreadProtocol>(
     let Membership { placement, addresses } = membership;
     let mut list = Vec::with_capacity(addresses.len());
     for address in addresses {
-        let found = known.iter().find(|member| member.address == address);
+        let found = known.iter().find(|member| member.address == address.name);
         list.push(match found {
             Some(member) => Arc::clone(member),
             None => Arc::new(member(&address, handoffs, context)?),

@@ -27,6 +27,13 @@ pub(crate) struct Members<P: SpreadProtocol> {
     pub(super) list: Vec<Arc<Member<P>>>,
 }
 
+impl<P: SpreadProtocol> Members<P> {
+    /// Whether one has this address.
+    pub(super) fn has(&self, address: &str) -> bool {
+        self.list.iter().any(|member| &*member.address == address)
+    }
+}
+
 /// Takes records apart, and fills the requests of members.
 pub(crate) struct Distributor<P: SpreadProtocol> {
     pub(crate) context: Arc<MemberContext<P>>,

@@ -12,7 +12,7 @@ mod queue;
 mod report;
 
 use super::protocol::{MemberPeer, SpreadProtocol};
-use super::request::SealedRequest;
+use super::request::{RequestHead, SealedRequest};
 use super::settings::SpreadSettings;
 use super::settlement::{Outcome, Settlement};
 use super::verdict::Verdict;
@@ -20,6 +20,7 @@ use crate::backoff::Backoff;
 use crate::delivery::EndpointError;
 use crate::egress_budget::EgressBudget;
 use crate::health::Health;
+use bytes::Bytes;
 pub use delay::SendDelays;
 use live::HeadOfLog;
 pub(super) use queue::MemberQueue;
@@ -44,7 +45,8 @@ pub(crate) struct MemberContext<P: SpreadProtocol> {
 /// A member that items are spread over.
 pub(super) struct Member<P: SpreadProtocol> {
     pub(super) address: Box<str>,
-    peer: P::Peer,
+    /// None of a member that left before the start: only its log is left of it.
+    peer: Option<P::Peer>,
     pub(super) log: MemberLog,
     pub(super) queue: MemberQueue<P::Form>,
     /// Its requests hold memory that another member's need.
@@ -57,16 +59,25 @@ pub(super) struct Member<P: SpreadProtocol> {
 pub(super) struct Ended;
 
 impl<P: SpreadProtocol> Member<P> {
-    pub(super) fn new(address: &str, log: MemberLog, protocol: &P) -> Result<Member<P>, EndpointError> {
-        Ok(Member {
-            address: address.into(),
-            peer: protocol.peer(address)?,
+    /// The member at `target`, with its log.
+    ///
+    /// # Errors
+    /// When the address or the TLS settings cannot be used.
+    pub(super) fn new(target: &str, log: MemberLog, protocol: &P) -> Result<Member<P>, EndpointError> {
+        Ok(Member { peer: Some(protocol.peer(target)?), ..Member::departed(log) })
+    }
+
+    /// A member that left before the start.
+    pub(super) fn departed(log: MemberLog) -> Member<P> {
+        Member {
+            address: log.address().into(),
+            peer: None,
+            counters: MemberCounters::since(&log.stats()),
             log,
             queue: MemberQueue::default(),
             pressed: Notify::new(),
-            counters: MemberCounters::default(),
             is_ended: AtomicBool::new(false),
-        })
+        }
     }
 
     /// Sends what comes, until the queue is closed and empty or the log is closed. What a member that left cannot take at once is
@@ -130,12 +141,24 @@ impl<P: SpreadProtocol> Member<P> {
 
     /// Ends all connections, and waits until what they hold is given back.
     pub(super) async fn close(&self) {
-        self.peer.close().await;
+        if let Some(peer) = &self.peer {
+            peer.close().await;
+        }
     }
 
     /// Ends all connections that no request waits on.
     pub(super) fn hang_up(&self) {
-        self.peer.hang_up();
+        if let Some(peer) = &self.peer {
+            peer.hang_up();
+        }
+    }
+
+    /// Sends a request and waits for the answer.
+    async fn send(&self, context: &MemberContext<P>, head: &RequestHead<P::Form>, body: Bytes) -> Verdict {
+        match &self.peer {
+            Some(peer) => peer.send(&context.room, head, body).await,
+            None => Verdict::Later { words: "it left".to_owned(), after: None },
+        }
     }
 
     /// Keeps the last error for the pages.

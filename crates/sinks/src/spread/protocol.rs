@@ -35,11 +35,11 @@ pub(crate) trait SpreadProtocol: Sized + Send + Sync + 'static {
     /// Has the consumer pass over what the protocol cannot express.
     fn attached(&self, _consumer: &mut JournalConsumer) {}
 
-    /// The connection to the member at `address`, which is not opened yet.
+    /// The connection to the member at `target`, which is not opened yet.
     ///
     /// # Errors
     /// When the address or the TLS settings cannot be used.
-    fn peer(&self, address: &str) -> Result<Self::Peer, EndpointError>;
+    fn peer(&self, target: &str) -> Result<Self::Peer, EndpointError>;
 
     /// A request without items.
     ///
@@ -129,7 +129,7 @@ pub(crate) trait MemberPeer<P: SpreadProtocol>: Send + Sync {
 
 /// Where members come from.
 pub(crate) trait MemberSource<P: SpreadProtocol>: Send {
-    /// Waits until others are described than were returned last. Dropping the future loses nothing.
+    /// Waits until others are described than were returned last, or known at the start. Dropping the future loses nothing.
     ///
     /// # Errors
     /// Why they cannot be used: the old ones stay. Once for each change.
@@ -143,6 +143,20 @@ pub(crate) trait MemberSource<P: SpreadProtocol>: Send {
 pub(crate) struct Membership<T> {
     /// From the hash of a key to the numbers of members.
     pub(crate) placement: T,
-    /// Where the members are, by their numbers. Each is there once.
-    pub(crate) addresses: Vec<Box<str>>,
+    /// The members, by their numbers. Each is there once. While there is none, nothing is read.
+    pub(crate) addresses: Vec<MemberAddress>,
+}
+
+/// Where a member is.
+pub(crate) struct MemberAddress {
+    /// For people, and for the member's log, which outlives the process: without secrets.
+    pub(crate) name: Box<str>,
+    /// For [`SpreadProtocol::peer`].
+    pub(crate) target: Box<str>,
+}
+
+impl From<&str> for MemberAddress {
+    fn from(address: &str) -> MemberAddress {
+        MemberAddress { name: address.into(), target: address.into() }
+    }
 }

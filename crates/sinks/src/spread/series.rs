@@ -37,6 +37,16 @@ pub(crate) trait SeriesProtocol: SpreadProtocol {
         info: BodyInfo,
         known: &mut Self::Known,
     ) -> Target<'s, Self>;
+
+    /// Finds the members of metadata of 1.0, given as its message and the metric family's name; `None` where it has no place in requests.
+    fn metadata<'s>(
+        _distributor: &Distributor<Self>,
+        _family: &[u8],
+        _message: &'s [u8],
+        _info: BodyInfo,
+    ) -> Option<Target<'s, Self>> {
+        None
+    }
 }
 
 impl<P: SeriesProtocol> Distributor<P> {
@@ -59,7 +69,7 @@ impl<P: SeriesProtocol> Distributor<P> {
             }
             _ => return Err(DropReason::Damaged),
         };
-        // Metadata is an item of a body, and has no place in a request that is spread.
+        // Metadata is an item of a body, and may have no place in requests.
         let untranslatable = untranslatable
             .unwrap_or_else(|| u64::from(meta.items).saturating_sub(placed.items + placed.unplaced));
         let mut losses = Losses::of(Dropped::Untranslatable, untranslatable);
@@ -80,6 +90,12 @@ impl<P: SeriesProtocol> Distributor<P> {
             if walked >= TURN {
                 walked = 0;
                 tokio::task::yield_now().await;
+            }
+        }
+        for (family, message) in v1::Request::new(raw).metadata_messages() {
+            if let Some(target) = P::metadata(self, family, message, info) {
+                placed.add(&target);
+                self.place(&target, info).await?;
             }
         }
         Ok(placed)

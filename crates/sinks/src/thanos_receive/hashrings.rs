@@ -3,7 +3,7 @@
 use super::forwarding::{Forwarding, Look, hash_of};
 use super::protocol::ThanosProtocol;
 use super::settings::{Hashrings, Settings};
-use crate::spread::{MemberSource, Membership};
+use crate::spread::{MemberAddress, MemberSource, Membership};
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -132,7 +132,7 @@ impl MemberSource<ThanosProtocol> for HashringSource {
 
 /// The rings with the addresses of their members.
 fn membership(placement: MultiRing) -> Membership<MultiRing> {
-    let addresses = placement.members().iter().map(|member| member.address.clone()).collect();
+    let addresses = placement.members().iter().map(|member| MemberAddress::from(&*member.address)).collect();
     Membership { placement, addresses }
 }
 

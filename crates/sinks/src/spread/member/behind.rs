@@ -4,7 +4,7 @@ use super::live::HeadOfLog;
 use super::{Ended, Member, MemberContext};
 use crate::backoff::Backoff;
 use crate::egress_budget::BudgetError;
-use crate::spread::protocol::{MemberPeer, SpreadProtocol};
+use crate::spread::protocol::SpreadProtocol;
 use crate::spread::request::{RequestHead, SealedRequest};
 use crate::spread::settlement::Outcome;
 use crate::spread::verdict::Verdict;
@@ -120,7 +120,7 @@ impl<P: SpreadProtocol> Member<P> {
         let begun = Instant::now();
         let guard = self.counters.under_way();
         let under_way = context.health.under_way(1);
-        let verdict = self.peer.send(&context.room, &head, body).await;
+        let verdict = self.send(context, &head, body).await;
         drop((guard, under_way));
         let rest = (begun.elapsed() / 2).min(LONGEST_REST);
         self.finish(context, record, verdict, backoff).await?;

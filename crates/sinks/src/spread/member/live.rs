@@ -2,7 +2,7 @@
 
 use super::{Ended, Member, MemberContext};
 use crate::backoff::Backoff;
-use crate::spread::protocol::{MemberPeer, SpreadProtocol};
+use crate::spread::protocol::SpreadProtocol;
 use crate::spread::request::SealedRequest;
 use crate::spread::verdict::Verdict;
 use futures_util::future::BoxFuture;
@@ -73,7 +73,7 @@ impl<P: SpreadProtocol> Member<P> {
         let guard = self.counters.under_way();
         let under_way = context.health.under_way(1);
         Box::pin(async move {
-            let verdict = self.peer.send(&context.room, &head, body).await;
+            let verdict = self.send(context, &head, body).await;
             drop((guard, under_way));
             verdict
         })

@@ -7,6 +7,7 @@ use crate::spread::verdict::ConflictReason;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
+use tidegate_handoff::Stats;
 
 /// The most bytes of an error's text that are kept.
 const LONGEST_ERROR: usize = 512;
@@ -101,6 +102,12 @@ impl Drop for UnderWay {
 }
 
 impl MemberCounters {
+    /// Counters of a member whose log lost so much before.
+    pub(super) fn since(stats: &Stats) -> MemberCounters {
+        let entered = Mutex::new((stats.dropped.items, stats.damaged.items));
+        MemberCounters { entered, ..MemberCounters::default() }
+    }
+
     pub(super) fn under_way(&self) -> UnderWay {
         self.in_flight.fetch_add(1, Relaxed);
         UnderWay(std::sync::Arc::clone(&self.in_flight))

@@ -1,0 +1,81 @@
+//! Members on one ring of consistent hashing: from a list, from DNS or from a file.
+
+use super::protocol::{MemberAddress, MemberSource, Membership, SpreadProtocol};
+use crate::secrets::Shown;
+use hyper::Uri;
+use tidegate_members::{Event, MemberSource as Addresses, Settings};
+use tidegate_ring::{Endpoint, Ring, RingError};
+
+/// The source of a ring's members.
+pub(crate) struct RingSource {
+    addresses: Addresses,
+    replication: usize,
+}
+
+/// Why a ring cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum RingSourceError {
+    /// Too few members for the copies, or too many.
+    #[error("the members: {0}")]
+    Ring(#[from] RingError),
+    /// Logs and pages could not tell two members apart.
+    #[error("two members at {0} differ only in their query or password")]
+    Indistinct(Box<str>),
+}
+
+impl RingSource {
+    /// The source, and the members that are known without a look-up: none where there are names or a file.
+    ///
+    /// # Errors
+    /// [`RingSourceError`], of a list.
+    pub(crate) fn open(
+        settings: Settings,
+        replication: usize,
+    ) -> Result<(RingSource, Membership<Option<Ring>>), RingSourceError> {
+        let mut literal = Vec::new();
+        let is_fixed = settings.file.is_none() && !settings.entries.iter().any(|entry| entry.is_looked_up());
+        if is_fixed {
+            literal.extend(settings.entries.iter().map(|entry| entry.example()));
+            literal.sort_unstable();
+            literal.dedup();
+        }
+        let membership = match literal.is_empty() {
+            true => Membership { placement: None, addresses: Vec::new() },
+            false => membership(literal, replication)?,
+        };
+        Ok((RingSource { addresses: Addresses::new(settings), replication }, membership))
+    }
+}
+
+impl<P: SpreadProtocol<Placement = Option<Ring>>> MemberSource<P> for RingSource {
+    async fn changed(&mut self, _: &P) -> Result<Membership<Option<Ring>>, String> {
+        loop {
+            match self.addresses.next().await {
+                Event::Members(found) => {
+                    return membership(found, self.replication).map_err(|error| error.to_string());
+                }
+                Event::Failed(problem) => return Err(problem),
+                Event::Recovered => {}
+            }
+        }
+    }
+}
+
+/// The ring of these URLs or addresses.
+fn membership(found: Vec<String>, replication: usize) -> Result<Membership<Option<Ring>>, RingSourceError> {
+    let addresses: Vec<_> = found.into_iter().map(address).collect();
+    let mut names: Vec<_> = addresses.iter().map(|address| &address.name).collect();
+    names.sort_unstable();
+    if let Some([name, _]) = names.array_windows().find(|[one, other]| one == other) {
+        return Err(RingSourceError::Indistinct((*name).clone()));
+    }
+    let endpoints: Vec<_> = addresses.iter().map(|address| Endpoint::new(&*address.name)).collect();
+    let ring = Ring::ketama(&endpoints, replication)?;
+    Ok(Membership { placement: Some(ring), addresses })
+}
+
+/// A member's address, with a name that has no secrets.
+fn address(target: String) -> MemberAddress {
+    let name = target.parse::<Uri>().map_or_else(|_| target.clone(), |uri| Shown(&uri).to_string());
+    MemberAddress { name: name.into(), target: target.into() }
+}
