@@ -57,11 +57,12 @@ pub use otlp::{
 };
 pub use pipeline_stage::{EarlierPipeline, SinkCapacity, SinkPipeline};
 pub use prometheus_remote_write::{
-    Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, Translation,
+    Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, ShardBy, ShardedRemoteWrite,
+    ShardedStartError, Sharding, Translation,
 };
 pub use signals::Signals;
 pub use splunk_hec::SplunkHec;
-pub use spread::{ConflictReason, MemberReport, SendDelays, SpreadError};
+pub use spread::{ConflictReason, MemberReport, RingSourceError, SendDelays, SpreadError};
 pub use stop::{StopSender, StopSignal};
 pub use supervisor::Supervisor;
 pub use thanos_receive::{

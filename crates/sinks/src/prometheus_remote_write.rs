@@ -23,9 +23,11 @@ mod peer;
 mod recode;
 mod responses;
 mod settings;
+mod sharded;
 mod snappy_passthrough;
 
 pub use settings::{Naming, Prefer, Settings, Translation};
+pub use sharded::{ShardBy, ShardedRemoteWrite, ShardedStartError, Sharding};
 
 use crate::batch::{BatchLimits, DropReason};
 use crate::concurrency_limit::AdaptationRule;

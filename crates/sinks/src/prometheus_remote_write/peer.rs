@@ -29,20 +29,26 @@ impl Receiver {
 
     /// Sends a request with data of this tenant, and reads the answer.
     pub(super) async fn send(&self, request: &Request, tenant: &Tenant) -> Result<HttpAnswer, NoAnswer> {
-        let (content_type, version) = match request.version {
-            Version::V1 => ("application/x-protobuf", "0.1.0"),
-            Version::V2 => ("application/x-protobuf;proto=io.prometheus.write.v2.Request", "2.0.0"),
-        };
-        let mut headers = HeaderMap::new();
-        tenant::put(self.tenant_header.as_ref(), tenant, &mut headers);
-        headers.extend([
-            (CONTENT_TYPE, HeaderValue::from_static(content_type)),
-            (CONTENT_ENCODING, HeaderValue::from_static("snappy")),
-            (VERSION, HeaderValue::from_static(version)),
-            (USER_AGENT, HeaderValue::from_static(concat!("tidegate/", env!("CARGO_PKG_VERSION")))),
-        ]);
+        let headers = headers(self.tenant_header.as_ref(), tenant, request.version);
         self.peer.post(&headers, request.body.clone()).await
     }
+}
+
+/// The headers of a request of this version, with data of this tenant.
+pub(super) fn headers(tenant_header: Option<&HeaderName>, tenant: &Tenant, version: Version) -> HeaderMap {
+    let (content_type, version) = match version {
+        Version::V1 => ("application/x-protobuf", "0.1.0"),
+        Version::V2 => ("application/x-protobuf;proto=io.prometheus.write.v2.Request", "2.0.0"),
+    };
+    let mut headers = HeaderMap::new();
+    tenant::put(tenant_header, tenant, &mut headers);
+    headers.extend([
+        (CONTENT_TYPE, HeaderValue::from_static(content_type)),
+        (CONTENT_ENCODING, HeaderValue::from_static("snappy")),
+        (VERSION, HeaderValue::from_static(version)),
+        (USER_AGENT, HeaderValue::from_static(concat!("tidegate/", env!("CARGO_PKG_VERSION")))),
+    ]);
+    headers
 }
 
 impl endpoints::Peer for Receiver {

@@ -22,7 +22,7 @@ const WRITTEN: [&str; 3] = [
     "x-prometheus-remote-write-exemplars-written",
 ];
 /// Prometheus's message, with status 500, if native histograms are not enabled; since 2.40.
-const NO_HISTOGRAMS: &str = "native histograms are disabled";
+pub(super) const NO_HISTOGRAMS: &str = "native histograms are disabled";
 /// How long a peer that refused 2.0, or native histograms, is spared them before it is asked again: it may have been
 /// upgraded.
 const ASK_AGAIN: Duration = Duration::from_secs(600);
