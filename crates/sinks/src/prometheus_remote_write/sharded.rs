@@ -58,10 +58,16 @@ impl ShardedRemoteWrite {
         Spread::<ShardedProtocol>::MEMBER_BYTES + peer::bytes(is_secure)
     }
 
-    /// Bytes that the sink takes beyond payload and receivers: coders.
+    /// Bytes that each replica of each receiver takes beyond payload: a request that fills.
+    #[must_use]
+    pub const fn request_bytes() -> usize {
+        Spread::<ShardedProtocol>::REQUEST_BYTES
+    }
+
+    /// Bytes that the sink takes beyond payload, receivers and requests: coders, symbols, records in flight.
     #[must_use]
     pub fn bytes() -> usize {
-        Coder::BYTES + series::scratch_bytes() + (32 << 10)
+        Spread::<ShardedProtocol>::BYTES + Coder::BYTES + series::scratch_bytes()
     }
 
     /// Attaches the sink to the journal.

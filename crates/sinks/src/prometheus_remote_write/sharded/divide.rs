@@ -194,7 +194,8 @@ mod tests {
     fn halves_end_with_single_fields() {
         for lengths in [&[1][..], &[1, 1], &[100, 1, 1], &[1, 1, 100], &[0, 0, 0, 7, 7], &[3; 33]] {
             let raw = fields(lengths);
-            let (mut parts, mut found) = (Vec::from([0..raw.len()]), Vec::new());
+            let (mut parts, mut found) = (Vec::new(), Vec::new());
+            parts.push(0..raw.len());
             while let Some(part) = parts.pop() {
                 match halves(&raw, part.clone()) {
                     Some([first, second]) => {
