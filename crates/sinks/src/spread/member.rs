@@ -175,16 +175,17 @@ impl<P: SpreadProtocol> Member<P> {
         items: u64,
         copies: u32,
     ) -> Option<Outcome> {
-        let (rejected, words) = match verdict {
-            Verdict::Accepted => (0, None),
+        let all = u64::from(copies);
+        let (rejected, lost, words) = match verdict {
+            Verdict::Accepted => (0, 0, None),
             Verdict::Conflict { counts, words } => {
                 let known: u64 = counts.iter().sum();
-                self.counters.conflicts(counts, if known == 0 { u64::from(copies) } else { 0 });
+                self.counters.conflicts(counts, if known == 0 { all } else { 0 });
                 // Where the member does not say how many, none may be stored.
-                (if known == 0 { items } else { known.min(items) }, Some(words))
+                if known == 0 { (items, all, Some(words)) } else { (known.min(items), known, Some(words)) }
             }
             Verdict::Rejected { words } => {
-                self.counters.rejected(u64::from(copies));
+                self.counters.rejected(all);
                 self.note(context, &words);
                 return Some(Outcome::Dropped(Dropped::Rejected));
             }
@@ -193,7 +194,7 @@ impl<P: SpreadProtocol> Member<P> {
         if let Some(words) = words {
             self.counters.failed(&words);
         }
-        self.counters.delivered(u64::from(copies));
+        self.counters.delivered(all.saturating_sub(lost));
         Some(Outcome::Delivered { rejected })
     }
 

@@ -16,7 +16,7 @@ async fn conflicts_are_final_and_counted() {
     let page = rig.page();
     assert_eq!((page.delivered, page.dropped), (6, vec![(Dropped::Rejected, 4)]));
     let report = rig.report(&member);
-    assert_eq!((report.conflicts, report.delivered), ([0, 3, 1, 0], 10));
+    assert_eq!((report.conflicts, report.delivered), ([0, 3, 1, 0], 6));
     assert_eq!(member.requests(), 1);
 }
 

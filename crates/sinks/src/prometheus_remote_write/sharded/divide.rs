@@ -69,6 +69,9 @@ impl Tally {
     }
 
     fn verdict(self) -> Verdict {
+        if self.rejected == [0; ConflictReason::COUNT] {
+            return Verdict::Accepted;
+        }
         Verdict::Conflict { counts: self.rejected, words: self.words }
     }
 }

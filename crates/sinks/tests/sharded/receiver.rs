@@ -1,0 +1,211 @@
+//! A receiver of remote write on loopback that answers as it is told, on a thread of its own.
+
+use crate::messages::RequestV1;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use prost::Message;
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+
+/// How a request is answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Reply {
+    /// Taken.
+    Ok,
+    /// Not taken, with this status and text.
+    Status(u16, &'static str),
+    /// The same, if it is one of these; taken otherwise.
+    Refuse(fn(&RequestV1) -> bool, u16, &'static str),
+    /// Not before [`Receiver::release`]; then it is taken.
+    Stall,
+}
+
+/// The times of the samples taken of a series, in the order of arrival: by tenant and number.
+pub(crate) type Samples = BTreeMap<(String, u64), Vec<i64>>;
+
+#[derive(Default)]
+struct State {
+    script: Mutex<(VecDeque<Reply>, Option<Reply>)>,
+    seen: Mutex<Seen>,
+    released: Notify,
+}
+
+#[derive(Default, Clone)]
+pub(crate) struct Seen {
+    pub(crate) samples: Samples,
+    pub(crate) families: Vec<String>,
+    pub(crate) requests: usize,
+    pub(crate) stalled: usize,
+}
+
+/// A receiver.
+pub(crate) struct Receiver {
+    address: SocketAddr,
+    state: Arc<State>,
+    running: Option<(watch::Sender<bool>, JoinHandle<()>)>,
+}
+
+impl Receiver {
+    /// A receiver that takes everything.
+    pub(crate) fn new() -> Receiver {
+        Receiver::at("127.0.0.1:0")
+    }
+
+    /// The same at an address.
+    pub(crate) fn at(address: &str) -> Receiver {
+        let listener = TcpListener::bind(address).unwrap();
+        let mut receiver =
+            Receiver { address: listener.local_addr().unwrap(), state: Arc::default(), running: None };
+        receiver.serve(listener);
+        receiver
+    }
+
+    /// So many of them.
+    pub(crate) fn some(count: usize) -> Vec<Receiver> {
+        (0..count).map(|_| Receiver::new()).collect()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/api/v1/write", self.address)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Ends all connections and refuses new ones.
+    pub(crate) fn leave(&mut self) {
+        if let Some((stop, thread)) = self.running.take() {
+            stop.send_replace(true);
+            thread.join().unwrap();
+        }
+    }
+
+    /// Is back at its address.
+    pub(crate) fn come_back(&mut self) {
+        self.serve(TcpListener::bind(self.address).unwrap());
+    }
+
+    fn serve(&mut self, listener: TcpListener) {
+        listener.set_nonblocking(true).unwrap();
+        let (stop, stopped) = watch::channel(false);
+        let state = Arc::clone(&self.state);
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(accept(listener, stopped, state));
+        });
+        self.running = Some((stop, thread));
+    }
+
+    /// Answers the next requests with these, and takes those behind them.
+    pub(crate) fn script(&self, replies: impl IntoIterator<Item = Reply>) {
+        *self.state.script.lock().unwrap() = (replies.into_iter().collect(), None);
+    }
+
+    /// Answers every request with this.
+    pub(crate) fn always(&self, reply: Reply) {
+        *self.state.script.lock().unwrap() = (VecDeque::new(), Some(reply));
+    }
+
+    /// Takes everything from now on, also what is stalled.
+    pub(crate) fn release(&self) {
+        self.script([]);
+        self.state.released.notify_waiters();
+    }
+
+    pub(crate) fn seen(&self) -> Seen {
+        self.state.seen.lock().unwrap().clone()
+    }
+
+    pub(crate) fn samples(&self) -> Samples {
+        self.seen().samples
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+async fn accept(listener: TcpListener, mut stopped: watch::Receiver<bool>, state: Arc<State>) {
+    let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            _ = stopped.changed() => return,
+            accepted = listener.accept() => {
+                let Ok((stream, _)) = accepted else { continue };
+                connections.spawn(converse(stream, Arc::clone(&state)));
+            }
+        }
+    }
+}
+
+async fn converse(stream: TcpStream, state: Arc<State>) {
+    let service = service_fn(|request| answer(request, Arc::clone(&state)));
+    // Whatever ends a connection, the sink says what it makes of it.
+    let _ended =
+        hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+async fn answer(request: Request<Incoming>, state: Arc<State>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (head, body) = request.into_parts();
+    let Ok(body) = body.collect().await.map(|body| body.to_bytes()) else {
+        return Ok(status(400, "no body"));
+    };
+    assert_eq!(head.uri.path(), "/api/v1/write");
+    assert_eq!(head.headers["content-type"], "application/x-protobuf");
+    assert_eq!(head.headers["content-encoding"], "snappy");
+    assert_eq!(head.headers["x-prometheus-remote-write-version"], "0.1.0");
+    let tenant = head.headers.get("x-scope-orgid").map_or("", |tenant| tenant.to_str().unwrap()).to_owned();
+    let raw = snap::raw::Decoder::new().decompress_vec(&body).unwrap();
+    let request = RequestV1::decode(&raw[..]).unwrap();
+    state.seen.lock().unwrap().requests += 1;
+    let reply = {
+        let mut script = state.script.lock().unwrap();
+        let always = script.1;
+        script.0.pop_front().or(always).unwrap_or(Reply::Ok)
+    };
+    match reply {
+        Reply::Status(code, text) => return Ok(status(code, text)),
+        Reply::Refuse(is_refused, code, text) if is_refused(&request) => return Ok(status(code, text)),
+        Reply::Ok | Reply::Refuse(..) => {}
+        Reply::Stall => {
+            let mut released = std::pin::pin!(state.released.notified());
+            released.as_mut().enable();
+            state.seen.lock().unwrap().stalled += 1;
+            released.await;
+        }
+    }
+    state.seen.lock().unwrap().take(&tenant, request);
+    Ok(status(204, ""))
+}
+
+impl Seen {
+    fn take(&mut self, tenant: &str, request: RequestV1) {
+        for series in request.series {
+            if let Some(number) = series.label("number") {
+                let key = (tenant.to_owned(), number.parse().unwrap());
+                self.samples.entry(key).or_default().extend(series.samples.iter().map(|sample| sample.time));
+            }
+        }
+        self.families.extend(request.metadata.into_iter().map(|metadata| metadata.family));
+    }
+}
+
+fn status(code: u16, text: &'static str) -> Response<Full<Bytes>> {
+    let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
+    *answer.status_mut() = code.try_into().unwrap();
+    answer
+}
