@@ -51,23 +51,24 @@ pub use memory::{MemoryBudget, Origin, kernel_needs, windows};
 pub use model::{
     Access, Acknowledge, Allowance, ApmAgents, Backoff, Before, BlackholeSink, BulkAction, BulkCompression,
     CertificateField, ClientAuth, Compression, Config, ConfiguredPipeline, DefaultAt, Delivery, Deltas,
-    Durability, EffectiveTls, ElasticApmSource, ElasticsearchSink, ElasticsearchSource, Expectation,
-    FileEncoding, FileFormat, FileInput, FileMultiline, FileSource, FileStart, FluentForwardSource, Given,
-    HandoffFull, HandoffSettings, HashringAlgorithm, HeadSeriesQuery, HttpFormat, HttpLogsSource, HttpMethod,
-    HttpSink, INPUT_ATTRIBUTE, IngestorVersion, Journal, JournaldFields, JournaldInput, JournaldPriority,
-    JournaldSource, JournaldStart, KubernetesApi, KubernetesLogsSource, LakeSink, Limits, Listen, ListenTls,
-    Listener, ListenerTls, LokiSink, LokiSource, Mapping, Naming, OnError, OnLongLine, OrSeries, OtlpSink,
-    OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule,
-    RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource, Retention, RumSource, Sample, SampleMode,
-    Signal, Sink, SinkRouting, Source, SourceLimits, SourcePipeline, Sources, SplunkHecSink, Step, StepLabel,
-    Steps, SyslogFormat, SyslogFraming, SyslogListener, SyslogSource, TenantOverride, Tenants,
-    ThanosCompression, ThanosReceiveListener, ThanosReceiveSink, Tls, Translation, WhenFull,
+    DiscoverySettings, Durability, EffectiveTls, ElasticApmSource, ElasticsearchSink, ElasticsearchSource,
+    Expectation, FileEncoding, FileFormat, FileInput, FileMultiline, FileSource, FileStart,
+    FluentForwardSource, Given, HandoffFull, HandoffSettings, HashringAlgorithm, HeadSeriesQuery, HttpFormat,
+    HttpLogsSource, HttpMethod, HttpSink, INPUT_ATTRIBUTE, IngestorVersion, Journal, JournaldFields,
+    JournaldInput, JournaldPriority, JournaldSource, JournaldStart, KubernetesApi, KubernetesLogsSource,
+    LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, LokiSink, LokiSource, Mapping, Naming,
+    OnError, OnLongLine, OrSeries, OtlpSink, OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product,
+    Protocol, Redact, RedactPreset, RelabelRule, RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource,
+    Retention, RumSource, Sample, SampleMode, Signal, Sink, SinkRouting, Source, SourceLimits,
+    SourcePipeline, Sources, SplunkHecSink, Step, StepLabel, Steps, SyslogFormat, SyslogFraming,
+    SyslogListener, SyslogSource, TenantOverride, Tenants, ThanosCompression, ThanosReceiveListener,
+    ThanosReceiveSink, Tls, Translation, WhenFull,
 };
 pub use presets::Parse;
 pub use schema::schema;
 pub use setting::Sequence;
 pub use values::{
-    Bytes, Condition, ContentType, Duration, Fixture, Hashring, HeaderName, HostName, IndexGlob,
-    IndexPattern, IndexPiece, Modulus, Name, Ratio, Secret, Statement, SyslogAddress, TenantName, Text,
-    UnixSocket, Url,
+    Bytes, Condition, ContentType, DnsUrl, Duration, Fixture, Hashring, HeaderName, HostName, IndexGlob,
+    IndexPattern, IndexPiece, Modulus, Name, Ratio, Secret, ShardBy, Statement, SyslogAddress, TenantName,
+    Text, UnixSocket, Url,
 };

@@ -31,11 +31,11 @@ pub use pipeline_steps::Steps;
 pub use pipeline_test::{Expectation, Given, OrSeries, PipelineTest};
 pub(crate) use sinks::Outbound;
 pub use sinks::{
-    Backoff, BlackholeSink, BulkCompression, Compression, Delivery, Deltas, ElasticsearchSink, HandoffFull,
-    HandoffSettings, HashringAlgorithm, HttpFormat, HttpMethod, HttpSink, IngestorVersion, LakeSink,
-    LokiSink, Mapping, Naming, OtlpSink, OtlpTransport, Product, Protocol, RemoteWriteCompression,
-    RemoteWriteSink, Retention, Signal, Sink, SinkRouting, SplunkHecSink, ThanosCompression,
-    ThanosReceiveSink, Tls, Translation,
+    Backoff, BlackholeSink, BulkCompression, Compression, Delivery, Deltas, DiscoverySettings,
+    ElasticsearchSink, HandoffFull, HandoffSettings, HashringAlgorithm, HttpFormat, HttpMethod, HttpSink,
+    IngestorVersion, LakeSink, LokiSink, Mapping, Naming, OtlpSink, OtlpTransport, Product, Protocol,
+    RemoteWriteCompression, RemoteWriteSink, Retention, Signal, Sink, SinkRouting, SplunkHecSink,
+    ThanosCompression, ThanosReceiveSink, Tls, Translation,
 };
 pub use sources::{
     Acknowledge, ApmAgents, Before, ElasticApmSource, ElasticsearchSource, FileEncoding, FileFormat,

@@ -2,6 +2,7 @@
 
 mod bytes;
 mod content_type;
+mod dns_url;
 mod duration;
 mod fixture;
 mod glob;
@@ -10,6 +11,7 @@ mod host;
 mod index;
 mod name;
 mod secret;
+mod shard_by;
 mod standard;
 mod syslog_address;
 mod tenant;
@@ -19,6 +21,7 @@ mod url;
 
 pub use bytes::Bytes;
 pub use content_type::ContentType;
+pub use dns_url::DnsUrl;
 pub use duration::Duration;
 pub use fixture::Fixture;
 pub use glob::IndexGlob;
@@ -27,6 +30,7 @@ pub use host::HostName;
 pub use index::{IndexPattern, IndexPiece};
 pub use name::{HeaderName, Name};
 pub use secret::Secret;
+pub use shard_by::ShardBy;
 pub use syslog_address::SyslogAddress;
 pub use tenant::TenantName;
 pub use text::{Condition, Modulus, Ratio, Statement, Text};

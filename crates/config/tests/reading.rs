@@ -180,12 +180,13 @@ fn the_example_is_the_default_and_its_commented_settings_are_valid() {
         .replace("apm: 127.0.0.1:4318", "apm: 127.0.0.1:8200")
         .replace("client_auth: none", "client_auth: required")
         .replace("\n    enabled: false", "\n    enabled: true")
+        .replace(" secure: false", " secure: true")
         .replace("http://", "https://")
         .replace("pipelines: {}", "pipelines: { upstream: { steps: [] } }");
     // Of those that exclude each other one is enough.
     let without = |setting: &str| {
         let setting = setting.trim_start();
-        !["api_key:", "bulk:", "parse:", "hashrings_file:", "tenant_header: x-"]
+        !["api_key:", "bulk:", "parse:", "hashrings_file:", "tenant_header: x-", "max_in_flight:"]
             .iter()
             .any(|name| setting.starts_with(name))
     };

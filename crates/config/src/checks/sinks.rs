@@ -42,6 +42,16 @@ impl SinkCheck<'_> {
         }
     }
 
+    /// Refuses credentials that would leave this machine without TLS, to the URLs of this setting.
+    pub(crate) fn no_cleartext<'a>(
+        &mut self,
+        setting: &str,
+        urls: impl IntoIterator<Item = &'a Url>,
+        delivery: &Delivery,
+    ) {
+        cleartext::check(self.name, setting, urls, &[], &delivery.headers, delivery.insecure, self.clashes);
+    }
+
     /// Points at the setting of this name, or else at the sink.
     pub(crate) fn clash_or_sink(&mut self, setting: &str, message: String, help: &str) {
         let name = self.name.as_str();

@@ -1,6 +1,8 @@
 mod blackhole;
 mod delivery;
+mod discovery;
 mod elasticsearch;
+mod handoff;
 mod http;
 mod lake;
 mod loki;
@@ -12,7 +14,9 @@ mod thanos_receive;
 
 pub use blackhole::BlackholeSink;
 pub use delivery::{Backoff, Delivery, Tls};
+pub use discovery::DiscoverySettings;
 pub use elasticsearch::{BulkCompression, ElasticsearchSink, Mapping, Product};
+pub use handoff::{HandoffFull, HandoffSettings};
 pub use http::{HttpFormat, HttpMethod, HttpSink};
 pub use lake::{LakeSink, Retention};
 pub use loki::LokiSink;
@@ -22,9 +26,7 @@ pub use prometheus_remote_write::{
 };
 pub use sink_routing::SinkRouting;
 pub use splunk_hec::SplunkHecSink;
-pub use thanos_receive::{
-    HandoffFull, HandoffSettings, HashringAlgorithm, IngestorVersion, ThanosCompression, ThanosReceiveSink,
-};
+pub use thanos_receive::{HashringAlgorithm, IngestorVersion, ThanosCompression, ThanosReceiveSink};
 
 use std::path::{Path, PathBuf};
 

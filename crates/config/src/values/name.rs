@@ -90,7 +90,7 @@ impl HeaderName {
     }
 
     /// Whether what stands in such a header lets somebody in: `authorization`, `x-api-key` and their like.
-    pub(crate) fn is_credential(&self) -> bool {
+    pub fn is_credential(&self) -> bool {
         is_credential(&self.0)
     }
 

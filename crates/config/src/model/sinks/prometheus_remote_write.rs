@@ -1,19 +1,32 @@
-use super::{Delivery, Outbound, Signal, SinkRouting, SinkSettings};
+use super::{Delivery, DiscoverySettings, HandoffSettings, Outbound, Signal, SinkRouting, SinkSettings};
 use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
 use crate::model::RelabelRule;
 use crate::setting::Sequence;
-use crate::values::{Bytes, Duration, Url};
+use crate::values::{Bytes, DnsUrl, Duration, ShardBy, Url};
 
 settings! {
     /// A receiver of Prometheus remote write.
     pub struct RemoteWriteSink with delivery: Delivery, routing: SinkRouting {
         /// The receivers' URLs, with paths: one, or several equivalent ones. Requests rotate between them; a failing
-        /// endpoint is left out for a while. An endpoint on another machine is reached through the proxy in the
+        /// endpoint is left out for a while. With `shard_by` each has a part of the series instead. An endpoint on another machine is reached through the proxy in the
         /// environment variable `http_proxy` or `https_proxy`, unless `no_proxy` names the endpoint.
         endpoints: Option<Vec<Url>> = None,
         /// Short for `endpoints` with one URL.
         url: Option<Url> = None,
+        /// Spreads series over the endpoints, by the hash of these labels: each series goes to the same endpoint always, and a changed
+        /// list of endpoints moves few series. A series without any of the labels is placed by all of its labels. Requests are of
+        /// version 1.0.
+        shard_by: Option<ShardBy> = None,
+        /// With `shard_by`: at how many endpoints each series is.
+        replicas: u32 [1..=7] = 1,
+        /// With `shard_by`: endpoints from DNS or a file.
+        discovery: DiscoverySettings = DiscoverySettings::default(),
+        /// With `shard_by`: the most endpoints at a time, for which memory is planned; others are not used. Default: twice as many as
+        /// `endpoints` has, four at least, and 32 with `discovery`.
+        max_members: Option<u32> [1..=10_000] = None,
+        /// With `shard_by`: data that an endpoint cannot take now.
+        handoff: HandoffSettings = HandoffSettings::default(),
         /// Protocol version to send.
         protocol: Protocol = Protocol::Auto,
         /// How requests are compressed. The protocol permits nothing else.
@@ -135,7 +148,7 @@ impl SinkSettings for RemoteWriteSink {
                     "`url` is short for `endpoints` with one URL: set only one of the two",
                 );
             }
-            _ if self.endpoints().is_empty() => {
+            _ if self.endpoints().is_empty() && !(self.shard_by.is_some() && self.discovery.is_used()) => {
                 let message = format!("`sinks.{name}` has no `endpoints`");
                 let help =
                     "add `endpoints:` with a list of URLs, for example `http://127.0.0.1:9090/api/v1/write`";
@@ -151,6 +164,10 @@ impl SinkSettings for RemoteWriteSink {
                 "`lanes` is another name for `max_in_flight`: set only one of the two",
             );
         }
+        match &self.shard_by {
+            Some(_) => self.check_sharded(check),
+            None => self.check_unsharded(check),
+        }
         if self.endpoints().iter().any(|url| !url.path().starts_with('/')) {
             let message = format!("`sinks.{name}.{setting}` has no path");
             check.clash(setting, message, "add it; Prometheus takes remote write at `/api/v1/write`");
@@ -159,6 +176,72 @@ impl SinkSettings for RemoteWriteSink {
 }
 
 impl RemoteWriteSink {
+    /// Reports settings that have no effect without `shard_by`.
+    fn check_unsharded(&self, check: &mut SinkCheck<'_>) {
+        let name = check.name;
+        let unused = [
+            ("replicas", self.replicas != 1),
+            ("discovery", self.discovery != DiscoverySettings::default()),
+            ("max_members", self.max_members.is_some()),
+            ("handoff", self.handoff != HandoffSettings::default()),
+        ];
+        for (setting, _) in unused.into_iter().filter(|(_, is_set)| *is_set) {
+            let message = format!("`sinks.{name}.{setting}` has no effect: its endpoints are equivalent");
+            check.clash(setting, message, "set `shard_by`, for example to `all`, or take the setting out");
+        }
+    }
+
+    /// Reports settings that do not go with `shard_by`.
+    fn check_sharded(&self, check: &mut SinkCheck<'_>) {
+        let name = check.name;
+        self.handoff.check(self.max_request_bytes, check);
+        if self.protocol == Protocol::V2 {
+            let message = format!("`sinks.{name}` has `shard_by` and sends 2.0");
+            check.clash("protocol", message, "spread series are sent as 1.0: take `protocol` out");
+        }
+        if self.max_in_flight() != 1 {
+            let setting = if self.max_in_flight.is_some() { "max_in_flight" } else { "lanes" };
+            let message = format!("`sinks.{name}` has `shard_by` and several requests in flight");
+            check.clash(
+                setting,
+                message,
+                "each endpoint is sent one request at a time: take the setting out",
+            );
+        }
+        if self.otlp.deltas == Deltas::Accumulate {
+            let message = format!("`sinks.{name}` has `shard_by` and accumulates deltas");
+            check.clash("otlp", message, "take `deltas` out; deltas are dropped and counted");
+        }
+        if self.endpoints().len() < self.replicas as usize && !self.discovery.is_used() {
+            let message = format!(
+                "`sinks.{name}` has {} endpoints for {} replicas",
+                self.endpoints().len(),
+                self.replicas
+            );
+            check.clash_or_sink("replicas", message, "each replica is at another endpoint: add some");
+        }
+        if self.endpoints().len() > self.max_members() {
+            let message = format!("`sinks.{name}` has more `endpoints` than `max_members`");
+            check.clash("max_members", message, "raise it");
+        }
+        let found = self.discovery.dns.as_deref().unwrap_or_default();
+        if found.iter().any(|url| !url.example().path().starts_with('/')) {
+            let message = format!("`sinks.{name}.discovery` has a URL without a path");
+            check.clash("discovery", message, "add it; Prometheus takes remote write at `/api/v1/write`");
+        }
+        check.no_cleartext("discovery", found.iter().map(DnsUrl::example), &self.delivery);
+    }
+
+    /// The most endpoints that are planned for, with `shard_by`.
+    pub fn max_members(&self) -> usize {
+        /// Fewer are not worth a refusal.
+        const LEAST: usize = 4;
+        /// Where nobody knows how many there will be.
+        const DISCOVERED: usize = 32;
+        let least = if self.discovery.is_used() { DISCOVERED } else { LEAST };
+        self.max_members.map_or_else(|| (2 * self.endpoints().len()).max(least), |most| most as usize)
+    }
+
     /// The receivers' URLs.
     pub fn endpoints(&self) -> &[Url] {
         match (&self.endpoints, &self.url) {

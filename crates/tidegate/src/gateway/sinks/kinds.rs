@@ -12,6 +12,7 @@ mod network;
 mod otlp;
 mod prometheus_remote_write;
 mod splunk_hec;
+mod spread;
 pub(crate) mod thanos_receive;
 
 use super::start::Starter;

@@ -1,5 +1,7 @@
 //! The sink `prometheus_remote_write`.
 
+mod sharded;
+
 use super::{SinkKind, line, network};
 use crate::Failure;
 use crate::gateway::sinks::start::Starter;
@@ -7,19 +9,28 @@ use std::path::Path;
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, Deltas, RemoteWriteSink};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_sinks::{Naming, Need, Prefer, RemoteWrite, RemoteWriteSettings, Translation};
+use tidegate_sinks::{
+    Naming, Need, Prefer, RemoteWrite, RemoteWriteSettings, ShardedRemoteWrite, Translation,
+};
 
 impl SinkKind for RemoteWriteSink {
     fn target(&self, _data: &Path) -> String {
-        network::target(self.endpoints())
+        if self.shard_by.is_some() { sharded::target(self) } else { network::target(self.endpoints()) }
     }
 
     fn starter(&self) -> Starter {
-        network::starter(self, settings, RemoteWrite::start, RemoteWrite::run)
+        match &self.shard_by {
+            Some(shard_by) => sharded::starter(self, shard_by),
+            None => network::starter(self, settings, RemoteWrite::start, RemoteWrite::run),
+        }
     }
 
     fn need(&self, protocol: Protocol, signal: Signal) -> Option<Need> {
-        RemoteWrite::need(protocol, signal)
+        if self.shard_by.is_some() {
+            ShardedRemoteWrite::need(protocol, signal)
+        } else {
+            RemoteWrite::need(protocol, signal)
+        }
     }
 
     fn relabels_translated(&self) -> bool {
@@ -27,6 +38,9 @@ impl SinkKind for RemoteWriteSink {
     }
 
     fn declared(&self) -> Vec<Reservation> {
+        if self.shard_by.is_some() {
+            return sharded::declared(self);
+        }
         let setting = Some("sinks.….max_in_flight");
         let connections = u64::from(self.max_in_flight()) * self.endpoints().len() as u64;
         let each = RemoteWrite::LANE_BYTES as u64;
@@ -44,6 +58,9 @@ impl SinkKind for RemoteWriteSink {
     }
 
     fn files(&self) -> u64 {
+        if self.shard_by.is_some() {
+            return sharded::files(self);
+        }
         u64::from(self.max_in_flight()) * self.endpoints().len() as u64
     }
 }

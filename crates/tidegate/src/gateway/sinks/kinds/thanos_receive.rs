@@ -1,13 +1,13 @@
 //! The sink `thanos_receive`.
 
-use super::{SinkKind, line, network, prometheus_remote_write};
+use super::{SinkKind, line, network, prometheus_remote_write, spread};
 use crate::Failure;
 use crate::gateway::sinks::start::{SinkEnvironment, Starter};
 use std::collections::HashSet;
 use std::path::Path;
 use tidegate_arena::Reservation;
 use tidegate_config::{
-    Config, HandoffFull, HashringAlgorithm, IngestorVersion, Sink, ThanosCompression, ThanosReceiveSink,
+    Config, HashringAlgorithm, IngestorVersion, Sink, ThanosCompression, ThanosReceiveSink,
 };
 use tidegate_journal::{Protocol, Signal, Tenant};
 use tidegate_ring::{Algorithm, MultiRing, RingConfig, RingSettings};
@@ -127,17 +127,7 @@ fn settings(sink: &ThanosReceiveSink, wiring: &SinkEnvironment) -> Result<Thanos
 }
 
 fn handoff(sink: &ThanosReceiveSink, folder: &Path) -> tidegate_handoff::Settings {
-    let settings = &sink.handoff;
-    tidegate_handoff::Settings {
-        quota: settings.quota.get(),
-        total_quota: settings.total_quota.get(),
-        when_full: match settings.when_full {
-            HandoffFull::Block => tidegate_handoff::WhenFull::Block,
-            HandoffFull::DropOldest => tidegate_handoff::WhenFull::DropOldest,
-        },
-        members: max_members(sink),
-        ..tidegate_handoff::Settings::new(settings.path.as_deref().unwrap_or(folder))
-    }
+    spread::handoff(&sink.handoff, max_members(sink), folder)
 }
 
 fn ring_settings(sink: &ThanosReceiveSink) -> RingSettings {
