@@ -59,6 +59,8 @@ pub(crate) struct Bench {
     pub(crate) dir: PathBuf,
     /// The measured quantity.
     pub(crate) subject: Program,
+    /// Thanos, to compare with.
+    pub(crate) thanos: Option<PathBuf>,
 }
 
 impl Bench {
@@ -68,7 +70,7 @@ impl Bench {
         let seconds = Duration::from_secs(if args.quick { 3 } else { args.seconds });
         let backlog = if args.quick { 512 << 20 } else { 5 << 30 };
         let subject = Program::find(args.subject.as_deref())?;
-        Ok(Bench { seconds, backlog, dir, subject })
+        Ok(Bench { seconds, backlog, dir, subject, thanos: args.thanos.clone() })
     }
 }
 

@@ -50,6 +50,9 @@ struct Args {
     /// Where the gateways keep their data: a disk, not memory. By default the folder for temporary files
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// A `thanos`, to measure its router beside the gateway
+    #[arg(long, env = "TIDEGATE_BENCH_THANOS", value_name = "FILE")]
+    thanos: Option<PathBuf>,
     /// Write the figures to this file as well, in JSON
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,

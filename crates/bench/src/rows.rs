@@ -15,7 +15,9 @@ mod kubernetes_api;
 mod log_lines;
 mod observation;
 mod otlp;
+mod router;
 mod storm;
+mod thanos_router;
 mod tls;
 mod traffic;
 mod unmatched;
@@ -28,6 +30,7 @@ use crate::figure::Row;
 const ROWS: &[Row] = &[
     cpu::FORWARDING,
     cpu::INGEST,
+    router::ROW,
     durability::ROW,
     allocations::ROW,
     otlp::INGEST,

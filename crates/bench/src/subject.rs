@@ -149,16 +149,12 @@ impl Subject {
 
     /// The processor time that it has used.
     pub(crate) fn used(&self) -> Result<Used, Failure> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
-        used_in(&stat).ok_or_else(|| Failure::from("/proc/PID/stat is not as expected"))
+        used_by(&self.process)
     }
 
     /// A line of its `/proc/PID/status` that is in kB, such as `VmRSS`, in bytes.
     pub(crate) fn memory(&self, line: &str) -> Result<f64, Failure> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
-        let value = status.lines().find_map(|text| text.strip_prefix(line)?.strip_prefix(':'));
-        let kib = value.and_then(|value| value.trim().strip_suffix(" kB")?.parse::<f64>().ok());
-        Ok(kib.ok_or_else(|| format!("/proc/PID/status has no {line}"))? * 1024.0)
+        memory_of(&self.process, line)
     }
 
     /// The sum of a meter's series.
@@ -239,8 +235,22 @@ impl Drop for Subject {
 }
 
 /// An address on loopback where nobody listens now.
-fn free_address() -> io::Result<SocketAddr> {
+pub(crate) fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+/// The processor time that a process has used.
+pub(crate) fn used_by(process: &Child) -> Result<Used, Failure> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.id()))?;
+    used_in(&stat).ok_or_else(|| Failure::from("/proc/PID/stat is not as expected"))
+}
+
+/// A line of a process's `/proc/PID/status` that is in kB, in bytes.
+pub(crate) fn memory_of(process: &Child, line: &str) -> Result<f64, Failure> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id()))?;
+    let value = status.lines().find_map(|text| text.strip_prefix(line)?.strip_prefix(':'));
+    let kib = value.and_then(|value| value.trim().strip_suffix(" kB")?.parse::<f64>().ok());
+    Ok(kib.ok_or_else(|| format!("/proc/PID/status has no {line}"))? * 1024.0)
 }
 
 /// User and system time in `/proc/PID/stat`, fields 14 and 15.

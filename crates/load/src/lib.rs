@@ -15,14 +15,19 @@ mod drive;
 pub mod elastic_apm;
 pub mod hostile;
 mod http;
+mod listener;
 pub mod load_loop;
 mod model;
 mod numbers;
 pub mod otlp;
 pub mod protobuf;
 pub mod remote_write;
+#[cfg(feature = "drivers")]
+mod server;
 mod sink;
 mod target;
+#[cfg(feature = "drivers")]
+mod thanos;
 
 #[cfg(feature = "drivers")]
 #[cfg(test)]
@@ -36,3 +41,5 @@ pub use model::{SampleKind, Series, SeriesModel, Timeline};
 pub use numbers::NumberSet;
 pub use sink::{Arrivals, Behaviour, Check, SeriesArrivals, VerifyingReceiver};
 pub use target::{BadTarget, Target};
+#[cfg(feature = "drivers")]
+pub use thanos::{IngestorSeries, ThanosIngestors};

@@ -7,6 +7,8 @@ mod v1;
 mod v2;
 
 pub use bare::bare_scan;
+#[cfg(feature = "drivers")]
+pub(crate) use decode::decode_series;
 pub use decode::{DecodeError, ReceivedSample, RequestTotals, decode};
 pub(crate) use v1::encoded_labels;
 

@@ -20,30 +20,36 @@ pub(super) struct Traffic {
     model: Arc<SeriesModel>,
     connections: usize,
     requests: usize,
+    per_request: usize,
 }
 
 impl Traffic {
     /// At least 100,000 series.
     pub(super) fn fleet() -> Traffic {
-        Traffic::of(CONNECTIONS, REQUESTS)
+        Traffic::of(CONNECTIONS, REQUESTS, PER_REQUEST)
     }
 
     /// As many requests as there are connections, so that they are made in no time.
     pub(super) fn brief() -> Traffic {
-        Traffic::of(CONNECTIONS, 1)
+        Traffic::of(CONNECTIONS, 1, PER_REQUEST)
     }
 
-    fn of(connections: usize, requests: usize) -> Traffic {
+    /// Requests of a thousand series, each connection with 10,000 of its own.
+    pub(super) fn routed() -> Traffic {
+        Traffic::of(8, 10, 1_000)
+    }
+
+    fn of(connections: usize, requests: usize, per_request: usize) -> Traffic {
         let timeline = Timeline { base_ms: 1_790_000_000_000, interval_ms: 15_000 };
-        let model = Arc::new(SeriesModel::new(7, connections * requests * PER_REQUEST, timeline));
-        Traffic { model, connections, requests }
+        let model = Arc::new(SeriesModel::new(7, connections * requests * per_request, timeline));
+        Traffic { model, connections, requests, per_request }
     }
 
     /// Sends until the limit; every request must be accepted.
     pub(super) fn send(&self, target: &Target, limit: RunLimit) -> Result<LoadReport, Failure> {
         let profile = LoadProfile {
             connections: self.connections,
-            series_per_request: PER_REQUEST,
+            series_per_request: self.per_request,
             first: FIRST,
             limit,
             on_refused: OnRefused::Count,
@@ -61,7 +67,7 @@ impl Traffic {
     /// The compressed bodies of all requests.
     pub(super) fn bodies(&self) -> Vec<Vec<u8>> {
         let mut raw = Vec::new();
-        let bodies = self.model.series().chunks(PER_REQUEST).map(|series| {
+        let bodies = self.model.series().chunks(self.per_request).map(|series| {
             let mut body = Vec::new();
             SampleBatch::of(&self.model, series, FIRST, 1).encode(Version::V1, &mut raw);
             compress(&raw, &mut body);

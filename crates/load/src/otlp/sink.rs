@@ -3,25 +3,20 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener as Listener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::header::HeaderMap;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 
 use super::{ContentCoding, Signal, numbers};
 use crate::numbers::NumberSet;
+use crate::server::{Abandoned, Answer, serve};
 use crate::sink::Behaviour;
 use crate::target::Target;
 
@@ -71,24 +66,26 @@ struct State {
     changed: Condvar,
 }
 
-type Answer = hyper::Response<BoxBody<Bytes, Infallible>>;
-
 impl OtlpSink {
     /// Starts a receiver on a free port; it reads the items' numbers if it `inspects`, and else only counts.
     ///
     /// # Errors
     /// When there is no port or no thread to be had.
     pub fn start(behaviour: Behaviour, looks: bool) -> io::Result<Self> {
-        let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let (orders, received) = watch::channel(behaviour);
         let state = Arc::new(State { inspects: looks, ..State::default() });
         let shared = Arc::clone(&state);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let thread = std::thread::Builder::new()
-            .name("otlp-sink".to_owned())
-            .spawn(move || runtime.block_on(serve(listener, address, received, shared)))?;
+        let thread = std::thread::Builder::new().name("otlp-sink".to_owned()).spawn(move || {
+            let respond = move |request, orders| {
+                let state = Arc::clone(&shared);
+                async move { respond(request, orders, &state).await }
+            };
+            runtime.block_on(serve(listener, address, received, respond));
+        })?;
         Ok(Self { address, orders: Some(orders), state, thread: Some(thread) })
     }
 
@@ -146,67 +143,16 @@ impl State {
     }
 }
 
-async fn serve(
-    first: Listener,
-    address: SocketAddr,
-    mut orders: watch::Receiver<Behaviour>,
-    state: Arc<State>,
-) {
-    let mut listener = TcpListener::from_std(first).ok();
-    let mut connections = JoinSet::new();
-    loop {
-        if *orders.borrow_and_update() == Behaviour::Refuse {
-            listener = None;
-            connections.shutdown().await;
-        } else if listener.is_none() {
-            listener = TcpListener::bind(address).await.ok();
-        }
-        let accepted = async {
-            match &listener {
-                Some(listener) => listener.accept().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            stream = accepted => {
-                let Ok((stream, _peer)) = stream else { continue };
-                let (orders, state) = (orders.clone(), Arc::clone(&state));
-                connections.spawn(async move {
-                    let service = service_fn(move |request| {
-                        let (orders, state) = (orders.clone(), Arc::clone(&state));
-                        async move { respond(request, orders, &state).await }
-                    });
-                    let mut server = auto::Builder::new(TokioExecutor::new());
-                    server.http2().initial_stream_window_size(4 << 20).initial_connection_window_size(16 << 20);
-                    // However a connection ends, the peer has noticed.
-                    let _ended = server.serve_connection(TokioIo::new(stream), service).await;
-                });
-            }
-            changed = orders.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-            }
-            Some(_ended) = connections.join_next() => {}
-        }
-    }
-}
-
-/// The stall of a request ends with its connection.
-#[derive(Debug, thiserror::Error)]
-#[error("the receiver was told to behave differently")]
-struct CancelOnDrop;
-
 async fn respond(
     request: hyper::Request<Incoming>,
     mut orders: watch::Receiver<Behaviour>,
     state: &State,
-) -> Result<Answer, CancelOnDrop> {
+) -> Result<Answer, Abandoned> {
     let behaviour = *orders.borrow_and_update();
     if behaviour == Behaviour::Stall {
         state.record(|arrived| arrived.stalled += 1);
         let _ended = orders.changed().await;
-        return Err(CancelOnDrop);
+        return Err(Abandoned);
     }
     let header =
         |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);

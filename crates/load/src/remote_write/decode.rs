@@ -93,6 +93,23 @@ pub fn decode(
     Ok(walk.totals)
 }
 
+/// Hands every sample and histogram of messages of series of 1.0 to `visit`, in order.
+///
+/// # Errors
+/// When a series breaks a rule; samples before that place were visited.
+#[cfg(feature = "drivers")]
+pub(crate) fn decode_series<'a>(
+    series: impl Iterator<Item = &'a [u8]>,
+    visit: &mut dyn FnMut(ReceivedSample),
+) -> Result<RequestTotals, DecodeError> {
+    let totals = RequestTotals::default();
+    let mut walk = RequestDecoder { labels: Vec::with_capacity(32), canonical: Vec::new(), totals, visit };
+    for series in series {
+        walk.series_v1(series)?;
+    }
+    Ok(walk.totals)
+}
+
 /// One walk over a message: what is used again from series to series, and what comes of it.
 struct RequestDecoder<'a, 'v> {
     labels: Vec<(&'a [u8], &'a [u8])>,

@@ -67,7 +67,7 @@ impl Arrivals {
         sum.metadata += totals.metadata;
     }
 
-    pub(super) fn record_sample(&mut self, arrival: ReceivedSample, timeline: Option<Timeline>) {
+    pub(crate) fn record_sample(&mut self, arrival: ReceivedSample, timeline: Option<Timeline>) {
         if self.series.len() >= MAX_SERIES && !self.series.contains_key(&arrival.key) {
             self.untracked += 1;
             return;

@@ -1,25 +1,19 @@
 //! The sink's server: one task that accepts, and one per connection.
 
-use std::io;
 use std::net::{SocketAddr, TcpListener as Listener};
 use std::sync::Arc;
 
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::{Behaviour, BehaviourChange, Check, State};
 use crate::http::{RequestError, answer, read_body, read_head};
+use crate::listener::{accept, hold, listen_again};
 use crate::remote_write::{self, RequestTotals, Version};
 
 /// The largest body, as sent and decompressed.
 const MAX_BODY: usize = 256 << 20;
-
-/// Connections that may wait to be accepted.
-const BACKLOG: u32 = 1024;
-
-/// The pause between attempts to listen again.
-const TRY_AGAIN: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// Serves until nobody is left to give orders.
 pub(super) async fn serve(
@@ -56,41 +50,6 @@ pub(super) async fn serve(
                 state.record(|seen| seen.obeyed = order.number);
             }
             Some(_ended) = connections.join_next() => {}
-        }
-    }
-}
-
-/// Listens at `address` again. Between two sockets the port may have gone to somebody's outgoing connection: then this waits
-/// until that has ended.
-async fn listen_again(mut held: Option<TcpSocket>, address: SocketAddr) -> TcpListener {
-    loop {
-        let socket = held.take().map_or_else(|| hold(address), Ok);
-        if let Ok(listener) = socket.and_then(|socket| socket.listen(BACKLOG)) {
-            return listener;
-        }
-        tokio::time::sleep(TRY_AGAIN).await;
-    }
-}
-
-/// `address`, at which nobody listens.
-fn hold(address: SocketAddr) -> io::Result<TcpSocket> {
-    let socket = TcpSocket::new_v4()?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    Ok(socket)
-}
-
-async fn accept(listener: Option<&TcpListener>) -> TcpStream {
-    loop {
-        match listener {
-            None => std::future::pending().await,
-            Some(listener) => {
-                if let Ok((stream, _peer)) = listener.accept().await {
-                    return stream;
-                }
-                // Out of descriptors, most likely: let connections end.
-                tokio::task::yield_now().await;
-            }
         }
     }
 }
