@@ -134,6 +134,11 @@ impl<P: SpreadProtocol> Member<P> {
         !self.queue.is_empty() || self.counters.in_flight.load(Relaxed) > 0
     }
 
+    /// Whether what comes for it goes to its log.
+    pub(super) fn is_behind(&self) -> bool {
+        self.counters.is_behind.load(Relaxed)
+    }
+
     /// Has a request that is in flight handed off, so that what is behind it need not stay in memory.
     pub(super) fn press(&self) {
         self.pressed.notify_waiters();

@@ -63,3 +63,21 @@ async fn many_open_requests_in_a_small_part_are_sent() {
         assert_eq!(members.iter().map(|member| member.taken().len()).sum::<usize>(), 3000);
     }
 }
+
+/// A backlog that is larger than the part: requests are sealed for want of memory, and are long all the same. Short ones would each
+/// take an answer to give back a page, which is taken by the next short one.
+#[tokio::test]
+async fn requests_are_long_where_memory_is_short() {
+    let members = Member::some(3);
+    let all: Vec<_> = members.iter().collect();
+    let mut rig = Rig::new(1500 << 10);
+    let settings = ThanosReceiveSettings { is_compressed: false, ..settings(&rig, &all, 1) };
+    for batch in 0..40 {
+        let numbers = 1000 * batch..1000 * batch + 1000;
+        rig.put_series(None, numbers.map(|number| long(number, 300)).collect()).await;
+    }
+    rig.drain(&settings).await;
+    assert_eq!((rig.page().delivered, rig.page().dropped), (rig.items, vec![]));
+    let requests: usize = members.iter().map(Member::requests).sum();
+    assert!(requests < 500, "{requests} requests with 40,000 series");
+}

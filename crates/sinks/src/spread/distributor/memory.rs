@@ -13,6 +13,8 @@ use tidegate_arena::{Charge, Window};
 const PRESS_AFTER: Duration = Duration::from_millis(100);
 /// A request takes at most this part of the sink's memory, so that those of several members and records of logs find room.
 const RESERVED: usize = 8;
+/// Where memory is short, requests are sealed that have this part of their most bytes.
+const WORTHWHILE: usize = 4;
 
 impl<P: SpreadProtocol> Distributor<P> {
     /// A window of `bytes` for the record that is being distributed, which waits for it.
@@ -59,7 +61,14 @@ impl<P: SpreadProtocol> Distributor<P> {
         if error == BudgetError::Never {
             return Err(DropReason::Room(error));
         }
-        if self.seal_largest() {
+        if self.seal_largest(self.most / WORTHWHILE) {
+            return Ok(());
+        }
+        // What short requests give back is soon taken by as many others, each an exchange of its own: answers give back more.
+        if self.is_answer_near() && self.falls_within(PRESS_AFTER).await {
+            return Ok(());
+        }
+        if self.seal_largest(0) {
             return Ok(());
         }
         if self.context.room.held() > self.own && (self.wait_for_memory().await || self.is_anything_sent()) {
@@ -73,11 +82,24 @@ impl<P: SpreadProtocol> Distributor<P> {
         Ok(())
     }
 
-    /// Seals the open request that holds most; says whether there was one that could be sealed.
-    fn seal_largest(&mut self) -> bool {
-        let held =
-            self.open.iter().enumerate().filter_map(|(slot, open)| Some((open.as_ref()?.held(), slot)));
-        held.max().is_some_and(|(_, slot)| self.try_seal(slot))
+    /// Seals the open request that holds most of those with so many bytes of items; says whether there was one that could be sealed.
+    fn seal_largest(&mut self, at_least: usize) -> bool {
+        let open = self.open.iter().enumerate().filter_map(|(slot, open)| Some((open.as_ref()?, slot)));
+        let long = open.filter(|(open, _)| open.raw_len() >= at_least);
+        let most = long.map(|(open, slot)| (open.held(), slot)).max();
+        most.is_some_and(|(_, slot)| self.try_seal(slot))
+    }
+
+    /// Whether a member that takes what comes has a request, which gives memory back when it is answered.
+    fn is_answer_near(&self) -> bool {
+        self.members.list.iter().any(|member| member.is_busy() && !member.is_behind())
+    }
+
+    /// Waits until something is given back; says whether it was in time.
+    async fn falls_within(&self, time: Duration) -> bool {
+        let room = &self.context.room;
+        let less = room.held().saturating_sub(1);
+        tokio::time::timeout(time, room.falls_to(less)).await.is_ok()
     }
 
     /// Whether a member has a request that gives memory back when it is answered. If none has, all that is held is the distributor's,
@@ -88,9 +110,7 @@ impl<P: SpreadProtocol> Distributor<P> {
 
     /// Waits until something is given back; says whether it was. What waits for a member that takes nothing goes to disk.
     pub(super) async fn wait_for_memory(&mut self) -> bool {
-        let room = self.context.room.clone();
-        let held = room.held();
-        if tokio::time::timeout(PRESS_AFTER, room.falls_to(held.saturating_sub(1))).await.is_ok() {
+        if self.falls_within(PRESS_AFTER).await {
             return true;
         }
         let most = self.members.list.iter().max_by_key(|member| member.queue.bytes());
@@ -98,11 +118,11 @@ impl<P: SpreadProtocol> Distributor<P> {
             member.press();
         }
         // A connection may hold what a peer that answered early has not read.
-        let waited = tokio::time::timeout(10 * PRESS_AFTER, room.falls_to(held.saturating_sub(1))).await;
-        if waited.is_err() {
+        let is_less = self.falls_within(10 * PRESS_AFTER).await;
+        if !is_less {
             self.members.list.iter().for_each(|member| member.hang_up());
         }
-        waited.is_ok()
+        is_less
     }
 
     /// Gives back the turn to borrow, if this sink has it: others wait for it, so what was borrowed is on its way, or on disk,
