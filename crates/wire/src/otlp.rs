@@ -2,7 +2,7 @@
 //!
 //! [`check`] walks a decompressed body once and says what is in it, or what is wrong with it and where. The
 //! views ([`TracesRequest`], [`MetricsRequest`], [`LogsRequest`], [`ProfilesRequest`]) show a checked body
-//! without a copy. [`split`] cuts a body into smaller ones.
+//! without a copy. [`split`] cuts a body into smaller ones, [`route`](route::route) by a key.
 //!
 //! Schemas: `opentelemetry/proto/**` of opentelemetry-proto 1.x; rules:
 //! <https://opentelemetry.io/docs/specs/otlp/>.
@@ -18,6 +18,7 @@ mod point;
 mod profile;
 pub mod prometheus;
 mod request;
+pub mod route;
 mod split;
 pub mod splunk_hec;
 #[cfg(test)]

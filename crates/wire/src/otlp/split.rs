@@ -48,8 +48,8 @@ pub struct Piece<'a> {
 
 /// A message of which only some members go into a piece, and all that is not a member.
 #[derive(Debug, Clone, Copy)]
-struct Level<'a> {
-    message: &'a [u8],
+pub(super) struct Level<'a> {
+    pub(super) message: &'a [u8],
     /// Its field in the message around it.
     field: u32,
     /// How many bytes of it are not members.
@@ -213,7 +213,7 @@ impl<'a> Piece<'a> {
 }
 
 impl<'a> Level<'a> {
-    fn new(signal: Signal, depth: usize, message: &'a [u8], field: u32) -> Self {
+    pub(super) fn new(signal: Signal, depth: usize, message: &'a [u8], field: u32) -> Self {
         let mut level = Self { message, field, envelope: 0, stretches: [&[]; 3], scattered: false };
         for (number, stretch) in stretches(signal, depth, message).enumerate() {
             level.envelope += stretch.len();
@@ -225,7 +225,23 @@ impl<'a> Level<'a> {
         level
     }
 
-    fn write_envelope(&self, signal: Signal, depth: usize, out: &mut impl Output) -> Result<(), Full> {
+    /// Its field in the message around it.
+    pub(super) fn field(&self) -> u32 {
+        self.field
+    }
+
+    /// How many bytes of it are not members.
+    pub(super) fn envelope(&self) -> usize {
+        self.envelope
+    }
+
+    /// Writes all that is not a member.
+    pub(super) fn write_envelope(
+        &self,
+        signal: Signal,
+        depth: usize,
+        out: &mut impl Output,
+    ) -> Result<(), Full> {
         if self.scattered {
             return stretches(signal, depth, self.message).try_for_each(|stretch| out.put(stretch));
         }
@@ -254,16 +270,16 @@ fn stretches(signal: Signal, depth: usize, message: &[u8]) -> impl Iterator<Item
 }
 
 /// A field that is what its message is about, and not what is said about all of them.
-struct Member<'a> {
+pub(super) struct Member<'a> {
     /// The cursor before it.
-    before: Reader<'a>,
-    field: u32,
-    payload: &'a [u8],
+    pub(super) before: Reader<'a>,
+    pub(super) field: u32,
+    pub(super) payload: &'a [u8],
 }
 
 /// The next member of a message at this depth; the cursor stands behind it then.
 #[inline]
-fn next_member<'a>(signal: Signal, depth: usize, reader: &mut Reader<'a>) -> Option<Member<'a>> {
+pub(super) fn next_member<'a>(signal: Signal, depth: usize, reader: &mut Reader<'a>) -> Option<Member<'a>> {
     loop {
         let before = *reader;
         let key = reader.key().ok()??;
