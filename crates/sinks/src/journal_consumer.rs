@@ -41,7 +41,7 @@ pub(crate) struct JournalConsumer {
     entered: CursorLosses,
     signals: Signals,
     /// A protocol that the sink does not speak although it takes its signal.
-    unspoken: Option<Protocol>,
+    unspoken: Vec<Protocol>,
     over: SkippedRecords,
     /// The sink's pipeline, if it has one.
     stage: Option<PipelineStage>,
@@ -105,7 +105,7 @@ impl SinkContext<'_> {
             page,
             entered,
             signals: self.signals,
-            unspoken: None,
+            unspoken: Vec::new(),
             over: SkippedRecords::default(),
             stage: self.pipeline.map(|pipeline| PipelineStage::new(self.name, pipeline)),
         })
@@ -336,7 +336,7 @@ impl JournalConsumer {
 
     /// Passes over records of this protocol, whatever their signal.
     pub(crate) fn pass_over_all_of(&mut self, protocol: Protocol) {
-        self.unspoken = Some(protocol);
+        self.unspoken.push(protocol);
     }
 
     /// Which items of a record that was taken the sink is to take. The others are to be settled as passed over.
@@ -345,7 +345,7 @@ impl JournalConsumer {
     }
 
     fn takes(&self, meta: &Meta) -> bool {
-        self.signals.take(meta.protocol, meta.signal) && self.unspoken != Some(meta.protocol)
+        self.signals.take(meta.protocol, meta.signal) && !self.unspoken.contains(&meta.protocol)
     }
 
     fn record(&mut self, event: Event) -> Option<Record> {

@@ -52,8 +52,8 @@ pub use lake::{Lake, LakeError};
 pub use loki::Loki;
 pub use need::Need;
 pub use otlp::{
-    Compression, IndexerAcknowledgement, Json, Otlp, Settings as OtlpSettings,
-    SplunkHec as SplunkHecSettings, Transport,
+    Compression, IndexerAcknowledgement, Json, Otlp, RoutedOtlp, RoutedStartError, Routing,
+    Settings as OtlpSettings, SplunkHec as SplunkHecSettings, Transport,
 };
 pub use pipeline_stage::{EarlierPipeline, SinkCapacity, SinkPipeline};
 pub use prometheus_remote_write::{
@@ -75,5 +75,6 @@ pub use tidegate_elastic::templates::{Template, templates};
 pub use tidegate_stage::{PipelineMeters, StepMeters, StepTotals};
 pub use tidegate_wire::loki::push::LabelRules;
 pub use tidegate_wire::otlp::json::Layout;
+pub use tidegate_wire::otlp::route::RouteKey;
 pub use tidegate_wire::otlp::splunk_hec::{Metadata, MetadataField};
 pub use tls::{Tls, TlsError};

@@ -19,6 +19,7 @@ mod peer;
 mod push;
 mod response;
 mod responses;
+mod routed;
 mod settings;
 mod status;
 mod translation;
@@ -26,6 +27,7 @@ mod translation;
 pub(crate) use batching::wire_signal;
 pub(crate) use peer::{GrpcAnswer, grpc_answer};
 pub(crate) use push::BYTES as PUSH_BYTES;
+pub use routed::{RoutedOtlp, RoutedStartError, Routing};
 pub use settings::{Compression, IndexerAcknowledgement, Json, Settings, SplunkHec, Transport};
 
 use crate::batch::{Batch as JoinedBatch, DropReason, joined_most};

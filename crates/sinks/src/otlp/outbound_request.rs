@@ -224,7 +224,7 @@ fn outbound(batch: Batch, made: PreparedRequest, encoding: Encoding) -> Outbound
 }
 
 /// The gRPC message prefix: whether it is compressed, and its length.
-fn write_prefix(frame: &mut [u8], encoding: Encoding) {
+pub(super) fn write_prefix(frame: &mut [u8], encoding: Encoding) {
     // A body's length is a `u32` in the journal, and those that are joined are far shorter.
     let len = u32::try_from(frame.len().saturating_sub(PREFIX)).unwrap_or(u32::MAX);
     let [a, b, c, d] = len.to_be_bytes();
