@@ -59,7 +59,7 @@ pub use model::{
     LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, LokiSink, LokiSource, Mapping, Naming,
     OnError, OnLongLine, OrSeries, OtlpSink, OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product,
     Protocol, Redact, RedactPreset, RelabelRule, RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource,
-    Retention, RumSource, Sample, SampleMode, Signal, Sink, SinkRouting, Source, SourceLimits,
+    Retention, RouteBy, RumSource, Sample, SampleMode, Signal, Sink, SinkRouting, Source, SourceLimits,
     SourcePipeline, Sources, SplunkHecSink, Step, StepLabel, Steps, SyslogFormat, SyslogFraming,
     SyslogListener, SyslogSource, TenantOverride, Tenants, ThanosCompression, ThanosReceiveListener,
     ThanosReceiveSink, Tls, Translation, WhenFull,

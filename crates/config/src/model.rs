@@ -34,7 +34,7 @@ pub use sinks::{
     Backoff, BlackholeSink, BulkCompression, Compression, Delivery, Deltas, DiscoverySettings,
     ElasticsearchSink, HandoffFull, HandoffSettings, HashringAlgorithm, HttpFormat, HttpMethod, HttpSink,
     IngestorVersion, LakeSink, LokiSink, Mapping, Naming, OtlpSink, OtlpTransport, Product, Protocol,
-    RemoteWriteCompression, RemoteWriteSink, Retention, Signal, Sink, SinkRouting, SplunkHecSink,
+    RemoteWriteCompression, RemoteWriteSink, Retention, RouteBy, Signal, Sink, SinkRouting, SplunkHecSink,
     ThanosCompression, ThanosReceiveSink, Tls, Translation,
 };
 pub use sources::{

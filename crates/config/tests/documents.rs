@@ -42,7 +42,7 @@ fn the_schema_matches_the_reader() {
         ]
     );
     assert_eq!(kinds[1]["required"], json!(["type"]));
-    assert_eq!(kinds[2]["required"], json!(["type", "endpoints"]));
+    assert_eq!(kinds[2]["required"], json!(["type"]));
     let lanes = &kinds[1]["properties"]["lanes"];
     assert_eq!((&lanes["default"], &lanes["anyOf"][0]["maximum"]), (&json!(1), &json!(64)));
 }

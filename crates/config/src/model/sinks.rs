@@ -20,7 +20,7 @@ pub use handoff::{HandoffFull, HandoffSettings};
 pub use http::{HttpFormat, HttpMethod, HttpSink};
 pub use lake::{LakeSink, Retention};
 pub use loki::LokiSink;
-pub use otlp::{Compression, OtlpSink, OtlpTransport};
+pub use otlp::{Compression, OtlpSink, OtlpTransport, RouteBy};
 pub use prometheus_remote_write::{
     Deltas, Naming, Protocol, RemoteWriteCompression, RemoteWriteSink, Translation,
 };

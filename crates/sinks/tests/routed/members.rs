@@ -80,6 +80,7 @@ async fn the_backlog_of_a_receiver_that_leaves_goes_to_the_others() {
     let settings = by_name(&rig, &server, receivers[0].port());
     receivers[2].leave();
     rig.run(&settings, async |rig| {
+        until("the receivers are known", || rig.health.members().len() == 3).await;
         for _ in 0..10 {
             rig.put("shop", 0..100).await;
         }

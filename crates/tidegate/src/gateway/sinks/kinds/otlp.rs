@@ -1,5 +1,7 @@
 //! The sink `otlp`.
 
+mod routed;
+
 use super::{SinkKind, network};
 use crate::Failure;
 use crate::gateway::sinks::start::Starter;
@@ -8,22 +10,31 @@ use std::sync::Arc;
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, OtlpSink};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_sinks::{Need, Otlp, OtlpSettings, SplunkHecSettings, Transport};
+use tidegate_sinks::{Need, Otlp, OtlpSettings, RoutedOtlp, SplunkHecSettings, Transport};
 
 impl SinkKind for OtlpSink {
     fn target(&self, _data: &Path) -> String {
-        network::target(&self.endpoints)
+        if self.route_by.is_some() { routed::target(self) } else { network::target(self.endpoints()) }
     }
 
     fn starter(&self) -> Starter {
-        network::starter(self, settings, Otlp::start, Otlp::run)
+        match self.route_by {
+            Some(key) => routed::starter(self, key),
+            None => network::starter(self, settings, Otlp::start, Otlp::run),
+        }
     }
 
     fn need(&self, protocol: Protocol, signal: Signal) -> Option<Need> {
-        Otlp::need(protocol, signal)
+        match self.route_by {
+            Some(key) => RoutedOtlp::need(routed::key(key), protocol, signal),
+            None => Otlp::need(protocol, signal),
+        }
     }
 
     fn declared(&self) -> Vec<Reservation> {
+        if self.route_by.is_some() {
+            return routed::declared(self);
+        }
         network::declared(
             "connections to receivers of OTLP, and coders",
             settings(self).map(|settings| Otlp::bytes(&settings)),
@@ -31,16 +42,19 @@ impl SinkKind for OtlpSink {
     }
 
     fn files(&self) -> u64 {
+        if self.route_by.is_some() {
+            return routed::files(self);
+        }
         match self.protocol {
-            config::OtlpTransport::Grpc => network::files_over_http2(&self.endpoints),
-            config::OtlpTransport::Http => network::files(self.max_in_flight, &self.endpoints),
+            config::OtlpTransport::Grpc => network::files_over_http2(self.endpoints()),
+            config::OtlpTransport::Http => network::files(self.max_in_flight, self.endpoints()),
         }
     }
 }
 
 fn settings(sink: &OtlpSink) -> Result<OtlpSettings, Failure> {
     Ok(OtlpSettings {
-        endpoints: network::endpoints(&sink.endpoints)?,
+        endpoints: network::endpoints(sink.endpoints())?,
         transport: match sink.protocol {
             config::OtlpTransport::Grpc => Transport::Grpc,
             config::OtlpTransport::Http => Transport::Http,
