@@ -116,13 +116,13 @@ impl<'a> Route<'a> {
     /// Goes to the next scope; nothing when there is none.
     fn enter_scope(&mut self) -> Option<()> {
         loop {
-            if let Some((_, reader)) = &mut self.resource {
-                if let Some(member) = next_member(self.signal, 1, reader) {
-                    let level = Level::new(self.signal, 2, member.payload, member.field);
-                    let group = Group { level, number: self.next_number() };
-                    self.scope = Some((group, Reader::new(member.payload)));
-                    return Some(());
-                }
+            if let Some((_, reader)) = &mut self.resource
+                && let Some(member) = next_member(self.signal, 1, reader)
+            {
+                let level = Level::new(self.signal, 2, member.payload, member.field);
+                let group = Group { level, number: self.next_number() };
+                self.scope = Some((group, Reader::new(member.payload)));
+                return Some(());
             }
             let member = next_member(self.signal, 0, &mut self.request)?;
             let level = Level::new(self.signal, 1, member.payload, member.field);
