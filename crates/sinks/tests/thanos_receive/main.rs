@@ -13,3 +13,4 @@ mod rig;
 mod rings;
 mod stop;
 mod tenants;
+mod write_request;

@@ -1,6 +1,7 @@
 //! A Thanos ingestor on loopback that answers as it is told, on a thread of its own.
 
-use crate::messages::{Series, WriteRequest};
+use crate::messages::Series;
+use crate::write_request::WriteRequest;
 use bytes::Bytes;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
