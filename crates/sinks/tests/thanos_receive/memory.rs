@@ -81,3 +81,22 @@ async fn requests_are_long_where_memory_is_short() {
     let requests: usize = members.iter().map(Member::requests).sum();
     assert!(requests < 500, "{requests} requests with 40,000 series");
 }
+
+/// A record that fills the part when it is decompressed: what is left of it is too little for requests, so memory is borrowed for them.
+#[tokio::test]
+async fn a_record_that_fills_the_part_goes_out_in_long_requests() {
+    let series = |number| {
+        let mut series = Series::numbered(number, &[1]);
+        series.labels.push(Label { name: "text".to_owned(), value: "a".repeat(300) });
+        series
+    };
+    let members = Member::some(3);
+    let all: Vec<_> = members.iter().collect();
+    let mut rig = Rig::new(1180 << 10);
+    let settings = ThanosReceiveSettings { is_compressed: false, ..settings(&rig, &all, 1) };
+    rig.put_series(None, (0..3000).map(series).collect()).await;
+    rig.drain(&settings).await;
+    assert_eq!((rig.page().delivered, rig.page().dropped), (rig.items, vec![]));
+    let requests: usize = members.iter().map(Member::requests).sum();
+    assert!(requests < 30, "{requests} requests with 3,000 series");
+}

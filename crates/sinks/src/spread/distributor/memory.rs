@@ -64,6 +64,11 @@ impl<P: SpreadProtocol> Distributor<P> {
         if self.seal_largest(self.most / WORTHWHILE) {
             return Ok(());
         }
+        // A record that fills the part leaves no room for requests that are worth an exchange.
+        if !self.turn.is_some() && self.own > self.context.room.part() / 2 {
+            self.turn = self.context.room.turn().await;
+            return Ok(());
+        }
         // What short requests give back is soon taken by as many others, each an exchange of its own: answers give back more.
         if self.is_answer_near() && self.falls_within(PRESS_AFTER).await {
             return Ok(());
