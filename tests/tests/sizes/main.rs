@@ -15,10 +15,12 @@ mod backlog;
 mod reading;
 mod receiver;
 mod requests;
+mod thanos;
 
 use receiver::Receiver;
 use requests::{Request, Shape, requests};
 use serde_json::{Map, Value, json};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tidegate_tests::Gateway;
 use tidegate_tests::http::{self, Answer};
@@ -109,6 +111,9 @@ fn gateway_with(
         "otlp" => json!({"type": kind, "endpoints": [url], "protocol": "http", "compression": "zstd"}),
         "http" => json!({"type": kind, "endpoints": [format!("{url}/in")], "compression": "gzip"}),
         "splunk_hec" => json!({"type": kind, "endpoints": [url], "token": "0-1"}),
+        "thanos_receive" => {
+            json!({"type": kind, "algorithm": "ketama", "hashrings": [{"endpoints": receiver.ingestors()}]})
+        }
         _ => json!({"type": kind, "endpoints": [url]}),
     };
     let sink = |kind: &str| {
@@ -125,8 +130,13 @@ fn gateway_with(
 
 /// Sends a request to an idle gateway, and says whether it was accepted.
 fn accepts(gateway: &Gateway, request: &Request) -> bool {
+    accepts_at(gateway, gateway.http(), request)
+}
+
+/// The same at this address of its.
+fn accepts_at(gateway: &Gateway, address: SocketAddr, request: &Request) -> bool {
     let begun = Instant::now();
-    let answer = send(gateway, request);
+    let answer = send(gateway, address, request);
     let name = request.name();
     assert!(begun.elapsed() < ANSWERED, "{name} was answered after {:?}", begun.elapsed());
     match answer.status {
@@ -135,7 +145,7 @@ fn accepts(gateway: &Gateway, request: &Request) -> bool {
         // Sinks may still have had the memory.
         429 | 503 => {
             gateway.at_rest(DELIVERED);
-            let again = send(gateway, request);
+            let again = send(gateway, address, request);
             let status = again.status;
             assert!(
                 matches!(status, 200..=204 | 400 | 413),
@@ -148,9 +158,9 @@ fn accepts(gateway: &Gateway, request: &Request) -> bool {
     }
 }
 
-fn send(gateway: &Gateway, request: &Request) -> Answer {
+fn send(gateway: &Gateway, address: SocketAddr, request: &Request) -> Answer {
     let head: Vec<&str> = request.head.iter().map(String::as_str).collect();
-    http::request(gateway.http(), &head, &request.body)
+    http::request(address, &head, &request.body)
         .unwrap_or_else(|error| panic!("{} got no answer: {error}\n{}", request.name(), gateway.log()))
 }
 
@@ -215,6 +225,8 @@ sweeps! {
     http_at_64_mib: "64MiB", &KINDS[4..5], Nothing, 24 * MIB;
     splunk_hec_at_64_mib: "64MiB", &KINDS[5..6], Nothing, 24 * MIB;
     loki_at_64_mib: "64MiB", &KINDS[6..], Nothing, 24 * MIB;
+    thanos_receive_at_40_mib: "40MiB", &["thanos_receive"], Nothing, 6 * MIB;
+    thanos_receive_at_64_mib: "64MiB", &["thanos_receive"], Nothing, 24 * MIB;
     all_at_256_mib: "256MiB", &KINDS, Nothing, 24 * MIB;
     /// The same behind pipelines, at budgets close to the least with which these gateways start, and at others.
     lake_behind_growth_at_64_mib: "64MiB", &KINDS[..1], Growth, 24 * MIB;
@@ -224,6 +236,7 @@ sweeps! {
     elasticsearch_behind_growth_at_40_mib: "40MiB", &KINDS[3..4], Growth, 6 * MIB;
     http_behind_halving_at_64_mib: "64MiB", &KINDS[4..5], Halving, 24 * MIB;
     loki_behind_growth_at_40_mib: "40MiB", &KINDS[6..], Growth, 6 * MIB;
+    thanos_receive_behind_growth_at_64_mib: "64MiB", &["thanos_receive"], Growth, 6 * MIB;
     all_behind_growth_at_96_mib: "96MiB", FIVE, Growth, 6 * MIB;
     all_behind_halving_at_128_mib: "128MiB", FIVE, Halving, 24 * MIB;
 }

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
+use tidegate_load::{Check, ThanosIngestors};
 
 /// The longest body that is read.
 const LONGEST: usize = 256 << 20;
@@ -13,6 +14,7 @@ const LONGEST: usize = 256 << 20;
 pub(crate) struct Receiver {
     address: SocketAddr,
     unreadable: Arc<AtomicU64>,
+    ingestors: ThanosIngestors,
 }
 
 impl Receiver {
@@ -32,11 +34,17 @@ impl Receiver {
                 thread::spawn(move || serve(stream, &unreadable));
             }
         });
-        Receiver { address, unreadable }
+        let ingestors = ThanosIngestors::start(3, Check::Nothing).unwrap();
+        Receiver { address, unreadable, ingestors }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where the members of a hashring are.
+    pub(crate) fn ingestors(&self) -> Vec<String> {
+        self.ingestors.addresses()
     }
 
     /// Requests that were none.

@@ -98,6 +98,20 @@ impl Request {
         self.content == Content::RemoteWrite1
     }
 
+    /// The same as Thanos Receive takes it, where it does.
+    pub(crate) fn for_thanos(mut self) -> Option<Request> {
+        let path = match self.content {
+            Content::RemoteWrite1 | Content::RemoteWrite2 => "/api/v1/receive",
+            Content::Metrics => "/api/v1/otlp",
+            _ => return None,
+        };
+        *self.head.first_mut()? = format!("POST {path} HTTP/1.1");
+        if self.content == Content::RemoteWrite2 {
+            self.head.push("X-Prometheus-Remote-Write-Version: 2.0.0".to_owned());
+        }
+        Some(self)
+    }
+
     /// One of about `size` bytes before compression.
     pub(crate) fn of(&self, size: usize) -> Request {
         let raw = match self.content {
