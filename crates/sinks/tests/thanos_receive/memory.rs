@@ -100,3 +100,28 @@ async fn a_record_that_fills_the_part_goes_out_in_long_requests() {
     let requests: usize = members.iter().map(Member::requests).sum();
     assert!(requests < 30, "{requests} requests with 3,000 series");
 }
+
+/// Long series while a member holds memory: each waits for room, and no request goes out without series meanwhile.
+#[tokio::test]
+async fn no_request_is_empty() {
+    let part = 900 << 10;
+    let members = Member::some(3);
+    let all: Vec<_> = members.iter().collect();
+    let mut rig = Rig::new(part);
+    let patience = Duration::from_millis(300);
+    let settings = ThanosReceiveSettings { patience, ..settings(&rig, &all, 1) };
+    members.iter().for_each(|member| member.always(Reply::Stall));
+    rig.run(&settings, async |rig| {
+        for batch in 0..4 {
+            rig.put_series(None, (4 * batch..4 * batch + 4).map(|number| long(number, 100_000)).collect())
+                .await;
+        }
+        until("requests are in flight", || members.iter().any(|member| member.stalled() > 0)).await;
+        members.iter().for_each(Member::release);
+        rig.settled().await;
+    })
+    .await;
+    assert_eq!(members.iter().map(|member| member.taken().len()).sum::<usize>(), 16);
+    let requests: usize = members.iter().map(Member::requests).sum();
+    assert!(requests <= 16 + members.len(), "{requests} requests with 16 series");
+}

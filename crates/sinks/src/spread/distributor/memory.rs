@@ -6,6 +6,7 @@ use crate::batch::DropReason;
 use crate::egress_budget::{BorrowTurn, BudgetError, Charged};
 use crate::spread::member::MemberContext;
 use crate::spread::protocol::SpreadProtocol;
+use crate::spread::request::OpenRequest;
 use std::time::Duration;
 use tidegate_arena::{Charge, Window};
 
@@ -73,10 +74,13 @@ impl<P: SpreadProtocol> Distributor<P> {
         if self.is_answer_near() && self.falls_within(PRESS_AFTER).await {
             return Ok(());
         }
-        if self.seal_largest(0) {
+        // An empty request is what the refusal was for: sent, it would be opened again, without end.
+        if self.seal_largest(1) {
             return Ok(());
         }
-        if self.context.room.held() > self.own && (self.wait_for_memory().await || self.is_anything_sent()) {
+        let open: usize = self.open.iter().flatten().map(OpenRequest::held).sum();
+        let is_with_others = self.context.room.held() > self.own + open;
+        if is_with_others && (self.wait_for_memory().await || self.is_anything_sent()) {
             return Ok(());
         }
         if self.turn.is_some() {
