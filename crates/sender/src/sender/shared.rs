@@ -213,7 +213,15 @@ impl Shared {
         let mark = self.ring.mark();
         self.work.flush.fetch_max(mark, Ordering::Relaxed);
         self.wake();
-        wait(until, || self.ring.filled_before(mark).events == 0 || self.work.ended.load(Ordering::Acquire));
+        let mut is_sent = false;
+        wait(until, || {
+            is_sent = self.ring.filled_before(mark).events == 0;
+            is_sent || self.work.ended.load(Ordering::Acquire)
+        });
+        // A block that was empty then may have an event of another thread now, which came behind the call.
+        if is_sent {
+            return UnsentEvents::default();
+        }
         let filled = self.ring.filled_before(mark);
         UnsentEvents { events: filled.events, bytes: filled.bytes }
     }
@@ -309,7 +317,7 @@ fn after(timeout: Duration) -> Instant {
 
 /// Looks again and again, ever less often, whether something has come about. A condition variable would be
 /// quicker by a millisecond, and could be left locked for ever by a fork.
-fn wait(until: Instant, come_about: impl Fn() -> bool) {
+fn wait(until: Instant, mut come_about: impl FnMut() -> bool) {
     let mut pause = Duration::from_micros(50);
     while !come_about() {
         let left = until.saturating_duration_since(Instant::now());
