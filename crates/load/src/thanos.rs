@@ -53,7 +53,7 @@ struct State {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// What arrived at all members together, by replica: each series of one is at one member.
+    /// Counts of all members together, by replica: each series of one is at one member.
     replicas: BTreeMap<u64, Arrivals>,
     members: Vec<MemberArrivals>,
 }
@@ -95,7 +95,7 @@ impl ThanosIngestors {
         }
     }
 
-    /// What arrived with the number of this replica, from 1, at all members together. A sample is out of order there also where its
+    /// Counts of what arrived with the number of this replica, from 1, at all members together. A sample is out of order there also where its
     /// series moved to another member.
     pub fn replica(&self, number: u64) -> Arrivals {
         self.state.seen().replicas.get(&number).cloned().unwrap_or_default()

@@ -28,9 +28,9 @@ pub enum FileError {
     Address {
         /// The file.
         file: PathBuf,
-        /// What it says.
+        /// Its text.
         entry: String,
-        /// What is wrong with it.
+        /// The mistake in it.
         reason: String,
     },
     /// It names no address.

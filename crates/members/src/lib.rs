@@ -7,7 +7,7 @@
 //! - memory is bounded by [`Settings::bytes`], whatever a server or a file says;
 //! - nothing blocks: names are resolved by a DNS client that runs in the caller's task.
 //!
-//! What a member's address must look like, and what is at it, is the caller's business.
+//! The form of a member's address, and the service at it, are the caller's business.
 
 #![cfg_attr(test, allow(clippy::indexing_slicing))]
 

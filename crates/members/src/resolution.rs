@@ -5,7 +5,7 @@ use crate::entry::{Entry, Pattern};
 use crate::source::Settings;
 use std::net::IpAddr;
 
-/// What the last good answers said about a name: its IPv4 addresses or services, and its IPv6 addresses. `None` before there
+/// The last good answers about a name: its IPv4 addresses or services, and its IPv6 addresses. `None` before there
 /// was one.
 pub(crate) type Known = Option<[Vec<Record>; 2]>;
 

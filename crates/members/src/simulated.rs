@@ -25,7 +25,7 @@ pub struct Zone {
     pub services: Vec<(String, u16)>,
     /// The name that it is an alias of, whose addresses follow in the answer.
     pub alias: Option<String>,
-    /// What is wrong.
+    /// Its fault.
     pub fault: Option<Fault>,
 }
 

@@ -48,7 +48,7 @@ impl Settings {
     }
 }
 
-/// What happened to the members.
+/// A change of the members, or of what is known of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// These are the members from now on: sorted, each once, at least one.
@@ -69,12 +69,12 @@ pub struct MemberSource {
     /// Rounds since the last one without a problem.
     failed_rounds: u32,
     lookup_problem: Option<String>,
-    /// What the file said last; `None` before it could be read.
+    /// The members in the file at the last look; `None` before it could be read.
     in_file: Option<Vec<String>>,
     seen: Option<Stamp>,
     look_at: Instant,
     file_problem: Option<String>,
-    /// What was reported last.
+    /// The members that were reported last.
     members: Vec<String>,
     is_failing: bool,
 }

@@ -84,7 +84,7 @@ pub enum SpreadError {
     },
 }
 
-/// What the sink does next.
+/// The next thing to do.
 enum Step<T> {
     Record(Option<Record>),
     Settled,

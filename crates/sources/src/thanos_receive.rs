@@ -1,4 +1,4 @@
-//! What an address serves that stands in for Thanos Receive: its paths over the sources of remote write and OTLP, and its
+//! The address that stands in for Thanos Receive: its paths over the sources of remote write and OTLP, and its
 //! probes.
 //!
 //! Reference: `pkg/receive/handler.go` and `pkg/prober/http.go` of Thanos 0.42. `design/thanos-receive-door.md` compares the

@@ -120,7 +120,7 @@ pub(super) fn receive(address: SocketAddr) -> Target {
     Target { authority: address.to_string(), path: "/api/v1/receive".to_owned() }
 }
 
-/// What rounds cost: seconds per million samples.
+/// The cost of rounds: seconds per million samples.
 #[derive(Default)]
 struct Rounds {
     costs: Vec<f64>,

@@ -77,7 +77,7 @@ pub(crate) fn question(id: u16, name: &str, kind: RecordType) -> Vec<u8> {
     message
 }
 
-/// What `message` answers to `question`, with no more records than one beyond `most`.
+/// The answer of `message` to `question`, with no more records than one beyond `most`.
 ///
 /// # Errors
 /// [`NoAnswer`].

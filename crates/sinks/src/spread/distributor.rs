@@ -51,7 +51,7 @@ pub(crate) struct Distributor<P: SpreadProtocol> {
     rerouted: u64,
 }
 
-/// What is known of a body besides its bytes.
+/// A body's facts besides its bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct BodyInfo {
     pub(crate) tenant: Tenant,

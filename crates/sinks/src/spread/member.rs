@@ -32,7 +32,7 @@ use tidegate_handoff::MemberLog;
 use tidegate_ledger::Dropped;
 use tokio::sync::Notify;
 
-/// What all members of a sink share.
+/// The part of the sink that all members share.
 pub(crate) struct MemberContext<P: SpreadProtocol> {
     pub(super) sink: String,
     pub(crate) protocol: P,

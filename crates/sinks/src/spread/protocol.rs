@@ -1,4 +1,4 @@
-//! What a protocol adds to the engine.
+//! The part of a protocol that the engine needs.
 
 use super::{BodyInfo, Distributor, RequestHead, Verdict};
 use crate::batch::DropReason;
@@ -14,7 +14,7 @@ use tidegate_journal::Meta;
 pub(crate) trait SpreadProtocol: Sized + Send + Sync + 'static {
     /// The first byte of notes in handoff logs. Protocols have different ones, so that none reads another's requests.
     const NOTE: u8;
-    /// What differs between requests of one tenant, besides their items. The items of a request share it.
+    /// The difference between requests of one tenant, besides their items. The items of a request share it.
     type Form: RequestForm;
     /// An item of a body, as bytes.
     type Item<'i>: Copy + Send + Sync;
@@ -77,7 +77,7 @@ pub(crate) trait SpreadProtocol: Sized + Send + Sync + 'static {
     ) -> impl Future<Output = Result<u64, DropReason>> + Send;
 }
 
-/// What differs between requests of one tenant, as a byte of the note on disk.
+/// The difference between requests of one tenant, as a byte of the note on disk.
 pub(crate) trait RequestForm: Copy + Eq + Debug + Send + Sync + 'static {
     /// Its byte.
     fn code(self) -> u8;

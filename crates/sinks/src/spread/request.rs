@@ -7,7 +7,7 @@ use tidegate_handoff::Note;
 use tidegate_journal::Tenant;
 use tokio::time::Instant;
 
-/// What is known of a request besides its bytes.
+/// A request's facts besides its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequestHead<F> {
     pub(crate) tenant: Tenant,
@@ -27,7 +27,7 @@ impl<F: RequestForm> RequestHead<F> {
         Note::new(&bytes)
     }
 
-    /// What a note says; nothing where another protocol, or another version, wrote it.
+    /// The head that a note has; nothing where another protocol, or another version, wrote it.
     pub(super) fn of_note(note: &Note, protocol: u8) -> Option<RequestHead<F>> {
         let (&[kind, form, replica], rest) = note.as_bytes().split_first_chunk()?;
         let (copies, tenant) = rest.split_first_chunk()?;

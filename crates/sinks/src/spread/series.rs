@@ -137,7 +137,7 @@ impl<P: SeriesProtocol> Distributor<P> {
     }
 }
 
-/// What became of the items of a body.
+/// The items of a body, by whether they have members.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Placed {
     /// Those that are in requests.

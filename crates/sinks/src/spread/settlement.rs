@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 /// Fewer records than the journal allows in flight, so that reading never fails for them.
 const MOST: usize = MAX_IN_FLIGHT / 2;
 
-/// What became of a request.
+/// The end of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The member took it, but for so many items.
@@ -51,7 +51,7 @@ struct InFlight {
     losses: Losses,
 }
 
-/// What became of items that were handed off.
+/// The end of items that were handed off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct LateOutcomes {
     pub(super) delivered: u64,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What a member says to a request.
+/// A member's answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It has it.

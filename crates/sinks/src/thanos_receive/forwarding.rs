@@ -15,7 +15,7 @@ const MOST_HASHRINGS: usize = 64;
 /// The most bytes of a hashring's name in a report.
 const LONGEST_NAME: usize = 128;
 
-/// What a sink `thanos_receive` has forwarded since it was started, and the hashrings that it uses.
+/// Counts of a sink `thanos_receive` since it was started, and the hashrings that it uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForwardingReport {
     /// Requests that an ingestor took.

@@ -24,7 +24,7 @@ type Stamp = Option<(SystemTime, u64, u64)>;
 pub(super) struct HashringSource {
     hashrings: Hashrings,
     seen: Stamp,
-    /// What was built last.
+    /// The configuration that was built last.
     configs: Vec<RingConfig>,
     /// Of the file's content.
     hash: u64,

@@ -18,7 +18,7 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, USER_A
 use hyper::{Method, Request, Uri, Version};
 use std::sync::Arc;
 
-/// What a connection over HTTP/1.1 would buffer at least; there is none.
+/// The least buffer of a connection over HTTP/1.1; there is none.
 const BUFFER: usize = 16 << 10;
 const METHOD: &str = "/thanos.WriteableStore/RemoteWrite";
 const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");

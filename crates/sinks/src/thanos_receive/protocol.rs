@@ -1,4 +1,4 @@
-//! What Thanos adds to the engine.
+//! Thanos' protocol, as the engine uses it.
 
 use super::coder::Coder;
 use super::forwarding::Forwarding;

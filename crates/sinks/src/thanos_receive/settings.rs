@@ -49,7 +49,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What the engine needs of them.
+    /// The engine's settings.
     pub(super) fn spread(&self) -> SpreadSettings {
         SpreadSettings {
             replication: self.ring.replication,

@@ -208,7 +208,7 @@ pub(super) struct Services<'a> {
     /// Where requests to `listen.thanos_receive` are counted by Thanos' names, if anywhere.
     pub(super) thanos_meters: Option<&'a ThanosMeters>,
     pub(super) admin_door: Arc<ConnectionLimiter>,
-    /// What runs; the address of Thanos Receive is ready when its sinks are.
+    /// The running sinks; the address of Thanos Receive is ready when its sinks are.
     pub(super) sinks: &'a Arc<Mutex<Vec<RunningSink>>>,
 }
 

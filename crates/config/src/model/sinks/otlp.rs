@@ -3,7 +3,7 @@ use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
 use crate::values::{Bytes, DnsUrl, Duration, Url};
 
-/// What is sent where nothing else is said.
+/// The signals that are sent by default.
 const ALL_SIGNALS: [Signal; 4] = [Signal::Traces, Signal::Metrics, Signal::Logs, Signal::Profiles];
 const MAX_IN_FLIGHT: u32 = 8;
 

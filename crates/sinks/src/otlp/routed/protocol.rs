@@ -1,4 +1,4 @@
-//! What OTLP adds to the engine.
+//! OTLP, as the engine uses it.
 
 use super::message::{Form, Message, RoutedRun};
 use super::peer::Peer;

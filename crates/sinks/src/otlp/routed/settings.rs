@@ -25,7 +25,7 @@ pub struct Routing {
 }
 
 impl Routing {
-    /// What the engine needs.
+    /// The engine's settings.
     pub(super) fn spread(&self, settings: &Settings) -> SpreadSettings {
         SpreadSettings {
             replication: self.replicas,

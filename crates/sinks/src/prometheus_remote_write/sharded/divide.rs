@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_secs(30);
 /// So many times in a row a request is sent again because there is no memory to divide it.
 const MOST_ATTEMPTS: u32 = 8;
 
-/// What is known of earlier requests that were divided.
+/// A record of earlier requests that were divided.
 #[derive(Debug, Default)]
 pub(super) struct Division {
     paused_until: Mutex<Option<Instant>>,
@@ -53,7 +53,7 @@ impl Division {
     }
 }
 
-/// What a receiver took of the parts of a request.
+/// The parts of a request that a receiver took.
 struct Tally {
     taken: u64,
     rejected: [u64; ConflictReason::COUNT],

@@ -1,4 +1,4 @@
-//! What remote write adds to the engine.
+//! Remote write, as the engine uses it.
 
 use super::message::{Coder, Field, Form, Message};
 use super::peer::Peer;

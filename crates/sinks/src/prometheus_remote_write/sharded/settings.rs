@@ -45,7 +45,7 @@ impl ShardBy {
 }
 
 impl Sharding {
-    /// What the engine needs.
+    /// The engine's settings.
     pub(super) fn spread(&self, settings: &Settings) -> SpreadSettings {
         SpreadSettings {
             replication: self.replicas,

@@ -1,4 +1,4 @@
-//! What waits for a member that left goes to the members that own it now.
+//! The backlog of a member that left goes to the members that own it now.
 
 use super::{BodyInfo, Distributor};
 use crate::spread::member::Member;

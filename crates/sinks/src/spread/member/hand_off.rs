@@ -9,7 +9,7 @@ use std::time::Duration;
 use tidegate_handoff::{AppendError, Meta};
 use tidegate_ledger::Dropped;
 
-/// What a log said to a request.
+/// A log's answer to a request.
 enum Appended {
     /// It has it, or never takes it.
     Settled(Outcome),

@@ -88,7 +88,7 @@ pub(in crate::spread) struct MemberCounters {
     error: Mutex<Option<(String, SystemTime)>>,
     /// Why the log takes nothing, and since when, while it takes nothing.
     refusal: Mutex<Option<(String, SystemTime)>>,
-    /// What the log lost, as far as it is in the books.
+    /// Losses of the log that are in the books.
     entered: Mutex<(u64, u64)>,
 }
 
@@ -154,7 +154,7 @@ impl MemberCounters {
         refusal.or_else(|| self.error.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    /// What the log dropped and what was damaged in it since the last call.
+    /// Items that the log dropped, and items that were damaged in it, since the last call.
     pub(super) fn new_losses(&self, dropped: u64, damaged: u64) -> (u64, u64) {
         let mut entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *entered, (dropped, damaged));
