@@ -118,6 +118,7 @@ impl<P: SpreadProtocol> Spread<P> {
     ) -> Result<Spread<P>, SpreadError> {
         let (handoffs, recovery) = Handoffs::open(settings.handoff.clone())?;
         tracing::debug!(sink = context.name, ?recovery, "the handoff logs are open");
+        let sent_before = context.journal.stats().head;
         let mut consumer = context.attach()?;
         protocol.attached(&mut consumer);
         consumer.any_order();
@@ -138,7 +139,8 @@ impl<P: SpreadProtocol> Spread<P> {
         for member in &members.list {
             running.push(run(member, &shared));
         }
-        let distributor = Distributor::new(Arc::clone(&shared), members);
+        let mut distributor = Distributor::new(Arc::clone(&shared), members);
+        distributor.sent_before = sent_before;
         let mut sink = Spread {
             consumer,
             distributor,

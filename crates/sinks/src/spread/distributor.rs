@@ -49,6 +49,8 @@ pub(crate) struct Distributor<P: SpreadProtocol> {
     most: usize,
     /// Items of the log record that is being rerouted that are in requests and count in the books.
     rerouted: u64,
+    /// Records before this one were in the journal at the start: they may have been sent before.
+    pub(super) sent_before: u64,
 }
 
 /// A body's facts besides its bytes.
@@ -67,7 +69,8 @@ impl<P: SpreadProtocol> Distributor<P> {
         let turn = BorrowTurn::none();
         let open = Vec::new();
         let most = memory::longest_request(&context);
-        let mut distributor = Distributor { context, members, tools, open, turn, own: 0, most, rerouted: 0 };
+        let mut distributor =
+            Distributor { context, members, tools, open, turn, own: 0, most, rerouted: 0, sent_before: 0 };
         distributor.make_slots();
         distributor
     }
@@ -99,7 +102,9 @@ impl<P: SpreadProtocol> Distributor<P> {
         };
         self.own = 0;
         self.context.settlement.distributed(sequence, losses);
-        if self.turn.is_some() {
+        // Joined with a record that was sent before a crash, others would be refused with it.
+        let is_alone = P::REFUSES_WHOLE && sequence < self.sent_before;
+        if self.turn.is_some() || is_alone {
             self.seal_all().await;
         }
     }

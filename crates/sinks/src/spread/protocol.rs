@@ -14,6 +14,8 @@ use tidegate_journal::Meta;
 pub(crate) trait SpreadProtocol: Sized + Send + Sync + 'static {
     /// The first byte of notes in handoff logs. Protocols have different ones, so that none reads another's requests.
     const NOTE: u8;
+    /// Whether a receiver that has some items of a request already may refuse all of it.
+    const REFUSES_WHOLE: bool = false;
     /// The difference between requests of one tenant, besides their items. The items of a request share it.
     type Form: RequestForm;
     /// An item of a body, as bytes.

@@ -37,6 +37,8 @@ impl ShardedProtocol {
 
 impl SpreadProtocol for ShardedProtocol {
     const NOTE: u8 = 2;
+    /// Prometheus answers 400 to a request with one sample out of order, and stores nothing of it.
+    const REFUSES_WHOLE: bool = true;
     type Form = Form;
     type Item<'i> = Field<'i>;
     type Placement = Option<Ring>;
