@@ -26,6 +26,7 @@ mod settings;
 mod sharded;
 mod snappy_passthrough;
 
+pub(crate) use recode::{Relabeling, share_of};
 pub use settings::{Naming, Prefer, Settings, Translation};
 pub use sharded::{ShardBy, ShardedRemoteWrite, ShardedStartError, Sharding};
 

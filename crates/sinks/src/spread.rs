@@ -34,6 +34,7 @@ pub(crate) use verdict::Verdict;
 use crate::egress_budget::EgressBudget;
 use crate::journal_consumer::{AttachError, JournalConsumer, Record, SinkContext};
 use crate::losses::Losses;
+use crate::prometheus_remote_write::Relabeling;
 use crate::stop::StopSignal;
 use distributor::Members;
 use futures_util::future::BoxFuture;
@@ -139,7 +140,8 @@ impl<P: SpreadProtocol> Spread<P> {
         for member in &members.list {
             running.push(run(member, &shared));
         }
-        let mut distributor = Distributor::new(Arc::clone(&shared), members);
+        let relabeling = context.pipeline.and_then(Relabeling::new);
+        let mut distributor = Distributor::new(Arc::clone(&shared), members, relabeling);
         distributor.sent_before = sent_before;
         let mut sink = Spread {
             consumer,

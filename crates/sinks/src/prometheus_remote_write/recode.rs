@@ -20,6 +20,7 @@ use crate::pipeline_stage::SinkPipeline;
 pub(super) use encode::To;
 use encode::{EncodeError, Encoded, Encoder, Most};
 use piece::{RequestPart, Source};
+pub(crate) use relabeling::{Relabeling, share_of};
 use std::ops::Range;
 use tidegate_arena::{Charge, Window};
 use tidegate_journal::Encoding;

@@ -13,6 +13,7 @@ use crate::egress_budget::{BorrowTurn, BudgetError, Charged};
 use crate::journal_consumer::{JournalConsumer, Record};
 use crate::losses::Losses;
 use crate::pipeline_stage::Staged;
+use crate::prometheus_remote_write::Relabeling;
 pub(crate) use copy::Target;
 use std::sync::Arc;
 use tidegate_arena::Window;
@@ -39,12 +40,14 @@ pub(crate) struct Distributor<P: SpreadProtocol> {
     pub(crate) context: Arc<MemberContext<P>>,
     pub(crate) members: Members<P>,
     pub(crate) tools: P::Tools,
+    /// Relabels series that OTLP was translated to.
+    pub(super) relabeling: Option<Relabeling>,
     /// Requests that take more items: by member and replica.
     open: Vec<Option<OpenRequest<P>>>,
     /// The turn to borrow, for a record that needs more memory than the sink's own.
     turn: BorrowTurn,
     /// Memory of the record that is being distributed, in bytes.
-    own: usize,
+    pub(super) own: usize,
     /// The most bytes of a request before compression.
     most: usize,
     /// Items of the log record that is being rerouted that are in requests and count in the books.
@@ -64,13 +67,18 @@ pub(crate) struct BodyInfo {
 }
 
 impl<P: SpreadProtocol> Distributor<P> {
-    pub(super) fn new(context: Arc<MemberContext<P>>, members: Members<P>) -> Distributor<P> {
+    pub(super) fn new(
+        context: Arc<MemberContext<P>>,
+        members: Members<P>,
+        relabeling: Option<Relabeling>,
+    ) -> Distributor<P> {
         let tools = context.protocol.tools();
         let turn = BorrowTurn::none();
         let open = Vec::new();
         let most = memory::longest_request(&context);
+        let (own, rerouted, sent_before) = (0, 0, 0);
         let mut distributor =
-            Distributor { context, members, tools, open, turn, own: 0, most, rerouted: 0, sent_before: 0 };
+            Distributor { context, members, tools, relabeling, open, turn, own, most, rerouted, sent_before };
         distributor.make_slots();
         distributor
     }

@@ -60,18 +60,14 @@ impl<P: SeriesProtocol> Distributor<P> {
         raw: &[u8],
         info: BodyInfo,
     ) -> Result<Losses, DropReason> {
-        let (placed, untranslatable) = match meta.protocol {
-            Protocol::RemoteWrite1 => (Box::pin(self.walk(raw, info)).await?, None),
-            Protocol::RemoteWrite2 => (Box::pin(self.walk_v2(raw, info)).await?, None),
-            Protocol::Otlp => {
-                let (placed, untranslatable) = Box::pin(self.walk_otlp(raw, info)).await?;
-                (placed, Some(untranslatable))
-            }
+        let placed = match meta.protocol {
+            Protocol::RemoteWrite1 => Box::pin(self.walk(raw, info)).await?,
+            Protocol::RemoteWrite2 => Box::pin(self.walk_v2(raw, info)).await?,
+            Protocol::Otlp => return Box::pin(self.walk_otlp(raw, info)).await,
             _ => return Err(DropReason::Damaged),
         };
         // Metadata is an item of a body, and may have no place in requests.
-        let untranslatable = untranslatable
-            .unwrap_or_else(|| u64::from(meta.items).saturating_sub(placed.items + placed.unplaced));
+        let untranslatable = u64::from(meta.items).saturating_sub(placed.items + placed.unplaced);
         let mut losses = Losses::of(Dropped::Untranslatable, untranslatable);
         losses.add(Dropped::Rejected, placed.unplaced);
         Ok(losses)

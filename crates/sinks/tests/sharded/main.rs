@@ -9,4 +9,5 @@ mod members;
 mod messages;
 mod placement;
 mod receiver;
+mod relabeling;
 mod rig;

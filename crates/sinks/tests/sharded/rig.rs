@@ -18,7 +18,7 @@ use tidegate_meters::Registry;
 use tidegate_ring::{Endpoint, Ring, SeriesHasher};
 use tidegate_sinks::{
     BorrowQueue, EgressBudget, Health, MemberReport, Prefer, RemoteWriteSettings, ShardBy,
-    ShardedRemoteWrite, Sharding, Signals, SinkContext, StopSender,
+    ShardedRemoteWrite, Sharding, Signals, SinkContext, SinkPipeline, StopSender,
 };
 use tidegate_tap::Tap;
 
@@ -40,6 +40,8 @@ pub(crate) struct Rig {
     tap: Tap,
     part: usize,
     total: u64,
+    /// The steps before the sink.
+    pub(crate) pipeline: Option<SinkPipeline>,
     /// The times of the samples put in, by tenant and number of the series.
     put: BTreeMap<(String, u64), Vec<i64>>,
     /// All items put in.
@@ -66,8 +68,8 @@ impl Rig {
         journal.observe(move |items| head.advance_to(items));
         let letters = DeadLetters::open(&dir.path().join("letters"), dead_letters::DEFAULT_MAX).unwrap();
         let (turn, health, tap) = (Arc::default(), Health::default(), Tap::new(arena.clone()));
-        let (put, items) = (BTreeMap::new(), 0);
-        Rig { dir, arena, journal, ledger, letters, turn, health, tap, part, total, put, items }
+        let (pipeline, put, items) = (None, BTreeMap::new(), 0);
+        Rig { dir, arena, journal, ledger, letters, turn, health, tap, part, total, pipeline, put, items }
     }
 
     /// The same after a restart of the process.
@@ -152,7 +154,7 @@ impl Rig {
             signals: Signals::ALL,
             dead_letters: &self.letters,
             tap: Some(&self.tap),
-            pipeline: None,
+            pipeline: self.pipeline.as_ref(),
         };
         (ShardedRemoteWrite::start(context, room, settings.clone(), stop).unwrap(), stopper)
     }

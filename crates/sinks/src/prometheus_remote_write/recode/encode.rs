@@ -1,7 +1,7 @@
 //! Converts a part to requests: translated, spread over lanes, compressed.
 
 use super::piece::{self, RequestPart, Source};
-use super::relabeling::Relabeling;
+use super::relabeling::{Relabeling, share_of};
 use crate::egress_budget::{BudgetError, Charged, EgressBudget};
 use crate::pipeline_stage::SinkPipeline;
 use crate::prometheus_remote_write::batching::BodyFormat;
@@ -555,12 +555,6 @@ fn share_out(items: u64, requests: &mut [Request]) {
         let upto = share_of(items, seen, all);
         (request.items, given) = (upto - given, upto);
     }
-}
-
-/// The share of `items` that `some` of `all` are; all of them where there are none.
-fn share_of(items: u64, some: u128, all: u128) -> u64 {
-    let share = (u128::from(items) * some).checked_div(all).and_then(|share| u64::try_from(share).ok());
-    share.unwrap_or(items)
 }
 
 /// Bytes that something made of `len` bytes usually stays within; what does not is cut smaller.

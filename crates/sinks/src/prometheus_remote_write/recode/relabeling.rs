@@ -7,7 +7,7 @@ use tidegate_pipeline::{Format, Limits, StepCounts, Workspace};
 use tidegate_wire::remote_write::Version;
 
 /// The relabeling steps of a sink's pipeline.
-pub(super) struct Relabeling {
+pub(crate) struct Relabeling {
     pipeline: SinkPipeline,
     workspace: Workspace,
     /// Counts of the steps for the last piece. They become final once it is settled, since a piece may be made again.
@@ -16,7 +16,7 @@ pub(super) struct Relabeling {
 
 impl Relabeling {
     /// Those of `pipeline`, if it has some.
-    pub(super) fn new(pipeline: &SinkPipeline) -> Option<Relabeling> {
+    pub(crate) fn new(pipeline: &SinkPipeline) -> Option<Relabeling> {
         let versions = [Version::V1, Version::V2];
         let applies =
             versions.iter().any(|version| pipeline.pipeline.passes(Format::RemoteWrite(*version)) > 0);
@@ -33,7 +33,7 @@ impl Relabeling {
     }
 
     /// Relabels `body`, which has `entries` samples, histograms and exemplars. Returns how many are left.
-    pub(super) async fn apply(
+    pub(crate) async fn apply(
         &mut self,
         body: Charged<Window>,
         version: Version,
@@ -62,10 +62,16 @@ impl Relabeling {
     }
 
     /// Enters what the steps did to the last piece in the meters.
-    pub(super) fn keep(&mut self) {
+    pub(crate) fn keep(&mut self) {
         for (step, counts) in self.pending.iter_mut().enumerate() {
             self.pipeline.meters.add(step, counts);
             counts.clear();
         }
     }
+}
+
+/// The share of `items` that `some` of `all` are; all of them where there are none.
+pub(crate) fn share_of(items: u64, some: u128, all: u128) -> u64 {
+    let share = (u128::from(items) * some).checked_div(all).and_then(|share| u64::try_from(share).ok());
+    share.unwrap_or(items)
 }

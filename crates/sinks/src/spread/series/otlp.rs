@@ -1,10 +1,16 @@
 //! OTLP metrics become series, a run of points at a time.
 
-use super::{BodyInfo, Distributor, Placed, SeriesProtocol};
+use super::{BodyInfo, Distributor, SeriesProtocol};
 use crate::batch::DropReason;
+use crate::egress_budget::{BudgetError, Charged};
+use crate::losses::Losses;
+use crate::prometheus_remote_write::share_of;
+use tidegate_arena::Window;
+use tidegate_ledger::Dropped;
 use tidegate_wire::otlp::prometheus::{self as otlp, Scratch, ScratchCapacity};
 use tidegate_wire::otlp::{Signal, items};
 use tidegate_wire::output::SliceOutput;
+use tidegate_wire::remote_write::Version;
 
 /// The window that series are written to, in bytes: longer only for a point that needs it.
 const WINDOW: usize = 128 << 10;
@@ -17,15 +23,12 @@ pub(crate) fn scratch_bytes() -> usize {
 }
 
 impl<P: SeriesProtocol> Distributor<P> {
-    /// Spreads the series of a checked OTLP metrics request; also the points that remote write cannot express.
-    pub(super) async fn walk_otlp(
-        &mut self,
-        raw: &[u8],
-        info: BodyInfo,
-    ) -> Result<(Placed, u64), DropReason> {
+    /// Spreads the series of a checked OTLP metrics request. Points that remote write cannot express are among the losses, and those whose
+    /// series the sink's pipeline drops.
+    pub(super) async fn walk_otlp(&mut self, raw: &[u8], info: BodyInfo) -> Result<Losses, DropReason> {
         let mut scratch = Box::new(Scratch::new(ScratchCapacity::default()));
         let (mut from, all) = (0, items(Signal::Metrics, raw));
-        let (mut points, mut placed, mut untranslatable) = (POINTS, Placed::default(), 0);
+        let (mut points, mut losses) = (POINTS, Losses::NONE);
         let mut window = self.window(WINDOW).await?;
         while from < all {
             let to = from.saturating_add(points).min(all);
@@ -43,9 +46,27 @@ impl<P: SeriesProtocol> Distributor<P> {
             match written {
                 Ok(done) => {
                     window.advance(len);
-                    untranslatable += done.dropped.points();
-                    let of_piece = Box::pin(self.walk(&window, info)).await?;
-                    placed.unplaced += of_piece.unplaced;
+                    let untranslatable = done.dropped.points();
+                    let entries = done.samples + done.histograms + done.exemplars;
+                    let said = (to - from).saturating_sub(untranslatable);
+                    let filtered;
+                    (window, filtered) = match self.relabeled(window, said, entries).await {
+                        Ok(relabeled) => relabeled,
+                        Err(error) => {
+                            // It took the window along.
+                            if error == BudgetError::Never && to - from > 1 {
+                                points = (to - from) / 2;
+                            } else {
+                                self.make_room(error).await?;
+                            }
+                            window = self.window(WINDOW).await?;
+                            continue;
+                        }
+                    };
+                    let placed = Box::pin(self.walk(&window, info)).await?;
+                    losses.add(Dropped::Untranslatable, untranslatable);
+                    losses.add(Dropped::Filtered, filtered);
+                    losses.add(Dropped::Rejected, placed.unplaced);
                     from = to;
                     if len < WINDOW / 4 {
                         points = points.saturating_mul(2);
@@ -60,6 +81,23 @@ impl<P: SeriesProtocol> Distributor<P> {
             }
         }
         self.release(window);
-        Ok((placed, untranslatable))
+        Ok(losses)
+    }
+
+    /// The series of a piece of `points` points and so many entries, as the sink's pipeline relabels them, and the points whose series it drops.
+    /// The window goes with an error, and is not the record's any more.
+    async fn relabeled(
+        &mut self,
+        window: Charged<Window>,
+        points: u64,
+        entries: u64,
+    ) -> Result<(Charged<Window>, u64), BudgetError> {
+        let Some(relabeling) = &mut self.relabeling else { return Ok((window, 0)) };
+        self.own = self.own.saturating_sub(window.bytes());
+        let room = &self.context.room;
+        let (window, left) = Box::pin(relabeling.apply(window, Version::V1, entries, room)).await?;
+        relabeling.keep();
+        self.own += window.bytes();
+        Ok((window, points.saturating_sub(share_of(points, left.into(), entries.into()))))
     }
 }

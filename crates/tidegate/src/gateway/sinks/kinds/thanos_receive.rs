@@ -42,6 +42,10 @@ impl SinkKind for ThanosReceiveSink {
         ThanosReceive::need(protocol, signal)
     }
 
+    fn relabels_translated(&self) -> bool {
+        true
+    }
+
     fn declared(&self) -> Vec<Reservation> {
         let (configs, most) = (rings(self), max_members(self));
         let rings = MultiRing::footprint(&configs, &ring_settings(self));
