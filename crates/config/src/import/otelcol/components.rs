@@ -179,7 +179,9 @@ fn reason(section: Section, kind: &str) -> &'static str {
             "tidegate cannot be scraped for the metrics that it receives; use prometheusremotewrite"
         }
         (Section::Exporters, "file") => "a sink of type `lake` stores everything in files of its own format",
-        (Section::Exporters, "loadbalancing") => "tidegate does not route by trace id",
+        (Section::Exporters, "loadbalancing") => {
+            "write a sink of type `otlp` with the backends as `endpoints`, and `route_by`: by trace id, service, resource or metric"
+        }
         (Section::Exporters, _) => "tidegate has no sink for it; many vendors accept OTLP",
         (Section::Connectors, _) => "tidegate does not derive telemetry from other telemetry",
         (Section::Extensions, _) => "it has no counterpart",
