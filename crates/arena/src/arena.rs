@@ -9,6 +9,7 @@ use crate::window::Window;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
@@ -276,6 +277,21 @@ impl Arena {
     /// The start of window `index`.
     pub(crate) fn start_of(&self, index: u32) -> std::ptr::NonNull<u8> {
         self.inner.map.at(self.inner.offset(index))
+    }
+
+    /// Takes these bytes of a window back, which are charged to `share`, and were until now. Its owner calls this, and uses them no more;
+    /// unless the answer is `false`: the kernel keeps them, and they stay charged.
+    pub(crate) fn give_back_tail(&self, share: Share, index: u32, bytes: Range<usize>) -> bool {
+        // SAFETY: the owner of the window has lent it out exclusively for this call, and refers to none of these bytes, which are behind
+        // its filled ones. The pages go before their charge does.
+        let released = unsafe { self.inner.map.release(self.inner.offset(index) + bytes.start, bytes.len()) };
+        let mut state = lock(&self.inner.state);
+        if released.is_err() {
+            state.kept.0 += 1;
+            return false;
+        }
+        state.give_back(&self.inner, share, bytes.len());
+        true
     }
 
     /// Takes a dropped window back. Its first pages stay hot for the next user.

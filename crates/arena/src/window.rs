@@ -141,6 +141,16 @@ impl Window {
         self.filled = 0;
     }
 
+    /// Gives back what is charged beyond the filled bytes.
+    pub fn shrink(&mut self) {
+        let keep = rounded(self.filled.max(1));
+        if keep < self.charged && self.arena.give_back_tail(self.share, self.index, keep..self.charged) {
+            self.charged = keep;
+            // The pages behind it are nobody's: those that come in their place are zeros.
+            self.offered = self.offered.min(keep);
+        }
+    }
+
     fn missing_for(&self, more: usize) -> Result<usize, ChargeError> {
         let most = self.arena.window_len();
         let wanted = rounded(self.filled.saturating_add(more));

@@ -258,7 +258,15 @@ struct BudgetCharge {
 
 impl Charged<Window> {
     /// Makes room for `more` bytes behind the filled ones, if it is free now.
+    #[inline]
     pub(crate) fn try_reserve(&mut self, more: usize) -> Result<(), BudgetError> {
+        if self.what.len().saturating_add(more) <= self.hold.bytes {
+            return Ok(());
+        }
+        self.try_grow(more)
+    }
+
+    fn try_grow(&mut self, more: usize) -> Result<(), BudgetError> {
         let wanted = rounded(self.what.len().saturating_add(more));
         if let Some(missing) = wanted.checked_sub(self.hold.bytes) {
             let mut growth = self.hold.room.hold(missing)?;
@@ -289,6 +297,17 @@ impl Charged<Window> {
 }
 
 impl Charged<Window> {
+    /// Gives back what is held beyond the filled bytes.
+    pub(crate) fn shrink(&mut self) {
+        self.what.shrink();
+        let freed = self.hold.bytes.saturating_sub(self.what.charged());
+        if freed > 0 {
+            self.hold.bytes -= freed;
+            self.hold.room.0.held.fetch_sub(freed, Relaxed);
+            self.hold.room.0.fell.notify_waiters();
+        }
+    }
+
     /// The window, to be lent to somebody who takes a window of its own, and what pays for it.
     pub(crate) fn into_parts(self) -> (Window, LentCharge) {
         (self.what, LentCharge(self.hold))

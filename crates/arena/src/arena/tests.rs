@@ -189,3 +189,38 @@ fn pages_that_the_kernel_keeps_are_charged_for_good() {
     arena.inner.map.keeps_pages.store(false, Ordering::Relaxed);
     drop(arena.try_window(Share::Ingest, MIB).unwrap());
 }
+
+#[test]
+fn a_window_gives_back_what_it_did_not_need() {
+    let arena = arena(4 * MIB);
+    let used = || arena.usage().shares.iter().map(|share| share.used).sum::<u64>() as usize;
+    let mut window = arena.try_window(Share::Egress, MIB).unwrap();
+    window.spare_mut().fill(5);
+    window.advance(3 * PAGE - 1);
+    window.shrink();
+    assert_eq!((used(), window.charged(), window.len()), (3 * PAGE, 3 * PAGE, 3 * PAGE - 1));
+    assert!(window.iter().all(|byte| *byte == 5));
+    // Others have the memory, and the window grows as any other.
+    let other = arena.try_charge(Share::Egress, 3 * MIB as u64).unwrap();
+    assert_eq!(window.try_reserve(2 * MIB), Err(ChargeError::Short));
+    drop(other);
+    window.try_reserve(MIB / 2).unwrap();
+    let len = window.len();
+    window.advance(MIB / 2);
+    assert!(window[len + 1..].iter().all(|byte| *byte == 0), "the pages are new");
+    window.shrink();
+    drop(window);
+    assert_eq!(used(), 0);
+}
+
+#[test]
+fn what_the_kernel_keeps_stays_charged_to_its_window() {
+    let arena = arena(4 * MIB);
+    let mut window = arena.try_window(Share::Egress, MIB).unwrap();
+    arena.inner.map.keeps_pages.store(true, std::sync::atomic::Ordering::Relaxed);
+    window.shrink();
+    assert_eq!((window.charged(), arena.usage().kept_times), (MIB, 1));
+    arena.inner.map.keeps_pages.store(false, std::sync::atomic::Ordering::Relaxed);
+    window.shrink();
+    assert_eq!(window.charged(), PAGE);
+}

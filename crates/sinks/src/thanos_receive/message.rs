@@ -71,6 +71,25 @@ impl Message {
         Message { layout, head, staging, in_tuple: false, out, raw_len: 0 }
     }
 
+    /// Makes room for so many bytes of series, and for all that it takes to seal the request: where memory is short, sealing is how some is
+    /// given back.
+    #[inline]
+    fn reserve(&mut self, needed: usize) -> Result<(), BudgetError> {
+        if self.staging.spare() < needed + TRAILER {
+            // As much again, so that memory is seldom asked for.
+            let generous = self.staging.len().min(CHUNK.saturating_sub(self.staging.len()));
+            if self.staging.try_reserve(generous.max(needed + TRAILER)).is_err() {
+                self.staging.try_reserve(needed + TRAILER)?;
+            }
+        }
+        let sealed = |raw| framed::max_framed_len(raw) + framed::max_framed_len(TRAILER);
+        let framed = sealed(self.staging.len() + needed);
+        if self.out.spare() < framed && self.out.try_reserve(sealed(self.staging.charged())).is_err() {
+            self.out.try_reserve(framed)?;
+        }
+        Ok(())
+    }
+
     fn flush(&mut self, coder: &mut Coder) -> Result<(), BudgetError> {
         let begun = std::mem::take(&mut self.in_tuple);
         if begun {
@@ -120,10 +139,7 @@ impl OpenMessage<ThanosProtocol> for Message {
         if !self.staging.is_empty() && self.staging.len() + needed + TRAILER > CHUNK {
             self.flush(&mut tools.coder)?;
         }
-        self.staging.try_reserve(needed + TRAILER)?;
-        // All that it takes to seal the request: where memory is short, sealing is how some is given back.
-        let framed = framed::max_framed_len(self.staging.len() + needed) + framed::max_framed_len(TRAILER);
-        self.out.try_reserve(framed)?;
+        self.reserve(needed)?;
         if self.layout == Layout::TenantTuples && !self.in_tuple {
             append(&mut self.staging, &TUPLE);
             self.in_tuple = true;
@@ -162,6 +178,8 @@ impl OpenMessage<ThanosProtocol> for Message {
         if let Some(prefix) = out.get_mut(..PREFIX) {
             prefix.copy_from_slice(&[head.form.code(), a, b, c, d]);
         }
+        // It was paid for what it could have become.
+        out.shrink();
         Ok(Bytes::from_owner(out))
     }
 }

@@ -117,6 +117,8 @@ impl Message {
         // A request is shorter than a block may be.
         let preamble = join::joined_preamble(raw_len as u64);
         let preamble = preamble.as_ref().map_or(&[][..], |preamble| preamble.as_bytes());
+        // It was paid for what it could have become.
+        out.shrink();
         let start = PREAMBLE.saturating_sub(preamble.len());
         if let Some(place) = out.get_mut(start..PREAMBLE) {
             place.copy_from_slice(preamble);
