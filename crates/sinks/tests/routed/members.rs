@@ -9,14 +9,6 @@ use tidegate_members::simulated::NameServer;
 
 const NAME: &str = "collectors.internal";
 
-/// Receivers with one port at several addresses of loopback, as the pods of a headless service have it.
-fn pods(count: u8) -> Vec<Receiver> {
-    let first = Receiver::new();
-    let port = first.port();
-    let others = (2..=count).map(|last| Receiver::at(&format!("127.0.0.{last}:{port}")));
-    std::iter::once(first).chain(others).collect()
-}
-
 fn resolve(server: &NameServer, last: impl IntoIterator<Item = u8>) {
     let addresses: Vec<IpAddr> = last.into_iter().map(|last| [127, 0, 0, last].into()).collect();
     server.set_addresses(NAME, &addresses);
@@ -44,7 +36,7 @@ fn all(receivers: &[Receiver]) -> Traces {
 #[tokio::test]
 async fn a_receiver_that_dns_adds_takes_its_part_only() {
     let server = NameServer::start().unwrap();
-    let receivers = pods(4);
+    let receivers = Receiver::pods(4);
     resolve(&server, 1..=3);
     let mut rig = Rig::new(PART);
     let settings = by_name(&rig, &server, receivers[0].port());
@@ -74,7 +66,7 @@ async fn a_receiver_that_dns_adds_takes_its_part_only() {
 #[tokio::test]
 async fn the_backlog_of_a_receiver_that_leaves_goes_to_the_others() {
     let server = NameServer::start().unwrap();
-    let mut receivers = pods(3);
+    let mut receivers = Receiver::pods(3);
     resolve(&server, 1..=3);
     let mut rig = Rig::new(PART);
     let settings = by_name(&rig, &server, receivers[0].port());

@@ -102,10 +102,7 @@ async fn the_backlog_of_a_receiver_that_leaves_goes_to_the_others() {
 #[tokio::test]
 async fn a_restart_with_names_keeps_backlogs() {
     let server = NameServer::start().unwrap();
-    // One port at several addresses of loopback, as the pods of a headless service have it.
-    let first = Receiver::new();
-    let second = Receiver::at(&format!("127.0.0.2:{}", first.port()));
-    let mut receivers = vec![first, second];
+    let mut receivers = Receiver::pods(2);
     let addresses = |count: usize| -> Vec<IpAddr> {
         ["127.0.0.1", "127.0.0.2"][..count].iter().map(|text| text.parse().unwrap()).collect()
     };

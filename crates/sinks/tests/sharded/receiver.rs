@@ -10,7 +10,7 @@ use hyper_util::rt::TokioIo;
 use prost::Message;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use tokio::net::TcpStream;
@@ -58,12 +58,23 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// A receiver that takes everything.
     pub(crate) fn new() -> Receiver {
-        Receiver::at("127.0.0.1:0")
+        Receiver::on(TcpListener::bind("127.0.0.1:0").unwrap())
     }
 
-    /// The same at an address.
-    pub(crate) fn at(address: &str) -> Receiver {
-        let listener = TcpListener::bind(address).unwrap();
+    /// Receivers with one port at so many addresses of loopback, from 127.0.0.1 on, as the pods of a headless service have it.
+    pub(crate) fn pods(count: u8) -> Vec<Receiver> {
+        // A port that is free at one address may be taken at another.
+        let mut ports = (0..100).filter_map(|_| {
+            let first = TcpListener::bind("127.0.0.1:0").ok()?;
+            let port = first.local_addr().ok()?.port();
+            let others = (2..=count).map(|last| TcpListener::bind((Ipv4Addr::new(127, 0, 0, last), port)));
+            std::iter::once(Ok(first)).chain(others).collect::<Result<Vec<_>, _>>().ok()
+        });
+        let listeners = ports.next().expect("a port that is free at all of them");
+        listeners.into_iter().map(Receiver::on).collect()
+    }
+
+    fn on(listener: TcpListener) -> Receiver {
         let mut receiver =
             Receiver { address: listener.local_addr().unwrap(), state: Arc::default(), running: None };
         receiver.serve(listener);
