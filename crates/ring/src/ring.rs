@@ -95,15 +95,19 @@ impl Ring {
 
     /// The members that hold a key, among those of a shard.
     pub(crate) fn members_in(&self, hash: u64, shard: Option<&Shard>) -> Replicas {
-        let endpoints = self.endpoints_in(hash, shard);
-        endpoints.iter().filter_map(|&endpoint| self.member(endpoint)).collect()
+        let members = |endpoints: &[u16]| endpoints.iter().filter_map(|&one| self.member(one)).collect();
+        match (&self.algorithm, shard) {
+            // The usual ring: its table is read in place.
+            (Table::Ketama(ketama), None) => members(ketama.replicas(hash)),
+            _ => members(&self.endpoints_in(hash, shard)),
+        }
     }
 
     /// The same as indices of endpoints.
     pub(crate) fn endpoints_in(&self, hash: u64, shard: Option<&Shard>) -> Replicas {
         match (&self.algorithm, shard) {
             (Table::Hashmod(hashmod), _) => hashmod.replicas(hash),
-            (Table::Ketama(ketama), None) => ketama.replicas(hash),
+            (Table::Ketama(ketama), None) => ketama.replicas(hash).iter().copied().collect(),
             (Table::Ketama(ketama), Some(shard)) => ketama.replicas_in(hash, shard, &self.zones),
         }
     }

@@ -17,6 +17,8 @@ use tokio::time::Instant;
 
 /// How long a record keeps the turn to borrow, at least, while another sink waits for it.
 const BORROW_SLICE: Duration = Duration::from_millis(250);
+/// A window that is to grow leaves this to others, in bytes.
+const LEFT_TO_OTHERS: usize = 8 * PAGE;
 /// How long to wait when there is memory, but no window or place in the queue for it.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
@@ -218,6 +220,13 @@ impl EgressBudget {
         }
     }
 
+    /// A window that is to grow: of as many bytes as it may take, if more than them are left, else of a page. Growth takes pages that
+    /// the kernel has to bring first; the pages of a window that was as long before are there.
+    pub(crate) async fn growing_window(&self, expected: usize) -> Result<Charged<Window>, BudgetError> {
+        let most = self.left().saturating_sub(LEFT_TO_OTHERS).min(self.0.arena.window_len());
+        self.window(if rounded(expected) <= most { expected } else { PAGE }).await
+    }
+
     fn hold(&self, bytes: usize) -> Result<BudgetCharge, BudgetError> {
         let BudgetState { part, most, borrowing, held, missing, .. } = &*self.0;
         let limit = if borrowing.load(Relaxed) { *most } else { *part };
@@ -266,33 +275,35 @@ impl Charged<Window> {
         self.try_grow(more)
     }
 
+    #[cold]
     fn try_grow(&mut self, more: usize) -> Result<(), BudgetError> {
-        let wanted = rounded(self.what.len().saturating_add(more));
-        if let Some(missing) = wanted.checked_sub(self.hold.bytes) {
-            let mut growth = self.hold.room.hold(missing)?;
-            self.what.try_reserve(more).map_err(|refused| match refused {
-                ChargeError::Never { .. } => BudgetError::Never,
-                ChargeError::Short | ChargeError::Crowded => BudgetError::WithoutTurn,
-            })?;
-            self.hold.bytes += std::mem::take(&mut growth.bytes);
-        }
+        let Some(mut growth) = self.growth(more)? else { return Ok(()) };
+        self.what.try_reserve(more).map_err(|refused| match refused {
+            ChargeError::Never { .. } => BudgetError::Never,
+            ChargeError::Short | ChargeError::Crowded => BudgetError::WithoutTurn,
+        })?;
+        self.hold.bytes += std::mem::take(&mut growth.bytes);
         Ok(())
     }
 
     /// Makes room for `more` bytes behind the filled ones, waiting for memory that others give back.
     pub(crate) async fn reserve(&mut self, more: usize) -> Result<(), BudgetError> {
-        let wanted = rounded(self.what.len().saturating_add(more));
-        if let Some(missing) = wanted.checked_sub(self.hold.bytes) {
-            let mut growth = self.hold.room.hold(missing)?;
-            loop {
-                match self.what.reserve(more).await {
-                    Ok(()) => break,
-                    Err(refused) => passing(refused).await?,
-                }
+        let Some(mut growth) = self.growth(more)? else { return Ok(()) };
+        loop {
+            match self.what.reserve(more).await {
+                Ok(()) => break,
+                Err(refused) => passing(refused).await?,
             }
-            self.hold.bytes += std::mem::take(&mut growth.bytes);
         }
+        self.hold.bytes += std::mem::take(&mut growth.bytes);
         Ok(())
+    }
+
+    /// Holds what is missing for `more` bytes behind the filled ones; nothing where none is.
+    fn growth(&self, more: usize) -> Result<Option<BudgetCharge>, BudgetError> {
+        let wanted = rounded(self.what.len().saturating_add(more));
+        let missing = wanted.saturating_sub(self.hold.bytes);
+        (missing > 0).then(|| self.hold.room.hold(missing)).transpose()
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) use protocol::{
     MemberAddress, MemberPeer, MemberSource, Membership, OpenMessage, RequestForm, SpreadProtocol,
 };
 use request::OpenRequest;
-pub(crate) use request::RequestHead;
+pub(crate) use request::{RequestHead, RequestLen};
 pub(crate) use ring_source::RingSource;
 pub use ring_source::RingSourceError;
 pub(crate) use settings::SpreadSettings;

@@ -52,10 +52,10 @@ impl Ketama {
     }
 
     /// The endpoints that hold a key.
-    pub(crate) fn replicas(&self, hash: u64) -> Replicas {
+    #[inline]
+    pub(crate) fn replicas(&self, hash: u64) -> &[u16] {
         let start = self.section(hash) * self.replication;
-        let replicas = self.replicas.get(start..start + self.replication).unwrap_or_default();
-        replicas.iter().copied().collect()
+        self.replicas.get(start..start + self.replication).unwrap_or_default()
     }
 
     /// The endpoints of a shard that hold a key: those that a ring of them alone would name.

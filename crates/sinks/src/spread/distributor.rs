@@ -6,7 +6,7 @@ mod reroute;
 
 use super::member::{Member, MemberContext};
 use super::protocol::SpreadProtocol;
-use super::request::{OpenRequest, Origin, SealedRequest};
+use super::request::{OpenRequest, Origin, RequestLen, SealedRequest};
 use crate::batch::DropReason;
 use crate::decoding::{END_SLACK, decode, state_bytes};
 use crate::egress_budget::{BorrowTurn, BudgetError, Charged};
@@ -44,6 +44,8 @@ pub(crate) struct Distributor<P: SpreadProtocol> {
     pub(super) relabeling: Option<Relabeling>,
     /// Requests that take more items: by member and replica.
     open: Vec<Option<OpenRequest<P>>>,
+    /// How long the requests before them became.
+    last: Vec<RequestLen>,
     /// The turn to borrow, for a record that needs more memory than the sink's own.
     turn: BorrowTurn,
     /// Memory of the record that is being distributed, in bytes.
@@ -74,11 +76,22 @@ impl<P: SpreadProtocol> Distributor<P> {
     ) -> Distributor<P> {
         let tools = context.protocol.tools();
         let turn = BorrowTurn::none();
-        let open = Vec::new();
+        let (open, last) = (Vec::new(), Vec::new());
         let most = memory::longest_request(&context);
         let (own, rerouted, sent_before) = (0, 0, 0);
-        let mut distributor =
-            Distributor { context, members, tools, relabeling, open, turn, own, most, rerouted, sent_before };
+        let mut distributor = Distributor {
+            context,
+            members,
+            tools,
+            relabeling,
+            open,
+            last,
+            turn,
+            own,
+            most,
+            rerouted,
+            sent_before,
+        };
         distributor.make_slots();
         distributor
     }
@@ -93,6 +106,8 @@ impl<P: SpreadProtocol> Distributor<P> {
         let slots = self.members.list.len() * self.context.settings.replication;
         self.open.clear();
         self.open.resize_with(slots, || None);
+        self.last.clear();
+        self.last.resize(slots, RequestLen::default());
     }
 
     /// Spreads a record that the consumer has just given. What of it cannot be sent is in the losses of the record then.
@@ -197,9 +212,10 @@ impl<P: SpreadProtocol> Distributor<P> {
     /// Seals a request and gives it to its member.
     async fn seal(&mut self, slot: usize) {
         let Some(mut open) = self.open.get_mut(slot).and_then(Option::take) else { return };
+        let raw = open.raw_len();
         loop {
             match open.seal(&mut self.tools) {
-                Ok(sealed) => return self.give(slot, sealed),
+                Ok(sealed) => return self.give(slot, raw, sealed),
                 Err(unsealed) => {
                     open = unsealed;
                     if self.make_room(BudgetError::WithoutTurn).await.is_err() {
@@ -213,9 +229,10 @@ impl<P: SpreadProtocol> Distributor<P> {
     /// Seals a request if that needs no wait; says whether it was.
     fn try_seal(&mut self, slot: usize) -> bool {
         let Some(open) = self.open.get_mut(slot).and_then(Option::take) else { return false };
+        let raw = open.raw_len();
         match open.seal(&mut self.tools) {
             Ok(sealed) => {
-                self.give(slot, sealed);
+                self.give(slot, raw, sealed);
                 true
             }
             Err(unsealed) => {
@@ -227,7 +244,10 @@ impl<P: SpreadProtocol> Distributor<P> {
         }
     }
 
-    fn give(&self, slot: usize, sealed: SealedRequest<P::Form>) {
+    fn give(&mut self, slot: usize, raw: usize, sealed: SealedRequest<P::Form>) {
+        if let Some(last) = self.last.get_mut(slot) {
+            *last = RequestLen { raw, sealed: sealed.body.len() };
+        }
         let member = slot / self.context.settings.replication.max(1);
         if let Some(member) = self.members.list.get(member) {
             member.queue.push(sealed);

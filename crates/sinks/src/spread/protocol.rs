@@ -1,6 +1,6 @@
 //! The part of a protocol that the engine needs.
 
-use super::{BodyInfo, Distributor, RequestHead, Verdict};
+use super::{BodyInfo, Distributor, RequestHead, RequestLen, Verdict};
 use crate::batch::DropReason;
 use crate::delivery::EndpointError;
 use crate::egress_budget::{BudgetError, EgressBudget};
@@ -43,13 +43,14 @@ pub(crate) trait SpreadProtocol: Sized + Send + Sync + 'static {
     /// When the address or the TLS settings cannot be used.
     fn peer(&self, target: &str) -> Result<Self::Peer, EndpointError>;
 
-    /// A request without items.
+    /// A request without items, which may become as long as the `last` one of the same member and replica.
     ///
     /// # Errors
     /// When there is no memory now.
     fn open(
         &self,
         head: &RequestHead<Self::Form>,
+        last: RequestLen,
         room: &EgressBudget,
     ) -> impl Future<Output = Result<Self::Message, BudgetError>> + Send;
 

@@ -36,6 +36,15 @@ impl<F: RequestForm> RequestHead<F> {
     }
 }
 
+/// How long a request became.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RequestLen {
+    /// Bytes of its items, before compression.
+    pub(crate) raw: usize,
+    /// Bytes of the sealed request.
+    pub(crate) sealed: usize,
+}
+
 /// The items of one journal record in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {

@@ -6,7 +6,7 @@ use tidegate_arena::Window;
 use tidegate_wire::snappy::Encoder;
 use tidegate_wire::snappy::framed::{self, CHUNK};
 
-/// Compresses chunks, or copies them.
+/// Compresses chunks, where requests are compressed.
 pub(super) struct Coder {
     snappy: Option<(Encoder, Box<[u8]>)>,
 }
@@ -25,7 +25,7 @@ impl Coder {
         if self.snappy.is_some() { Form::Snappy } else { Form::Plain }
     }
 
-    /// Moves what is in `staging` to the end of `out`. When there is no memory, both are as they were.
+    /// Moves what is in `staging` to the end of `out`, compressed. When there is no memory, both are as they were.
     ///
     /// # Errors
     /// When there is no memory now.
@@ -34,12 +34,7 @@ impl Coder {
         staging: &mut Charged<Window>,
         out: &mut Charged<Window>,
     ) -> Result<(), BudgetError> {
-        let Some((encoder, scratch)) = &mut self.snappy else {
-            out.try_reserve(staging.len())?;
-            append(out, staging);
-            staging.clear();
-            return Ok(());
-        };
+        let Some((encoder, scratch)) = &mut self.snappy else { return Ok(()) };
         if staging.len() > CHUNK {
             out.try_reserve(framed::max_framed_len(staging.len()))?;
         }

@@ -6,8 +6,8 @@
 use super::coder::{Coder, append};
 use super::protocol::{ThanosProtocol, Tools};
 use super::settings::Layout;
-use crate::egress_budget::{BudgetError, Charged};
-use crate::spread::{OpenMessage, RequestForm, RequestHead};
+use crate::egress_budget::{BudgetError, Charged, EgressBudget};
+use crate::spread::{OpenMessage, RequestForm, RequestHead, RequestLen};
 use bytes::Bytes;
 use tidegate_arena::Window;
 use tidegate_journal::TENANT_MAX;
@@ -42,72 +42,92 @@ impl RequestForm for Form {
     }
 }
 
-/// [`PREFIX`] bytes and a message that takes more series.
+/// A message that takes more series.
 pub(super) struct Message {
     layout: Layout,
     head: RequestHead<Form>,
-    /// Series that are not compressed yet.
-    staging: Charged<Window>,
-    /// Whether a tuple was begun in it.
-    in_tuple: bool,
+    /// Series that are not compressed yet, where requests are compressed.
+    staging: Option<Charged<Window>>,
+    /// [`PREFIX`] bytes, and what of the message is as it will be sent.
     out: Charged<Window>,
-    /// Bytes before compression.
+    /// Where the present tuple begins, if one was begun.
+    tuple: Option<usize>,
+    /// Bytes of series.
     raw_len: usize,
 }
 
 impl Message {
-    /// A message without series, in windows that may grow.
-    pub(super) fn new(
+    /// A message without series.
+    ///
+    /// # Errors
+    /// When there is no memory now.
+    pub(super) async fn new(
         layout: Layout,
         head: RequestHead<Form>,
-        (mut staging, mut out): (Charged<Window>, Charged<Window>),
-    ) -> Message {
-        staging.clear();
-        out.clear();
+        last: RequestLen,
+        room: &EgressBudget,
+    ) -> Result<Message, BudgetError> {
+        let staging = match head.form {
+            Form::Plain => None,
+            Form::Snappy => Some(room.growing_window(last.raw.min(CHUNK)).await?),
+        };
+        let mut out = room.growing_window(last.sealed).await?;
         append(&mut out, &[0; PREFIX]);
         if head.form == Form::Snappy {
             append(&mut out, &STREAM_IDENTIFIER);
         }
-        Message { layout, head, staging, in_tuple: false, out, raw_len: 0 }
+        Ok(Message { layout, head, staging, out, tuple: None, raw_len: 0 })
+    }
+
+    /// Where series are written to.
+    #[inline]
+    fn filling(&mut self) -> &mut Charged<Window> {
+        self.staging.as_mut().unwrap_or(&mut self.out)
     }
 
     /// Makes room for so many bytes of series, and for all that it takes to seal the request: where memory is short, sealing is how some is
     /// given back.
     #[inline]
     fn reserve(&mut self, needed: usize) -> Result<(), BudgetError> {
-        if self.staging.spare() < needed + TRAILER {
+        let filling = self.filling();
+        if filling.spare() < needed + TRAILER {
             // As much again, so that memory is seldom asked for.
-            let generous = self.staging.len().min(CHUNK.saturating_sub(self.staging.len()));
-            if self.staging.try_reserve(generous.max(needed + TRAILER)).is_err() {
-                self.staging.try_reserve(needed + TRAILER)?;
+            let len = filling.len();
+            let generous = len.min(CHUNK - len % CHUNK).max(needed + TRAILER);
+            if filling.try_reserve(generous).is_err() {
+                filling.try_reserve(needed + TRAILER)?;
             }
         }
+        let Some(staging) = &self.staging else { return Ok(()) };
         let sealed = |raw| framed::max_framed_len(raw) + framed::max_framed_len(TRAILER);
-        let framed = sealed(self.staging.len() + needed);
-        if self.out.spare() < framed && self.out.try_reserve(sealed(self.staging.charged())).is_err() {
+        let framed = sealed(staging.len() + needed);
+        if self.out.spare() < framed && self.out.try_reserve(sealed(staging.charged())).is_err() {
             self.out.try_reserve(framed)?;
         }
         Ok(())
     }
 
+    /// Ends the tuple, and compresses what is staged. When there is no memory, nothing changes.
     fn flush(&mut self, coder: &mut Coder) -> Result<(), BudgetError> {
-        let begun = std::mem::take(&mut self.in_tuple);
-        if begun {
-            self.end_tuple();
+        let tuple = self.tuple.take();
+        if let Some(start) = tuple {
+            self.end_tuple(start);
         }
-        let flushed = coder.flush(&mut self.staging, &mut self.out);
-        if flushed.is_err() && begun {
-            self.reopen_tuple();
+        let Some(staging) = &mut self.staging else { return Ok(()) };
+        let flushed = coder.flush(staging, &mut self.out);
+        if let (Err(_), Some(start)) = (flushed, tuple) {
+            self.reopen_tuple(start);
         }
         flushed
     }
 
     /// Behind the series of a tuple comes its tenant, before them the length of both.
-    fn end_tuple(&mut self) {
+    fn end_tuple(&mut self, start: usize) {
         let tenant = self.head.tenant;
-        field(&mut self.staging, 2, tenant.as_str().as_bytes());
-        let mut len = self.staging.len() - TUPLE.len();
-        let Some(place) = self.staging.get_mut(1..TUPLE.len()) else { return };
+        let filling = self.filling();
+        field(filling, 2, tenant.as_str().as_bytes());
+        let mut len = filling.len() - start - TUPLE.len();
+        let Some(place) = filling.get_mut(start + 1..start + TUPLE.len()) else { return };
         for (index, byte) in place.iter_mut().enumerate() {
             let more = if index < TUPLE.len() - 2 { 0x80 } else { 0 };
             *byte = (len & 0x7f) as u8 | more;
@@ -115,11 +135,12 @@ impl Message {
         }
     }
 
-    fn reopen_tuple(&mut self) {
+    fn reopen_tuple(&mut self, start: usize) {
         let tenant = 2 + self.head.tenant.as_str().len();
-        let len = self.staging.len().saturating_sub(tenant + usize::from(tenant > 129));
-        self.staging.truncate(len);
-        self.in_tuple = true;
+        let filling = self.filling();
+        let len = filling.len().saturating_sub(tenant + usize::from(tenant > 129));
+        filling.truncate(len);
+        self.tuple = Some(start);
     }
 }
 
@@ -129,27 +150,29 @@ impl OpenMessage<ThanosProtocol> for Message {
     }
 
     fn held(&self) -> usize {
-        self.staging.bytes() + self.out.bytes()
+        self.out.bytes() + self.staging.as_ref().map_or(0, Charged::bytes)
     }
 
     #[inline]
     fn push(&mut self, series: [&[u8]; 2], tools: &mut Tools) -> Result<(), BudgetError> {
         let len = series.iter().map(|part| part.len()).sum::<usize>();
         let needed = len + TUPLE.len() + write::bytes_len(len as u64) as usize;
-        if !self.staging.is_empty() && self.staging.len() + needed + TRAILER > CHUNK {
+        let staged = self.staging.as_ref().map_or(0, |staging| staging.len());
+        if staged > 0 && staged + needed + TRAILER > CHUNK {
             self.flush(&mut tools.coder)?;
         }
         self.reserve(needed)?;
-        if self.layout == Layout::TenantTuples && !self.in_tuple {
-            append(&mut self.staging, &TUPLE);
-            self.in_tuple = true;
+        if self.layout == Layout::TenantTuples && self.tuple.is_none() {
+            self.tuple = Some(self.filling().len());
+            append(self.filling(), &TUPLE);
         }
-        let mut field = SliceOutput::new(self.staging.spare_mut());
+        let filling = self.filling();
+        let mut field = SliceOutput::new(filling.spare_mut());
         // It was made room for.
         let _fits = write::length(&mut field, 1, len as u64);
         let written = field.len();
-        self.staging.advance(written);
-        series.iter().for_each(|part| append(&mut self.staging, part));
+        filling.advance(written);
+        series.iter().for_each(|part| append(filling, part));
         self.raw_len += written + len;
         Ok(())
     }
@@ -158,17 +181,19 @@ impl OpenMessage<ThanosProtocol> for Message {
         if self.flush(&mut tools.coder).is_err() {
             return Err(self);
         }
-        let replica = u64::from(self.head.replica) + 1;
-        if self.layout == Layout::SingleTenant {
-            let tenant = self.head.tenant;
-            field(&mut self.staging, 2, tenant.as_str().as_bytes());
+        let (tenant, replica) = (self.head.tenant, u64::from(self.head.replica) + 1);
+        let (layout, filling) = (self.layout, self.filling());
+        if layout == Layout::SingleTenant {
+            field(filling, 2, tenant.as_str().as_bytes());
         }
-        let mut number = SliceOutput::new(self.staging.spare_mut());
+        let mut number = SliceOutput::new(filling.spare_mut());
         let _fits = write::varint(&mut number, 3, replica);
         let written = number.len();
-        self.staging.advance(written);
-        if tools.coder.flush(&mut self.staging, &mut self.out).is_err() {
-            self.staging.clear();
+        filling.advance(written);
+        if let Some(staging) = &mut self.staging
+            && tools.coder.flush(staging, &mut self.out).is_err()
+        {
+            staging.clear();
             return Err(self);
         }
         let Message { head, mut out, staging, .. } = self;
@@ -178,7 +203,7 @@ impl OpenMessage<ThanosProtocol> for Message {
         if let Some(prefix) = out.get_mut(..PREFIX) {
             prefix.copy_from_slice(&[head.form.code(), a, b, c, d]);
         }
-        // It was paid for what it could have become.
+        // Sealing was paid for in advance: what it did not take is given back.
         out.shrink();
         Ok(Bytes::from_owner(out))
     }

@@ -13,10 +13,9 @@ use crate::journal_consumer::JournalConsumer;
 use crate::losses::Losses;
 use crate::prometheus_remote_write::Translation;
 use crate::spread::series::SeriesProtocol;
-use crate::spread::{BodyInfo, Distributor, RequestHead, SpreadProtocol, Target};
+use crate::spread::{BodyInfo, Distributor, RequestHead, RequestLen, SpreadProtocol, Target};
 use bytes::Bytes;
 use std::sync::Arc;
-use tidegate_arena::PAGE;
 use tidegate_journal::{Meta, Protocol, Tenant};
 use tidegate_ring::{MultiRing, Replicas, RingRef, SeriesHasher, Unplaced};
 use tidegate_wire::remote_write::v1;
@@ -57,9 +56,13 @@ impl SpreadProtocol for ThanosProtocol {
         Peer::new(address, &self.0, &self.1)
     }
 
-    async fn open(&self, head: &RequestHead<Form>, room: &EgressBudget) -> Result<Message, BudgetError> {
-        let windows = (room.window(PAGE).await?, room.window(PAGE).await?);
-        Ok(Message::new(self.0.layout, *head, windows))
+    async fn open(
+        &self,
+        head: &RequestHead<Form>,
+        last: RequestLen,
+        room: &EgressBudget,
+    ) -> Result<Message, BudgetError> {
+        Message::new(self.0.layout, *head, last, room).await
     }
 
     /// The part of the keys of the default tenant, by an even sample of all hashes.

@@ -89,13 +89,23 @@ impl<'a> Series<'a> {
     #[inline]
     pub fn visit_labels(&self, mut visit: impl FnMut(Label<'a>)) -> u64 {
         let (mut reader, mut items) = (Reader::new(self.message), 0);
-        while let Ok(Some(key)) = reader.key() {
+        loop {
+            if let Some(message) = reader.take_short(LABELS_TAG) {
+                if let Some(label) = plain_label(message).map(|(label, _)| label).or_else(|| label(message)) {
+                    visit(label);
+                }
+                continue;
+            }
+            if reader.take_short(SAMPLES_TAG).is_some() {
+                items += 1;
+                continue;
+            }
+            // Whatever is long, or seldom there.
+            let Ok(Some(key)) = reader.key() else { break };
             match (key.field, key.wire) {
                 (field::LABELS, WireType::Length) => {
                     let Ok(message) = reader.bytes(key) else { break };
-                    if let Some(label) =
-                        plain_label(message).map(|(label, _)| label).or_else(|| label(message))
-                    {
+                    if let Some(label) = label(message) {
                         visit(label);
                     }
                 }

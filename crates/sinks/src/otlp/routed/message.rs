@@ -6,9 +6,9 @@ use super::protocol::RoutedProtocol;
 use crate::egress_budget::{BudgetError, Charged, EgressBudget};
 use crate::otlp::outbound_request::write_prefix;
 use crate::otlp::peer::PREFIX;
-use crate::spread::{OpenMessage, RequestForm};
+use crate::spread::{OpenMessage, RequestForm, RequestLen};
 use bytes::Bytes;
-use tidegate_arena::{PAGE, Window};
+use tidegate_arena::Window;
 use tidegate_journal::{Encoding, Signal};
 use tidegate_wire::otlp::route::{RouteWriter, Run};
 
@@ -47,8 +47,8 @@ impl Message {
     ///
     /// # Errors
     /// When there is no memory now.
-    pub(super) async fn new(room: &EgressBudget) -> Result<Message, BudgetError> {
-        let mut frame = room.window(PAGE).await?;
+    pub(super) async fn new(last: RequestLen, room: &EgressBudget) -> Result<Message, BudgetError> {
+        let mut frame = room.growing_window(last.sealed).await?;
         frame.clear();
         frame.skip(PREFIX);
         Ok(Message { frame, writer: RouteWriter::new() })

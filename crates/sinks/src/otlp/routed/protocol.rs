@@ -10,7 +10,7 @@ use crate::journal_consumer::JournalConsumer;
 use crate::losses::Losses;
 use crate::otlp::peer::PREFIX;
 use crate::otlp::{Settings, wire_signal};
-use crate::spread::{BodyInfo, Distributor, RequestHead, RingSource, SpreadProtocol, Target};
+use crate::spread::{BodyInfo, Distributor, RequestHead, RequestLen, RingSource, SpreadProtocol, Target};
 use bytes::Bytes;
 use std::sync::Arc;
 use tidegate_journal::{Meta, Protocol, Signal, Tenant};
@@ -61,8 +61,13 @@ impl SpreadProtocol for RoutedProtocol {
         Peer::new(target, self)
     }
 
-    async fn open(&self, _: &RequestHead<Form>, room: &EgressBudget) -> Result<Message, BudgetError> {
-        Message::new(room).await
+    async fn open(
+        &self,
+        _: &RequestHead<Form>,
+        last: RequestLen,
+        room: &EgressBudget,
+    ) -> Result<Message, BudgetError> {
+        Message::new(last, room).await
     }
 
     fn shares(&self, ring: &Option<Ring>, members: usize) -> Vec<Option<f64>> {

@@ -8,7 +8,7 @@ use super::answer::Meaning;
 use super::message::{Coder, Message};
 use super::peer::Peer;
 use crate::egress_budget::{BudgetError, EgressBudget};
-use crate::spread::{ConflictReason, Verdict};
+use crate::spread::{ConflictReason, RequestLen, Verdict};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -142,7 +142,7 @@ impl Peer {
 
 /// A request with these fields.
 async fn encode(room: &EgressBudget, fields: &[u8], coder: &mut Coder) -> Result<Bytes, BudgetError> {
-    let mut message = Message::new(room).await?;
+    let mut message = Message::new(RequestLen::default(), room).await?;
     let mut reader = Reader::new(fields);
     while let Ok(Some(key)) = reader.key() {
         match key.wire {

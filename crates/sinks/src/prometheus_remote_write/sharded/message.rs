@@ -6,9 +6,9 @@
 use super::protocol::{ShardedProtocol, Tools};
 use crate::egress_budget::{BudgetError, Charged, EgressBudget};
 use crate::prometheus_remote_write::snappy_passthrough::PREAMBLE;
-use crate::spread::{OpenMessage, RequestForm};
+use crate::spread::{OpenMessage, RequestForm, RequestLen};
 use bytes::Bytes;
-use tidegate_arena::{PAGE, Window};
+use tidegate_arena::Window;
 use tidegate_wire::output::SliceOutput;
 use tidegate_wire::proto::write;
 use tidegate_wire::snappy::pieces::{PIECE, SCRATCH, max_len, piece};
@@ -67,8 +67,9 @@ impl Message {
     ///
     /// # Errors
     /// When there is no memory now.
-    pub(super) async fn new(room: &EgressBudget) -> Result<Message, BudgetError> {
-        let (mut staging, mut out) = (room.window(PAGE).await?, room.window(PAGE).await?);
+    pub(super) async fn new(last: RequestLen, room: &EgressBudget) -> Result<Message, BudgetError> {
+        let mut staging = room.growing_window(last.raw.min(PIECE)).await?;
+        let mut out = room.growing_window(last.sealed).await?;
         staging.clear();
         out.clear();
         append(&mut out, &[0; PREAMBLE]);
@@ -117,7 +118,7 @@ impl Message {
         // A request is shorter than a block may be.
         let preamble = join::joined_preamble(raw_len as u64);
         let preamble = preamble.as_ref().map_or(&[][..], |preamble| preamble.as_bytes());
-        // It was paid for what it could have become.
+        // Sealing was paid for in advance: what it did not take is given back.
         out.shrink();
         let start = PREAMBLE.saturating_sub(preamble.len());
         if let Some(place) = out.get_mut(start..PREAMBLE) {

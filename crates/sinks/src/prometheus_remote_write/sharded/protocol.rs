@@ -10,7 +10,7 @@ use crate::journal_consumer::JournalConsumer;
 use crate::losses::Losses;
 use crate::prometheus_remote_write::{Settings, Translation};
 use crate::spread::series::SeriesProtocol;
-use crate::spread::{BodyInfo, Distributor, RequestHead, RingSource, SpreadProtocol, Target};
+use crate::spread::{BodyInfo, Distributor, RequestHead, RequestLen, RingSource, SpreadProtocol, Target};
 use bytes::Bytes;
 use tidegate_journal::{Meta, Protocol, Tenant};
 use tidegate_ring::{Replicas, Ring, SeriesHasher, hash_bytes};
@@ -60,8 +60,13 @@ impl SpreadProtocol for ShardedProtocol {
         Peer::new(target, &self.settings)
     }
 
-    async fn open(&self, _: &RequestHead<Form>, room: &EgressBudget) -> Result<Message, BudgetError> {
-        Message::new(room).await
+    async fn open(
+        &self,
+        _: &RequestHead<Form>,
+        last: RequestLen,
+        room: &EgressBudget,
+    ) -> Result<Message, BudgetError> {
+        Message::new(last, room).await
     }
 
     fn shares(&self, ring: &Option<Ring>, members: usize) -> Vec<Option<f64>> {

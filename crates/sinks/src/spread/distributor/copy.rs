@@ -114,7 +114,8 @@ impl<P: SpreadProtocol> Distributor<P> {
         info: BodyInfo,
     ) -> Result<(), BudgetError> {
         let head = RequestHead { tenant: target.tenant, form: target.form, replica, copies: 0 };
-        let message = self.context.protocol.open(&head, &self.context.room).await?;
+        let last = self.last.get(slot).copied().unwrap_or_default();
+        let message = self.context.protocol.open(&head, last, &self.context.room).await?;
         let open = OpenRequest::new(head, message, info.received_at_ns);
         if let Some(place) = self.open.get_mut(slot) {
             *place = Some(open);
