@@ -9,6 +9,7 @@
 //! in `design/spread.md`.
 
 mod distributor;
+mod division;
 mod member;
 mod protocol;
 mod request;
@@ -19,6 +20,7 @@ mod settlement;
 mod verdict;
 
 pub(crate) use distributor::{BodyInfo, Distributor, Target};
+pub(crate) use division::{Division, MOST_REQUESTS, Tally};
 pub use member::{MemberReport, SendDelays};
 pub(crate) use protocol::{
     MemberAddress, MemberPeer, MemberSource, Membership, OpenMessage, RequestForm, SpreadProtocol,

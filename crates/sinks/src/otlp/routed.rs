@@ -3,6 +3,7 @@
 //! [`spread`](crate::spread) does the work; here is what OTLP adds: which key, requests that say a resource once, and what the answers
 //! mean. The design is in `design/otlp.md`.
 
+mod divide;
 mod message;
 mod peer;
 mod protocol;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::large_futures, clippy::indexing_slicing, reason = "tests")]
 
+mod answers;
 mod failures;
 mod members;
 mod receiver;

@@ -29,6 +29,10 @@ pub(crate) enum Reply {
     Status(u16, &'static str),
     /// Taken but for so many spans.
     Partial(i64),
+    /// Taken if it has no more bytes than these.
+    UpTo(usize),
+    /// Taken if it does not have the span with this number.
+    Without(u64),
     /// Not before [`Receiver::release`]; then it is taken.
     Stall,
 }
@@ -51,6 +55,7 @@ pub(crate) struct Seen {
     pub(crate) compressed: usize,
     pub(crate) requests: usize,
     pub(crate) stalled: usize,
+    pub(crate) refused: usize,
 }
 
 /// A receiver.
@@ -202,7 +207,14 @@ async fn answer(request: Request<Incoming>, state: Arc<State>) -> Result<Respons
     };
     match reply {
         Reply::Status(code, text) => return Ok(status(code, text)),
-        Reply::Ok | Reply::Partial(_) => {}
+        Reply::UpTo(most) if raw.len() > most => {
+            state.seen.lock().unwrap().refused += 1;
+            return Ok(status(413, "too long"));
+        }
+        Reply::Without(number) if Seen::default().taking(request.clone()).has(number) => {
+            return Ok(status(400, "not this one"));
+        }
+        Reply::Ok | Reply::Partial(_) | Reply::UpTo(_) | Reply::Without(_) => {}
         Reply::Stall => {
             let mut released = std::pin::pin!(state.released.notified());
             released.as_mut().enable();
@@ -218,6 +230,15 @@ async fn answer(request: Request<Incoming>, state: Arc<State>) -> Result<Respons
 }
 
 impl Seen {
+    fn taking(mut self, request: ExportTraceServiceRequest) -> Seen {
+        self.take(request);
+        self
+    }
+
+    fn has(&self, span: u64) -> bool {
+        self.traces.values().any(|spans| spans.contains(&span))
+    }
+
     fn take(&mut self, request: ExportTraceServiceRequest) {
         for resource in request.resource_spans {
             let attributes = resource.resource.unwrap().attributes;

@@ -1,5 +1,6 @@
 //! The connection to one receiver.
 
+use super::divide::Refusals;
 use super::message::Form;
 use super::protocol::RoutedProtocol;
 use crate::delivery::EndpointError;
@@ -10,7 +11,7 @@ use crate::otlp::Settings;
 use crate::otlp::answer::OtlpAnswer;
 use crate::otlp::outbound_request::write_prefix;
 use crate::otlp::peer::{self as connection, PREFIX, Request};
-use crate::spread::{ConflictReason, MemberPeer, RequestHead, Verdict};
+use crate::spread::{MemberPeer, RequestHead, Verdict};
 use bytes::Bytes;
 use hyper::Uri;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub(super) struct Peer {
     connection: connection::Peer,
     /// All receivers take turns to compress: the state of an encoder is larger than most requests.
     compressor: Arc<Mutex<Compressor>>,
+    pub(super) refusals: Refusals,
 }
 
 /// The settings of a connection to one receiver.
@@ -48,7 +50,7 @@ impl Peer {
     pub(super) fn new(target: &str, protocol: &RoutedProtocol) -> Result<Peer, EndpointError> {
         let uri: Uri = target.parse().map_err(|_| EndpointError::Address(Uri::default()))?;
         let connection = connection::Peer::new(&uri, &protocol.settings)?;
-        Ok(Peer { connection, compressor: Arc::clone(&protocol.compressor) })
+        Ok(Peer { connection, compressor: Arc::clone(&protocol.compressor), refusals: Refusals::default() })
     }
 
     /// A request as it goes out.
@@ -71,8 +73,9 @@ impl Peer {
     }
 }
 
-impl MemberPeer<RoutedProtocol> for Peer {
-    async fn send(&self, room: &EgressBudget, head: &RequestHead<Form>, raw: Bytes) -> Verdict {
+impl Peer {
+    /// Sends [`PREFIX`] bytes and a message once.
+    pub(super) async fn post(&self, room: &EgressBudget, head: &RequestHead<Form>, raw: Bytes) -> OtlpAnswer {
         let (mut frame, mut encoding) = (raw, Encoding::Identity);
         if self.is_compressed().await {
             let message = frame.get(PREFIX..).unwrap_or_default();
@@ -83,7 +86,13 @@ impl MemberPeer<RoutedProtocol> for Peer {
         }
         let Form(signal) = head.form;
         let request = Request { signal, tenant: head.tenant, encoding, frame };
-        verdict(Box::pin(self.connection.send(&request)).await)
+        Box::pin(self.connection.send(&request)).await
+    }
+}
+
+impl MemberPeer<RoutedProtocol> for Peer {
+    async fn send(&self, room: &EgressBudget, head: &RequestHead<Form>, raw: Bytes) -> Verdict {
+        self.deliver(room, head, raw).await
     }
 
     fn hang_up(&self) {
@@ -92,19 +101,5 @@ impl MemberPeer<RoutedProtocol> for Peer {
 
     async fn close(&self) {
         self.connection.close().await;
-    }
-}
-
-/// The meaning of an answer.
-fn verdict(answer: OtlpAnswer) -> Verdict {
-    match answer {
-        OtlpAnswer::Taken { rejected: 0, .. } => Verdict::Accepted,
-        OtlpAnswer::Taken { rejected, words, .. } => {
-            let counts =
-                ConflictReason::ALL.map(|reason| if reason == ConflictReason::Other { rejected } else { 0 });
-            Verdict::Conflict { counts, words }
-        }
-        OtlpAnswer::Later { reason, after } => Verdict::Later { words: reason.to_string(), after },
-        OtlpAnswer::Refused { reason, .. } => Verdict::Rejected { words: reason.to_string() },
     }
 }

@@ -8,73 +8,13 @@ use super::answer::Meaning;
 use super::message::{Coder, Message};
 use super::peer::Peer;
 use crate::egress_budget::{BudgetError, EgressBudget};
-use crate::spread::{ConflictReason, RequestLen, Verdict};
+use crate::spread::{MOST_REQUESTS, RequestLen, Tally, Verdict};
 use bytes::Bytes;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 use tidegate_journal::Tenant;
 use tidegate_wire::proto::{Reader, WireType};
 use tidegate_wire::remote_write::v1;
 use tidegate_wire::snappy;
-use tokio::time::Instant;
-
-/// After so many requests, what is rejected is not divided further.
-const MOST_REQUESTS: u32 = 64;
-/// How long requests are not divided after one of which most was rejected.
-const PAUSE: Duration = Duration::from_secs(30);
-/// So many times in a row a request is sent again because there is no memory to divide it.
-const MOST_ATTEMPTS: u32 = 8;
-
-/// A record of earlier requests that were divided.
-#[derive(Debug, Default)]
-pub(super) struct Division {
-    paused_until: Mutex<Option<Instant>>,
-    /// Requests in a row that there was no memory to divide.
-    short: AtomicU32,
-}
-
-impl Division {
-    fn is_paused(&self) -> bool {
-        let until = self.paused_until.lock().unwrap_or_else(PoisonError::into_inner);
-        until.is_some_and(|until| Instant::now() < until)
-    }
-
-    fn pause(&self) {
-        *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + PAUSE);
-    }
-
-    /// The verdict on a request that cannot be divided now.
-    fn undivided(&self, error: BudgetError, words: String) -> Verdict {
-        let is_passing =
-            error == BudgetError::WithoutTurn && self.short.fetch_add(1, Relaxed) < MOST_ATTEMPTS;
-        if is_passing { Verdict::Later { words, after: None } } else { Verdict::Rejected { words } }
-    }
-}
-
-/// The parts of a request that a receiver took.
-struct Tally {
-    taken: u64,
-    rejected: [u64; ConflictReason::COUNT],
-    words: String,
-}
-
-impl Tally {
-    fn reject(&mut self, words: String, items: u64) {
-        if let Some(count) = self.rejected.get_mut(ConflictReason::of(&words) as usize) {
-            *count += items;
-        }
-        self.words = words;
-    }
-
-    fn verdict(self) -> Verdict {
-        if self.rejected == [0; ConflictReason::COUNT] {
-            return Verdict::Accepted;
-        }
-        Verdict::Conflict { counts: self.rejected, words: self.words }
-    }
-}
 
 impl Peer {
     /// Sends the parts of a request that was rejected with these words.
@@ -89,12 +29,7 @@ impl Peer {
             return Verdict::Rejected { words };
         }
         let divided = self.send_parts(room, tenant, body, words.clone()).await;
-        let verdict = match divided {
-            Ok(verdict) => verdict,
-            Err(error) => return self.division.undivided(error, words),
-        };
-        self.division.short.store(0, Relaxed);
-        verdict
+        divided.unwrap_or_else(|error| self.division.undivided(error, words))
     }
 
     async fn send_parts(
@@ -112,10 +47,9 @@ impl Peer {
         drop(body);
         let _coder = room.charge(Coder::BYTES).await?;
         let mut coder = Coder::new();
-        let mut tally = Tally { taken: 0, rejected: [0; ConflictReason::COUNT], words: words.clone() };
+        let mut tally = Tally::default();
         let Some([first, second]) = halves(&raw, 0..raw.len()) else {
-            tally.reject(words, items(&raw));
-            return Ok(tally.verdict());
+            return Ok(Verdict::Rejected { words });
         };
         let mut parts = vec![second, first];
         let mut requests = 0;
@@ -124,7 +58,7 @@ impl Peer {
             let body = encode(room, fields, &mut coder).await?;
             requests += 1;
             match self.post(tenant, body).await {
-                Meaning::Accepted => tally.taken += items(fields),
+                Meaning::Accepted => tally.take(items(fields)),
                 Meaning::Later(words, after) => return Ok(Verdict::Later { words, after }),
                 Meaning::Rejected(words) => tally.reject(words, items(fields)),
                 Meaning::Divisible(words) => match halves(&raw, part) {
@@ -133,10 +67,7 @@ impl Peer {
                 },
             }
         }
-        if tally.rejected.iter().sum::<u64>() > tally.taken {
-            self.division.pause();
-        }
-        Ok(tally.verdict())
+        Ok(self.division.divided(tally))
     }
 }
 

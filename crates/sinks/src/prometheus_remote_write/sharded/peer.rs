@@ -1,7 +1,6 @@
 //! The connection to one receiver.
 
 use super::answer::Meaning;
-use super::divide::Division;
 use super::message::Form;
 use super::protocol::ShardedProtocol;
 use crate::delivery::EndpointError;
@@ -10,7 +9,7 @@ use crate::egress_budget::EgressBudget;
 use crate::http_peer::{CONNECTION_BUFFER, HttpPeer};
 use crate::prometheus_remote_write::Settings;
 use crate::prometheus_remote_write::peer::headers;
-use crate::spread::{MemberPeer, RequestHead, Verdict};
+use crate::spread::{Division, MemberPeer, RequestHead, Verdict};
 use crate::tls::Tls;
 use bytes::Bytes;
 use hyper::Uri;
