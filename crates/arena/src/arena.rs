@@ -249,15 +249,15 @@ impl Arena {
 
     /// Picks a window for `wanted` bytes that are charged already.
     fn furnish(&self, state: &mut ArenaState, share: Share, wanted: usize) -> Result<Window, ChargeError> {
-        let Some(IdleWindow { index, hot, .. }) = state.idle.take(wanted) else {
+        // Sinks have parts of their share, and count what they asked for.
+        let exact = matches!(share, Share::Lake | Share::Egress);
+        let Some(IdleWindow { index, hot, .. }) = state.idle.take(wanted, exact) else {
             state.give_back(&self.inner, share, wanted);
             return Err(ChargeError::Crowded);
         };
         let mut charged = wanted;
-        // Pages hot beyond what is paid for: pay for them too where that is little, else give them back. Sinks
-        // have parts of their share, and count what they asked for.
+        // Pages hot beyond what is paid for: pay for them too where that is little, else give them back.
         let extra = hot.saturating_sub(wanted);
-        let exact = matches!(share, Share::Lake | Share::Egress);
         if extra > 0 && hot <= 4 * wanted && !exact && state.budget.try_take(share, extra as u64) {
             charged = hot;
         } else if extra > 0 {
@@ -279,8 +279,8 @@ impl Arena {
         self.inner.map.at(self.inner.offset(index))
     }
 
-    /// Takes these bytes of a window back, which are charged to `share`, and were until now. Its owner calls this, and uses them no more;
-    /// unless the answer is `false`: the kernel keeps them, and they stay charged.
+    /// Takes back these bytes at the end of a window, which are charged to `share`. The caller owns the window, and they are its own no more.
+    /// When the answer is `false`, the kernel kept their pages: they stay the caller's, and charged.
     pub(crate) fn give_back_tail(&self, share: Share, index: u32, bytes: Range<usize>) -> bool {
         // SAFETY: the owner of the window has lent it out exclusively for this call, and refers to none of these bytes, which are behind
         // its filled ones. The pages go before their charge does.
@@ -464,10 +464,10 @@ impl IdleWindows {
     }
 
     /// The spare that suits `wanted` bytes best: hot enough without much to spare, else less hot, else
-    /// cold, and only at last one so hot that it must be trimmed.
-    fn take(&mut self, wanted: usize) -> Option<IdleWindow> {
+    /// cold, and only at last one so hot that it must be trimmed. Who takes exactly those has all trimmed that is to spare.
+    fn take(&mut self, wanted: usize, exact: bool) -> Option<IdleWindow> {
         let fitting = Self::class(wanted);
-        let generous = (fitting + 2).min(CLASSES - 1);
+        let generous = if exact { fitting } else { (fitting + 2).min(CLASSES - 1) };
         let order = (fitting..=generous).chain((0..fitting).rev()).chain(generous + 1..CLASSES);
         for class in order {
             if let Some(spare) = self.classes[class].pop_back() {

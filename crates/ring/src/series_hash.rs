@@ -30,9 +30,17 @@ impl SeriesHasher {
     }
 
     /// Adds a label.
+    #[inline]
     pub fn label(&mut self, name: &[u8], value: &[u8]) {
-        self.part(name);
-        self.part(value);
+        let end = self.len + name.len() + value.len() + 2;
+        let Some(room) = self.buffer.get_mut(self.len..end) else {
+            self.part(name);
+            return self.part(value);
+        };
+        let (name_room, value_room) = room.split_at_mut(name.len() + 1);
+        fill(name_room, name);
+        fill(value_room, value);
+        self.len = end;
     }
 
     /// The hash of what was added since the last call.
@@ -50,11 +58,8 @@ impl SeriesHasher {
 
     fn part(&mut self, part: &[u8]) {
         let end = self.len + part.len() + 1;
-        let Some((last, text)) = self.buffer.get_mut(self.len..end).and_then(<[u8]>::split_last_mut) else {
-            return self.long_part(part);
-        };
-        copy(part, text);
-        *last = SEPARATOR;
+        let Some(room) = self.buffer.get_mut(self.len..end) else { return self.long_part(part) };
+        fill(room, part);
         self.len = end;
     }
 
@@ -65,6 +70,15 @@ impl SeriesHasher {
         long.update(part);
         long.update(&[SEPARATOR]);
         self.len = 0;
+    }
+}
+
+/// Fills the room for a part with it and its separator.
+#[inline]
+fn fill(room: &mut [u8], part: &[u8]) {
+    if let Some((last, text)) = room.split_last_mut() {
+        copy(part, text);
+        *last = SEPARATOR;
     }
 }
 

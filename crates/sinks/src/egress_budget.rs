@@ -18,7 +18,7 @@ use tokio::time::Instant;
 /// How long a record keeps the turn to borrow, at least, while another sink waits for it.
 const BORROW_SLICE: Duration = Duration::from_millis(250);
 /// A window that is to grow leaves this to others, in bytes.
-const LEFT_TO_OTHERS: usize = 8 * PAGE;
+const LEFT_TO_OTHERS: usize = 2 * PAGE;
 /// How long to wait when there is memory, but no window or place in the queue for it.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
