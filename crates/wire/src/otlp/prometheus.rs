@@ -68,6 +68,7 @@ use series_output::{SymbolCollector, Symbols, V1Output, V2Output};
 use std::ops::Range;
 use text::Text;
 use walk::MetricTranslator;
+pub use walk::PointPlace;
 
 /// How names are made, by the names that Prometheus has for it (`otlp.translation_strategy`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -251,21 +252,32 @@ pub fn points_to_v1(
     points: Range<u64>,
     settings: &Settings<'_>,
     scratch: &mut Scratch,
-    mut deltas: Option<&mut Deltas>,
+    deltas: Option<&mut Deltas>,
     out: &mut impl Output,
 ) -> Result<Translated, RewriteError> {
-    let deltas = undone(&mut deltas);
-    let mut walk = MetricTranslator::new(
-        settings,
-        &mut scratch.series,
-        PointRange::new(points),
-        deltas,
-        V1Output::new(out),
-    );
+    let place = PointPlace::default();
+    points_from_to_v1(raw, (place, points), settings, scratch, deltas, out).map(|(done, _)| done)
+}
+
+/// The same for points behind a place, which is that of a part that ended before them. With it comes where this part ends: parts that
+/// begin where the one before ended walk over a request once, however many there are.
+///
+/// # Errors
+/// As [`to_v1`].
+pub fn points_from_to_v1(
+    raw: &[u8],
+    (place, points): (PointPlace, Range<u64>),
+    settings: &Settings<'_>,
+    scratch: &mut Scratch,
+    mut deltas: Option<&mut Deltas>,
+    out: &mut impl Output,
+) -> Result<(Translated, PointPlace), RewriteError> {
+    let (deltas, series) = (undone(&mut deltas), &mut scratch.series);
+    let mut walk = MetricTranslator::new(settings, series, (place, points), deltas, V1Output::new(out));
     walk.request(raw)?;
     let mut done = walk.done();
     done.dropped.start_timestamps = walk.start_timestamps();
-    Ok(done)
+    Ok((done, walk.place()))
 }
 
 /// Writes the checked body `raw` of an OTLP metrics request as a 2.0 body. This translates twice: once for
@@ -297,7 +309,7 @@ pub fn points_to_v2(
 ) -> Result<Translated, RewriteError> {
     let Scratch { series, symbols } = scratch;
     symbols.begin(out)?;
-    let range = PointRange::new(points);
+    let range = (PointPlace::default(), points);
     // Undo the first pass's additions, or the second would add them again.
     MetricTranslator::new(
         settings,

@@ -7,7 +7,7 @@ use crate::losses::Losses;
 use crate::prometheus_remote_write::share_of;
 use tidegate_arena::Window;
 use tidegate_ledger::Dropped;
-use tidegate_wire::otlp::prometheus::{self as otlp, Scratch, ScratchCapacity};
+use tidegate_wire::otlp::prometheus::{self as otlp, PointPlace, Scratch, ScratchCapacity};
 use tidegate_wire::otlp::{Signal, items};
 use tidegate_wire::output::SliceOutput;
 use tidegate_wire::remote_write::Version;
@@ -28,9 +28,11 @@ impl<P: SeriesProtocol> Distributor<P> {
     pub(super) async fn walk_otlp(&mut self, raw: &[u8], info: BodyInfo) -> Result<Losses, DropReason> {
         let mut scratch = Box::new(Scratch::new(ScratchCapacity::default()));
         let (mut from, all) = (0, items(Signal::Metrics, raw));
-        let (mut points, mut losses) = (POINTS, Losses::NONE);
+        let (mut place, mut points, mut losses) = (PointPlace::default(), POINTS, Losses::NONE);
         let mut window = self.window(WINDOW).await?;
         while from < all {
+            // Points that remote write cannot express take time, and make nothing that is waited for.
+            tokio::task::yield_now().await;
             let to = from.saturating_add(points).min(all);
             window.clear();
             let translation = self.context.protocol.otlp().clone();
@@ -41,10 +43,11 @@ impl<P: SeriesProtocol> Distributor<P> {
                 target_info: translation.target_info,
             };
             let mut out = SliceOutput::new(window.spare_mut());
-            let written = otlp::points_to_v1(raw, from..to, &settings, &mut scratch, None, &mut out);
+            let part = (place, from..to);
+            let written = otlp::points_from_to_v1(raw, part, &settings, &mut scratch, None, &mut out);
             let len = out.len();
             match written {
-                Ok(done) => {
+                Ok((done, end)) => {
                     window.advance(len);
                     let untranslatable = done.dropped.points();
                     let entries = done.samples + done.histograms + done.exemplars;
@@ -67,7 +70,7 @@ impl<P: SeriesProtocol> Distributor<P> {
                     losses.add(Dropped::Untranslatable, untranslatable);
                     losses.add(Dropped::Filtered, filtered);
                     losses.add(Dropped::Rejected, placed.unplaced);
-                    from = to;
+                    (from, place) = (to, end);
                     if len < WINDOW / 4 {
                         points = points.saturating_mul(2);
                     }

@@ -11,9 +11,10 @@ use super::text::BufferFull;
 use super::{SeriesScratch, Settings, Translated, milliseconds};
 use crate::otlp::attribute::AnyValue;
 use crate::otlp::metric::{Data, Metric, temporality};
-use crate::otlp::request::MetricsRequest;
+use crate::otlp::request::{MetricsRequest, ResourceGroup};
 use crate::otlp::split::{items_of_metric, items_of_resource};
 use crate::remote_write::{Metadata, RewriteError};
+use std::ops::Range;
 
 /// The kinds of family that remote write knows.
 mod kind {
@@ -26,6 +27,21 @@ mod kind {
     pub(super) const STATE_SET: u32 = 7;
 }
 
+/// A place in a request: in a metric, or before the first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PointPlace {
+    /// The metric's number in its scope, that scope's in its resource, and that resource's.
+    metric: usize,
+    scope: usize,
+    resource: usize,
+    /// The points before that metric.
+    passed: u64,
+    /// The points of that metric before the place.
+    inside: u64,
+    /// The time of the newest point of the resource before the place, in milliseconds.
+    newest: Option<i64>,
+}
+
 /// One translation.
 pub(super) struct MetricTranslator<'w, T> {
     settings: &'w Settings<'w>,
@@ -36,6 +52,10 @@ pub(super) struct MetricTranslator<'w, T> {
     /// The time of the newest point of the resource, if there was one.
     newest: Option<i64>,
     range: PointRange,
+    /// Where the walk begins, and later the end of what it came to.
+    place: PointPlace,
+    /// The points of the present metric that are before the walk.
+    inside: u64,
     /// Converts deltas to counters, if configured.
     deltas: Option<&'w mut Deltas>,
 }
@@ -55,12 +75,18 @@ impl<'w, T: SeriesOutput> MetricTranslator<'w, T> {
     pub(super) fn new(
         settings: &'w Settings<'w>,
         scratch: &'w mut SeriesScratch,
-        range: PointRange,
+        (place, wanted): (PointPlace, Range<u64>),
         deltas: Option<&'w mut Deltas>,
         target: T,
     ) -> Self {
-        let done = Translated::default();
-        Self { settings, scratch, target, done, start_timestamps: 0, newest: None, range, deltas }
+        let (done, range) = (Translated::default(), PointRange::new(wanted, place.passed + place.inside));
+        let (start_timestamps, newest, inside) = (0, None, 0);
+        Self { settings, scratch, target, done, start_timestamps, newest, range, place, inside, deltas }
+    }
+
+    /// The end of what the walk came to.
+    pub(super) fn place(&self) -> PointPlace {
+        self.place
     }
 
     pub(super) fn done(&self) -> Translated {
@@ -73,31 +99,28 @@ impl<'w, T: SeriesOutput> MetricTranslator<'w, T> {
     }
 
     pub(super) fn request(&mut self, raw: &[u8]) -> Result<(), RewriteError> {
-        for group in MetricsRequest::new(raw).resources() {
+        let begin = self.place;
+        for (resource, group) in MetricsRequest::new(raw).resources().enumerate().skip(begin.resource) {
             if self.range.is_over() {
                 break;
             }
-            if !self.range.is_whole() {
+            // Where a walk goes on within a resource, that has points that are wanted, or none are left of it.
+            let goes_on = begin.passed + begin.inside > 0 && resource == begin.resource;
+            if !self.range.is_whole() && !goes_on {
                 let points = items_of_resource(group.message());
                 if !self.range.reaches(points) {
                     self.range.pass(points);
                     continue;
                 }
             }
-            self.newest = None;
+            self.newest = if goes_on { begin.newest } else { None };
             self.scratch.labels.clear();
             let resource_fits = self.resource(&group.resource).is_ok();
-            let mark = self.scratch.labels.mark();
-            for scope in group.scopes() {
-                self.scratch.labels.rewind(mark);
-                let fits = resource_fits && self.scope(&scope.scope, scope.schema_url).is_ok();
-                for metric in scope.items() {
-                    if fits {
-                        self.metric(&metric)?;
-                    } else {
-                        self.done.dropped.oversized += self.range.pass(items_of_metric(metric.message()));
-                    }
-                }
+            let begin = if goes_on { begin } else { PointPlace::default() };
+            self.scopes(&group, PointPlace { resource, ..begin }, resource_fits)?;
+            if self.place.resource == resource {
+                self.place.inside = self.range.reached().saturating_sub(self.place.passed);
+                self.place.newest = self.newest;
             }
             // Once for each resource, and then of the newest point: what is older would be out of order.
             if self.settings.target_info && self.range.has_last() {
@@ -107,9 +130,45 @@ impl<'w, T: SeriesOutput> MetricTranslator<'w, T> {
         Ok(())
     }
 
+    /// The metrics of a resource from a place on, up to the last point that is wanted.
+    fn scopes(
+        &mut self,
+        group: &ResourceGroup<'_, Metric<'_>>,
+        begin: PointPlace,
+        fits: bool,
+    ) -> Result<(), RewriteError> {
+        let mark = self.scratch.labels.mark();
+        for (number, scope) in group.scopes().enumerate().skip(begin.scope) {
+            self.scratch.labels.rewind(mark);
+            let fits = fits && self.scope(&scope.scope, scope.schema_url).is_ok();
+            let metrics = if number == begin.scope { begin.metric } else { 0 };
+            for (metric_number, metric) in scope.items().enumerate().skip(metrics) {
+                let is_begun = number == begin.scope && metric_number == begin.metric;
+                self.inside = if is_begun { begin.inside } else { 0 };
+                if self.range.is_over() {
+                    // All that counts of what comes is whether the resource has another point.
+                    let points = items_of_metric(metric.message());
+                    self.range.pass(points);
+                    if points > 0 {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                let passed = self.range.passed() - self.inside;
+                self.place = PointPlace { metric: metric_number, scope: number, passed, ..begin };
+                if fits {
+                    self.metric(&metric)?;
+                } else {
+                    self.done.dropped.oversized += self.range.pass(self.points_of(&metric));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn metric(&mut self, metric: &Metric<'_>) -> Result<(), RewriteError> {
         if !self.range.is_whole() {
-            let points = items_of_metric(metric.message());
+            let points = self.points_of(metric);
             if !self.range.reaches(points) {
                 self.range.pass(points);
                 self.newest = self.newest.max(newest_of(metric));
@@ -133,57 +192,73 @@ impl<'w, T: SeriesOutput> MetricTranslator<'w, T> {
         };
         let adds = temporality == temporality::DELTA && self.deltas.is_some() && has_counters(metric.data);
         if !adds && temporality != temporality::CUMULATIVE {
-            self.done.dropped.delta += self.range.pass(items_of_metric(metric.message()));
+            self.done.dropped.delta += self.range.pass(self.points_of(metric));
             return Ok(());
         }
         let fits = self.name(metric, named).is_ok();
         let family = self.scratch.name.len();
         if !fits || family == 0 {
-            let points = self.range.pass(items_of_metric(metric.message()));
+            let points = self.range.pass(self.points_of(metric));
             *if fits { &mut self.done.dropped.invalid } else { &mut self.done.dropped.oversized } += points;
             return Ok(());
         }
         let context = MetricContext { kind, help: metric.description, family, adds };
         self.target.family(family_of(self.scratch, context))?;
+        let skipped = usize::try_from(self.inside).unwrap_or(usize::MAX);
         match metric.data {
             Data::Empty => {}
             Data::Gauge(gauge) => {
-                for point in gauge.points() {
+                for point in gauge.points().skip(skipped) {
                     if self.takes(point.time) {
                         self.number(&point, context)?;
+                    } else if self.range.is_passed() {
+                        break;
                     }
                 }
             }
             Data::Sum(sum) => {
-                for point in sum.points() {
+                for point in sum.points().skip(skipped) {
                     if self.takes(point.time) {
                         self.number(&point, context)?;
+                    } else if self.range.is_passed() {
+                        break;
                     }
                 }
             }
             Data::Histogram(histogram) => {
-                for point in histogram.points() {
+                for point in histogram.points().skip(skipped) {
                     if self.takes(point.time) {
                         self.histogram(&point, context)?;
+                    } else if self.range.is_passed() {
+                        break;
                     }
                 }
             }
             Data::ExponentialHistogram(histogram) => {
-                for point in histogram.points() {
+                for point in histogram.points().skip(skipped) {
                     if self.takes(point.time) {
                         self.exponential(point, context)?;
+                    } else if self.range.is_passed() {
+                        break;
                     }
                 }
             }
             Data::Summary(summary) => {
-                for point in summary.points() {
+                for point in summary.points().skip(skipped) {
                     if self.takes(point.time) {
                         self.summary(&point, context)?;
+                    } else if self.range.is_passed() {
+                        break;
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// The points of a metric that are not before the walk.
+    fn points_of(&self, metric: &Metric<'_>) -> u64 {
+        items_of_metric(metric.message()).saturating_sub(self.inside)
     }
 
     /// Whether the next point, which is of this time, is wanted.

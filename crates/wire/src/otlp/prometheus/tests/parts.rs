@@ -5,7 +5,8 @@ use prost::Message;
 
 use super::found::{self, Series};
 use crate::otlp::prometheus::{
-    Dropped, Scratch, ScratchCapacity, Settings, points_to_v1, points_to_v2, to_v1,
+    Dropped, PointPlace, Scratch, ScratchCapacity, Settings, points_from_to_v1, points_to_v1, points_to_v2,
+    to_v1,
 };
 use crate::otlp::tests::strategies;
 use crate::otlp::{Signal, items};
@@ -30,13 +31,21 @@ proptest! {
         let whole = to_v1(&raw, &settings, &mut scratch, &mut body).unwrap();
         let (info, expected): (Vec<_>, Vec<_>) = found::series(Version::V1, &body).into_iter().partition(is_target_info);
 
-        for version in [Version::V1, Version::V2] {
-            let (mut found, mut dropped) = (Vec::new(), 0);
+        // Of 1.0 both ways: each part from the beginning, and from where the one before ended.
+        for (version, goes_on) in [(Version::V1, false), (Version::V1, true), (Version::V2, false)] {
+            let (mut found, mut dropped, mut place) = (Vec::new(), 0, PointPlace::default());
             let points = items(Signal::Metrics, &raw);
             for from in (0..points).step_by(usize::try_from(most).unwrap()) {
                 let part = from..(from + most).min(points);
                 let mut body = Vec::new();
                 let done = match version {
+                    Version::V1 if goes_on => {
+                        let from = (place, part.clone());
+                        points_from_to_v1(&raw, from, &settings, &mut scratch, None, &mut body).map(|(done, end)| {
+                            place = end;
+                            done
+                        })
+                    }
                     Version::V1 => points_to_v1(&raw, part.clone(), &settings, &mut scratch, None, &mut body),
                     Version::V2 => points_to_v2(&raw, part.clone(), &settings, &mut scratch, None, &mut body),
                 }.unwrap();
