@@ -6,6 +6,9 @@ use std::fmt;
 use std::time::Duration;
 use tidegate_ledger::Dropped;
 
+/// The error of Go's `http.MaxBytesReader`.
+const GO_TOO_LARGE: &str = "request body too large";
+
 /// The peer's answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OtlpAnswer {
@@ -88,6 +91,10 @@ impl OtlpAnswer {
             // Of a place that is not followed to: for somebody to look at, not to lose anything for.
             307 | 308 | 429 | 502 | 503 | 504 => OtlpAnswer::Later { reason: reason(words), after },
             413 => OtlpAnswer::Refused { reason: reason(words), fault: RejectionCause::Size },
+            // Programs in Go that limit bodies, Collectors among them, mean 413.
+            400 if words.contains(GO_TOO_LARGE) => {
+                OtlpAnswer::Refused { reason: reason(words), fault: RejectionCause::Size }
+            }
             400 | 422 => OtlpAnswer::Refused { reason: reason(words), fault: RejectionCause::Content },
             _ => OtlpAnswer::Refused { reason: reason(words), fault: RejectionCause::Other },
         }
@@ -241,6 +248,20 @@ mod tests {
         assert_eq!((fault, reason.to_string().as_str()), (RejectionCause::Size, "RESOURCE_EXHAUSTED"));
         let OtlpAnswer::Later { after, .. } = OtlpAnswer::of_grpc(8, said(Some(3))) else { panic!() };
         assert_eq!(after, Some(Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn a_body_that_is_too_large_for_a_program_in_go_is_too_large() {
+        let of = |words: &str| {
+            let said = ErrorDetails { words: words.to_owned(), ..ErrorDetails::default() };
+            OtlpAnswer::of_http(StatusCode::BAD_REQUEST, said)
+        };
+        let fault = |answer| match answer {
+            OtlpAnswer::Refused { fault, .. } => Some(fault),
+            _ => None,
+        };
+        assert_eq!(fault(of("http: request body too large")), Some(RejectionCause::Size));
+        assert_eq!(fault(of("proto: illegal wireType 7")), Some(RejectionCause::Content));
     }
 
     #[test]

@@ -101,17 +101,21 @@ impl Peer {
             }
             OtlpAnswer::Refused { reason, fault } => (reason.to_string(), fault),
         };
-        if head.copies < 2 || !self.is_divisible(cause) {
+        if head.copies < 2 || !self.is_divisible(cause, 1) {
             return Verdict::Rejected { words: reason };
         }
         let most = message.len() / 2;
         self.divide(room, head, &message, Progress::new(&message, most, reason)).await
     }
 
-    fn is_divisible(&self, cause: RejectionCause) -> bool {
+    /// Whether what was refused, after so many requests, goes out in shorter ones.
+    fn is_divisible(&self, cause: RejectionCause, requests: u32) -> bool {
         match cause {
+            // The pieces behind it are as short, so that ends by itself.
             RejectionCause::Size => true,
-            RejectionCause::Content | RejectionCause::Item => !self.refusals.division.is_paused(),
+            RejectionCause::Content | RejectionCause::Item => {
+                requests < MOST_REQUESTS && !self.refusals.division.is_paused()
+            }
             RejectionCause::Other => false,
         }
     }
@@ -174,7 +178,7 @@ impl Peer {
                     return Ok(Some(Verdict::Later { words: reason.to_string(), after }));
                 }
                 OtlpAnswer::Refused { reason, fault }
-                    if items > 1 && progress.requests < MOST_REQUESTS && self.is_divisible(fault) =>
+                    if items > 1 && self.is_divisible(fault, progress.requests) =>
                 {
                     progress.words = reason.to_string();
                     progress.most = len.min(progress.most) / 2;
