@@ -83,6 +83,43 @@ fn ring_explain_says_where_a_series_is_and_why() {
     assert!(code == Some(1) && text.contains("no sink `out` of the type"), "{text}");
 }
 
+/// That a gateway agrees is seen in `sharding.rs`.
+#[test]
+fn ring_explain_knows_shards() {
+    let folder = tempfile::tempdir().unwrap();
+    let endpoints: Vec<_> = (0..5).map(|number| format!("http://receiver-{number}.test/write")).collect();
+    let sink = |shard_by: Value, more: Value| {
+        let mut sink = json!({ "type": "prometheus_remote_write", "shard_by": shard_by, "replicas": 2 });
+        sink.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "sinks": { "shards": sink } })
+    };
+    let said = |config: &Value, labels: &str| {
+        fs::write(folder.path().join("tidegate.yaml"), config.to_string()).unwrap();
+        let arguments = [&EXPLAIN[..], &["--labels", labels, "--json"]].concat();
+        finish(Command::new(binary()).args(arguments).current_dir(folder.path()))
+    };
+    let explained = |config: &Value, labels: &str| -> Value {
+        let said = said(config, labels);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        serde_json::from_str(&said.stdout).unwrap()
+    };
+    let by_job = sink(json!(["job"]), json!({ "endpoints": endpoints }));
+    let first = explained(&by_job, r#"up{job="a", instance="1"}"#);
+    assert_eq!((&first["key"], &first["tenant"]), (&json!({ "job": "a" }), &Value::Null));
+    assert_eq!(first["replicas"].as_array().unwrap().len(), 2);
+    assert_eq!(first["section"]["owner"], first["replicas"][0]);
+    assert_eq!(explained(&by_job, r#"up{job="a", instance="2"}"#)["replicas"], first["replicas"]);
+    let without = sink(json!({ "without": ["instance", "__name__"] }), json!({ "endpoints": endpoints }));
+    assert_eq!(explained(&without, r#"up{job="a", instance="1"}"#)["hash"], first["hash"]);
+    // Without any of the labels, a series is placed by all.
+    let by_all = sink(json!("all"), json!({ "endpoints": endpoints }));
+    assert_eq!(explained(&by_job, "up")["hash"], explained(&by_all, "up")["hash"]);
+    let discovered =
+        sink(json!("all"), json!({ "discovery": { "dns": ["dns+http://receivers.test/write"] } }));
+    let refusal = said(&discovered, "up");
+    assert!(refusal.code == Some(1) && refusal.stderr.contains("`discovery`"), "{}", refusal.stderr);
+}
+
 #[test]
 fn check_warns_of_hashrings_that_mean_something_else() {
     let rings = r#"[{"hashring": "all", "endpoints": ["a:1"]}, {"hashring": "late", "endpoints": ["b:1"]}]"#;

@@ -4,10 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_tests::messages::{self, TimeSeries, WriteRequest};
-use tidegate_tests::{Gateway, Prometheus, SOON, http, until};
+use tidegate_tests::{Gateway, Prometheus, SOON, binary, finish, http, until};
 
 /// Series in each request: far more than fit into one piece of a Snappy block, so that requests are put together of several.
 const SERIES: usize = 3000;
@@ -92,6 +93,32 @@ impl Rig {
         assert_eq!(copies.len(), SERIES);
         assert!(copies.values().all(|copies| *copies == REPLICAS));
     }
+
+    /// Checks that `tidegate ring explain` names the receivers that have a series.
+    fn are_where_explained(&self) {
+        for number in [0, 1, 1000] {
+            let labels = format!(r#"shared{{job="own", number="{number}", zone="europe-west-3"}}"#);
+            let said = finish(
+                Command::new(binary())
+                    .args(["ring", "explain", "--json", "--labels", &labels, "--config"])
+                    .arg(self.gateway.config()),
+            );
+            let said: Value = serde_json::from_str(&said.stdout).expect(&said.stderr);
+            let named: BTreeSet<_> = said["replicas"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|one| one["address"].as_str().unwrap())
+                .collect();
+            let number = number.to_string();
+            let holders = self
+                .receivers
+                .iter()
+                .filter(|receiver| !receiver.samples(("number", &number), 0, now_ms() + 60_000).is_empty());
+            let urls: Vec<_> = holders.map(Prometheus::write_url).collect();
+            assert_eq!(named, urls.iter().map(String::as_str).collect());
+        }
+    }
 }
 
 #[test]
@@ -102,6 +129,7 @@ fn three_prometheus_share_the_series() {
     }
     rig.all_sent();
     rig.all_there();
+    rig.are_where_explained();
     rig.receivers[0].term();
     for _ in 0..5 {
         rig.write();

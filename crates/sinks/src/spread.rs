@@ -28,7 +28,7 @@ pub(crate) use protocol::{
 use request::OpenRequest;
 pub(crate) use request::{RequestHead, RequestLen};
 pub(crate) use ring_source::RingSource;
-pub use ring_source::RingSourceError;
+pub use ring_source::{RingSourceError, member_name};
 pub(crate) use settings::SpreadSettings;
 pub use verdict::ConflictReason;
 pub(crate) use verdict::Verdict;

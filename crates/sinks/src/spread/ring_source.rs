@@ -76,6 +76,11 @@ fn membership(found: Vec<String>, replication: usize) -> Result<Membership<Optio
 
 /// A member's address, with a name that has no secrets.
 fn address(target: String) -> MemberAddress {
-    let name = target.parse::<Uri>().map_or_else(|_| target.clone(), |uri| Shown(&uri).to_string());
-    MemberAddress { name: name.into(), target: target.into() }
+    MemberAddress { name: member_name(&target).into(), target: target.into() }
+}
+
+/// The name of the member at a URL on the ring, on pages and on disk: the URL without its secrets.
+#[must_use]
+pub fn member_name(url: &str) -> String {
+    url.parse::<Uri>().map_or_else(|_| url.to_owned(), |uri| Shown(&uri).to_string())
 }

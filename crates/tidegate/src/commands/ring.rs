@@ -4,16 +4,20 @@ mod explained;
 
 use crate::cli::{ConfigArgs, ExplainArgs, RingCommand};
 use crate::commands::check;
+use crate::gateway::sinks::kinds::prometheus_remote_write::sharded;
 use crate::gateway::sinks::kinds::thanos_receive::{DEFAULT_TENANT, described};
 use crate::{Failure, Outcome, output};
-use explained::{Explained, TenantOrigin};
-use tidegate_config::{Sink, ThanosReceiveSink};
-use tidegate_ring::{MultiRing, series_hash};
+use explained::{Explained, PlacedBy, TenantOrigin};
+use tidegate_config::{RemoteWriteSink, Sink, ThanosReceiveSink};
+use tidegate_ring::{MultiRing, SeriesHasher, series_hash};
 use tidegate_trial::encode_series;
 use tidegate_wire::remote_write::v1;
 
 /// The labels of a series, in order of their names.
 type Labels = Vec<(String, String)>;
+
+const NO_RING: &str =
+    "the configuration has no sink `thanos_receive`, and none with `shard_by`: name the file with `--config`";
 
 /// `tidegate ring …`
 pub(crate) fn ring(command: &RingCommand) -> Outcome {
@@ -23,20 +27,13 @@ pub(crate) fn ring(command: &RingCommand) -> Outcome {
 }
 
 fn explain(args: &ExplainArgs) -> Outcome {
-    let (name, sink) = sink(&args.config, args.sink.as_deref())?;
-    let mut labels = labels(&args.labels)?;
-    let (tenant, origin) = tenant(&sink, args.tenant.as_deref(), &mut labels);
-    let (configs, settings) = described(&sink)?;
-    let rings = MultiRing::new(&configs, &settings)?;
-    let hash = series_hash(
-        tenant.as_bytes(),
-        labels.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())),
-    );
-    let explanation = rings
-        .explain(&tenant, hash)
-        .map_err(|unplaced| Failure(format!("the series of tenant `{tenant}` go nowhere: {unplaced}")))?;
-    let warnings = MultiRing::warnings(&configs, &settings).iter().map(ToString::to_string).collect();
-    let explained = Explained { sink: name, tenant, origin, labels, explanation, warnings };
+    let (sink, ring) = sink(&args.config, args.sink.as_deref())?;
+    let labels = labels(&args.labels)?;
+    let explained = match &ring {
+        Sink::ThanosReceive(ring) => by_tenant(sink, ring, args.tenant.as_deref(), labels)?,
+        Sink::PrometheusRemoteWrite(ring) => by_key(sink, ring, labels)?,
+        _ => return Err(Failure(NO_RING.to_owned())),
+    };
     output::print(&if args.json {
         format!("{}\n", serde_json::to_string_pretty(&explained.json())?)
     } else {
@@ -45,26 +42,66 @@ fn explain(args: &ExplainArgs) -> Outcome {
     Ok(())
 }
 
-/// The sink `thanos_receive` that is meant.
-fn sink(config: &ConfigArgs, wanted: Option<&str>) -> Result<(String, ThanosReceiveSink), Failure> {
+/// Where Thanos' hashrings place a series.
+fn by_tenant(
+    name: String,
+    sink: &ThanosReceiveSink,
+    given: Option<&str>,
+    mut labels: Labels,
+) -> Result<Explained, Failure> {
+    let (tenant, origin) = tenant(sink, given, &mut labels);
+    let (configs, settings) = described(sink)?;
+    let rings = MultiRing::new(&configs, &settings)?;
+    let explanation = rings
+        .explain(&tenant, series_hash(tenant.as_bytes(), hashed(&labels)))
+        .map_err(|unplaced| Failure(format!("the series of tenant `{tenant}` go nowhere: {unplaced}")))?;
+    let warnings = MultiRing::warnings(&configs, &settings).iter().map(ToString::to_string).collect();
+    Ok(Explained { sink: name, placed_by: PlacedBy::Tenant(tenant, origin), labels, explanation, warnings })
+}
+
+/// Where `shard_by` places a series.
+fn by_key(name: String, sink: &RemoteWriteSink, labels: Labels) -> Result<Explained, Failure> {
+    let (shard_by, ring, settings) = sharded::described(sink)
+        .ok_or_else(|| Failure(NO_RING.to_owned()))?
+        .map_err(|Failure(error)| Failure(format!("sink `{name}`: {error}")))?;
+    let mut key: Labels = labels.iter().filter(|(name, _)| shard_by.has(name.as_bytes())).cloned().collect();
+    if key.is_empty() {
+        // As in the sink.
+        key.clone_from(&labels);
+    }
+    let rings = MultiRing::new(&[ring], &settings)?;
+    let mut hasher = SeriesHasher::new();
+    hashed(&key).for_each(|(name, value)| hasher.label(name, value));
+    let explanation = rings.explain("", hasher.finish()).map_err(|error| Failure(error.to_string()))?;
+    Ok(Explained { sink: name, placed_by: PlacedBy::Labels(key), labels, explanation, warnings: Vec::new() })
+}
+
+fn hashed(labels: &Labels) -> impl Iterator<Item = (&[u8], &[u8])> {
+    labels.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()))
+}
+
+/// The sink with a ring that is meant.
+fn sink(config: &ConfigArgs, wanted: Option<&str>) -> Result<(String, Sink), Failure> {
     let config = check::config(config)?;
-    let mut sinks = config.sinks.into_iter().filter_map(|(name, sink)| match sink {
-        Sink::ThanosReceive(sink) if wanted.is_none_or(|wanted| wanted == name.as_str()) => {
-            Some((name.as_str().to_owned(), sink))
-        }
-        _ => None,
-    });
+    let has_ring = |sink: &Sink| match sink {
+        Sink::ThanosReceive(_) => true,
+        Sink::PrometheusRemoteWrite(sink) => sink.shard_by.is_some(),
+        _ => false,
+    };
+    let mut sinks = config
+        .sinks
+        .into_iter()
+        .filter(|(name, sink)| has_ring(sink) && wanted.is_none_or(|wanted| wanted == name.as_str()))
+        .map(|(name, sink)| (name.as_str().to_owned(), sink));
     match (sinks.next(), sinks.next(), wanted) {
         (Some(sink), None, _) => Ok(sink),
         (Some(_), Some(_), _) => {
-            Err(Failure("several sinks have the type `thanos_receive`: name one with `--sink`".to_owned()))
+            Err(Failure("several sinks have a ring of series: name one with `--sink`".to_owned()))
         }
-        (None, _, Some(name)) => {
-            Err(Failure(format!("the configuration has no sink `{name}` of the type `thanos_receive`")))
-        }
-        (None, _, None) => Err(Failure(
-            "the configuration has no sink `thanos_receive`: name the file with `--config`".to_owned(),
-        )),
+        (None, _, Some(name)) => Err(Failure(format!(
+            "the configuration has no sink `{name}` of the type `thanos_receive`, or with `shard_by`"
+        ))),
+        (None, _, None) => Err(Failure(NO_RING.to_owned())),
     }
 }
 

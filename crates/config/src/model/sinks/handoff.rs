@@ -40,10 +40,13 @@ impl HandoffSettings {
                 "`total_quota` is for all members together: raise it, or lower `quota`",
             );
         }
-        if self.quota.get() < 2 * max_request_bytes.get() {
+        let least = Bytes::new(max_request_bytes.get().saturating_mul(2));
+        if self.quota < least {
             check.clash(
                 "handoff",
-                format!("`sinks.{name}.handoff.quota` is less than two requests of `max_request_bytes`"),
+                format!(
+                    "`sinks.{name}.handoff.quota` is less than two requests of `max_request_bytes`, which are {least}"
+                ),
                 "a request that is larger than the quota could not be handed off: raise `quota`, or lower `max_request_bytes`",
             );
         }

@@ -33,8 +33,9 @@ pub enum ShardBy {
 
 impl ShardBy {
     /// Whether a label of this name counts.
+    #[must_use]
     #[inline]
-    pub(super) fn has(&self, name: &[u8]) -> bool {
+    pub fn has(&self, name: &[u8]) -> bool {
         let is_named = |names: &[String]| names.iter().any(|one| one.as_bytes() == name);
         match self {
             ShardBy::All => true,

@@ -8,12 +8,19 @@ use tidegate_ring::{Algorithm, Explanation, Match, Replica, Section};
 /// Where a series is, and why.
 pub(super) struct Explained {
     pub(super) sink: String,
-    pub(super) tenant: String,
-    pub(super) origin: TenantOrigin,
-    /// Those that are hashed.
+    pub(super) placed_by: PlacedBy,
+    /// Those that are sent.
     pub(super) labels: Labels,
     pub(super) explanation: Explanation,
     pub(super) warnings: Vec<String>,
+}
+
+/// What a series is placed by.
+pub(super) enum PlacedBy {
+    /// Its tenant, and all labels.
+    Tenant(String, TenantOrigin),
+    /// These labels.
+    Labels(Labels),
 }
 
 /// Where the tenant's name comes from.
@@ -27,22 +34,32 @@ pub(super) enum TenantOrigin {
 
 impl fmt::Display for Explained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Explained { sink, tenant, origin, labels, explanation, warnings } = self;
+        let Explained { sink, placed_by, labels, explanation, warnings } = self;
         let Explanation { ring, matched, algorithm, endpoints, shard, hash, section, replicas } = explanation;
-        let origin = match origin {
-            TenantOrigin::Argument => String::new(),
-            TenantOrigin::Label(label) => format!(", from the label {label}"),
-            TenantOrigin::Default => ", the default tenant".to_owned(),
-        };
         writeln!(f, "sink       {sink}")?;
         writeln!(f, "series     {}", Series(labels))?;
-        writeln!(f, "tenant     {tenant}{origin}")?;
-        let why = match matched {
-            Match::Everyone => "it is for all tenants".to_owned(),
-            Match::Exact => "it lists the tenant".to_owned(),
-            Match::Glob(pattern) => format!("its pattern {pattern} matches the tenant"),
-        };
-        writeln!(f, "hashring   {ring}: {why}")?;
+        match placed_by {
+            PlacedBy::Tenant(tenant, origin) => {
+                let origin = match origin {
+                    TenantOrigin::Argument => String::new(),
+                    TenantOrigin::Label(label) => format!(", from the label {label}"),
+                    TenantOrigin::Default => ", the default tenant".to_owned(),
+                };
+                let why = match matched {
+                    Match::Everyone => "it is for all tenants".to_owned(),
+                    Match::Exact => "it lists the tenant".to_owned(),
+                    Match::Glob(pattern) => format!("its pattern {pattern} matches the tenant"),
+                };
+                writeln!(f, "tenant     {tenant}{origin}")?;
+                writeln!(f, "hashring   {ring}: {why}")?;
+            }
+            PlacedBy::Labels(key) if key == labels => {
+                writeln!(f, "key        all labels, whatever the tenant")?;
+            }
+            PlacedBy::Labels(key) => {
+                writeln!(f, "key        {}, by `shard_by`, whatever the tenant", Series(key))?;
+            }
+        }
         writeln!(f, "algorithm  {}, {endpoints} endpoints", name_of(algorithm))?;
         if let Some(shard) = shard {
             let from = shard
@@ -73,25 +90,32 @@ impl fmt::Display for Explained {
 impl Explained {
     /// The same as one object. Hashes are hexadecimal: numbers of JSON have 53 bits.
     pub(super) fn json(&self) -> Value {
-        let Explained { sink, tenant, origin, labels, explanation, warnings } = self;
+        let Explained { sink, placed_by, labels, explanation, warnings } = self;
         let Explanation { ring, matched, algorithm, endpoints, shard, hash, section, replicas } = explanation;
         let (matched, pattern) = match matched {
             Match::Everyone => ("everyone", None),
             Match::Exact => ("exact", None),
             Match::Glob(pattern) => ("glob", Some(pattern)),
         };
-        let origin = match origin {
-            TenantOrigin::Argument => "argument",
-            TenantOrigin::Label(_) => "label",
-            TenantOrigin::Default => "default",
+        let object = |labels: &Labels| -> Value {
+            labels
+                .iter()
+                .map(|(name, value)| (name.clone(), json!(value)))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
         };
-        let labels: serde_json::Map<String, Value> =
-            labels.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        let (tenant, origin, key) = match placed_by {
+            PlacedBy::Tenant(tenant, TenantOrigin::Argument) => (Some(tenant), Some("argument"), None),
+            PlacedBy::Tenant(tenant, TenantOrigin::Label(_)) => (Some(tenant), Some("label"), None),
+            PlacedBy::Tenant(tenant, TenantOrigin::Default) => (Some(tenant), Some("default"), None),
+            PlacedBy::Labels(key) => (None, None, Some(object(key))),
+        };
         json!({
             "sink": sink,
             "tenant": tenant,
             "tenant_from": origin,
-            "labels": labels,
+            "labels": object(labels),
+            "key": key,
             "hashring": {
                 "position": ring.position, "name": ring.name, "matched": matched, "pattern": pattern,
                 "algorithm": name_of(algorithm), "endpoints": endpoints,

@@ -10,7 +10,7 @@ mod lake;
 mod loki;
 mod network;
 mod otlp;
-mod prometheus_remote_write;
+pub(crate) mod prometheus_remote_write;
 mod splunk_hec;
 mod spread;
 pub(crate) mod thanos_receive;

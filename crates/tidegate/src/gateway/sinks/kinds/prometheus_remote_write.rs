@@ -1,6 +1,6 @@
 //! The sink `prometheus_remote_write`.
 
-mod sharded;
+pub(crate) mod sharded;
 
 use super::{SinkKind, line, network};
 use crate::Failure;

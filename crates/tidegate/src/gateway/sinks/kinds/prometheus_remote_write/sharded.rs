@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::gateway::sinks::start::{SinkEnvironment, Starter};
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, RemoteWriteSink, Url};
-use tidegate_ring::Ring;
+use tidegate_ring::{Algorithm, Endpoint, Ring, RingConfig, RingSettings};
 use tidegate_sinks::{RemoteWriteSettings, ShardBy, ShardedRemoteWrite, Sharding};
 
 /// Where it sends, for people.
@@ -65,17 +65,45 @@ fn all_settings(
 ) -> Result<(RemoteWriteSettings, Sharding), Failure> {
     let folder = wiring.data.join("handoff").join(&wiring.name);
     let sharding = Sharding {
-        shard_by: match shard_by {
-            config::ShardBy::All => ShardBy::All,
-            config::ShardBy::Labels(names) => ShardBy::Labels(names.clone()),
-            config::ShardBy::Without(names) => ShardBy::Without(names.clone()),
-        },
+        shard_by: key(shard_by),
         replicas: sink.replicas as usize,
         members: members(sink),
         patience: sink.handoff.after.get(),
         handoff: spread::handoff(&sink.handoff, sink.max_members(), &folder),
     };
     Ok((settings(sink)?, sharding))
+}
+
+fn key(shard_by: &config::ShardBy) -> ShardBy {
+    match shard_by {
+        config::ShardBy::All => ShardBy::All,
+        config::ShardBy::Labels(names) => ShardBy::Labels(names.clone()),
+        config::ShardBy::Without(names) => ShardBy::Without(names.clone()),
+    }
+}
+
+/// The labels that place a series, and the ring of the endpoints; nothing where there is no `shard_by`.
+///
+/// # Errors
+/// Where endpoints are discovered: they are known to a gateway that runs.
+pub(crate) fn described(
+    sink: &RemoteWriteSink,
+) -> Option<Result<(ShardBy, RingConfig, RingSettings), Failure>> {
+    let shard_by = sink.shard_by.as_ref()?;
+    if sink.discovery.is_used() {
+        let found = "its endpoints are found by `discovery`: a gateway that runs has them in /status, under `members`";
+        return Some(Err(Failure(found.to_owned())));
+    }
+    let mut urls: Vec<_> = sink.endpoints().iter().map(Url::expose).collect();
+    urls.sort_unstable();
+    urls.dedup();
+    let endpoints = urls.into_iter().map(|url| Endpoint::new(tidegate_sinks::member_name(url))).collect();
+    let settings = RingSettings {
+        algorithm: Algorithm::Ketama,
+        replication: sink.replicas as usize,
+        ..RingSettings::default()
+    };
+    Some(Ok((key(shard_by), RingConfig { endpoints, ..RingConfig::default() }, settings)))
 }
 
 fn members(sink: &RemoteWriteSink) -> tidegate_members::Settings {
