@@ -220,8 +220,8 @@ impl EgressBudget {
         }
     }
 
-    /// A window that is to grow: of as many bytes as it may take, if more than them are left, else of a page. Growth takes pages that
-    /// the kernel has to bring first; the pages of a window that was as long before are there.
+    /// A window that is to grow: of `expected` bytes where they are left, else of a page. The kernel has to bring the pages that a window
+    /// grows by; one that was as long before has them.
     pub(crate) async fn growing_window(&self, expected: usize) -> Result<Charged<Window>, BudgetError> {
         let most = self.left().saturating_sub(LEFT_TO_OTHERS).min(self.0.arena.window_len());
         self.window(if rounded(expected) <= most { expected } else { PAGE }).await

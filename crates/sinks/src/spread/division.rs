@@ -43,11 +43,9 @@ impl Division {
         }
     }
 
-    /// The verdict on a request that cannot be divided for want of memory.
-    pub(crate) fn undivided(&self, error: BudgetError, words: String) -> Verdict {
-        let is_passing =
-            error == BudgetError::WithoutTurn && self.short.fetch_add(1, Relaxed) < MOST_ATTEMPTS;
-        if is_passing { Verdict::Later { words, after: None } } else { Verdict::Rejected { words } }
+    /// Whether a request that cannot be divided for want of memory is tried again.
+    pub(crate) fn is_passing(&self, error: BudgetError) -> bool {
+        error == BudgetError::WithoutTurn && self.short.fetch_add(1, Relaxed) < MOST_ATTEMPTS
     }
 }
 

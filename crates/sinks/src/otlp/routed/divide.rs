@@ -60,9 +60,8 @@ impl Refusals {
         if let Some(begun) = state.begun.take_if(|begun| begun.request == hash_bytes(message)) {
             return Some(begun);
         }
-        let (most, _) =
-            state.longest.filter(|(most, until)| message.len() > *most && Instant::now() < *until)?;
-        Some(Progress::new(message, most, String::new()))
+        let most = state.limit().filter(|most| message.len() > *most)?;
+        Some(Progress::new(message, most, "requests as long as this one were refused".to_owned()))
     }
 
     /// The pieces that follow are to be of at most so many bytes.
@@ -73,6 +72,13 @@ impl Refusals {
 
     fn keep(&self, progress: Progress) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).begun = Some(progress);
+    }
+}
+
+impl State {
+    /// The most bytes that the receiver takes, as far as that is known.
+    fn limit(&self) -> Option<usize> {
+        self.longest.filter(|(_, until)| Instant::now() < *until).map(|(most, _)| most)
     }
 }
 
@@ -133,10 +139,15 @@ impl Peer {
                 self.refusals.keep(progress);
                 later
             }
-            Err(error) => {
+            Err(error) if self.refusals.division.is_passing(error) => {
                 let words = progress.words.clone();
                 self.refusals.keep(progress);
-                self.refusals.division.undivided(error, words)
+                Verdict::Later { words, after: None }
+            }
+            Err(_) => {
+                let left = u64::from(head.copies).saturating_sub(progress.done);
+                progress.tally.reject(progress.words, left);
+                self.refusals.division.divided(progress.tally)
             }
         }
     }
@@ -197,8 +208,7 @@ impl Peer {
     /// The most bytes of the piece after one that was taken: what one item made short need not stay so.
     fn longer(&self, most: usize, all: usize) -> usize {
         let state = self.refusals.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = state.longest.map_or(usize::MAX, |(longest, _)| longest);
-        most.saturating_mul(2).min(all).min(known.max(most))
+        most.saturating_mul(2).min(all).min(state.limit().unwrap_or(usize::MAX).max(most))
     }
 }
 

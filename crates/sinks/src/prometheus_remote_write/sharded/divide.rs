@@ -29,7 +29,11 @@ impl Peer {
             return Verdict::Rejected { words };
         }
         let divided = self.send_parts(room, tenant, body, words.clone()).await;
-        divided.unwrap_or_else(|error| self.division.undivided(error, words))
+        match divided {
+            Ok(verdict) => verdict,
+            Err(error) if self.division.is_passing(error) => Verdict::Later { words, after: None },
+            Err(_) => Verdict::Rejected { words },
+        }
     }
 
     async fn send_parts(
