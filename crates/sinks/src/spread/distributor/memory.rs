@@ -15,7 +15,7 @@ const PRESS_AFTER: Duration = Duration::from_millis(100);
 /// A request takes at most this part of the sink's memory, so that those of several members and records of logs find room.
 const RESERVED: usize = 8;
 /// Where memory is short, requests are sealed that have this part of their most bytes.
-const WORTHWHILE: usize = 4;
+const WORTHWHILE: usize = 2;
 
 impl<P: SpreadProtocol> Distributor<P> {
     /// A window of `bytes` for the record that is being distributed, which waits for it.
