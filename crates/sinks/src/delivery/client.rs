@@ -2,6 +2,7 @@
 //!
 //! Over HTTP/1.1 there are as many connections as requests in flight; over HTTP/2 there is one.
 
+mod burst;
 mod proxy;
 pub(crate) mod redirect;
 
@@ -433,6 +434,6 @@ where
     fn execute(&self, task: F) {
         let mut tasks = self.lock();
         while tasks.try_join_next().is_some() {}
-        tasks.spawn(task);
+        tasks.spawn(burst::in_bursts(task));
     }
 }

@@ -6,6 +6,7 @@
 mod environment;
 
 use super::Version;
+use super::burst::BurstSocket;
 pub(super) use environment::ProxyRules;
 use hyper::Uri;
 use hyper::header::HeaderValue;
@@ -41,6 +42,7 @@ pub(super) struct ForwardProxy {
 /// A connection.
 pub(super) struct ProxyStream {
     stream: TokioIo<TcpStream>,
+    burst: BurstSocket,
     /// Whether a proxy reads the requests.
     is_forwarded: bool,
 }
@@ -103,17 +105,24 @@ impl Service<Uri> for ProxyConnector {
         match self {
             ProxyConnector::Direct(tcp) => {
                 let connecting = tcp.call(target);
-                Box::pin(async move { Ok(ProxyStream { stream: connecting.await?, is_forwarded: false }) })
+                Box::pin(async move { Ok(ProxyStream::new(connecting.await?, false)) })
             }
             ProxyConnector::Forward(tcp, proxy) => {
                 let connecting = tcp.call(proxy.uri.clone());
-                Box::pin(async move { Ok(ProxyStream { stream: connecting.await?, is_forwarded: true }) })
+                Box::pin(async move { Ok(ProxyStream::new(connecting.await?, true)) })
             }
             ProxyConnector::Tunnel(tunnel) => {
                 let connecting = tunnel.call(with_port(target));
-                Box::pin(async move { Ok(ProxyStream { stream: connecting.await?, is_forwarded: false }) })
+                Box::pin(async move { Ok(ProxyStream::new(connecting.await?, false)) })
             }
         }
+    }
+}
+
+impl ProxyStream {
+    fn new(stream: TokioIo<TcpStream>, is_forwarded: bool) -> ProxyStream {
+        let burst = BurstSocket::of(stream.inner());
+        ProxyStream { stream, burst, is_forwarded }
     }
 }
 
@@ -148,6 +157,7 @@ impl Write for ProxyStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.burst.writes(bytes.len());
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -168,6 +178,7 @@ impl Write for ProxyStream {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.burst.writes(slices.iter().map(|slice| slice.len()).sum());
         Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 }
