@@ -9,24 +9,32 @@ const BUFFER: usize = 1024;
 
 /// Hashes series: xxHash64 with seed 0 of `tenant 0xFF (name 0xFF value 0xFF)*`, labels in the order in which they are given.
 ///
-/// It has a fixed size, whatever the labels' length, and is reused: [`SeriesHasher::finish`] makes it ready for the next series.
+/// It has a fixed size, whatever the labels' length, and is reused: [`SeriesHasher::finish`] makes it ready for the next series of the same
+/// tenant.
 #[derive(Clone)]
 pub struct SeriesHasher {
     buffer: [u8; BUFFER],
     len: usize,
     /// The state over the bytes before those in the buffer, if there are any.
     long: Option<Xxh64>,
+    /// Where the labels begin in the buffer.
+    start: usize,
+    /// The state before the labels of each series, where the tenant is too long for the buffer.
+    long_start: Option<Xxh64>,
 }
 
 impl SeriesHasher {
-    /// A hasher before its first series.
+    /// A hasher for series of no tenant: their keys begin with the first label.
     pub fn new() -> Self {
-        Self { buffer: [0; BUFFER], len: 0, long: None }
+        Self { buffer: [0; BUFFER], len: 0, long: None, start: 0, long_start: None }
     }
 
-    /// Adds the tenant. Comes before the labels.
-    pub fn tenant(&mut self, tenant: &[u8]) {
-        self.part(tenant);
+    /// A hasher for the series of a tenant.
+    pub fn for_tenant(tenant: &[u8]) -> Self {
+        let mut hasher = Self::new();
+        hasher.part(tenant);
+        (hasher.start, hasher.long_start) = (hasher.len, hasher.long.clone());
+        hasher
     }
 
     /// Adds a label.
@@ -43,17 +51,36 @@ impl SeriesHasher {
         self.len = end;
     }
 
-    /// The hash of what was added since the last call.
+    /// The hash of the tenant and the labels since the last call.
+    #[inline]
     pub fn finish(&mut self) -> u64 {
-        let bytes = self.buffer.get(..self.len).unwrap_or_default();
-        self.len = 0;
-        match self.long.take() {
-            None => xxh64(bytes, 0),
-            Some(mut long) => {
-                long.update(bytes);
-                long.digest()
-            }
+        if self.long.is_some() {
+            return self.finish_long();
         }
+        let bytes = self.buffer.get(..self.len).unwrap_or_default();
+        self.len = self.start;
+        xxh64(bytes, 0)
+    }
+
+    #[cold]
+    fn finish_long(&mut self) -> u64 {
+        let mut long =
+            std::mem::replace(&mut self.long, self.long_start.clone()).unwrap_or_else(|| self.begun());
+        long.update(self.labels());
+        self.len = self.start;
+        long.digest()
+    }
+
+    /// The state over the tenant in the buffer.
+    fn begun(&self) -> Xxh64 {
+        let mut state = Xxh64::new(0);
+        state.update(self.buffer.get(..self.start).unwrap_or_default());
+        state
+    }
+
+    /// What is in the buffer behind the tenant.
+    fn labels(&self) -> &[u8] {
+        self.buffer.get(self.start..self.len).unwrap_or_default()
     }
 
     fn part(&mut self, part: &[u8]) {
@@ -65,11 +92,12 @@ impl SeriesHasher {
 
     #[cold]
     fn long_part(&mut self, part: &[u8]) {
-        let long = self.long.get_or_insert_with(|| Xxh64::new(0));
-        long.update(self.buffer.get(..self.len).unwrap_or_default());
+        let mut long = self.long.take().unwrap_or_else(|| self.begun());
+        long.update(self.labels());
         long.update(part);
         long.update(&[SEPARATOR]);
-        self.len = 0;
+        self.long = Some(long);
+        self.len = self.start;
     }
 }
 
@@ -115,8 +143,7 @@ impl Default for SeriesHasher {
 
 /// The hash of one series; [`SeriesHasher`] is for many.
 pub fn series_hash<'a>(tenant: &[u8], labels: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> u64 {
-    let mut hasher = SeriesHasher::new();
-    hasher.tenant(tenant);
+    let mut hasher = SeriesHasher::for_tenant(tenant);
     labels.into_iter().for_each(|(name, value)| hasher.label(name, value));
     hasher.finish()
 }
@@ -141,18 +168,14 @@ mod tests {
             let labels: Vec<_> = labels.iter().map(|&(name, value)| (vec![b'n'; name], vec![b'v'; value])).collect();
             let tenant = vec![b't'; tenant];
             let mut joined = [&tenant[..], &[SEPARATOR]].concat();
-            let mut hasher = SeriesHasher::new();
-            for _ in 0..2 {
-                hasher.tenant(&tenant);
-                labels.iter().for_each(|(name, value)| hasher.label(name, value));
-                hasher.finish();
-            }
+            let mut hasher = SeriesHasher::for_tenant(&tenant);
             for (name, value) in &labels {
                 joined.extend([name, &[SEPARATOR][..], value, &[SEPARATOR]].concat());
             }
-            hasher.tenant(&tenant);
-            labels.iter().for_each(|(name, value)| hasher.label(name, value));
-            prop_assert_eq!(hasher.finish(), xxh64(&joined, 0));
+            for _ in 0..3 {
+                labels.iter().for_each(|(name, value)| hasher.label(name, value));
+                prop_assert_eq!(hasher.finish(), xxh64(&joined, 0));
+            }
             let pairs = labels.iter().map(|(name, value)| (&name[..], &value[..]));
             prop_assert_eq!(series_hash(&tenant, pairs), xxh64(&joined, 0));
         }

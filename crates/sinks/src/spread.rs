@@ -19,7 +19,7 @@ mod settings;
 mod settlement;
 mod verdict;
 
-pub(crate) use distributor::{BodyInfo, Distributor, Target};
+pub(crate) use distributor::{BodyInfo, CurrentTenant, Distributor, Target};
 pub(crate) use division::{Division, MOST_REQUESTS, Tally};
 pub use member::{MemberReport, SendDelays};
 pub(crate) use protocol::{

@@ -8,8 +8,10 @@ use xxhash_rust::xxh64::xxh64;
 
 /// How many sections each endpoint has.
 pub(crate) const SECTIONS: usize = 1000;
-/// About how many sections share an entry of the index.
-const SECTIONS_PER_ENTRY: usize = 8;
+/// About how many sections share an entry of the index, at the most.
+const SECTIONS_PER_ENTRY: usize = 4;
+/// So many sections are looked at at once: nearly always all of an entry, so that there is no branch to be guessed.
+const NEAR: usize = 8;
 
 /// The sections of all endpoints in the order of their hashes. A key belongs to the first section whose hash is not less than
 /// its own, or to the first of all.
@@ -18,7 +20,7 @@ pub(crate) struct Ketama {
     /// `replication` endpoints for each section. The first is the section's own.
     replicas: Box<[u16]>,
     replication: usize,
-    /// Where the sections begin whose hashes have these first bits; one entry more than there are such bits.
+    /// Where the sections begin whose hashes have these first bits.
     index: Box<[u32]>,
     /// How many bits of a hash are not among the first.
     shift: u32,
@@ -67,12 +69,17 @@ impl Ketama {
     /// The position of the section that a key belongs to.
     pub(crate) fn section(&self, hash: u64) -> usize {
         let entry = (hash >> self.shift) as usize;
-        let (start, end) = match self.index.get(entry..entry + 2) {
-            Some(&[start, end]) => (start as usize, end as usize),
-            _ => (0, self.hashes.len()),
-        };
-        let near = self.hashes.get(start..end).unwrap_or_default();
-        let section = start + near.partition_point(|&other| other < hash);
+        let mut section = self.index.get(entry).map_or(0, |start| *start as usize);
+        // Those behind the entry have greater hashes, so they may be among them.
+        while let Some(near) = self.hashes.get(section..).and_then(<[u64]>::first_chunk::<NEAR>) {
+            let before: usize = near.iter().map(|&other| usize::from(other < hash)).sum();
+            section += before;
+            if before < NEAR {
+                return section;
+            }
+        }
+        let last = self.hashes.get(section..).unwrap_or_default();
+        section += last.partition_point(|&other| other < hash);
         if section == self.hashes.len() { 0 } else { section }
     }
 
@@ -91,7 +98,7 @@ impl Ketama {
     pub(crate) fn bytes(endpoints: usize, replication: usize) -> usize {
         let sections = endpoints.saturating_mul(SECTIONS);
         let section = size_of::<u64>() + size_of::<u16>().saturating_mul(replication);
-        sections.saturating_mul(section) + (index_entries(endpoints) + 1) * size_of::<u32>()
+        sections.saturating_mul(section) + index_entries(endpoints) * size_of::<u32>()
     }
 
     /// Further bytes while they are built.
@@ -122,7 +129,7 @@ fn index(hashes: &[u64], entries: usize, shift: u32) -> Box<[u32]> {
         while sections.next_if(|&(_, &hash)| ((hash >> shift) as usize) < entry).is_some() {}
         sections.peek().map_or(hashes.len() as u32, |&(section, _)| section)
     };
-    (0..=entries).map(start).collect()
+    (0..entries).map(start).collect()
 }
 
 /// The first of `owners` that are different endpoints and spread evenly over zones, of which the ring has as many.

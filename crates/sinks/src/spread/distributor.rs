@@ -3,6 +3,8 @@
 mod copy;
 mod memory;
 mod reroute;
+mod spare;
+mod tenant;
 
 use super::member::{Member, MemberContext};
 use super::protocol::SpreadProtocol;
@@ -15,7 +17,9 @@ use crate::losses::Losses;
 use crate::pipeline_stage::Staged;
 use crate::prometheus_remote_write::Relabeling;
 pub(crate) use copy::Target;
+use spare::SpareWindows;
 use std::sync::Arc;
+pub(crate) use tenant::CurrentTenant;
 use tidegate_arena::Window;
 use tidegate_journal::{Encoding, Meta, Tenant};
 use tidegate_wire::snappy;
@@ -40,6 +44,8 @@ pub(crate) struct Distributor<P: SpreadProtocol> {
     pub(crate) context: Arc<MemberContext<P>>,
     pub(crate) members: Members<P>,
     pub(crate) tools: P::Tools,
+    /// The tenant of the items that are placed.
+    pub(crate) current: CurrentTenant,
     /// Relabels series that OTLP was translated to.
     pub(super) relabeling: Option<Relabeling>,
     /// Requests that take more items: by member and replica.
@@ -50,6 +56,8 @@ pub(crate) struct Distributor<P: SpreadProtocol> {
     turn: BorrowTurn,
     /// Memory of the record that is being distributed, in bytes.
     pub(super) own: usize,
+    /// Windows of the record before.
+    spare: SpareWindows,
     /// The most bytes of a request before compression.
     most: usize,
     /// Items of the log record that is being rerouted that are in requests and count in the books.
@@ -59,13 +67,20 @@ pub(crate) struct Distributor<P: SpreadProtocol> {
 }
 
 /// A body's facts besides its bytes.
-#[derive(Clone, Copy)]
 pub(crate) struct BodyInfo {
     pub(crate) tenant: Tenant,
     origin: Origin,
     received_at_ns: u64,
     /// The replica that its items are, where they were replicated before.
     replica: Option<u8>,
+}
+
+impl BodyInfo {
+    /// Whether a replica of its items is to be sent.
+    #[inline]
+    fn wants(&self, replica: usize) -> bool {
+        self.replica.is_none_or(|wanted| usize::from(wanted) == replica)
+    }
 }
 
 impl<P: SpreadProtocol> Distributor<P> {
@@ -83,11 +98,13 @@ impl<P: SpreadProtocol> Distributor<P> {
             context,
             members,
             tools,
+            current: CurrentTenant::new(),
             relabeling,
             open,
             last,
             turn,
             own,
+            spare: SpareWindows::default(),
             most,
             rerouted,
             sent_before,
@@ -156,7 +173,10 @@ impl<P: SpreadProtocol> Distributor<P> {
         let origin = Origin::Record(record.sequence);
         let info = BodyInfo { tenant, origin, received_at_ns: record.meta.received_at_ns, replica: None };
         let raw = Box::pin(self.decoded(&record.meta, body)).await?;
-        Box::pin(P::spread(self, &record.meta, &raw, info)).await
+        self.current.set(&self.context.protocol.tenant(info.tenant));
+        let spread = Box::pin(P::spread(self, &record.meta, &raw, &info)).await;
+        self.keep_spare(raw);
+        spread
     }
 
     /// A body before compression.
@@ -179,17 +199,18 @@ impl<P: SpreadProtocol> Distributor<P> {
                 raw
             }
         };
-        self.release(body);
+        self.keep_spare(body);
         Ok(raw)
     }
 
-    /// When the first open request has waited long enough.
+    /// When the first open request has waited long enough, or the windows that are kept for the next record.
     pub(super) fn due(&self) -> Option<Instant> {
-        let oldest = self.open.iter().flatten().map(|open| open.opened).min()?;
+        let opened = self.open.iter().flatten().map(|open| open.opened);
+        let oldest = opened.chain(self.spare.since()).min()?;
         oldest.checked_add(self.context.settings.linger)
     }
 
-    /// Seals requests that have waited long enough.
+    /// Seals requests that have waited long enough. Where any have, records come so slowly that no window is kept.
     pub(super) async fn seal_old(&mut self) {
         let (now, linger) = (Instant::now(), self.context.settings.linger);
         for slot in 0..self.open.len() {
@@ -198,6 +219,7 @@ impl<P: SpreadProtocol> Distributor<P> {
                 self.seal(slot).await;
             }
         }
+        self.spare.clear();
         self.return_turn().await;
     }
 

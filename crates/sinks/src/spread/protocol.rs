@@ -8,7 +8,7 @@ use crate::journal_consumer::JournalConsumer;
 use crate::losses::Losses;
 use bytes::Bytes;
 use std::fmt::Debug;
-use tidegate_journal::Meta;
+use tidegate_journal::{Meta, Tenant};
 
 /// A protocol whose items are spread over members. The value holds its settings.
 pub(crate) trait SpreadProtocol: Sized + Send + Sync + 'static {
@@ -19,7 +19,7 @@ pub(crate) trait SpreadProtocol: Sized + Send + Sync + 'static {
     /// The difference between requests of one tenant, besides their items. The items of a request share it.
     type Form: RequestForm;
     /// An item of a body, as bytes.
-    type Item<'i>: Copy + Send + Sync;
+    type Item<'i>: Send + Sync;
     /// From the hash of a key to members.
     type Placement: Send + Sync;
     /// Where members come from.
@@ -33,6 +33,11 @@ pub(crate) trait SpreadProtocol: Sized + Send + Sync + 'static {
 
     /// The tools of a distributor.
     fn tools(&self) -> Self::Tools;
+
+    /// The tenant of requests with this tenant's data.
+    fn tenant(&self, tenant: Tenant) -> Tenant {
+        tenant
+    }
 
     /// Has the consumer pass over what the protocol cannot express.
     fn attached(&self, _consumer: &mut JournalConsumer) {}
@@ -57,7 +62,7 @@ pub(crate) trait SpreadProtocol: Sized + Send + Sync + 'static {
     /// The part of the keys that each of so many members holds, from 0 to 1, where it has one.
     fn shares(&self, placement: &Self::Placement, members: usize) -> Vec<Option<f64>>;
 
-    /// Walks over a decompressed body and gives each item to [`Distributor::place`].
+    /// Walks over a decompressed body and gives each item to [`Distributor::place`]. The current tenant is the body's.
     ///
     /// # Errors
     /// When the rest of the body cannot be sent.
@@ -65,7 +70,7 @@ pub(crate) trait SpreadProtocol: Sized + Send + Sync + 'static {
         distributor: &mut Distributor<Self>,
         meta: &Meta,
         raw: &[u8],
-        info: BodyInfo,
+        info: &BodyInfo,
     ) -> impl Future<Output = Result<Losses, DropReason>> + Send;
 
     /// The same with the body of a sealed request, from the log of a member that left. Returns the items that have no member any more.
@@ -76,7 +81,7 @@ pub(crate) trait SpreadProtocol: Sized + Send + Sync + 'static {
         distributor: &mut Distributor<Self>,
         head: &RequestHead<Self::Form>,
         body: Bytes,
-        info: BodyInfo,
+        info: &BodyInfo,
     ) -> impl Future<Output = Result<u64, DropReason>> + Send;
 }
 
@@ -102,7 +107,7 @@ pub(crate) trait OpenMessage<P: SpreadProtocol>: Send {
     ///
     /// # Errors
     /// When there is no memory now.
-    fn push(&mut self, item: P::Item<'_>, tools: &mut P::Tools) -> Result<(), BudgetError>;
+    fn push(&mut self, item: &P::Item<'_>, tools: &mut P::Tools) -> Result<(), BudgetError>;
 
     /// The bytes of the request, which hold the memory that they live in. When there is no memory, the request is given back.
     ///

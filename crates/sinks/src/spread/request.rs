@@ -1,5 +1,6 @@
 //! A request for one member, while it fills and when it is sealed: what is known of it besides its bytes.
 
+use super::distributor::CurrentTenant;
 use super::protocol::{OpenMessage, RequestForm, SpreadProtocol};
 use crate::egress_budget::BudgetError;
 use bytes::Bytes;
@@ -57,6 +58,8 @@ pub(super) struct Part {
 /// A request that takes more items.
 pub(super) struct OpenRequest<P: SpreadProtocol> {
     head: RequestHead<P::Form>,
+    /// The last turn in which the current tenant was known to be this one's.
+    turn: u64,
     message: P::Message,
     parts: Vec<Part>,
     /// Whether it has items from the log of a member that left.
@@ -107,11 +110,13 @@ impl<P: SpreadProtocol> OpenRequest<P> {
     /// A request without items.
     pub(super) fn new(
         head: RequestHead<P::Form>,
+        turn: u64,
         message: P::Message,
         received_at_ns: u64,
     ) -> OpenRequest<P> {
         OpenRequest {
             head,
+            turn,
             message,
             parts: Vec::new(),
             is_rerouted: false,
@@ -121,9 +126,16 @@ impl<P: SpreadProtocol> OpenRequest<P> {
         }
     }
 
-    /// Whether items of this tenant and form may be added.
-    pub(super) fn is_for(&self, tenant: &Tenant, form: P::Form) -> bool {
-        self.head.tenant == *tenant && self.head.form == form
+    /// Whether items of the current tenant and this form may be added.
+    #[inline]
+    pub(super) fn is_for(&mut self, current: &CurrentTenant, form: P::Form) -> bool {
+        if self.turn != current.turn() {
+            if self.head.tenant != *current.tenant() {
+                return false;
+            }
+            self.turn = current.turn();
+        }
+        self.head.form == form
     }
 
     /// Bytes of its items.
@@ -153,7 +165,7 @@ impl<P: SpreadProtocol> OpenRequest<P> {
     #[inline]
     pub(super) fn push(
         &mut self,
-        item: P::Item<'_>,
+        item: &P::Item<'_>,
         items: u64,
         origin: Origin,
         tools: &mut P::Tools,
@@ -183,11 +195,11 @@ impl<P: SpreadProtocol> OpenRequest<P> {
     /// The request.
     #[expect(clippy::result_large_err, reason = "it is handed back, and is no error")]
     pub(super) fn seal(self, tools: &mut P::Tools) -> Result<SealedRequest<P::Form>, OpenRequest<P>> {
-        let OpenRequest { head, message, parts, is_rerouted, rerouted, received_at_ns, opened } = self;
+        let OpenRequest { head, turn, message, parts, is_rerouted, rerouted, received_at_ns, opened } = self;
         match message.seal(tools) {
             Ok(body) => Ok(SealedRequest { head, body, parts, is_rerouted, rerouted, received_at_ns }),
             Err(message) => {
-                Err(OpenRequest { head, message, parts, is_rerouted, rerouted, received_at_ns, opened })
+                Err(OpenRequest { head, turn, message, parts, is_rerouted, rerouted, received_at_ns, opened })
             }
         }
     }

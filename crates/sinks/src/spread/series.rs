@@ -34,7 +34,7 @@ pub(crate) trait SeriesProtocol: SpreadProtocol {
     fn target<'s>(
         distributor: &mut Distributor<Self>,
         series: &v1::Series<'s>,
-        info: BodyInfo,
+        info: &BodyInfo,
         known: &mut Self::Known,
     ) -> Target<'s, Self>;
 
@@ -43,7 +43,6 @@ pub(crate) trait SeriesProtocol: SpreadProtocol {
         _distributor: &Distributor<Self>,
         _family: &[u8],
         _message: &'s [u8],
-        _info: BodyInfo,
     ) -> Option<Target<'s, Self>> {
         None
     }
@@ -58,7 +57,7 @@ impl<P: SeriesProtocol> Distributor<P> {
         &mut self,
         meta: &Meta,
         raw: &[u8],
-        info: BodyInfo,
+        info: &BodyInfo,
     ) -> Result<Losses, DropReason> {
         let placed = match meta.protocol {
             Protocol::RemoteWrite1 => Box::pin(self.walk(raw, info)).await?,
@@ -74,31 +73,34 @@ impl<P: SeriesProtocol> Distributor<P> {
     }
 
     /// Spreads the series of a body of 1.0.
-    pub(crate) async fn walk(&mut self, raw: &[u8], info: BodyInfo) -> Result<Placed, DropReason> {
+    pub(crate) async fn walk(&mut self, raw: &[u8], info: &BodyInfo) -> Result<Placed, DropReason> {
         let mut placed = Placed::default();
         let mut known = P::Known::default();
         let mut walked = 0;
-        for series in v1::Request::new(raw).series() {
-            let target = P::target(self, &series, info, &mut known);
-            placed.add(&target);
-            self.place(&target, info).await?;
-            walked += series.message().len();
+        for entry in v1::Request::new(raw).entries() {
+            let (target, len) = match entry {
+                v1::Entry::Series(series) => {
+                    (Some(P::target(self, &series, info, &mut known)), series.message().len())
+                }
+                v1::Entry::Metadata { family, message } => {
+                    (P::metadata(self, family, message), message.len())
+                }
+            };
+            if let Some(target) = target {
+                placed.add(&target);
+                self.place(&target, info).await?;
+            }
+            walked += len;
             if walked >= TURN {
                 walked = 0;
                 tokio::task::yield_now().await;
-            }
-        }
-        for (family, message) in v1::Request::new(raw).metadata_messages() {
-            if let Some(target) = P::metadata(self, family, message, info) {
-                placed.add(&target);
-                self.place(&target, info).await?;
             }
         }
         Ok(placed)
     }
 
     /// The same of 2.0: each series is written as one of 1.0.
-    async fn walk_v2(&mut self, raw: &[u8], info: BodyInfo) -> Result<Placed, DropReason> {
+    async fn walk_v2(&mut self, raw: &[u8], info: &BodyInfo) -> Result<Placed, DropReason> {
         let mut symbols = Symbols::new();
         let request = view_within(raw, SYMBOLS, &mut symbols).map_err(|_| DropReason::Damaged)?;
         let (mut placed, mut known, mut walked) = (Placed::default(), P::Known::default(), 0);

@@ -51,6 +51,7 @@ impl Coder {
 }
 
 /// Appends bytes that room was made for.
+#[inline]
 pub(super) fn append(window: &mut Window, bytes: &[u8]) {
     if let Some(room) = window.spare_mut().get_mut(..bytes.len()) {
         room.copy_from_slice(bytes);

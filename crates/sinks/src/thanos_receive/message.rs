@@ -19,6 +19,8 @@ use tidegate_wire::snappy::framed::{self, CHUNK, STREAM_IDENTIFIER};
 pub(super) const PREFIX: usize = 5;
 /// The most bytes that a request has behind its series, with their tags and lengths.
 const TRAILER: usize = TENANT_MAX + 32;
+/// The tag of field 1.
+const SERIES_TAG: u8 = 0x0a;
 /// Field 4 with a length of five bytes, which is filled in when its series are known.
 const TUPLE: [u8; 6] = [0x22, 0x80, 0x80, 0x80, 0x80, 0x00];
 
@@ -154,7 +156,7 @@ impl OpenMessage<ThanosProtocol> for Message {
     }
 
     #[inline]
-    fn push(&mut self, series: [&[u8]; 2], tools: &mut Tools) -> Result<(), BudgetError> {
+    fn push(&mut self, series: &[&[u8]; 2], tools: &mut Tools) -> Result<(), BudgetError> {
         let len = series.iter().map(|part| part.len()).sum::<usize>();
         let needed = len + TUPLE.len() + write::bytes_len(len as u64) as usize;
         let staged = self.staging.as_ref().map_or(0, |staging| staging.len());
@@ -167,13 +169,11 @@ impl OpenMessage<ThanosProtocol> for Message {
             append(self.filling(), &TUPLE);
         }
         let filling = self.filling();
-        let mut field = SliceOutput::new(filling.spare_mut());
-        // It was made room for.
-        let _fits = write::length(&mut field, 1, len as u64);
-        let written = field.len();
-        filling.advance(written);
+        let field_len = write::Varint::new(len as u64);
+        append(filling, &[SERIES_TAG]);
+        append(filling, field_len.as_bytes());
         series.iter().for_each(|part| append(filling, part));
-        self.raw_len += written + len;
+        self.raw_len += 1 + field_len.as_bytes().len() + len;
         Ok(())
     }
 

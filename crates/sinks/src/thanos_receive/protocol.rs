@@ -9,15 +9,16 @@ use super::settings::Settings;
 use crate::batch::DropReason;
 use crate::delivery::EndpointError;
 use crate::egress_budget::{BudgetError, EgressBudget};
+use crate::health::Health;
 use crate::journal_consumer::JournalConsumer;
 use crate::losses::Losses;
 use crate::prometheus_remote_write::Translation;
 use crate::spread::series::SeriesProtocol;
-use crate::spread::{BodyInfo, Distributor, RequestHead, RequestLen, SpreadProtocol, Target};
+use crate::spread::{BodyInfo, CurrentTenant, Distributor, RequestHead, RequestLen, SpreadProtocol, Target};
 use bytes::Bytes;
 use std::sync::Arc;
 use tidegate_journal::{Meta, Protocol, Tenant};
-use tidegate_ring::{MultiRing, Replicas, RingRef, SeriesHasher, Unplaced};
+use tidegate_ring::{MultiRing, Replicas, RingRef, SeriesHasher};
 use tidegate_wire::remote_write::v1;
 
 /// Thanos' ingestors, as their routers serve them.
@@ -26,11 +27,29 @@ pub(super) struct ThanosProtocol(pub(super) Settings, pub(super) Arc<Forwarding>
 /// The tools of a distributor.
 pub(super) struct Tools {
     pub(super) coder: Coder,
-    hasher: SeriesHasher,
 }
 
-/// The ring of a tenant, looked up once for all its series in a row.
-type KnownRing = Option<(Tenant, Result<RingRef, Unplaced>)>;
+/// What all series of a tenant in a row share.
+pub(super) struct TenantRing {
+    /// The turn of the current tenant in which it is.
+    turn: u64,
+    hasher: SeriesHasher,
+    ring: Option<RingRef>,
+}
+
+impl TenantRing {
+    /// The ring of the current tenant.
+    #[cold]
+    fn find(rings: &MultiRing, current: &CurrentTenant, health: &Health) -> TenantRing {
+        let tenant = current.tenant().as_str();
+        let ring = rings.for_tenant(tenant);
+        if let Err(unplaced) = &ring {
+            health.noted(&format!("tenant `{tenant}`: {unplaced}"));
+        }
+        let hasher = SeriesHasher::for_tenant(tenant.as_bytes());
+        TenantRing { turn: current.turn(), hasher, ring: ring.ok() }
+    }
+}
 
 impl SpreadProtocol for ThanosProtocol {
     const NOTE: u8 = 1;
@@ -44,7 +63,7 @@ impl SpreadProtocol for ThanosProtocol {
     type Tools = Tools;
 
     fn tools(&self) -> Tools {
-        Tools { coder: Coder::new(self.0.is_compressed), hasher: SeriesHasher::new() }
+        Tools { coder: Coder::new(self.0.is_compressed) }
     }
 
     fn attached(&self, consumer: &mut JournalConsumer) {
@@ -88,7 +107,7 @@ impl SpreadProtocol for ThanosProtocol {
         distributor: &mut Distributor<Self>,
         meta: &Meta,
         raw: &[u8],
-        info: BodyInfo,
+        info: &BodyInfo,
     ) -> Result<Losses, DropReason> {
         distributor.spread_series(meta, raw, info).await
     }
@@ -97,14 +116,14 @@ impl SpreadProtocol for ThanosProtocol {
         distributor: &mut Distributor<Self>,
         head: &RequestHead<Form>,
         body: Bytes,
-        info: BodyInfo,
+        info: &BodyInfo,
     ) -> Result<u64, DropReason> {
         distributor.spread_message(head.form, body, info).await
     }
 }
 
 impl SeriesProtocol for ThanosProtocol {
-    type Known = KnownRing;
+    type Known = Option<Box<TenantRing>>;
 
     fn otlp(&self) -> &Translation {
         &self.0.otlp
@@ -114,37 +133,39 @@ impl SeriesProtocol for ThanosProtocol {
     fn target<'s>(
         distributor: &mut Distributor<Self>,
         series: &v1::Series<'s>,
-        info: BodyInfo,
-        known: &mut KnownRing,
+        info: &BodyInfo,
+        known: &mut Self::Known,
     ) -> Target<'s, Self> {
-        let Distributor { context, members, tools, .. } = distributor;
-        let Tools { coder, hasher } = tools;
-        let label = context.protocol.0.split_tenant_label.as_ref().map(String::as_bytes);
+        let Distributor { context, members, tools, current, .. } = distributor;
+        let label = context.protocol.0.split_tenant_label.as_deref().map(str::as_bytes);
         let split = label.and_then(|label| {
             let (value, parts) = series.without_label(label)?;
             // A value that cannot be a tenant stays a label.
             Some((Tenant::new(str::from_utf8(value).ok()?)?, parts))
         });
         let skipped = label.filter(|_| split.is_some());
-        let (tenant, item) = split.unwrap_or((info.tenant, [series.message(), &[]]));
-        hasher.tenant(tenant.as_str().as_bytes());
+        let item = match split {
+            Some((tenant, parts)) => {
+                current.set(&tenant);
+                parts
+            }
+            None => {
+                if label.is_some() {
+                    current.set(&info.tenant);
+                }
+                [series.message(), &[]]
+            }
+        };
+        known.take_if(|known| known.turn != current.turn());
+        let find = || Box::new(TenantRing::find(&members.placement, current, &context.health));
+        let TenantRing { hasher, ring, .. } = &mut **known.get_or_insert_with(find);
         let items = series.visit_labels(|label| {
             if skipped != Some(label.name) {
                 hasher.label(label.name, label.value);
             }
         });
         let hash = hasher.finish();
-        if known.as_ref().is_none_or(|(of, _)| *of != tenant) {
-            let ring = members.placement.for_tenant(tenant.as_str());
-            if let Err(unplaced) = &ring {
-                context.health.noted(&format!("tenant `{}`: {unplaced}", tenant.as_str()));
-            }
-            *known = Some((tenant, ring));
-        }
-        let members = match known {
-            Some((_, Ok(ring))) => ring.members(hash),
-            Some((_, Err(_))) | None => Replicas::default(),
-        };
-        Target { tenant, form: coder.form(), item, items, members }
+        let members = ring.as_ref().map_or_else(Replicas::default, |ring| ring.members(hash));
+        Target { form: tools.coder.form(), item, items, members }
     }
 }

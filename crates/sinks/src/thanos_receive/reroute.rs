@@ -19,7 +19,7 @@ impl Distributor<ThanosProtocol> {
         &mut self,
         form: Form,
         frame: Bytes,
-        info: BodyInfo,
+        info: &BodyInfo,
     ) -> Result<u64, DropReason> {
         let raw = self.message(frame.get(PREFIX..).unwrap_or_default(), form).await?;
         drop(frame);

@@ -40,6 +40,20 @@ pub struct Series<'a> {
 #[derive(Debug, Clone)]
 pub struct Labels<'a>(Messages<'a>);
 
+/// A field of a request.
+#[derive(Debug, Clone, Copy)]
+pub enum Entry<'a> {
+    /// A series.
+    Series(Series<'a>),
+    /// Metadata.
+    Metadata {
+        /// The metric family's name.
+        family: &'a [u8],
+        /// The encoded message.
+        message: &'a [u8],
+    },
+}
+
 impl<'a> Request<'a> {
     /// A view of the decompressed body `raw`.
     #[must_use]
@@ -52,6 +66,24 @@ impl<'a> Request<'a> {
         self.messages().map(Series::new)
     }
 
+    /// Its series and its metadata, in order and in one walk.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'a>> + use<'a> {
+        let mut reader = Reader::new(self.raw);
+        std::iter::from_fn(move || {
+            loop {
+                let key = reader.key().ok()??;
+                match key.field {
+                    field::TIMESERIES => return Some(Entry::Series(Series::new(reader.bytes(key).ok()?))),
+                    field::METADATA => {
+                        let message = reader.bytes(key).ok()?;
+                        return Some(Entry::Metadata { family: metadata(message)?.family, message });
+                    }
+                    _ => reader.skip(key).ok()?,
+                }
+            }
+        })
+    }
+
     /// The encoded messages of its series.
     pub(super) fn messages(&self) -> Messages<'a> {
         Messages::new(self.raw, field::TIMESERIES)
@@ -60,11 +92,6 @@ impl<'a> Request<'a> {
     /// Its metadata, in order.
     pub fn metadata(&self) -> impl Iterator<Item = Metadata<'a>> + Clone + use<'a> {
         metadata_messages(self.raw).map_while(metadata)
-    }
-
-    /// The same as encoded messages, with the names of their metric families.
-    pub fn metadata_messages(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a> {
-        metadata_messages(self.raw).map_while(|message| Some((metadata(message)?.family, message)))
     }
 }
 

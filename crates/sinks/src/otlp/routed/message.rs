@@ -64,10 +64,10 @@ impl OpenMessage<RoutedProtocol> for Message {
         self.frame.bytes()
     }
 
-    fn push(&mut self, RoutedRun { run, body }: RoutedRun<'_>, _: &mut u64) -> Result<(), BudgetError> {
-        self.frame.try_reserve(self.writer.len_of(&run, body))?;
+    fn push(&mut self, RoutedRun { run, body }: &RoutedRun<'_>, _: &mut u64) -> Result<(), BudgetError> {
+        self.frame.try_reserve(self.writer.len_of(run, *body))?;
         let at = self.raw_len();
-        let written = self.writer.write(&run, body, at, self.frame.spare_mut());
+        let written = self.writer.write(run, *body, at, self.frame.spare_mut());
         self.frame.advance(written.map_err(|_| BudgetError::Never)?);
         self.writer.close(self.frame.get_mut(PREFIX..).unwrap_or_default());
         Ok(())

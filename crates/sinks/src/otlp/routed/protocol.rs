@@ -29,13 +29,6 @@ pub(super) struct RoutedProtocol {
     pub(super) compressor: Arc<Mutex<Compressor>>,
 }
 
-impl RoutedProtocol {
-    /// The tenant of requests with this tenant's data: none where receivers are not told.
-    fn tenant(&self, tenant: Tenant) -> Tenant {
-        if self.settings.tenant_header.is_some() { tenant } else { Tenant::NONE }
-    }
-}
-
 impl SpreadProtocol for RoutedProtocol {
     const NOTE: u8 = 3;
     type Form = Form;
@@ -55,6 +48,11 @@ impl SpreadProtocol for RoutedProtocol {
         for protocol in [Protocol::RemoteWrite1, Protocol::RemoteWrite2, Protocol::Intake, Protocol::Bulk] {
             consumer.pass_over_all_of(protocol);
         }
+    }
+
+    /// None where receivers are not told.
+    fn tenant(&self, tenant: Tenant) -> Tenant {
+        if self.settings.tenant_header.is_some() { tenant } else { Tenant::NONE }
     }
 
     fn peer(&self, target: &str) -> Result<Peer, EndpointError> {
@@ -84,7 +82,7 @@ impl SpreadProtocol for RoutedProtocol {
         distributor: &mut Distributor<Self>,
         meta: &Meta,
         raw: &[u8],
-        info: BodyInfo,
+        info: &BodyInfo,
     ) -> Result<Losses, DropReason> {
         let unplaced = Box::pin(distributor.route(meta.signal, raw, info)).await?;
         Ok(Losses::of(Dropped::Rejected, unplaced))
@@ -94,7 +92,7 @@ impl SpreadProtocol for RoutedProtocol {
         distributor: &mut Distributor<Self>,
         head: &RequestHead<Form>,
         body: Bytes,
-        info: BodyInfo,
+        info: &BodyInfo,
     ) -> Result<u64, DropReason> {
         let Form(signal) = head.form;
         Box::pin(distributor.route(signal, body.get(PREFIX..).unwrap_or_default(), info)).await
@@ -106,9 +104,9 @@ impl Distributor<RoutedProtocol> {
     ///
     /// # Errors
     /// When the rest of it cannot be sent.
-    async fn route(&mut self, signal: Signal, raw: &[u8], info: BodyInfo) -> Result<u64, DropReason> {
+    async fn route(&mut self, signal: Signal, raw: &[u8], info: &BodyInfo) -> Result<u64, DropReason> {
         let protocol = &self.context.protocol;
-        let (key, tenant) = (protocol.key, protocol.tenant(info.tenant));
+        let key = protocol.key;
         let signal_of_body =
             wire_signal(signal).filter(|signal| key.is_of(*signal)).ok_or(DropReason::Damaged)?;
         self.tools = self.tools.wrapping_add(1);
@@ -121,7 +119,7 @@ impl Distributor<RoutedProtocol> {
             };
             let members = ring.members(run.hash);
             let item = RoutedRun { run, body };
-            let target = Target { tenant, form: Form(signal), item, items: run.items, members };
+            let target = Target { form: Form(signal), item, items: run.items, members };
             Box::pin(self.place(&target, info)).await?;
             walked += run.len();
             if walked >= TURN {

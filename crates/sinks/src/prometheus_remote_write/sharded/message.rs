@@ -138,8 +138,8 @@ impl OpenMessage<ShardedProtocol> for Message {
     }
 
     #[inline]
-    fn push(&mut self, field: Field<'_>, tools: &mut Tools) -> Result<(), BudgetError> {
-        self.add(field, &mut tools.coder)
+    fn push(&mut self, field: &Field<'_>, tools: &mut Tools) -> Result<(), BudgetError> {
+        self.add(*field, &mut tools.coder)
     }
 
     fn seal(self, tools: &mut Tools) -> Result<Bytes, Message> {

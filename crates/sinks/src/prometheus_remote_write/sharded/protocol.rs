@@ -28,13 +28,6 @@ pub(super) struct Tools {
     hasher: SeriesHasher,
 }
 
-impl ShardedProtocol {
-    /// The tenant of requests with this tenant's data: none where receivers are not told.
-    fn tenant(&self, tenant: Tenant) -> Tenant {
-        if self.settings.tenant_header.is_some() { tenant } else { Tenant::NONE }
-    }
-}
-
 impl SpreadProtocol for ShardedProtocol {
     const NOTE: u8 = 2;
     /// Prometheus answers 400 to a request with one sample out of order, and stores nothing of it.
@@ -49,6 +42,11 @@ impl SpreadProtocol for ShardedProtocol {
 
     fn tools(&self) -> Tools {
         Tools { coder: Coder::new(), hasher: SeriesHasher::new() }
+    }
+
+    /// None where receivers are not told.
+    fn tenant(&self, tenant: Tenant) -> Tenant {
+        if self.settings.tenant_header.is_some() { tenant } else { Tenant::NONE }
     }
 
     fn attached(&self, consumer: &mut JournalConsumer) {
@@ -83,7 +81,7 @@ impl SpreadProtocol for ShardedProtocol {
         distributor: &mut Distributor<Self>,
         meta: &Meta,
         raw: &[u8],
-        info: BodyInfo,
+        info: &BodyInfo,
     ) -> Result<Losses, DropReason> {
         distributor.spread_series(meta, raw, info).await
     }
@@ -92,7 +90,7 @@ impl SpreadProtocol for ShardedProtocol {
         distributor: &mut Distributor<Self>,
         _: &RequestHead<Form>,
         body: Bytes,
-        info: BodyInfo,
+        info: &BodyInfo,
     ) -> Result<u64, DropReason> {
         distributor.spread_block(body, info).await
     }
@@ -109,7 +107,7 @@ impl SeriesProtocol for ShardedProtocol {
     fn target<'s>(
         distributor: &mut Distributor<Self>,
         series: &v1::Series<'s>,
-        info: BodyInfo,
+        _: &BodyInfo,
         (): &mut (),
     ) -> Target<'s, Self> {
         let Distributor { context, members, tools, .. } = distributor;
@@ -127,20 +125,17 @@ impl SeriesProtocol for ShardedProtocol {
         }
         let hash = hasher.finish();
         let members = members.placement.as_ref().map_or_else(Replicas::default, |ring| ring.members(hash));
-        let tenant = protocol.tenant(info.tenant);
         let item = (v1::field::TIMESERIES, series.message());
-        Target { tenant, form: Form::V1, item, items, members }
+        Target { form: Form::V1, item, items, members }
     }
 
     fn metadata<'s>(
         distributor: &Distributor<Self>,
         family: &[u8],
         message: &'s [u8],
-        info: BodyInfo,
     ) -> Option<Target<'s, Self>> {
         let ring = distributor.members.placement.as_ref()?;
-        let tenant = distributor.context.protocol.tenant(info.tenant);
         let item = (v1::field::METADATA, message);
-        Some(Target { tenant, form: Form::V1, item, items: 1, members: ring.members(hash_bytes(family)) })
+        Some(Target { form: Form::V1, item, items: 1, members: ring.members(hash_bytes(family)) })
     }
 }

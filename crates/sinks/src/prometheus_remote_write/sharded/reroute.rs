@@ -11,7 +11,7 @@ impl Distributor<ShardedProtocol> {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub(super) async fn spread_block(&mut self, body: Bytes, info: BodyInfo) -> Result<u64, DropReason> {
+    pub(super) async fn spread_block(&mut self, body: Bytes, info: &BodyInfo) -> Result<u64, DropReason> {
         let len = snappy::decoded_len(&body).map_err(|_| DropReason::Damaged)?;
         let mut raw = self.window(len).await?;
         let written = snappy::decode(&body, raw.spare_mut()).map_err(|_| DropReason::Damaged)?;

@@ -5,12 +5,10 @@ use crate::batch::DropReason;
 use crate::egress_budget::BudgetError;
 use crate::spread::protocol::SpreadProtocol;
 use crate::spread::request::{OpenRequest, Origin, RequestHead};
-use tidegate_journal::Tenant;
 use tidegate_ring::Replicas;
 
-/// An item, and where it goes.
+/// An item of the current tenant, and where it goes.
 pub(crate) struct Target<'i, P: SpreadProtocol> {
-    pub(crate) tenant: Tenant,
     pub(crate) form: P::Form,
     pub(crate) item: P::Item<'i>,
     /// How many items it counts as.
@@ -25,51 +23,79 @@ impl<P: SpreadProtocol> Distributor<P> {
     /// # Errors
     /// When it is larger than the memory.
     #[inline]
-    pub(crate) async fn place(&mut self, target: &Target<'_, P>, info: BodyInfo) -> Result<(), DropReason> {
-        for (slot, replica) in self.slots(target, info) {
-            if !self.copy_now(slot, target, info) {
-                Box::pin(self.copy((slot, replica), target, info)).await?;
+    pub(crate) async fn place(&mut self, target: &Target<'_, P>, info: &BodyInfo) -> Result<(), DropReason> {
+        match self.place_from(0, target, info) {
+            None => Ok(()),
+            Some(replica) => Box::pin(self.place_slowly(replica, target, info)).await,
+        }
+    }
+
+    /// Copies an item to the requests of its members, from a replica on, while they take it without a wait; the first that does not.
+    #[inline]
+    fn place_from(&mut self, replica: usize, target: &Target<'_, P>, info: &BodyInfo) -> Option<usize> {
+        let members = target.members.iter().enumerate().skip(replica);
+        for (replica, member) in members.filter(|(replica, _)| info.wants(*replica)) {
+            if !self.copy_now(self.slot(*member, replica), target, info) {
+                return Some(replica);
             }
-            if matches!(info.origin, Origin::Log) && replica == 0 {
-                self.rerouted += target.items;
-            }
+            self.count_rerouted(replica, target, info);
+        }
+        None
+    }
+
+    /// The same with all of them, however long it takes.
+    async fn place_slowly(
+        &mut self,
+        replica: usize,
+        target: &Target<'_, P>,
+        info: &BodyInfo,
+    ) -> Result<(), DropReason> {
+        let mut next = Some(replica);
+        while let Some(replica) = next {
+            let Some(member) = target.members.get(replica) else { break };
+            self.copy((self.slot(*member, replica), replica), target, info).await?;
+            self.count_rerouted(replica, target, info);
+            next = self.place_from(replica + 1, target, info);
         }
         Ok(())
     }
 
-    /// The slots of the requests that an item goes to, with their replicas.
-    fn slots(&self, target: &Target<'_, P>, info: BodyInfo) -> impl Iterator<Item = (usize, u8)> + use<P> {
-        let replication = self.context.settings.replication;
-        let members = target.members;
-        (0..members.len()).filter_map(move |index| {
-            let (replica, member) = (u8::try_from(index).ok()?, *members.get(index)?);
-            let is_wanted = info.replica.is_none_or(|wanted| wanted == replica);
-            is_wanted.then_some((usize::from(member) * replication + index, replica))
-        })
+    /// Where the request for a replica of a member is.
+    #[inline]
+    fn slot(&self, member: u16, replica: usize) -> usize {
+        usize::from(member) * self.context.settings.replication + replica
+    }
+
+    /// Notes that a replica of an item from a log is in a request. First replicas are what counts in the books.
+    #[inline]
+    fn count_rerouted(&mut self, replica: usize, target: &Target<'_, P>, info: &BodyInfo) {
+        if matches!(info.origin, Origin::Log) && replica == 0 {
+            self.rerouted += target.items;
+        }
     }
 
     /// Copies an item to the request in a slot, if that takes it without a wait; says whether it did.
     #[inline]
-    fn copy_now(&mut self, slot: usize, target: &Target<'_, P>, info: BodyInfo) -> bool {
+    fn copy_now(&mut self, slot: usize, target: &Target<'_, P>, info: &BodyInfo) -> bool {
         !self.is_full(slot, target, info) && matches!(self.try_copy(slot, target, info), Some(Ok(())))
     }
 
     /// Whether the request in a slot takes no more of this.
-    fn is_full(&self, slot: usize, target: &Target<'_, P>, info: BodyInfo) -> bool {
-        self.open.get(slot).and_then(Option::as_ref).is_some_and(|open| {
-            !open.is_for(&target.tenant, target.form)
-                || open.raw_len() >= self.most
-                || open.copies() >= self.context.settings.max_request_items
-                || (open.is_full_of_records() && !open.has(info.origin))
-        })
+    #[inline]
+    fn is_full(&mut self, slot: usize, target: &Target<'_, P>, info: &BodyInfo) -> bool {
+        let Some(open) = self.open.get_mut(slot).and_then(Option::as_mut) else { return false };
+        !open.is_for(&self.current, target.form)
+            || open.raw_len() >= self.most
+            || open.copies() >= self.context.settings.max_request_items
+            || (open.is_full_of_records() && !open.has(info.origin))
     }
 
     /// Copies an item to the request in a slot, however long it takes.
     async fn copy(
         &mut self,
-        (slot, replica): (usize, u8),
+        (slot, replica): (usize, usize),
         target: &Target<'_, P>,
-        info: BodyInfo,
+        info: &BodyInfo,
     ) -> Result<(), DropReason> {
         if self.is_full(slot, target, info) {
             self.seal(slot).await;
@@ -88,15 +114,16 @@ impl<P: SpreadProtocol> Distributor<P> {
     }
 
     /// Copies an item to an open request; nothing where none is open.
+    #[inline]
     fn try_copy(
         &mut self,
         slot: usize,
         target: &Target<'_, P>,
-        info: BodyInfo,
+        info: &BodyInfo,
     ) -> Option<Result<(), BudgetError>> {
         let open = self.open.get_mut(slot)?.as_mut()?;
         let is_new = !open.has(info.origin);
-        let pushed = open.push(target.item, target.items, info.origin, &mut self.tools);
+        let pushed = open.push(&target.item, target.items, info.origin, &mut self.tools);
         if pushed.is_ok() && is_new {
             match info.origin {
                 Origin::Record(sequence) => self.context.settlement.add_request(sequence),
@@ -109,14 +136,16 @@ impl<P: SpreadProtocol> Distributor<P> {
     /// Opens a request.
     async fn open(
         &mut self,
-        (slot, replica): (usize, u8),
+        (slot, replica): (usize, usize),
         target: &Target<'_, P>,
-        info: BodyInfo,
+        info: &BodyInfo,
     ) -> Result<(), BudgetError> {
-        let head = RequestHead { tenant: target.tenant, form: target.form, replica, copies: 0 };
+        // There are few replicas.
+        let replica = u8::try_from(replica).unwrap_or(u8::MAX);
+        let head = RequestHead { tenant: *self.current.tenant(), form: target.form, replica, copies: 0 };
         let last = self.last.get(slot).copied().unwrap_or_default();
         let message = self.context.protocol.open(&head, last, &self.context.room).await?;
-        let open = OpenRequest::new(head, message, info.received_at_ns);
+        let open = OpenRequest::new(head, self.current.turn(), message, info.received_at_ns);
         if let Some(place) = self.open.get_mut(slot) {
             *place = Some(open);
         }

@@ -23,6 +23,10 @@ impl<P: SpreadProtocol> Distributor<P> {
     /// # Errors
     /// When there is never as much.
     pub(crate) async fn window(&mut self, bytes: usize) -> Result<Charged<Window>, DropReason> {
+        if let Some(window) = self.spare.take(bytes) {
+            self.own += window.bytes();
+            return Ok(window);
+        }
         loop {
             let room = self.context.room.clone();
             match room.window(bytes).await {
@@ -57,8 +61,19 @@ impl<P: SpreadProtocol> Distributor<P> {
         self.own = self.own.saturating_sub(window.bytes());
     }
 
+    /// Gives up a window of the record, which is kept for the next one where nobody waits for the turn that it was borrowed in.
+    pub(super) fn keep_spare(&mut self, window: Charged<Window>) {
+        self.own = self.own.saturating_sub(window.bytes());
+        if !self.turn.is_some() {
+            self.spare.keep(window);
+        }
+    }
+
     /// Makes room after a refusal, or says that there is none.
     pub(crate) async fn make_room(&mut self, error: BudgetError) -> Result<(), DropReason> {
+        if self.spare.clear() {
+            return Ok(());
+        }
         if error == BudgetError::Never {
             return Err(DropReason::Room(error));
         }
@@ -138,6 +153,7 @@ impl<P: SpreadProtocol> Distributor<P> {
     /// before.
     pub(super) async fn return_turn(&mut self) {
         if self.turn.is_some() {
+            self.spare.clear();
             let room = self.context.room.clone();
             while room.is_over() {
                 self.wait_for_memory().await;

@@ -59,7 +59,8 @@ impl<P: SpreadProtocol> Distributor<P> {
             received_at_ns: record.meta.received_at_ns,
             replica: Some(head.replica),
         };
-        let spread = Box::pin(P::spread_again(self, &head, body, info)).await;
+        self.current.set(&self.context.protocol.tenant(info.tenant));
+        let spread = Box::pin(P::spread_again(self, &head, body, &info)).await;
         self.seal_all().await;
         while self.context.settlement.is_rerouting() {
             self.context.settlement.settled().await;

@@ -25,7 +25,7 @@ pub(crate) fn scratch_bytes() -> usize {
 impl<P: SeriesProtocol> Distributor<P> {
     /// Spreads the series of a checked OTLP metrics request. Points that remote write cannot express are among the losses, and those whose
     /// series the sink's pipeline drops.
-    pub(super) async fn walk_otlp(&mut self, raw: &[u8], info: BodyInfo) -> Result<Losses, DropReason> {
+    pub(super) async fn walk_otlp(&mut self, raw: &[u8], info: &BodyInfo) -> Result<Losses, DropReason> {
         let mut scratch = Box::new(Scratch::new(ScratchCapacity::default()));
         let (mut from, all) = (0, items(Signal::Metrics, raw));
         let (mut place, mut points, mut losses) = (PointPlace::default(), POINTS, Losses::NONE);

@@ -1,0 +1,34 @@
+//! The tenant of the items that are being placed.
+
+use tidegate_journal::Tenant;
+
+/// A tenant, and a number that says for how long it has been this one: a number is compared for each item, a name only where it differs.
+#[derive(Debug)]
+pub(crate) struct CurrentTenant {
+    tenant: Tenant,
+    turn: u64,
+}
+
+impl CurrentTenant {
+    pub(in crate::spread) const fn new() -> CurrentTenant {
+        CurrentTenant { tenant: Tenant::NONE, turn: 0 }
+    }
+
+    /// The items that follow are of this tenant.
+    pub(crate) fn set(&mut self, tenant: &Tenant) {
+        if self.tenant != *tenant {
+            self.tenant = *tenant;
+            self.turn += 1;
+        }
+    }
+
+    /// The tenant.
+    pub(crate) fn tenant(&self) -> &Tenant {
+        &self.tenant
+    }
+
+    /// Another number than ever before, where it is another tenant than before.
+    pub(crate) fn turn(&self) -> u64 {
+        self.turn
+    }
+}
