@@ -275,6 +275,7 @@ impl Arena {
     }
 
     /// The start of window `index`.
+    #[inline]
     pub(crate) fn start_of(&self, index: u32) -> std::ptr::NonNull<u8> {
         self.inner.map.at(self.inner.offset(index))
     }
@@ -314,6 +315,7 @@ impl Arena {
 }
 
 impl SharedArena {
+    #[inline]
     fn offset(&self, index: u32) -> usize {
         index as usize * self.window
     }

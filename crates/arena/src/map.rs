@@ -78,6 +78,7 @@ mod mapped {
         }
 
         /// The address of `offset`, which must be inside the mapping.
+        #[inline]
         pub(crate) fn at(&self, offset: usize) -> NonNull<u8> {
             assert!(offset <= self.len);
             // SAFETY: inside the mapping, as just asserted.

@@ -37,6 +37,7 @@ impl Window {
     }
 
     /// The bytes charged and not filled yet: what [`spare_mut`](Self::spare_mut) gives.
+    #[inline]
     pub fn spare(&self) -> usize {
         self.charged - self.filled
     }
@@ -70,6 +71,7 @@ impl Window {
     /// The charged bytes behind the filled ones, to be written to. What they hold is left over from
     /// earlier owners of the pages; only what [`advance`](Self::advance) covers becomes readable. Whoever takes them
     /// writes what it declares filled, and does not read the others.
+    #[inline]
     pub fn spare_mut(&mut self) -> &mut [u8] {
         let (filled, charged) = (self.filled, self.charged);
         self.offered = charged;
@@ -84,6 +86,7 @@ impl Window {
     ///
     /// # Panics
     /// When fewer are charged.
+    #[inline]
     pub fn advance(&mut self, bytes: usize) {
         assert!(bytes <= self.spare(), "advanced past what is charged");
         let end = self.filled + bytes;
@@ -114,6 +117,7 @@ impl Window {
     }
 
     /// Whatever the bytes hold.
+    #[inline]
     fn advance_raw(&mut self, bytes: usize) {
         self.filled += bytes;
     }

@@ -131,6 +131,7 @@ fn copy(from: &[u8], to: &mut [u8]) {
         4..8 => _ = ends::<4>(from, to),
         8..16 => _ = ends::<8>(from, to),
         16..32 => _ = ends::<16>(from, to),
+        32..64 => _ = ends::<32>(from, to),
         _ => to.copy_from_slice(from),
     }
 }

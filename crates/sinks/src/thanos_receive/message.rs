@@ -168,12 +168,9 @@ impl OpenMessage<ThanosProtocol> for Message {
             self.tuple = Some(self.filling().len());
             append(self.filling(), &TUPLE);
         }
-        let filling = self.filling();
         let field_len = write::Varint::new(len as u64);
-        append(filling, &[SERIES_TAG]);
-        append(filling, field_len.as_bytes());
-        series.iter().for_each(|part| append(filling, part));
-        self.raw_len += 1 + field_len.as_bytes().len() + len;
+        let [start, end] = *series;
+        self.raw_len += append_all(self.filling(), [&[SERIES_TAG], field_len.as_bytes(), start, end]);
         Ok(())
     }
 
@@ -207,6 +204,20 @@ impl OpenMessage<ThanosProtocol> for Message {
         out.shrink();
         Ok(Bytes::from_owner(out))
     }
+}
+
+/// Appends parts that room was made for; the bytes that they are.
+#[inline]
+fn append_all<const N: usize>(window: &mut Window, parts: [&[u8]; N]) -> usize {
+    let (room, mut len) = (window.spare_mut(), 0);
+    for part in parts {
+        if let Some(place) = room.get_mut(len..len + part.len()) {
+            place.copy_from_slice(part);
+            len += part.len();
+        }
+    }
+    window.advance(len);
+    len
 }
 
 /// Appends a field of bytes, which room was made for.
