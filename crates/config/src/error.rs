@@ -69,6 +69,14 @@ impl Errors {
         render::Rendering { errors: self, colour: true }
     }
 
+    /// Adds the problems of others, in the same file.
+    pub(crate) fn append(&mut self, other: Errors) {
+        let room = MOST_PROBLEMS.saturating_sub(self.problems.len());
+        let surplus = other.problems.len().saturating_sub(room);
+        self.problems.extend(other.problems.into_iter().take(room));
+        self.more += surplus + other.more;
+    }
+
     /// A problem with the file as a whole, before anything in it was looked at.
     pub(crate) fn of_file(source: &str, message: String, help: &str) -> Errors {
         let problem = Problem { message, help: help.to_owned(), place: None };

@@ -6,6 +6,7 @@ use crate::error::{Errors, quote};
 use crate::import::notes::{ARGUMENTS, Notes};
 use crate::import::references;
 use crate::suggest::nearest;
+use std::iter::Peekable;
 
 /// How deeply files of arguments may name others.
 const DEEPEST: usize = 8;
@@ -33,53 +34,74 @@ pub(super) fn mistake(message: String, help: &str) -> Errors {
 }
 
 impl CommandLine {
-    /// Reads `--flag=value`, `--flag value`, `--switch`, `--no-switch`, and `@FILE` with an argument on each line.
+    /// Reads `--flag=value`, `--flag value`, `--switch`, `--no-switch`, and `@FILE` with an argument on each line; also as a manifest has
+    /// them, with a dash before each.
     ///
     /// # Errors
-    /// The first argument that Thanos would refuse, or that is none of `thanos receive`.
+    /// The arguments that Thanos would refuse, or that are none of `thanos receive`.
     pub(super) fn parse(arguments: &[String], read: ReadFile<'_>) -> Result<CommandLine, Errors> {
         let mut expanded = Vec::new();
         expand(arguments, read, 0, &mut expanded)?;
         let mut line = CommandLine { given: Vec::new() };
-        let mut rest = expanded.iter().enumerate().peekable();
-        let mut has_command = false;
+        let mut rest = expanded.iter().map(String::as_str).enumerate().peekable();
+        let (mut has_command, mut mistakes) = (false, None::<Errors>);
         while let Some((place, argument)) = rest.next() {
-            let Some(flag) = argument.strip_prefix("--") else {
-                has_command = command(argument, place, has_command)?;
-                continue;
+            let read = match argument.strip_prefix("--") {
+                Some(flag) => line.read_flag(flag, place, &mut rest),
+                None => command(argument, place, has_command).map(|found| has_command = found),
             };
-            if flag.is_empty() {
-                continue;
-            }
-            let (name, value) =
-                flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
-            let (known, is_inverted) = match (find(name), name.strip_prefix("no-").and_then(find)) {
-                (Some(known), _) => (known, false),
-                (None, Some(known)) if known.values == Values::Switch => (known, true),
-                _ => return Err(unknown(name)),
-            };
-            let value = match (known.values, value) {
-                (Values::Switch, None) => (!is_inverted).to_string(),
-                (Values::Switch, Some(_)) => {
-                    let help = format!("write `--{0}` or `--no-{0}`", known.name);
-                    return Err(mistake(format!("`--{name}` takes no value"), &help));
+            if let Err(mistake) = read {
+                match &mut mistakes {
+                    Some(mistakes) => mistakes.append(mistake),
+                    None => mistakes = Some(mistake),
                 }
-                (_, Some(value)) => value.to_owned(),
-                (_, None) => match rest.next_if(|(_, next)| !next.starts_with('-')) {
-                    Some((_, value)) => value.clone(),
-                    None => {
-                        let help = format!("write `--{name}=VALUE`");
-                        return Err(mistake(format!("`--{name}` has no value"), &help));
-                    }
-                },
-            };
-            if known.values != Values::Many && line.given.iter().any(|given| given.name == known.name) {
-                let message = format!("`--{}` cannot be repeated", known.name);
-                return Err(mistake(message, "remove all but one"));
             }
-            line.given.push(Given { name: known.name, value, place, is_taken: false });
         }
-        Ok(line)
+        mistakes.map_or(Ok(line), Err)
+    }
+
+    /// Reads a flag, whose value may be the next argument.
+    fn read_flag<'a>(
+        &mut self,
+        flag: &str,
+        place: usize,
+        rest: &mut Peekable<impl Iterator<Item = (usize, &'a str)>>,
+    ) -> Result<(), Errors> {
+        if flag.is_empty() {
+            return Ok(());
+        }
+        let (name, value) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
+        let mut next = || rest.next_if(|(_, next)| !next.starts_with('-')).map(|(_, value)| value);
+        let (known, is_inverted) = match (find(name), name.strip_prefix("no-").and_then(find)) {
+            (Some(known), _) => (known, false),
+            (None, Some(known)) if known.values == Values::Switch => (known, true),
+            _ => {
+                // What may be its value is no mistake of its own.
+                _ = value.or_else(next);
+                return Err(unknown(name));
+            }
+        };
+        let value = match (known.values, value) {
+            (Values::Switch, None) => (!is_inverted).to_string(),
+            (Values::Switch, Some(_)) => {
+                let help = format!("write `--{0}` or `--no-{0}`", known.name);
+                return Err(mistake(format!("`--{name}` takes no value"), &help));
+            }
+            (_, Some(value)) => value.to_owned(),
+            (_, None) => match next() {
+                Some(value) => value.to_owned(),
+                None => {
+                    let help = format!("write `--{name}=VALUE`");
+                    return Err(mistake(format!("`--{name}` has no value"), &help));
+                }
+            },
+        };
+        if known.values != Values::Many && self.given.iter().any(|given| given.name == known.name) {
+            let message = format!("`--{}` cannot be repeated", known.name);
+            return Err(mistake(message, "remove all but one"));
+        }
+        self.given.push(Given { name: known.name, value, place, is_taken: false });
+        Ok(())
     }
 
     /// The value of a flag as it stands there; none when it is absent or empty.
@@ -130,14 +152,14 @@ fn expand(
     depth: usize,
     out: &mut Vec<String>,
 ) -> Result<(), Errors> {
-    for argument in arguments {
+    for argument in arguments.iter().filter_map(|argument| unlisted(argument)) {
         // `--flag @FILE` is expanded too: kingpin does not look at what stands before.
         let Some(path) = argument.strip_prefix('@') else {
             if out.len() >= MOST {
                 let message = format!("there are more than {MOST} arguments");
                 return Err(mistake(message, "is this the command line of `thanos receive`?"));
             }
-            out.push(argument.clone());
+            out.push(argument.to_owned());
             continue;
         };
         if depth >= DEEPEST {
@@ -153,6 +175,17 @@ fn expand(
         expand(&lines, read, depth + 1, out)?;
     }
     Ok(())
+}
+
+/// An argument without what a manifest or a shell has around it: the dash of a list, quotes with a comma behind them, a backslash at the end
+/// of a line. Nothing where there is nothing else, and for the name of the list.
+fn unlisted(argument: &str) -> Option<&str> {
+    let item = argument.trim();
+    let item = item.strip_suffix('\\').map_or(item, str::trim_end);
+    let item = item.strip_prefix("- ").map_or(item, str::trim_start);
+    let unquoted = |quote| item.strip_suffix(',').unwrap_or(item).strip_prefix(quote)?.strip_suffix(quote);
+    let item = ['"', '\''].into_iter().find_map(unquoted).unwrap_or(item);
+    (!["", "-", "args:", "command:"].contains(&item)).then_some(item)
 }
 
 /// Whether the command has been named with `argument`, which is no flag.
@@ -180,6 +213,9 @@ fn unknown(name: &str) -> Errors {
     let meant = meant.and_then(|meant| FLAGS.iter().find(|flag| folded(flag.name) == meant));
     match meant {
         Some(meant) => mistake(message, &format!("did you mean `--{}`?", meant.name)),
-        None => mistake(message, "remove it, or look it up in `thanos receive --help`"),
+        None => mistake(
+            message,
+            "remove it, or look it up in `thanos receive --help`: the flags of Thanos 0.42 are known here",
+        ),
     }
 }

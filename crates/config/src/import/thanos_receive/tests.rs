@@ -165,6 +165,34 @@ fn mistakes_of_a_command_line_are_errors() {
     }
 }
 
+#[test]
+fn all_mistakes_come_at_once() {
+    let words = error("--receive.hashring-file /r.json --foo=1 --tsdb.wal-compression=true surplus");
+    for mistake in ["--receive.hashrings-file`?", "`--foo`", "takes no value", "`surplus` is not a flag"] {
+        assert!(words.contains(mistake), "{mistake}: {words}");
+    }
+    assert!(!words.contains("r.json"), "the value of an unknown flag is no mistake of its own: {words}");
+}
+
+/// The lines of a manifest or of a shell, as they are pasted.
+#[test]
+fn arguments_may_stand_as_in_a_manifest() {
+    let arguments = [
+        "args:",
+        "- receive",
+        "  - --receive.replication-factor=3",
+        "- \"--label=replica=\\\"$(NAME)\\\"\",",
+        "'--remote-write.address=127.0.0.1:19291',",
+        "--receive.hashrings-file=/rings.json \\",
+    ];
+    let (_, pasted) = imported(&arguments.map(str::to_owned));
+    let (_, plain) = imported(&self::arguments(
+        "receive --receive.replication-factor=3 --label=replica=\\\"$(NAME)\\\" --remote-write.address=127.0.0.1:19291 \
+         --receive.hashrings-file=/rings.json",
+    ));
+    assert_eq!(pasted.configuration, plain.configuration);
+}
+
 /// Each flag of Thanos without a counterpart is named, with the reason.
 #[test]
 fn no_flag_is_left_out_silently() {
