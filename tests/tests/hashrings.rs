@@ -135,6 +135,23 @@ fn check_warns_of_hashrings_that_mean_something_else() {
     assert!(code == Some(1) && text.contains("sinks.ingestors: the hashring file"), "{text}");
 }
 
+#[test]
+fn check_refuses_what_could_not_be_used() {
+    let two = r#"[{"endpoints": ["a:1", "b:1"]}]"#;
+    let credential = json!({ "headers": { "authorization": "Bearer hunter2" } });
+    let trusted = json!({ "headers": { "authorization": "Bearer hunter2" }, "insecure": true });
+    for (rings, sink, words) in [
+        (two, json!({ "max_members": 1 }), "memory is planned for 1: raise `max_members`"),
+        (r#"[{"endpoints": ["ingestor"]}]"#, json!({}), "`ingestor` is not the address of an ingestor"),
+        (two, credential, "would send its header `authorization` unencrypted"),
+    ] {
+        let (code, text) = told(&["check", "tidegate.yaml"], rings, &sink);
+        assert!(code == Some(1) && text.contains(words) && !text.contains("hunter2"), "{text}");
+    }
+    let (code, text) = told(&["check", "tidegate.yaml"], two, &trusted);
+    assert_eq!(code, Some(0), "{text}");
+}
+
 struct Router {
     gateway: Gateway,
     address: SocketAddr,
@@ -159,6 +176,20 @@ fn router(rings: &str) -> Router {
 }
 
 impl Router {
+    /// Sends 20 samples, which are accepted.
+    fn send(&self) {
+        let model = SeriesModel::new(1, 20, Timeline { base_ms: 1, interval_ms: 1 });
+        let (mut raw, mut body) = (Vec::new(), Vec::new());
+        SampleBatch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
+        compress(&raw, &mut body);
+        let head = [
+            "POST /api/v1/receive HTTP/1.1",
+            "Content-Type: application/x-protobuf",
+            "Content-Encoding: snappy",
+        ];
+        assert_eq!(http::request(self.address, &head, &body).unwrap().status, 200);
+    }
+
     /// The sum of the series with this name and these labels among others; none when there are no such series.
     fn metric(&self, name: &str, labels: &[&str]) -> Option<f64> {
         let metrics = self.gateway.metrics();
@@ -193,13 +224,7 @@ fn the_alerts_of_thanos_find_their_series() {
     let rings = |name: &str| format!(r#"[{{"hashring":"{name}","endpoints":["{gone}","{silent}"]}}]"#);
     let router = router(&rings("all"));
     assert_eq!(http::get(router.address, "/-/ready").unwrap().status, 200);
-    let model = SeriesModel::new(1, 20, Timeline { base_ms: 1, interval_ms: 1 });
-    let (mut raw, mut body) = (Vec::new(), Vec::new());
-    SampleBatch::of(&model, model.series(), 0, 1).encode(Version::V1, &mut raw);
-    compress(&raw, &mut body);
-    let head =
-        ["POST /api/v1/receive HTTP/1.1", "Content-Type: application/x-protobuf", "Content-Encoding: snappy"];
-    assert_eq!(http::request(router.address, &head, &body).unwrap().status, 200);
+    router.send();
     let failed = || router.metric("thanos_receive_forward_requests_total", &["result=\"error\""]);
     until(SOON, "both ingestors to fail", || failed().is_some_and(|failed| failed >= 2.0));
     for (name, labels) in SELECTED_BY_ALERTS {
@@ -229,4 +254,24 @@ fn the_alerts_of_thanos_find_their_series() {
     until(SOON, "the file to be used", || value("thanos_receive_config_last_reload_successful", &[]) == 1);
     assert_eq!(value("thanos_receive_hashrings_file_changes_total", &[]), 2);
     assert_eq!(value("thanos_receive_hashring_nodes", &["name=\"new\""]), 2);
+}
+
+/// The journal does not have it any more, so nobody would know of it.
+#[test]
+fn a_backlog_without_its_sink_is_named_at_the_start() {
+    let gone = free_address();
+    let mut router = router(&format!(r#"[{{"endpoints":["{gone}","{}"]}}]"#, free_address()));
+    router.send();
+    until(SOON, "both copies to wait on disk", || {
+        let sink = router.gateway.sink("ingestors");
+        let waits = |member: &Value| member["handed_off_requests"].as_u64() > Some(0);
+        sink["members"].as_array().is_some_and(|members| members.len() == 2 && members.iter().all(waits))
+    });
+    router.gateway.term();
+    router.gateway.configure(json!({ "sinks": { "renamed": { "type": "blackhole" } } }));
+    router.gateway.start();
+    let log = router.gateway.log();
+    let line =
+        log.lines().find(|line| line.contains("items wait on disk")).unwrap_or_else(|| panic!("{log}"));
+    assert!(line.contains("handoff/ingestors") && line.contains("20"), "{line}");
 }

@@ -24,6 +24,7 @@ use tidegate_tests::Gateway;
 
 const SINK: &str = "ring";
 const MEMORY: u64 = 64 * MIB;
+const JOURNAL: u64 = 1 << 30;
 
 /// A gateway before a ring.
 struct Rig {
@@ -42,10 +43,14 @@ impl Rig {
         gateway.configure(json!({
             "memory": MEMORY,
             "limits": { "connections": connections },
+            // At full speed more comes than three ingestors on the same machine take: the clients have to wait for them.
+            "journal": { "quota": JOURNAL },
             "sinks": { SINK: {
                 "type": "thanos_receive", "algorithm": "ketama", "replication_factor": replication,
                 "hashrings_file": gateway.folder().join("hashrings.json"), "max_members": ingestors.addresses().len(),
                 "backoff": { "min": "20ms", "max": "200ms" },
+                // What a member does not get in some minutes at full speed.
+                "handoff": { "quota": "20GiB", "total_quota": "20GiB" },
             } },
         }));
         gateway.limit_memory(MEMORY + kernel_allowance(connections as u64));

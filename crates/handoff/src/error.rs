@@ -78,7 +78,9 @@ pub enum MemberError {
     #[error("`{0}` cannot be a member's address: it has from 1 to 256 bytes")]
     Address(String),
     /// As many members as are planned for have a backlog or are in use.
-    #[error("{0} members have handoff logs, which is all that are allowed")]
+    #[error(
+        "{0} members have handoff logs, which is all that are planned for: those that left are not empty yet, or `max_members` is too small"
+    )]
     Crowded(usize),
 }
 

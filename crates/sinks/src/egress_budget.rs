@@ -9,7 +9,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_arena::{Arena, ChargeError, GROWTH_STEP, PAGE, Share, Window, rounded};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -19,12 +19,22 @@ use tokio::time::Instant;
 const BORROW_SLICE: Duration = Duration::from_millis(250);
 /// A window that is to grow leaves this to others, in bytes.
 const LEFT_TO_OTHERS: usize = 2 * PAGE;
+/// Nobody of this sink has the turn to borrow.
+const NOBODY: u8 = 0;
+/// All of this sink has it.
+const ALL: u8 = 1;
+/// Only those have it who leave nothing to others: the others hold no more than without it, so it ends when these let go.
+const UNRESERVED: u8 = 2;
 /// How long to wait when there is memory, but no window or place in the queue for it.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// The memory that a sink may hold, and the turn to borrow more. Clones share it.
 #[derive(Clone)]
-pub struct EgressBudget(Arc<BudgetState>);
+pub struct EgressBudget {
+    state: Arc<BudgetState>,
+    /// Bytes that are left to holders of others of its clones.
+    reserve: usize,
+}
 
 struct BudgetState {
     arena: Arena,
@@ -34,8 +44,8 @@ struct BudgetState {
     /// The most that it can ever hold: its part, and all that is nobody's.
     most: usize,
     queue: Arc<BorrowQueue>,
-    /// Whether it has the turn.
-    borrowing: AtomicBool,
+    /// Who has the turn: [`NOBODY`], [`ALL`] or [`UNRESERVED`].
+    borrower: AtomicU8,
     /// Invariant: at most `part`, or `most` while borrowing.
     held: AtomicUsize,
     /// How many bytes were missing for what was asked for last.
@@ -107,42 +117,50 @@ impl EgressBudget {
         let floor: u64 =
             usage.shares.iter().filter(|known| known.share == share).map(|known| known.floor).sum();
         let free = usize::try_from(arena.ceiling(share).saturating_sub(floor)).unwrap_or(usize::MAX);
-        EgressBudget(Arc::new(BudgetState {
+        let state = BudgetState {
             arena: arena.clone(),
             share,
             part,
             most: free.saturating_add(part),
             queue: Arc::clone(queue),
-            borrowing: AtomicBool::new(false),
+            borrower: AtomicU8::new(NOBODY),
             held: AtomicUsize::new(0),
             missing: AtomicUsize::new(0),
             fell: Notify::new(),
-        }))
+        };
+        EgressBudget { state: Arc::new(state), reserve: 0 }
+    }
+
+    /// The same budget for somebody who leaves `bytes` of it to those who have it as it is: they always find that much, but for
+    /// what they hold themselves.
+    pub(crate) fn leaving(&self, bytes: usize) -> EgressBudget {
+        EgressBudget { state: Arc::clone(&self.state), reserve: self.reserve.saturating_add(bytes) }
     }
 
     /// Bytes that are this sink's alone.
     pub(crate) fn part(&self) -> usize {
-        self.0.part
+        self.state.part.saturating_sub(self.reserve)
     }
 
     /// The most that this sink can ever hold, with its turn to borrow.
     pub fn most(&self) -> usize {
-        self.0.most
+        self.state.most.saturating_sub(self.reserve)
+    }
+
+    /// The most that may be held now.
+    fn limit(&self) -> usize {
+        if self.is_borrowing() { self.most() } else { self.part() }
     }
 
     /// How much more may be held now, in bytes.
     pub(crate) fn left(&self) -> usize {
-        let BudgetState { part, most, borrowing, held, .. } = &*self.0;
-        let limit = if borrowing.load(Relaxed) { *most } else { *part };
-        limit.saturating_sub(held.load(Relaxed))
+        self.limit().saturating_sub(self.held())
     }
 
     /// The longest window that can be had now, if need be after a wait: with what is held already, and with the turn to
     /// borrow where it is this sink's.
     pub(crate) fn longest_window(&self) -> usize {
-        let BudgetState { arena, part, most, borrowing, held, .. } = &*self.0;
-        let limit = if borrowing.load(Relaxed) { *most } else { *part };
-        let left = limit.saturating_sub(held.load(Relaxed)).min(arena.window_len());
+        let left = self.left().min(self.state.arena.window_len());
         // Windows come in pages, and long ones in steps.
         let unit = if left <= GROWTH_STEP { PAGE } else { GROWTH_STEP };
         left / unit * unit
@@ -150,33 +168,37 @@ impl EgressBudget {
 
     /// Whether it is this sink's turn to borrow.
     pub(crate) fn is_borrowing(&self) -> bool {
-        self.0.borrowing.load(Relaxed)
+        match self.state.borrower.load(Relaxed) {
+            NOBODY => false,
+            UNRESERVED => self.reserve == 0,
+            _ => true,
+        }
     }
 
     /// How much is held, in bytes.
     pub(crate) fn held(&self) -> usize {
-        self.0.held.load(Relaxed)
+        self.state.held.load(Relaxed)
     }
 
     /// How many bytes were missing for what was asked for last; none where it was had, or may be had a little later.
     pub(crate) fn missing(&self) -> usize {
-        self.0.missing.load(Relaxed)
+        self.state.missing.load(Relaxed)
     }
 
     /// Whether more is held than the sink's own part.
     pub(crate) fn is_over(&self) -> bool {
-        self.0.held.load(Relaxed) > self.0.part
+        self.held() > self.state.part
     }
 
     /// Whether more than `own` bytes are held.
     pub(crate) fn holds_more_than(&self, own: usize) -> bool {
-        self.0.held.load(Relaxed) > own
+        self.state.held.load(Relaxed) > own
     }
 
     /// Waits until no more than `own` bytes are held.
     pub(crate) async fn falls_to(&self, own: usize) {
         while self.holds_more_than(own) {
-            let fell = self.0.fell.notified();
+            let fell = self.state.fell.notified();
             let mut fell = std::pin::pin!(fell);
             // Registered before the look, so that nothing that is given back after it is missed.
             fell.as_mut().enable();
@@ -188,21 +210,30 @@ impl EgressBudget {
 
     /// Waits for the turn to borrow. To be kept until what is held is within the part again.
     pub(crate) async fn turn(&self) -> BorrowTurn {
-        let permit = self.0.queue.turn().await;
-        self.0.borrowing.store(true, Relaxed);
+        self.turn_of(ALL).await
+    }
+
+    /// The same for this one alone and others that leave nothing to it. What they borrow is dropped before the turn.
+    pub(crate) async fn turn_apart(&self) -> BorrowTurn {
+        self.turn_of(UNRESERVED).await
+    }
+
+    async fn turn_of(&self, borrower: u8) -> BorrowTurn {
+        let permit = self.state.queue.turn().await;
+        self.state.borrower.store(borrower, Relaxed);
         BorrowTurn(Some((self.clone(), permit)))
     }
 
     /// Whether this sink has the turn to borrow, and another one waits for it.
     fn is_turn_wanted(&self) -> bool {
-        self.is_borrowing() && self.0.queue.waiting() > 0
+        self.is_borrowing() && self.state.queue.waiting() > 0
     }
 
     /// Pays for `bytes` on the heap, waiting for them.
     pub(crate) async fn charge(&self, bytes: usize) -> Result<Charged<tidegate_arena::Charge>, BudgetError> {
         let hold = self.hold(bytes)?;
         loop {
-            match self.0.arena.charge(self.0.share, bytes as u64).await {
+            match self.state.arena.charge(self.state.share, bytes as u64).await {
                 Ok(charge) => return Ok(Charged { what: charge, hold }),
                 Err(refused) => passing(refused).await?,
             }
@@ -213,7 +244,7 @@ impl EgressBudget {
     pub(crate) async fn window(&self, bytes: usize) -> Result<Charged<Window>, BudgetError> {
         let hold = self.hold(rounded(bytes.max(1)))?;
         loop {
-            match self.0.arena.window(self.0.share, bytes).await {
+            match self.state.arena.window(self.state.share, bytes).await {
                 Ok(window) => return Ok(Charged { what: window, hold }),
                 Err(refused) => passing(refused).await?,
             }
@@ -223,22 +254,21 @@ impl EgressBudget {
     /// A window that is to grow: of `expected` bytes where they are left, else of a page. The kernel has to bring the pages that a window
     /// grows by; one that was as long before has them.
     pub(crate) async fn growing_window(&self, expected: usize) -> Result<Charged<Window>, BudgetError> {
-        let most = self.left().saturating_sub(LEFT_TO_OTHERS).min(self.0.arena.window_len());
+        let most = self.left().saturating_sub(LEFT_TO_OTHERS).min(self.state.arena.window_len());
         self.window(if rounded(expected) <= most { expected } else { PAGE }).await
     }
 
     fn hold(&self, bytes: usize) -> Result<BudgetCharge, BudgetError> {
-        let BudgetState { part, most, borrowing, held, missing, .. } = &*self.0;
-        let limit = if borrowing.load(Relaxed) { *most } else { *part };
-        let wanted = held.load(Relaxed).saturating_add(bytes);
-        missing.store(wanted.saturating_sub(limit), Relaxed);
-        if wanted > *most {
+        let limit = self.limit();
+        let wanted = self.held().saturating_add(bytes);
+        self.state.missing.store(wanted.saturating_sub(limit), Relaxed);
+        if wanted > self.most() {
             return Err(BudgetError::Never);
         }
         if wanted > limit {
             return Err(BudgetError::WithoutTurn);
         }
-        held.fetch_add(bytes, Relaxed);
+        self.state.held.fetch_add(bytes, Relaxed);
         Ok(BudgetCharge { room: self.clone(), bytes })
     }
 }
@@ -314,8 +344,8 @@ impl Charged<Window> {
         let freed = self.hold.bytes.saturating_sub(self.what.charged());
         if freed > 0 {
             self.hold.bytes -= freed;
-            self.hold.room.0.held.fetch_sub(freed, Relaxed);
-            self.hold.room.0.fell.notify_waiters();
+            self.hold.room.state.held.fetch_sub(freed, Relaxed);
+            self.hold.room.state.fell.notify_waiters();
         }
     }
 
@@ -364,8 +394,8 @@ impl AsRef<[u8]> for Charged<Window> {
 
 impl Drop for BudgetCharge {
     fn drop(&mut self) {
-        self.room.0.held.fetch_sub(self.bytes, Relaxed);
-        self.room.0.fell.notify_waiters();
+        self.room.state.held.fetch_sub(self.bytes, Relaxed);
+        self.room.state.fell.notify_waiters();
     }
 }
 
@@ -387,7 +417,7 @@ impl BorrowTurn {
 impl Drop for BorrowTurn {
     fn drop(&mut self) {
         if let Some((room, _permit)) = &self.0 {
-            room.0.borrowing.store(false, Relaxed);
+            room.state.borrower.store(NOBODY, Relaxed);
         }
     }
 }

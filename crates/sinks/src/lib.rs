@@ -67,7 +67,7 @@ pub use stop::{StopSender, StopSignal};
 pub use supervisor::Supervisor;
 pub use thanos_receive::{
     ForwardingReport, HashringError, HashringFileReport, HashringReport, Hashrings, Layout as ThanosLayout,
-    Settings as ThanosReceiveSettings, StartError as ThanosReceiveStartError, ThanosReceive,
+    Settings as ThanosReceiveSettings, StartError as ThanosReceiveStartError, ThanosReceive, check_hashrings,
     describe_hashrings,
 };
 pub use tidegate_elastic::documents::{IndexTemplate, Mapping, PatternPart, Product};

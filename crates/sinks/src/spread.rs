@@ -45,11 +45,16 @@ use member::{Member, MemberContext};
 use settlement::Settlement;
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_arena::GROWTH_STEP;
 use tidegate_handoff::Handoffs;
 use tokio::time::Instant;
 
 /// How long to wait before the log of a member that left, which could not be read, is read again.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
+/// Longer records of logs, which only a long `max_request_bytes` or a long item makes, have nothing left to them: they are borrowed for.
+const LONGEST_KEPT: usize = 1 << 20;
+/// The most that is left to records of logs, in bytes.
+pub(crate) const MOST_RESERVED: usize = LONGEST_KEPT + GROWTH_STEP;
 /// How long requests in flight may still be answered after the order to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -64,6 +69,8 @@ pub(crate) struct Spread<P: SpreadProtocol> {
     distributing: Option<u64>,
     /// Members that left with a backlog.
     left: Vec<Arc<Member<P>>>,
+    /// Why the members that are described cannot be used, if they cannot.
+    refusal: Option<String>,
     running: FuturesUnordered<BoxFuture<'static, ()>>,
     stop: StopSignal,
 }
@@ -127,12 +134,14 @@ impl<P: SpreadProtocol> Spread<P> {
         consumer.any_order();
         let logs = handoffs.members_with_backlog();
         consumer.restore_handed_off(logs.iter().map(|log| log.backlog().items).sum());
+        let settings_max = settings.max_request_bytes;
         let shared = Arc::new(MemberContext {
             sink: context.name.to_owned(),
             protocol,
             settings,
             settlement: Settlement::default(),
-            room,
+            room: room.leaving(log_reserve(&room, settings_max)),
+            log_room: room,
             health: context.health.clone(),
         });
         let members = with_members(membership, &[], &handoffs, &shared)?;
@@ -153,6 +162,7 @@ impl<P: SpreadProtocol> Spread<P> {
             source,
             distributing: None,
             left,
+            refusal: None,
             running,
             stop,
         };
@@ -267,15 +277,26 @@ impl<P: SpreadProtocol> Spread<P> {
         let known = &self.distributor.members.list;
         // One that comes back has its log back.
         self.left.iter().for_each(|member| member.count_losses(&self.context));
+        let is_described = found.is_ok();
         let members = found.and_then(|membership| {
             with_members(membership, known, &self.handoffs, &self.context).map_err(|error| error.to_string())
         });
+        if is_described {
+            self.source.settled(members.is_ok());
+        }
         match members {
-            Ok(members) => self.change(members).await,
+            Ok(members) => {
+                self.refusal = None;
+                self.change(members).await;
+            }
             Err(error) => {
-                let sink = &self.context.sink;
-                tracing::warn!(sink, error, "new members cannot be used; keeping the old ones");
                 self.context.health.noted(&error);
+                // The same ones are tried again and again.
+                if self.refusal.as_ref() != Some(&error) {
+                    let sink = &self.context.sink;
+                    tracing::warn!(sink, error, "new members cannot be used; keeping the old ones");
+                    self.refusal = Some(error);
+                }
             }
         }
     }
@@ -302,6 +323,10 @@ impl<P: SpreadProtocol> Spread<P> {
             if self.running.next().await.is_none() {
                 break;
             }
+        }
+        for member in &gone {
+            // The new ones connect now, and memory is planned for as many as there may be at a time.
+            member.close().await;
         }
         self.left.extend(gone);
         self.report();
@@ -354,6 +379,12 @@ impl<P: SpreadProtocol> Spread<P> {
             members.iter().map(|(member, is_in_ring, share)| member.report(*is_in_ring, *share)).collect()
         });
     }
+}
+
+/// The memory that is left to records of logs: enough for one that was a request of the usual length.
+fn log_reserve(room: &EgressBudget, max_request_bytes: usize) -> usize {
+    let longest = distributor::longest_request(room.part(), max_request_bytes).min(LONGEST_KEPT);
+    (longest + GROWTH_STEP).min(room.part() / 4)
 }
 
 /// Waits for `work` while the members work. Members that end are none of its business: they end with the sink.

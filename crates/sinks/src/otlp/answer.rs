@@ -50,6 +50,22 @@ pub(super) enum Status {
     None,
 }
 
+impl Status {
+    /// Whether the peer does not know the sender, or does not let it in: it has not looked at what was sent.
+    pub(super) fn is_about_the_sender(self) -> bool {
+        const PERMISSION_DENIED: u16 = 7;
+        const UNAUTHENTICATED: u16 = 16;
+        match self {
+            Status::Http(status) => {
+                [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::PROXY_AUTHENTICATION_REQUIRED]
+                    .contains(&status)
+            }
+            Status::Grpc(code) => [PERMISSION_DENIED, UNAUTHENTICATED].contains(&code),
+            Status::None => false,
+        }
+    }
+}
+
 /// The parts of an HTTP answer besides its status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ErrorDetails {

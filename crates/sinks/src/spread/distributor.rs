@@ -17,6 +17,7 @@ use crate::losses::Losses;
 use crate::pipeline_stage::Staged;
 use crate::prometheus_remote_write::Relabeling;
 pub(crate) use copy::Target;
+pub(super) use memory::longest_request;
 use spare::SpareWindows;
 use std::sync::Arc;
 pub(crate) use tenant::CurrentTenant;
@@ -92,7 +93,7 @@ impl<P: SpreadProtocol> Distributor<P> {
         let tools = context.protocol.tools();
         let turn = BorrowTurn::none();
         let (open, last) = (Vec::new(), Vec::new());
-        let most = memory::longest_request(&context);
+        let most = longest_request(context.room.part(), context.settings.max_request_bytes);
         let (own, rerouted, sent_before) = (0, 0, 0);
         let mut distributor = Distributor {
             context,

@@ -38,7 +38,11 @@ pub(crate) struct MemberContext<P: SpreadProtocol> {
     pub(crate) protocol: P,
     pub(crate) settings: SpreadSettings,
     pub(super) settlement: Settlement,
+    /// The memory for everything but records of logs.
     pub(crate) room: EgressBudget,
+    /// The same memory with what is left to records of logs: where all else is taken by requests that wait for a member, they wait for its
+    /// log, and the log has to be read.
+    pub(super) log_room: EgressBudget,
     pub(crate) health: Health,
 }
 

@@ -145,6 +145,10 @@ pub(crate) trait MemberSource<P: SpreadProtocol>: Send {
         &mut self,
         protocol: &P,
     ) -> impl Future<Output = Result<Membership<P::Placement>, String>> + Send;
+
+    /// Says whether the members that were returned last are used now. If not, they are returned again after a while, unless others are
+    /// described: what stood in the way may be gone.
+    fn settled(&mut self, is_used: bool);
 }
 
 /// Members, and which keys each has.

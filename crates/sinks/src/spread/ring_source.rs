@@ -3,13 +3,22 @@
 use super::protocol::{MemberAddress, MemberSource, Membership, SpreadProtocol};
 use crate::secrets::Shown;
 use hyper::Uri;
+use std::time::Duration;
 use tidegate_members::{Event, MemberSource as Addresses, Settings};
 use tidegate_ring::{Endpoint, Ring, RingError};
+use tokio::time::Instant;
+
+/// How long to wait before members that could not be used are tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// The source of a ring's members.
 pub(crate) struct RingSource {
     addresses: Addresses,
     replication: usize,
+    /// The members that were returned last.
+    returned: Vec<String>,
+    /// When they are returned again, where they could not be used.
+    retry_at: Option<Instant>,
 }
 
 /// Why a ring cannot be built.
@@ -43,21 +52,31 @@ impl RingSource {
             true => Membership { placement: None, addresses: Vec::new() },
             false => membership(literal, replication)?,
         };
-        Ok((RingSource { addresses: Addresses::new(settings), replication }, membership))
+        let addresses = Addresses::new(settings);
+        Ok((RingSource { addresses, replication, returned: Vec::new(), retry_at: None }, membership))
     }
 }
 
 impl<P: SpreadProtocol<Placement = Option<Ring>>> MemberSource<P> for RingSource {
     async fn changed(&mut self, _: &P) -> Result<Membership<Option<Ring>>, String> {
         loop {
-            match self.addresses.next().await {
-                Event::Members(found) => {
-                    return membership(found, self.replication).map_err(|error| error.to_string());
-                }
-                Event::Failed(problem) => return Err(problem),
-                Event::Recovered => {}
+            let retry_at = self.retry_at;
+            tokio::select! {
+                biased;
+                event = self.addresses.next() => match event {
+                    Event::Members(found) => self.returned = found,
+                    Event::Failed(problem) => return Err(problem),
+                    Event::Recovered => continue,
+                },
+                () = tokio::time::sleep_until(retry_at.unwrap_or_else(Instant::now)), if retry_at.is_some() => {}
             }
+            self.retry_at = None;
+            return membership(self.returned.clone(), self.replication).map_err(|error| error.to_string());
         }
+    }
+
+    fn settled(&mut self, is_used: bool) {
+        self.retry_at = (!is_used).then(|| Instant::now() + RETRY_AFTER);
     }
 }
 

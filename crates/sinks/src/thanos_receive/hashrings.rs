@@ -4,12 +4,13 @@ use super::forwarding::{Forwarding, Look, hash_of};
 use super::protocol::ThanosProtocol;
 use super::settings::{Hashrings, Settings};
 use crate::spread::{MemberAddress, MemberSource, Membership};
+use hyper::http::uri::Authority;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tidegate_ring::{MultiRing, RingConfig, parse_hashrings};
+use tidegate_ring::{MultiRing, RingConfig, RingSettings, parse_hashrings};
 use tokio::time::Instant;
 
 /// How often the file of hashrings is looked at.
@@ -24,10 +25,12 @@ type Stamp = Option<(SystemTime, u64, u64)>;
 pub(super) struct HashringSource {
     hashrings: Hashrings,
     seen: Stamp,
-    /// The configuration that was built last.
+    /// The hashrings in use.
     configs: Vec<RingConfig>,
-    /// Of the file's content.
+    /// Of the content of their file.
     hash: u64,
+    /// Other hashrings and the hash of their text, until it is known whether they are used.
+    offered: Option<(Vec<RingConfig>, u64)>,
     forwarding: Arc<Forwarding>,
     /// When the file is looked at next.
     look_at: Instant,
@@ -58,6 +61,11 @@ pub enum HashringError {
     /// Rings cannot be built from it.
     #[error("the hashrings: {0}")]
     Ring(#[from] tidegate_ring::RingError),
+    /// A member cannot be connected to.
+    #[error(
+        "the hashrings: `{0}` is not the address of an ingestor; write it as host:port, for example `receive-0.receive:10901`"
+    )]
+    Address(String),
     /// More members than are planned for.
     #[error("the hashrings have {members} members, and memory is planned for {most}: raise `max_members`")]
     Members {
@@ -78,10 +86,12 @@ impl HashringSource {
     ) -> Result<(HashringSource, Membership<MultiRing>), HashringError> {
         let hashrings = settings.hashrings.clone();
         let Contents { seen, hash, configs } = read(&hashrings)?;
-        let rings = build(&configs, settings)?;
+        let rings = build(&configs, &settings.ring, settings.max_members)?;
         let look_at = Instant::now() + LOOK_EVERY;
         let forwarding = Arc::new(Forwarding::new(settings, &configs, hash));
-        Ok((HashringSource { hashrings, seen, configs, hash, forwarding, look_at }, membership(rings)))
+        let offered = None;
+        let source = HashringSource { hashrings, seen, configs, hash, offered, forwarding, look_at };
+        Ok((source, membership(rings)))
     }
 
     /// The numbers that it counts in.
@@ -101,12 +111,12 @@ impl HashringSource {
         }
         self.seen = now;
         let Contents { hash, configs, .. } = read(&self.hashrings)?;
-        self.hash = hash;
         if configs == self.configs {
+            self.hash = hash;
             return Ok(None);
         }
-        let rings = build(&configs, settings)?;
-        self.configs = configs;
+        let rings = build(&configs, &settings.ring, settings.max_members)?;
+        self.offered = Some((configs, hash));
         Ok(Some(rings))
     }
 }
@@ -118,14 +128,29 @@ impl MemberSource<ThanosProtocol> for HashringSource {
             self.look_at = Instant::now() + LOOK_EVERY;
             let before = self.seen;
             let found = self.look(&protocol.0);
-            self.forwarding.looked(match &found {
-                Err(_) => Look::Unusable,
-                Ok(_) if self.seen != before => Look::Changed(&self.configs, self.hash),
-                Ok(_) => Look::Same,
-            });
+            match &found {
+                Err(_) => self.forwarding.looked(Look::Unusable),
+                // Counted when it is known whether they are used.
+                Ok(Some(_)) => {}
+                Ok(None) if self.seen != before => {
+                    self.forwarding.looked(Look::Changed(&self.configs, self.hash));
+                }
+                Ok(None) => self.forwarding.looked(Look::Same),
+            }
             if let Some(found) = found.transpose() {
                 return found.map(membership).map_err(|error| error.to_string());
             }
+        }
+    }
+
+    fn settled(&mut self, is_used: bool) {
+        let Some((configs, hash)) = self.offered.take() else { return };
+        if is_used {
+            (self.configs, self.hash) = (configs, hash);
+            self.forwarding.looked(Look::Changed(&self.configs, self.hash));
+        } else {
+            self.forwarding.looked(Look::Unusable);
+            self.seen = None;
         }
     }
 }
@@ -172,16 +197,41 @@ fn read(hashrings: &Hashrings) -> Result<Contents, HashringError> {
     Ok(Contents { seen, hash: hash_of(&text), configs })
 }
 
-fn build(configs: &[RingConfig], settings: &Settings) -> Result<MultiRing, HashringError> {
-    let rings = MultiRing::new(configs, &settings.ring)?;
-    let (members, most) = (rings.members().len(), settings.max_members);
-    if members > most {
-        return Err(HashringError::Members { members, most });
-    }
-    for warning in MultiRing::warnings(configs, &settings.ring) {
+fn build(configs: &[RingConfig], settings: &RingSettings, most: usize) -> Result<MultiRing, HashringError> {
+    let rings = check(configs, settings, most)?;
+    for warning in MultiRing::warnings(configs, settings) {
         tracing::warn!("the hashrings are used, but {warning}");
     }
     Ok(rings)
+}
+
+/// The rings of these hashrings, with at most so many members.
+///
+/// # Errors
+/// [`HashringError`] where a sink could not use them.
+pub fn check(
+    configs: &[RingConfig],
+    settings: &RingSettings,
+    most: usize,
+) -> Result<MultiRing, HashringError> {
+    let rings = MultiRing::new(configs, settings)?;
+    if let Some(member) = rings.members().iter().find(|member| !is_address(&member.address)) {
+        return Err(HashringError::Address(member.address.to_string()));
+    }
+    let members = rings.members().len();
+    if members > most {
+        return Err(HashringError::Members { members, most });
+    }
+    Ok(rings)
+}
+
+/// Whether this is a host and a port.
+fn is_address(text: &str) -> bool {
+    let Ok(authority) = text.parse::<Authority>() else { return false };
+    let is_of_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    let host = authority.host();
+    let is_host = host.starts_with('[') || (!host.is_empty() && host.bytes().all(is_of_a_name));
+    is_host && authority.port_u16().is_some_and(|port| port > 0) && !text.contains('@')
 }
 
 fn stamp(path: &Path) -> Stamp {

@@ -81,7 +81,7 @@ async fn what_a_receiver_rejects_is_counted() {
     let receivers = Receiver::some(1);
     let mut rig = Rig::new(PART);
     let settings = settings(&rig, &receivers, 1);
-    receivers[0].script([Reply::Partial(3), Reply::Status(403, "no"), Reply::Status(429, "slow down")]);
+    receivers[0].script([Reply::Partial(3), Reply::Status(405, "no"), Reply::Status(429, "slow down")]);
     rig.run(&settings, async |rig| {
         for _ in 0..3 {
             rig.put("shop", 0..10).await;

@@ -13,4 +13,5 @@ mod rig;
 mod rings;
 mod stop;
 mod tenants;
+mod tls;
 mod write_request;

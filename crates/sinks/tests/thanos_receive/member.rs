@@ -15,9 +15,11 @@ use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 /// How a request is answered.
 #[derive(Debug, Clone)]
@@ -64,15 +66,25 @@ struct Seen {
 pub(crate) struct Member {
     address: SocketAddr,
     state: Arc<State>,
+    tls: Option<TlsAcceptor>,
     running: Option<(watch::Sender<bool>, JoinHandle<()>)>,
 }
 
 impl Member {
     /// A member that takes everything.
     pub(crate) fn new() -> Member {
+        Member::start(None)
+    }
+
+    /// The same over TLS.
+    pub(crate) fn secure(config: ServerConfig) -> Member {
+        Member::start(Some(Arc::new(config).into()))
+    }
+
+    fn start(tls: Option<TlsAcceptor>) -> Member {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut member =
-            Member { address: listener.local_addr().unwrap(), state: Arc::default(), running: None };
+        let address = listener.local_addr().unwrap();
+        let mut member = Member { address, state: Arc::default(), tls, running: None };
         member.serve(listener);
         member
     }
@@ -102,10 +114,10 @@ impl Member {
     fn serve(&mut self, listener: TcpListener) {
         listener.set_nonblocking(true).unwrap();
         let (stop, stopped) = watch::channel(false);
-        let state = Arc::clone(&self.state);
+        let (state, tls) = (Arc::clone(&self.state), self.tls.clone());
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(accept(listener, stopped, state));
+            runtime.block_on(accept((listener, tls), stopped, state));
         });
         self.running = Some((stop, thread));
     }
@@ -156,7 +168,11 @@ impl Drop for Member {
     }
 }
 
-async fn accept(listener: TcpListener, mut stopped: watch::Receiver<bool>, state: Arc<State>) {
+async fn accept(
+    (listener, tls): (TcpListener, Option<TlsAcceptor>),
+    mut stopped: watch::Receiver<bool>,
+    state: Arc<State>,
+) {
     let listener = tokio::net::TcpListener::from_std(listener).unwrap();
     let mut connections = JoinSet::new();
     loop {
@@ -164,13 +180,23 @@ async fn accept(listener: TcpListener, mut stopped: watch::Receiver<bool>, state
             _ = stopped.changed() => return,
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else { continue };
-                connections.spawn(converse(stream, Arc::clone(&state)));
+                let (state, tls) = (Arc::clone(&state), tls.clone());
+                connections.spawn(async move {
+                    match tls {
+                        None => converse(stream, state).await,
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(stream).await {
+                                converse(stream, state).await;
+                            }
+                        }
+                    }
+                });
             }
         }
     }
 }
 
-async fn converse(stream: TcpStream, state: Arc<State>) {
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, state: Arc<State>) {
     let cut = Arc::new(Notify::new());
     let service = service_fn(|request| answer(request, Arc::clone(&state), Arc::clone(&cut)));
     let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());

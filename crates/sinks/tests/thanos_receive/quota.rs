@@ -73,3 +73,41 @@ async fn a_member_goes_on_when_others_have_used_up_the_space() {
         assert_eq!((rig.page().delivered, rig.page().dropped), (rig.items, vec![]));
     }
 }
+
+/// What waits for the log fills the memory, and the log is read all the same: nothing else would free either.
+#[tokio::test]
+async fn a_log_is_read_while_its_quota_and_the_memory_are_used_up() {
+    const MEMORY: usize = 1 << 20;
+    for is_compressed in [false, true] {
+        let mut members = Member::some(2);
+        let mut rig = Rig::new(MEMORY);
+        let settings = with_quota(from_file(&rig, &members.iter().collect::<Vec<_>>(), 2), MEMORY as u64);
+        let settings = ThanosReceiveSettings { max_request_bytes: MEMORY, is_compressed, ..settings };
+        members[0].leave();
+        rig.run(&settings, async |rig| {
+            let mut time = 0;
+            // The log gets long requests.
+            while !waits_for_space(rig, &members[0]) {
+                rig.put(None, 0..2000, time).await;
+                time += 1;
+            }
+            // Short ones fill what is left of the memory.
+            for _ in 0..400 {
+                rig.put(None, 0..20, time).await;
+                time += 1;
+                tokio::task::yield_now().await;
+            }
+            let mut before = 0;
+            let mut is_stuck = || {
+                let now = rig.held() as usize;
+                now > MEMORY - MEMORY / 4 && now == std::mem::replace(&mut before, now)
+            };
+            until("the memory is used up", &mut is_stuck).await;
+            members[0].come_back();
+            rig.settled().await;
+            rig.arrived(&settings, &members.iter().collect::<Vec<_>>()).await;
+        })
+        .await;
+        assert_eq!((rig.page().delivered, rig.page().dropped), (rig.items, vec![]));
+    }
+}

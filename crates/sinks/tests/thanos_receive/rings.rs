@@ -159,3 +159,48 @@ async fn a_file_that_cannot_be_used_changes_nothing() {
     .await;
     assert_eq!(rig.page().delivered, rig.items);
 }
+
+/// Those that leave keep their logs until they are read, while those that come have theirs.
+#[tokio::test]
+async fn all_members_are_replaced_by_more_others() {
+    let members = Member::some(7);
+    let members: Vec<_> = members.iter().collect();
+    let (old, new) = members.split_at(3);
+    let mut rig = Rig::new(PART);
+    let mut settings = ThanosReceiveSettings { max_members: 4, ..from_file(&rig, old, 1) };
+    // As many as are planned for such a sink.
+    settings.handoff.members = 2 * settings.max_members;
+    rig.run(&settings, async |rig| {
+        rig.put(None, 0..100, 1).await;
+        rig.arrived(&settings, old).await;
+        write(rig, &ring_of(new));
+        let is_new =
+            |rig: &Rig| rig.health.members().iter().all(|member| *member.address != old[0].address());
+        until("the new ring is in use", || is_new(rig)).await;
+        rig.put(None, 0..100, 2).await;
+        rig.settled().await;
+    })
+    .await;
+    assert!(new.iter().all(|member| !member.samples().is_empty()));
+    assert_eq!((rig.page().delivered, rig.page().dropped), (rig.items, vec![]));
+}
+
+#[tokio::test]
+async fn an_endpoint_without_a_port_is_refused() {
+    let rig = Rig::new(PART);
+    for address in [
+        "ingestor",
+        "http://ingestor:10901",
+        "ingestor:0",
+        "ingestor:99999",
+        "dns+ingestor:1",
+        "me@ingestor:1",
+        ":1",
+    ] {
+        let text = format!(r#"[{{"endpoints":["{address}"]}}]"#);
+        let hashrings = Hashrings::File(write(&rig, &text));
+        let configs = tidegate_sinks::describe_hashrings(&hashrings).unwrap();
+        let refused = tidegate_sinks::check_hashrings(&configs, &settings(&rig, &[], 1).ring, 8).unwrap_err();
+        assert!(refused.to_string().contains(&format!("`{address}` is not the address")), "{refused}");
+    }
+}

@@ -1,5 +1,6 @@
 //! The sinks of a running gateway: started, compared with a new configuration, stopped.
 
+mod backlogs;
 pub(crate) mod kinds;
 mod memory;
 pub(crate) mod pipelines;
@@ -135,6 +136,7 @@ impl SinkServices {
     /// Starts all of `sinks`.
     pub(crate) fn start_all(&self, sinks: &BTreeMap<Name, Sink>) -> Result<Vec<RunningSink>, Failure> {
         self.tell_of_cursors(sinks);
+        backlogs::tell(&self.data, sinks);
         let mut running = Vec::new();
         self.start_missing(&mut running, sinks)?;
         Ok(running)
@@ -170,7 +172,9 @@ impl SinkServices {
             self.stop_others(running, |sink| sink.parts == before && is_same(sink));
             self.roll_back(running, old, &pipelines_before, before);
         }
-        self.tell_of_cursors(if changed.is_ok() { new } else { old });
+        let used = if changed.is_ok() { new } else { old };
+        self.tell_of_cursors(used);
+        backlogs::tell(&self.data, used);
         changed
     }
 

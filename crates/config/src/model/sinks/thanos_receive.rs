@@ -2,8 +2,8 @@ use super::{Delivery, HandoffSettings, Outbound, Signal, SinkRouting, SinkSettin
 use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
 use crate::setting::Sequence;
-use crate::values::{Bytes, Duration, Hashring, TenantName};
-use std::path::PathBuf;
+use crate::values::{Bytes, Duration, Hashring, HeaderName, TenantName, Url};
+use std::path::{Path, PathBuf};
 
 settings! {
     /// The ingestors of Thanos Receive, as its router serves them.
@@ -86,6 +86,10 @@ impl SinkSettings for ThanosReceiveSink {
         Some(Outbound { setting: "hashrings", urls: &[], credentials: Vec::new(), delivery: &self.delivery })
     }
 
+    fn folder(&self, _data: &Path) -> Option<PathBuf> {
+        self.handoff.path.clone()
+    }
+
     fn check(&self, check: &mut SinkCheck<'_>) {
         let name = check.name;
         match (&self.hashrings_file, &self.hashrings) {
@@ -109,6 +113,14 @@ impl SinkSettings for ThanosReceiveSink {
                 "nothing would be encrypted: write `secure: true`, or take `tls` out",
             );
         }
+        if let (false, false, Some(header)) = (self.secure, self.delivery.insecure, self.credential_header())
+        {
+            check.clash(
+                "headers",
+                format!("`sinks.{name}` would send its header `{header}` unencrypted"),
+                "write `secure: true`; or, where the network is trusted, set `insecure: true` for this sink",
+            );
+        }
         if self.delivery.tenant_header.is_some() {
             check.clash(
                 "tenant_header",
@@ -116,5 +128,19 @@ impl SinkSettings for ThanosReceiveSink {
                 "take it out",
             );
         }
+    }
+}
+
+impl ThanosReceiveSink {
+    /// A header with credentials that others could read on the way, were it not encrypted: the file of hashrings may name any host.
+    fn credential_header(&self) -> Option<&HeaderName> {
+        let rings = self.hashrings.iter().flat_map(|rings| rings.iter());
+        let mut endpoints = rings.flat_map(|ring| &ring.ring().endpoints);
+        let is_loopback = |address: &str| {
+            let url: Result<Url, _> = format!("http://{address}").parse();
+            url.is_ok_and(|url| url.is_loopback())
+        };
+        let is_seen = self.hashrings_file.is_some() || endpoints.any(|one| !is_loopback(&one.address));
+        self.delivery.headers.keys().find(|header| is_seen && header.is_credential())
     }
 }

@@ -1,6 +1,7 @@
 //! The meaning of a receiver's answer.
 //!
-//! Source: <https://prometheus.io/docs/specs/prw/remote_write_spec/>: 5xx are retried, 4xx must not be, but for 429, which may.
+//! Source: <https://prometheus.io/docs/specs/prw/remote_write_spec/>: 5xx are retried, 4xx must not be, but for 429, which
+//! may. Credentials and addresses that are wrong are retried all the same: nothing is known of the data then.
 
 use crate::http_peer::{HttpAnswer, NoAnswer};
 use crate::prometheus_remote_write::responses::NO_HISTOGRAMS;
@@ -34,6 +35,11 @@ impl Meaning {
             | StatusCode::UNPROCESSABLE_ENTITY => Meaning::Divisible(words),
             // Not a failure that time mends, though its status says so.
             StatusCode::INTERNAL_SERVER_ERROR if excerpt.contains(NO_HISTOGRAMS) => Meaning::Divisible(words),
+            // The receiver's configuration or this sink's is wrong. What was acknowledged waits until somebody mends it.
+            StatusCode::UNAUTHORIZED
+            | StatusCode::FORBIDDEN
+            | StatusCode::NOT_FOUND
+            | StatusCode::PROXY_AUTHENTICATION_REQUIRED => Meaning::Later(words, retry_after),
             _ if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => {
                 Meaning::Rejected(words)
             }
@@ -66,10 +72,10 @@ mod tests {
             );
         }
         assert!(matches!(of(500, "native histograms are disabled"), Meaning::Divisible(_)));
-        for status in [401, 403, 404, 405, 415] {
+        for status in [402, 405, 406, 415] {
             assert!(matches!(of(status, ""), Meaning::Rejected(_)), "{status}");
         }
-        for status in [301, 429, 500, 502, 503, 504] {
+        for status in [301, 401, 403, 404, 407, 429, 500, 502, 503, 504] {
             assert!(
                 matches!(of(status, ""), Meaning::Later(_, Some(after)) if after.as_secs() == 7),
                 "{status}"

@@ -4,7 +4,6 @@
 use super::Distributor;
 use crate::batch::DropReason;
 use crate::egress_budget::{BorrowTurn, BudgetError, Charged};
-use crate::spread::member::MemberContext;
 use crate::spread::protocol::SpreadProtocol;
 use crate::spread::request::OpenRequest;
 use std::time::Duration;
@@ -163,8 +162,7 @@ impl<P: SpreadProtocol> Distributor<P> {
     }
 }
 
-/// The most bytes of a request before compression.
-pub(super) fn longest_request<P: SpreadProtocol>(context: &MemberContext<P>) -> usize {
-    let part = context.room.part() / RESERVED;
-    context.settings.max_request_bytes.min(part.max(64 << 10))
+/// The most bytes of a request before compression, in a sink that has so much memory.
+pub(in crate::spread) fn longest_request(part: usize, max_request_bytes: usize) -> usize {
+    max_request_bytes.min((part / RESERVED).max(64 << 10))
 }

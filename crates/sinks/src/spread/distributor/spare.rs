@@ -39,3 +39,32 @@ impl SpareWindows {
         std::mem::take(&mut self.kept).iter().any(Option::is_some)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::egress_budget::EgressBudget;
+    use std::sync::Arc;
+    use tidegate_arena::{Arena, Floors, PAGE, Share};
+
+    #[tokio::test]
+    async fn a_window_is_kept_for_a_record_that_is_about_as_long() {
+        let part = 64 * PAGE;
+        let floors = Floors::NONE.with(Share::Egress, part as u64);
+        let arena = Arena::new(2 * part as u64, floors, part, 8, 8).unwrap();
+        let room = EgressBudget::new(&arena, Share::Egress, part, &Arc::default());
+        let mut spare = SpareWindows::default();
+        for pages in [8, 1, 4] {
+            let mut window = room.window(pages * PAGE).await.unwrap();
+            window.append(b"of the record before").unwrap();
+            spare.keep(window);
+        }
+        assert_eq!(room.held(), 9 * PAGE, "the third is given up");
+        assert!(spare.take(9 * PAGE).is_none() && spare.take(3 * PAGE).is_none());
+        let window = spare.take(5 * PAGE).unwrap();
+        assert!(window.is_empty() && window.charged() == 8 * PAGE);
+        assert!(spare.since().is_some() && spare.clear() && !spare.clear() && spare.since().is_none());
+        drop(window);
+        assert_eq!(room.held(), 0);
+    }
+}

@@ -32,3 +32,19 @@ impl CurrentTenant {
         self.turn
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_change_of_the_tenant_is_another_turn() {
+        let mut current = CurrentTenant::new();
+        let turns = ["a", "a", "b", "a"].map(|name| {
+            current.set(&Tenant::new(name).unwrap());
+            assert_eq!(current.tenant().as_str(), name);
+            current.turn()
+        });
+        assert_eq!(turns, [1, 1, 2, 3]);
+    }
+}

@@ -19,7 +19,7 @@ use super::start::Starter;
 use std::path::Path;
 use std::time::Duration;
 use tidegate_arena::{Reservation, Share};
-use tidegate_config::Sink;
+use tidegate_config::{HandoffSettings, Sink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::Need;
 
@@ -42,6 +42,11 @@ pub(crate) trait SinkKind {
     /// How many files it has open, beside those of every sink.
     fn files(&self) -> u64 {
         0
+    }
+
+    /// How it keeps on disk what members cannot take now, if it has members.
+    fn handoff(&self) -> Option<&HandoffSettings> {
+        None
     }
 
     /// The share charged for its payload: part of the lake's or of that for all others.

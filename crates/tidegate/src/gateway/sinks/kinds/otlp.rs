@@ -8,7 +8,7 @@ use crate::gateway::sinks::start::Starter;
 use std::path::Path;
 use std::sync::Arc;
 use tidegate_arena::Reservation;
-use tidegate_config::{self as config, OtlpSink};
+use tidegate_config::{self as config, HandoffSettings, OtlpSink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::{Need, Otlp, OtlpSettings, RoutedOtlp, SplunkHecSettings, Transport};
 
@@ -39,6 +39,10 @@ impl SinkKind for OtlpSink {
             "connections to receivers of OTLP, and coders",
             settings(self).map(|settings| Otlp::bytes(&settings)),
         )
+    }
+
+    fn handoff(&self) -> Option<&HandoffSettings> {
+        self.route_by.is_some().then_some(&self.handoff)
     }
 
     fn files(&self) -> u64 {

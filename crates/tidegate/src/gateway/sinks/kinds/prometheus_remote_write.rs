@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::gateway::sinks::start::Starter;
 use std::path::Path;
 use tidegate_arena::Reservation;
-use tidegate_config::{self as config, Deltas, RemoteWriteSink};
+use tidegate_config::{self as config, Deltas, HandoffSettings, RemoteWriteSink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::{
     Naming, Need, Prefer, RemoteWrite, RemoteWriteSettings, ShardedRemoteWrite, Translation,
@@ -55,6 +55,10 @@ impl SinkKind for RemoteWriteSink {
             lines.push(line("a TLS session", connections, 64 << 10, setting));
         }
         lines
+    }
+
+    fn handoff(&self) -> Option<&HandoffSettings> {
+        self.shard_by.is_some().then_some(&self.handoff)
     }
 
     fn files(&self) -> u64 {

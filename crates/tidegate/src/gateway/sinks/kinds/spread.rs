@@ -18,7 +18,8 @@ pub(super) fn handoff(
             HandoffFull::Block => tidegate_handoff::WhenFull::Block,
             HandoffFull::DropOldest => tidegate_handoff::WhenFull::DropOldest,
         },
-        members,
+        // Those that leave keep theirs until others have read them, and those that come have theirs already.
+        members: 2 * members,
         ..tidegate_handoff::Settings::new(settings.path.as_deref().unwrap_or(folder))
     }
 }

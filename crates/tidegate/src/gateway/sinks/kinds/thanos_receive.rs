@@ -7,12 +7,12 @@ use std::collections::HashSet;
 use std::path::Path;
 use tidegate_arena::Reservation;
 use tidegate_config::{
-    Config, HashringAlgorithm, IngestorVersion, Sink, ThanosCompression, ThanosReceiveSink,
+    Config, HandoffSettings, HashringAlgorithm, IngestorVersion, Sink, ThanosCompression, ThanosReceiveSink,
 };
 use tidegate_journal::{Protocol, Signal, Tenant};
 use tidegate_ring::{Algorithm, MultiRing, RingConfig, RingSettings};
 use tidegate_sinks::{
-    Hashrings, Need, ThanosLayout, ThanosReceive, ThanosReceiveSettings, describe_hashrings,
+    Hashrings, Need, ThanosLayout, ThanosReceive, ThanosReceiveSettings, check_hashrings, describe_hashrings,
 };
 
 /// How many tenants' rings are cached.
@@ -71,6 +71,10 @@ impl SinkKind for ThanosReceiveSink {
         lines
     }
 
+    fn handoff(&self) -> Option<&HandoffSettings> {
+        Some(&self.handoff)
+    }
+
     fn files(&self) -> u64 {
         2 * max_members(self) as u64 + handoff(self, Path::new("")).descriptors() + 1
     }
@@ -90,7 +94,7 @@ pub(crate) fn check(config: &Config) -> (Vec<String>, Vec<String>) {
     for (name, sink) in &config.sinks {
         let Sink::ThanosReceive(sink) = sink else { continue };
         let built = described(sink).and_then(|(configs, settings)| {
-            MultiRing::new(&configs, &settings)?;
+            check_hashrings(&configs, &settings, max_members(sink))?;
             Ok(MultiRing::warnings(&configs, &settings))
         });
         match built {
