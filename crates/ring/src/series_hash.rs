@@ -64,15 +64,15 @@ impl SeriesHasher {
 
     #[cold]
     fn finish_long(&mut self) -> u64 {
-        let mut long =
-            std::mem::replace(&mut self.long, self.long_start.clone()).unwrap_or_else(|| self.begun());
+        let mut long = std::mem::replace(&mut self.long, self.long_start.clone())
+            .unwrap_or_else(|| self.state_after_tenant());
         long.update(self.labels());
         self.len = self.start;
         long.digest()
     }
 
     /// The state over the tenant in the buffer.
-    fn begun(&self) -> Xxh64 {
+    fn state_after_tenant(&self) -> Xxh64 {
         let mut state = Xxh64::new(0);
         state.update(self.buffer.get(..self.start).unwrap_or_default());
         state
@@ -92,7 +92,7 @@ impl SeriesHasher {
 
     #[cold]
     fn long_part(&mut self, part: &[u8]) {
-        let mut long = self.long.take().unwrap_or_else(|| self.begun());
+        let mut long = self.long.take().unwrap_or_else(|| self.state_after_tenant());
         long.update(self.labels());
         long.update(part);
         long.update(&[SEPARATOR]);

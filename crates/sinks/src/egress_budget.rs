@@ -9,7 +9,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_arena::{Arena, ChargeError, GROWTH_STEP, PAGE, Share, Window, rounded};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -19,12 +19,6 @@ use tokio::time::Instant;
 const BORROW_SLICE: Duration = Duration::from_millis(250);
 /// A window that is to grow leaves this to others, in bytes.
 const LEFT_TO_OTHERS: usize = 2 * PAGE;
-/// Nobody of this sink has the turn to borrow.
-const NOBODY: u8 = 0;
-/// All of this sink has it.
-const ALL: u8 = 1;
-/// Only those have it who leave nothing to others: the others hold no more than without it, so it ends when these let go.
-const UNRESERVED: u8 = 2;
 /// How long to wait when there is memory, but no window or place in the queue for it.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
@@ -44,10 +38,12 @@ struct BudgetState {
     /// The most that it can ever hold: its part, and all that is nobody's.
     most: usize,
     queue: Arc<BorrowQueue>,
-    /// Who has the turn: [`NOBODY`], [`ALL`] or [`UNRESERVED`].
-    borrower: AtomicU8,
+    /// Whether it has the turn.
+    borrowing: AtomicBool,
     /// Invariant: at most `part`, or `most` while borrowing.
     held: AtomicUsize,
+    /// What of it is held by those who leave a reserve to the others. Invariant: that much less.
+    held_beside_reserve: AtomicUsize,
     /// How many bytes were missing for what was asked for last.
     missing: AtomicUsize,
     /// Something was given back.
@@ -123,17 +119,18 @@ impl EgressBudget {
             part,
             most: free.saturating_add(part),
             queue: Arc::clone(queue),
-            borrower: AtomicU8::new(NOBODY),
+            borrowing: AtomicBool::new(false),
             held: AtomicUsize::new(0),
+            held_beside_reserve: AtomicUsize::new(0),
             missing: AtomicUsize::new(0),
             fell: Notify::new(),
         };
         EgressBudget { state: Arc::new(state), reserve: 0 }
     }
 
-    /// The same budget for somebody who leaves `bytes` of it to those who have it as it is: they always find that much, but for
-    /// what they hold themselves.
-    pub(crate) fn leaving(&self, bytes: usize) -> EgressBudget {
+    /// The same budget for somebody who leaves a reserve of `bytes` to those who have it as it is: they always find that much, but for what
+    /// they hold themselves.
+    pub(crate) fn with_reserve(&self, bytes: usize) -> EgressBudget {
         EgressBudget { state: Arc::clone(&self.state), reserve: self.reserve.saturating_add(bytes) }
     }
 
@@ -147,14 +144,19 @@ impl EgressBudget {
         self.state.most.saturating_sub(self.reserve)
     }
 
-    /// The most that may be held now.
-    fn limit(&self) -> usize {
-        if self.is_borrowing() { self.most() } else { self.part() }
-    }
-
     /// How much more may be held now, in bytes.
     pub(crate) fn left(&self) -> usize {
-        self.limit().saturating_sub(self.held())
+        let BudgetState { part, most, .. } = &*self.state;
+        let limit = if self.is_borrowing() { *most } else { *part };
+        let left = limit.saturating_sub(self.held());
+        if self.reserve == 0 {
+            return left;
+        }
+        left.min(limit.saturating_sub(self.reserve).saturating_sub(self.held_beside_reserve()))
+    }
+
+    fn held_beside_reserve(&self) -> usize {
+        self.state.held_beside_reserve.load(Relaxed)
     }
 
     /// The longest window that can be had now, if need be after a wait: with what is held already, and with the turn to
@@ -168,11 +170,7 @@ impl EgressBudget {
 
     /// Whether it is this sink's turn to borrow.
     pub(crate) fn is_borrowing(&self) -> bool {
-        match self.state.borrower.load(Relaxed) {
-            NOBODY => false,
-            UNRESERVED => self.reserve == 0,
-            _ => true,
-        }
+        self.state.borrowing.load(Relaxed)
     }
 
     /// How much is held, in bytes.
@@ -187,7 +185,7 @@ impl EgressBudget {
 
     /// Whether more is held than the sink's own part.
     pub(crate) fn is_over(&self) -> bool {
-        self.held() > self.state.part
+        self.held() > self.state.part || (self.reserve > 0 && self.held_beside_reserve() > self.part())
     }
 
     /// Whether more than `own` bytes are held.
@@ -210,17 +208,8 @@ impl EgressBudget {
 
     /// Waits for the turn to borrow. To be kept until what is held is within the part again.
     pub(crate) async fn turn(&self) -> BorrowTurn {
-        self.turn_of(ALL).await
-    }
-
-    /// The same for this one alone and others that leave nothing to it. What they borrow is dropped before the turn.
-    pub(crate) async fn turn_apart(&self) -> BorrowTurn {
-        self.turn_of(UNRESERVED).await
-    }
-
-    async fn turn_of(&self, borrower: u8) -> BorrowTurn {
         let permit = self.state.queue.turn().await;
-        self.state.borrower.store(borrower, Relaxed);
+        self.state.borrowing.store(true, Relaxed);
         BorrowTurn(Some((self.clone(), permit)))
     }
 
@@ -259,17 +248,32 @@ impl EgressBudget {
     }
 
     fn hold(&self, bytes: usize) -> Result<BudgetCharge, BudgetError> {
-        let limit = self.limit();
-        let wanted = self.held().saturating_add(bytes);
-        self.state.missing.store(wanted.saturating_sub(limit), Relaxed);
-        if wanted > self.most() {
+        let left = self.left();
+        self.state.missing.store(bytes.saturating_sub(left), Relaxed);
+        let own = if self.reserve == 0 { self.held() } else { self.held_beside_reserve() };
+        if own.saturating_add(bytes) > self.most() {
             return Err(BudgetError::Never);
         }
-        if wanted > limit {
+        if bytes > left {
             return Err(BudgetError::WithoutTurn);
         }
-        self.state.held.fetch_add(bytes, Relaxed);
+        self.add(bytes);
         Ok(BudgetCharge { room: self.clone(), bytes })
+    }
+
+    fn add(&self, bytes: usize) {
+        self.state.held.fetch_add(bytes, Relaxed);
+        if self.reserve > 0 {
+            self.state.held_beside_reserve.fetch_add(bytes, Relaxed);
+        }
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.state.held.fetch_sub(bytes, Relaxed);
+        if self.reserve > 0 {
+            self.state.held_beside_reserve.fetch_sub(bytes, Relaxed);
+        }
+        self.state.fell.notify_waiters();
     }
 }
 
@@ -344,8 +348,7 @@ impl Charged<Window> {
         let freed = self.hold.bytes.saturating_sub(self.what.charged());
         if freed > 0 {
             self.hold.bytes -= freed;
-            self.hold.room.state.held.fetch_sub(freed, Relaxed);
-            self.hold.room.state.fell.notify_waiters();
+            self.hold.room.give_back(freed);
         }
     }
 
@@ -394,8 +397,7 @@ impl AsRef<[u8]> for Charged<Window> {
 
 impl Drop for BudgetCharge {
     fn drop(&mut self) {
-        self.room.state.held.fetch_sub(self.bytes, Relaxed);
-        self.room.state.fell.notify_waiters();
+        self.room.give_back(self.bytes);
     }
 }
 
@@ -417,7 +419,7 @@ impl BorrowTurn {
 impl Drop for BorrowTurn {
     fn drop(&mut self) {
         if let Some((room, _permit)) = &self.0 {
-            room.state.borrower.store(NOBODY, Relaxed);
+            room.state.borrowing.store(false, Relaxed);
         }
     }
 }

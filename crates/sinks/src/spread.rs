@@ -51,7 +51,7 @@ use tokio::time::Instant;
 
 /// How long to wait before the log of a member that left, which could not be read, is read again.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
-/// Longer records of logs, which only a long `max_request_bytes` or a long item makes, have nothing left to them: they are borrowed for.
+/// Longer records of logs, which only a long `max_request_bytes` or a long item makes, wait for others' memory.
 const LONGEST_KEPT: usize = 1 << 20;
 /// The most that is left to records of logs, in bytes.
 pub(crate) const MOST_RESERVED: usize = LONGEST_KEPT + GROWTH_STEP;
@@ -134,13 +134,13 @@ impl<P: SpreadProtocol> Spread<P> {
         consumer.any_order();
         let logs = handoffs.members_with_backlog();
         consumer.restore_handed_off(logs.iter().map(|log| log.backlog().items).sum());
-        let settings_max = settings.max_request_bytes;
+        let max_request_bytes = settings.max_request_bytes;
         let shared = Arc::new(MemberContext {
             sink: context.name.to_owned(),
             protocol,
             settings,
             settlement: Settlement::default(),
-            room: room.leaving(log_reserve(&room, settings_max)),
+            room: room.with_reserve(log_reserve(&room, max_request_bytes)),
             log_room: room,
             health: context.health.clone(),
         });
@@ -306,9 +306,8 @@ impl<P: SpreadProtocol> Spread<P> {
         let Spread { distributor, running, .. } = self;
         beside(running, Box::pin(distributor.seal_all())).await;
         let known = self.distributor.members.list.clone();
-        for member in members.list.iter().filter(|member| !known.iter().any(|one| Arc::ptr_eq(one, member))) {
-            self.running.push(run(member, &self.context));
-        }
+        let is_new = |member: &&Arc<Member<P>>| !known.iter().any(|one| Arc::ptr_eq(one, member));
+        let new: Vec<_> = members.list.iter().filter(is_new).map(Arc::clone).collect();
         let (sink, count) = (&self.context.sink, members.list.len());
         tracing::info!(sink, members = count, "the members have changed and are in use");
         let gone: Vec<_> = known.into_iter().filter(|member| !members.has(&member.address)).collect();
@@ -327,6 +326,9 @@ impl<P: SpreadProtocol> Spread<P> {
         for member in &gone {
             // The new ones connect now, and memory is planned for as many as there may be at a time.
             member.close().await;
+        }
+        for member in &new {
+            self.running.push(run(member, &self.context));
         }
         self.left.extend(gone);
         self.report();

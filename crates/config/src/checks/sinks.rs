@@ -74,13 +74,9 @@ fn folders(config: &Config, clashes: &mut Vec<Clash>) {
         let folder: PathBuf = folder.components().filter(|part| *part != Component::CurDir).collect();
         if let Some(first) = folders.get(&folder) {
             clashes.push(Clash {
-                about: vec![
-                    path(["sinks", name.as_str(), "path"]),
-                    path(["sinks", name.as_str(), "handoff"]),
-                    path(["sinks", name.as_str()]),
-                ],
+                about: vec![path(["sinks", name.as_str(), "path"]), path(["sinks", name.as_str()])],
                 message: format!("sinks `{first}` and `{name}` both write to {}", folder.display()),
-                help: "give each its own `path`".to_owned(),
+                help: "give each lake its own `path`".to_owned(),
             });
         } else {
             folders.insert(folder, name);

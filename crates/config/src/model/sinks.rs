@@ -91,7 +91,7 @@ pub(crate) trait SinkSettings {
         None
     }
 
-    /// The folder that this sink alone may use, if it has one or one is set for it; `data` is the data folder.
+    /// The folder that only this sink uses, if it has one; `data` is the data folder.
     fn folder(&self, _data: &Path) -> Option<PathBuf> {
         None
     }

@@ -10,8 +10,8 @@ use xxhash_rust::xxh64::xxh64;
 pub(crate) const SECTIONS: usize = 1000;
 /// About how many sections share an entry of the index, at the most.
 const SECTIONS_PER_ENTRY: usize = 4;
-/// So many sections are looked at at once: nearly always all of an entry, so that there is no branch to be guessed.
-const NEAR: usize = 8;
+/// How many hashes are compared at once. An entry seldom has more sections, so that there is no branch to mispredict.
+const COMPARED_AT_ONCE: usize = 8;
 
 /// The sections of all endpoints in the order of their hashes. A key belongs to the first section whose hash is not less than
 /// its own, or to the first of all.
@@ -70,11 +70,11 @@ impl Ketama {
     pub(crate) fn section(&self, hash: u64) -> usize {
         let entry = (hash >> self.shift) as usize;
         let mut section = self.index.get(entry).map_or(0, |start| *start as usize);
-        // Those behind the entry have greater hashes, so they may be among them.
-        while let Some(near) = self.hashes.get(section..).and_then(<[u64]>::first_chunk::<NEAR>) {
+        // Hashes behind the entry are greater than this one, so they are not counted.
+        while let Some(near) = self.hashes.get(section..).and_then(<[u64]>::first_chunk::<COMPARED_AT_ONCE>) {
             let before: usize = near.iter().map(|&other| usize::from(other < hash)).sum();
             section += before;
-            if before < NEAR {
+            if before < COMPARED_AT_ONCE {
                 return section;
             }
         }

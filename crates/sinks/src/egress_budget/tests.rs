@@ -40,26 +40,27 @@ async fn with_the_borrow_turn_free_memory_is_available() {
     assert_eq!(room.charge(PART + 1).await.err(), Some(BudgetError::WithoutTurn), "the turn is over");
 }
 
-/// What is left to others is theirs whatever the rest holds, and their turn is nobody else's.
+/// A reserve is there for the others whatever the rest holds, also after a turn.
 #[tokio::test]
-async fn what_is_left_to_others_can_be_had() {
+async fn a_reserve_is_left_to_the_others() {
+    const RESERVE: usize = 8 * PAGE;
     let (_arena, room, _) = rooms();
-    let most_of_it = room.leaving(8 * PAGE);
-    assert_eq!((most_of_it.part(), most_of_it.left()), (PART - 8 * PAGE, PART - 8 * PAGE));
-    let held = most_of_it.charge(PART - 8 * PAGE).await.unwrap();
-    assert_eq!(most_of_it.window(1).await.err(), Some(BudgetError::WithoutTurn));
-    let left = room.window(8 * PAGE).await.unwrap();
+    let rest = room.with_reserve(RESERVE);
+    assert_eq!((rest.part(), rest.left()), (PART - RESERVE, PART - RESERVE));
+    let held = rest.charge(PART - RESERVE).await.unwrap();
+    assert_eq!(rest.window(1).await.err(), Some(BudgetError::WithoutTurn));
+    let reserved = room.window(RESERVE).await.unwrap();
     assert_eq!(room.window(1).await.err(), Some(BudgetError::WithoutTurn));
-    let turn = room.turn_apart().await;
-    let borrowed = room.window(PART).await.unwrap();
-    assert_eq!(most_of_it.window(1).await.err(), Some(BudgetError::WithoutTurn));
-    drop((borrowed, turn));
-    assert!(!room.is_over());
-    drop((held, left));
-    assert_eq!(room.held(), 0);
-    let _turn = most_of_it.turn().await;
-    assert!(most_of_it.charge(most_of_it.most()).await.is_ok(), "with the turn of all it borrows too");
-    assert_eq!(most_of_it.charge(most_of_it.most() + 1).await.err(), Some(BudgetError::Never));
+    drop(held);
+    let held = rest.charge(PART - RESERVE).await.unwrap();
+    assert!(!rest.is_over(), "what is held of the reserve is no matter of the rest");
+    drop(reserved);
+    let turn = rest.turn().await;
+    let more = rest.charge(PAGE).await.unwrap();
+    assert!(rest.is_over(), "the turn is kept until the reserve is free again");
+    assert_eq!(rest.charge(rest.most()).await.err(), Some(BudgetError::Never));
+    drop((more, held, turn));
+    assert!(!rest.is_over() && rest.held() == 0);
 }
 
 #[tokio::test]

@@ -51,16 +51,14 @@ pub(super) enum Status {
 }
 
 impl Status {
-    /// Whether the peer does not know the sender, or does not let it in: it has not looked at what was sent.
-    pub(super) fn is_about_the_sender(self) -> bool {
-        const PERMISSION_DENIED: u16 = 7;
+    /// Whether the peer does not know the sender: it has not looked at what was sent.
+    pub(super) fn is_unauthenticated(self) -> bool {
         const UNAUTHENTICATED: u16 = 16;
         match self {
             Status::Http(status) => {
-                [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::PROXY_AUTHENTICATION_REQUIRED]
-                    .contains(&status)
+                [StatusCode::UNAUTHORIZED, StatusCode::PROXY_AUTHENTICATION_REQUIRED].contains(&status)
             }
-            Status::Grpc(code) => [PERMISSION_DENIED, UNAUTHENTICATED].contains(&code),
+            Status::Grpc(code) => code == UNAUTHENTICATED,
             Status::None => false,
         }
     }

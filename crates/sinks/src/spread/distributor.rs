@@ -211,7 +211,7 @@ impl<P: SpreadProtocol> Distributor<P> {
         oldest.checked_add(self.context.settings.linger)
     }
 
-    /// Seals requests that have waited long enough. Where any have, records come so slowly that no window is kept.
+    /// Seals requests that have waited long enough, and gives up windows that were kept for as long.
     pub(super) async fn seal_old(&mut self) {
         let (now, linger) = (Instant::now(), self.context.settings.linger);
         for slot in 0..self.open.len() {
@@ -220,12 +220,15 @@ impl<P: SpreadProtocol> Distributor<P> {
                 self.seal(slot).await;
             }
         }
-        self.spare.clear();
+        if self.spare.since().and_then(|since| since.checked_add(linger)).is_some_and(|due| due <= now) {
+            self.spare.clear();
+        }
         self.return_turn().await;
     }
 
     /// Seals everything.
     pub(super) async fn seal_all(&mut self) {
+        self.spare.clear();
         for slot in 0..self.open.len() {
             self.seal(slot).await;
         }

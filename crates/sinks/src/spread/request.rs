@@ -58,8 +58,8 @@ pub(super) struct Part {
 /// A request that takes more items.
 pub(super) struct OpenRequest<P: SpreadProtocol> {
     head: RequestHead<P::Form>,
-    /// The last turn in which the current tenant was known to be this one's.
-    turn: u64,
+    /// The last generation in which the current tenant was known to be this one's.
+    generation: u64,
     message: P::Message,
     parts: Vec<Part>,
     /// Whether it has items from the log of a member that left.
@@ -110,13 +110,13 @@ impl<P: SpreadProtocol> OpenRequest<P> {
     /// A request without items.
     pub(super) fn new(
         head: RequestHead<P::Form>,
-        turn: u64,
+        generation: u64,
         message: P::Message,
         received_at_ns: u64,
     ) -> OpenRequest<P> {
         OpenRequest {
             head,
-            turn,
+            generation,
             message,
             parts: Vec::new(),
             is_rerouted: false,
@@ -129,11 +129,11 @@ impl<P: SpreadProtocol> OpenRequest<P> {
     /// Whether items of the current tenant and this form may be added.
     #[inline]
     pub(super) fn is_for(&mut self, current: &CurrentTenant, form: P::Form) -> bool {
-        if self.turn != current.turn() {
+        if self.generation != current.generation() {
             if self.head.tenant != *current.tenant() {
                 return false;
             }
-            self.turn = current.turn();
+            self.generation = current.generation();
         }
         self.head.form == form
     }
@@ -195,12 +195,20 @@ impl<P: SpreadProtocol> OpenRequest<P> {
     /// The request.
     #[expect(clippy::result_large_err, reason = "it is handed back, and is no error")]
     pub(super) fn seal(self, tools: &mut P::Tools) -> Result<SealedRequest<P::Form>, OpenRequest<P>> {
-        let OpenRequest { head, turn, message, parts, is_rerouted, rerouted, received_at_ns, opened } = self;
+        let OpenRequest { head, generation, message, parts, is_rerouted, rerouted, received_at_ns, opened } =
+            self;
         match message.seal(tools) {
             Ok(body) => Ok(SealedRequest { head, body, parts, is_rerouted, rerouted, received_at_ns }),
-            Err(message) => {
-                Err(OpenRequest { head, turn, message, parts, is_rerouted, rerouted, received_at_ns, opened })
-            }
+            Err(message) => Err(OpenRequest {
+                head,
+                generation,
+                message,
+                parts,
+                is_rerouted,
+                rerouted,
+                received_at_ns,
+                opened,
+            }),
         }
     }
 }

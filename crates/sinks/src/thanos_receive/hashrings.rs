@@ -5,6 +5,7 @@ use super::protocol::ThanosProtocol;
 use super::settings::{Hashrings, Settings};
 use crate::spread::{MemberAddress, MemberSource, Membership};
 use hyper::http::uri::Authority;
+use std::fmt::Display;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -29,11 +30,18 @@ pub(super) struct HashringSource {
     configs: Vec<RingConfig>,
     /// Of the content of their file.
     hash: u64,
-    /// Other hashrings and the hash of their text, until it is known whether they are used.
-    offered: Option<(Vec<RingConfig>, u64)>,
+    offered: Option<Offer>,
     forwarding: Arc<Forwarding>,
     /// When the file is looked at next.
     look_at: Instant,
+}
+
+/// Hashrings that are described, until it is known whether they are used.
+struct Offer {
+    configs: Vec<RingConfig>,
+    /// Of the content of their file.
+    hash: u64,
+    warnings: Vec<String>,
 }
 
 /// Why there are no new rings.
@@ -86,7 +94,8 @@ impl HashringSource {
     ) -> Result<(HashringSource, Membership<MultiRing>), HashringError> {
         let hashrings = settings.hashrings.clone();
         let Contents { seen, hash, configs } = read(&hashrings)?;
-        let rings = build(&configs, &settings.ring, settings.max_members)?;
+        let rings = check(&configs, &settings.ring, settings.max_members)?;
+        warn(MultiRing::warnings(&configs, &settings.ring));
         let look_at = Instant::now() + LOOK_EVERY;
         let forwarding = Arc::new(Forwarding::new(settings, &configs, hash));
         let offered = None;
@@ -110,13 +119,20 @@ impl HashringSource {
             return Ok(None);
         }
         self.seen = now;
-        let Contents { hash, configs, .. } = read(&self.hashrings)?;
+        let contents = read(&self.hashrings);
+        if let Err(HashringError::Read { .. }) = contents {
+            // A file that may be read later looks the same then.
+            self.seen = None;
+        }
+        let Contents { hash, configs, .. } = contents?;
         if configs == self.configs {
             self.hash = hash;
             return Ok(None);
         }
-        let rings = build(&configs, &settings.ring, settings.max_members)?;
-        self.offered = Some((configs, hash));
+        let rings = check(&configs, &settings.ring, settings.max_members)?;
+        let warnings =
+            MultiRing::warnings(&configs, &settings.ring).iter().map(ToString::to_string).collect();
+        self.offered = Some(Offer { configs, hash, warnings });
         Ok(Some(rings))
     }
 }
@@ -144,8 +160,9 @@ impl MemberSource<ThanosProtocol> for HashringSource {
     }
 
     fn settled(&mut self, is_used: bool) {
-        let Some((configs, hash)) = self.offered.take() else { return };
+        let Some(Offer { configs, hash, warnings }) = self.offered.take() else { return };
         if is_used {
+            warn(warnings);
             (self.configs, self.hash) = (configs, hash);
             self.forwarding.looked(Look::Changed(&self.configs, self.hash));
         } else {
@@ -197,12 +214,10 @@ fn read(hashrings: &Hashrings) -> Result<Contents, HashringError> {
     Ok(Contents { seen, hash: hash_of(&text), configs })
 }
 
-fn build(configs: &[RingConfig], settings: &RingSettings, most: usize) -> Result<MultiRing, HashringError> {
-    let rings = check(configs, settings, most)?;
-    for warning in MultiRing::warnings(configs, settings) {
+fn warn(warnings: impl IntoIterator<Item: Display>) {
+    for warning in warnings {
         tracing::warn!("the hashrings are used, but {warning}");
     }
-    Ok(rings)
 }
 
 /// The rings of these hashrings, with at most so many members.

@@ -31,8 +31,8 @@ pub(super) struct Tools {
 
 /// What all series of a tenant in a row share.
 pub(super) struct TenantRing {
-    /// The turn of the current tenant in which it is.
-    turn: u64,
+    /// The generation of the current tenant in which it is.
+    generation: u64,
     hasher: SeriesHasher,
     ring: Option<RingRef>,
 }
@@ -47,7 +47,7 @@ impl TenantRing {
             health.noted(&format!("tenant `{tenant}`: {unplaced}"));
         }
         let hasher = SeriesHasher::for_tenant(tenant.as_bytes());
-        TenantRing { turn: current.turn(), hasher, ring: ring.ok() }
+        TenantRing { generation: current.generation(), hasher, ring: ring.ok() }
     }
 }
 
@@ -156,7 +156,7 @@ impl SeriesProtocol for ThanosProtocol {
                 [series.message(), &[]]
             }
         };
-        known.take_if(|known| known.turn != current.turn());
+        known.take_if(|known| known.generation != current.generation());
         let find = || Box::new(TenantRing::find(&members.placement, current, &context.health));
         let TenantRing { hasher, ring, .. } = &mut **known.get_or_insert_with(find);
         let items = series.visit_labels(|label| {

@@ -136,7 +136,7 @@ impl SinkServices {
     /// Starts all of `sinks`.
     pub(crate) fn start_all(&self, sinks: &BTreeMap<Name, Sink>) -> Result<Vec<RunningSink>, Failure> {
         self.tell_of_cursors(sinks);
-        backlogs::tell(&self.data, sinks);
+        backlogs::warn_of_orphans(&self.data, sinks);
         let mut running = Vec::new();
         self.start_missing(&mut running, sinks)?;
         Ok(running)
@@ -174,7 +174,7 @@ impl SinkServices {
         }
         let used = if changed.is_ok() { new } else { old };
         self.tell_of_cursors(used);
-        backlogs::tell(&self.data, used);
+        backlogs::warn_of_orphans(&self.data, used);
         changed
     }
 

@@ -72,12 +72,15 @@ impl<'a> Request<'a> {
         std::iter::from_fn(move || {
             loop {
                 let key = reader.key().ok()??;
-                match key.field {
-                    field::TIMESERIES => return Some(Entry::Series(Series::new(reader.bytes(key).ok()?))),
-                    field::METADATA => {
+                match (key.field, key.wire) {
+                    (field::TIMESERIES, WireType::Length) => {
+                        return Some(Entry::Series(Series::new(reader.bytes(key).ok()?)));
+                    }
+                    (field::METADATA, WireType::Length) => {
                         let message = reader.bytes(key).ok()?;
                         return Some(Entry::Metadata { family: metadata(message)?.family, message });
                     }
+                    // Requests of Thanos, which have series in the same field, have another one with this number.
                     _ => reader.skip(key).ok()?,
                 }
             }

@@ -152,7 +152,7 @@ fn expand(
     depth: usize,
     out: &mut Vec<String>,
 ) -> Result<(), Errors> {
-    for argument in arguments.iter().filter_map(|argument| unlisted(argument)) {
+    for argument in arguments.iter().filter_map(|argument| without_list_syntax(argument)) {
         // `--flag @FILE` is expanded too: kingpin does not look at what stands before.
         let Some(path) = argument.strip_prefix('@') else {
             if out.len() >= MOST {
@@ -179,7 +179,7 @@ fn expand(
 
 /// An argument without what a manifest or a shell has around it: the dash of a list, quotes with a comma behind them, a backslash at the end
 /// of a line. Nothing where there is nothing else, and for the name of the list.
-fn unlisted(argument: &str) -> Option<&str> {
+fn without_list_syntax(argument: &str) -> Option<&str> {
     let item = argument.trim();
     let item = item.strip_suffix('\\').map_or(item, str::trim_end);
     let item = item.strip_prefix("- ").map_or(item, str::trim_start);

@@ -6,7 +6,6 @@ use crate::values::{Bytes, DnsUrl, Duration, Url};
 /// The signals that are sent by default.
 const ALL_SIGNALS: [Signal; 4] = [Signal::Traces, Signal::Metrics, Signal::Logs, Signal::Profiles];
 const MAX_IN_FLIGHT: u32 = 8;
-use std::path::{Path, PathBuf};
 
 settings! {
     /// A receiver of OTLP.
@@ -115,10 +114,6 @@ impl SinkSettings for OtlpSink {
             credentials: Vec::new(),
             delivery: &self.delivery,
         })
-    }
-
-    fn folder(&self, _data: &Path) -> Option<PathBuf> {
-        self.handoff.path.clone()
     }
 
     fn check(&self, check: &mut SinkCheck<'_>) {

@@ -4,7 +4,6 @@ use crate::declare::{choices, settings};
 use crate::model::RelabelRule;
 use crate::setting::Sequence;
 use crate::values::{Bytes, DnsUrl, Duration, ShardBy, Url};
-use std::path::{Path, PathBuf};
 
 settings! {
     /// A receiver of Prometheus remote write.
@@ -136,10 +135,6 @@ impl SinkSettings for RemoteWriteSink {
             credentials: Vec::new(),
             delivery: &self.delivery,
         })
-    }
-
-    fn folder(&self, _data: &Path) -> Option<PathBuf> {
-        self.handoff.path.clone()
     }
 
     fn check(&self, check: &mut SinkCheck<'_>) {

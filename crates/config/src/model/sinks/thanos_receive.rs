@@ -3,7 +3,7 @@ use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
 use crate::setting::Sequence;
 use crate::values::{Bytes, Duration, Hashring, HeaderName, TenantName, Url};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 settings! {
     /// The ingestors of Thanos Receive, as its router serves them.
@@ -84,10 +84,6 @@ impl SinkSettings for ThanosReceiveSink {
 
     fn outbound(&self) -> Option<Outbound<'_>> {
         Some(Outbound { setting: "hashrings", urls: &[], credentials: Vec::new(), delivery: &self.delivery })
-    }
-
-    fn folder(&self, _data: &Path) -> Option<PathBuf> {
-        self.handoff.path.clone()
     }
 
     fn check(&self, check: &mut SinkCheck<'_>) {

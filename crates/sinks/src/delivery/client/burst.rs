@@ -17,9 +17,9 @@ const WORTHWHILE: usize = 16 << 10;
 
 thread_local! {
     /// Whether the task of a connection runs.
-    static RUNS: Cell<bool> = const { Cell::new(false) };
+    static IS_POLLING: Cell<bool> = const { Cell::new(false) };
     /// The socket that holds back what the running task writes.
-    static HELD: RefCell<Option<Arc<OwnedFd>>> = const { RefCell::new(None) };
+    static CORKED: RefCell<Option<Arc<OwnedFd>>> = const { RefCell::new(None) };
 }
 
 /// A socket that may hold back what is written to it.
@@ -34,8 +34,10 @@ impl BurstSocket {
 
     /// Has the socket hold back what is written until the running task waits, if so many bytes are worth it.
     pub(super) fn writes(&self, bytes: usize) {
-        let Some(socket) = self.0.as_ref().filter(|_| bytes >= WORTHWHILE && RUNS.get()) else { return };
-        HELD.with_borrow_mut(|held| {
+        let Some(socket) = self.0.as_ref().filter(|_| bytes >= WORTHWHILE && IS_POLLING.get()) else {
+            return;
+        };
+        CORKED.with_borrow_mut(|held| {
             if held.is_none() && set_tcp_cork(socket, true).is_ok() {
                 *held = Some(Arc::clone(socket));
             }
@@ -58,15 +60,15 @@ struct Burst;
 
 impl Burst {
     fn begin() -> Burst {
-        RUNS.set(true);
+        IS_POLLING.set(true);
         Burst
     }
 }
 
 impl Drop for Burst {
     fn drop(&mut self) {
-        RUNS.set(false);
-        if let Some(socket) = HELD.take() {
+        IS_POLLING.set(false);
+        if let Some(socket) = CORKED.take() {
             // A socket that was closed meanwhile has nothing to send.
             let _closed = set_tcp_cork(&socket, false);
         }

@@ -105,10 +105,6 @@ impl Peer {
             OtlpAnswer::Later { reason, after } => {
                 return Verdict::Later { words: reason.to_string(), after };
             }
-            // Somebody has to mend the credentials, here or there; what was acknowledged waits for that.
-            OtlpAnswer::Refused { reason, .. } if reason.status.is_about_the_sender() => {
-                return Verdict::Later { words: reason.to_string(), after: None };
-            }
             OtlpAnswer::Refused { reason, fault } => (reason.to_string(), fault),
         };
         if head.copies < 2 || !self.is_divisible(cause, 1) {

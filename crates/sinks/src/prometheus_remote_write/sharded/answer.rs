@@ -1,12 +1,13 @@
 //! The meaning of a receiver's answer.
 //!
 //! Source: <https://prometheus.io/docs/specs/prw/remote_write_spec/>: 5xx are retried, 4xx must not be, but for 429, which
-//! may. Credentials and addresses that are wrong are retried all the same: nothing is known of the data then.
+//! may. Credentials that are wrong are retried all the same: nothing is known of the data then.
 
 use crate::http_peer::{HttpAnswer, NoAnswer};
 use crate::prometheus_remote_write::responses::NO_HISTOGRAMS;
 use hyper::StatusCode;
 use std::time::Duration;
+use tidegate_journal::Tenant;
 
 /// The meaning of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +22,8 @@ pub(super) enum Meaning {
 }
 
 impl Meaning {
-    pub(super) fn of(answer: Result<HttpAnswer, NoAnswer>) -> Meaning {
+    /// The meaning of the answer to a request of a tenant, or of none.
+    pub(super) fn of(answer: Result<HttpAnswer, NoAnswer>, tenant: &Tenant) -> Meaning {
         let HttpAnswer { status, retry_after, excerpt, .. } = match answer {
             Ok(answer) => answer,
             Err(error) => return Meaning::Later(error.to_string(), None),
@@ -35,11 +37,13 @@ impl Meaning {
             | StatusCode::UNPROCESSABLE_ENTITY => Meaning::Divisible(words),
             // Not a failure that time mends, though its status says so.
             StatusCode::INTERNAL_SERVER_ERROR if excerpt.contains(NO_HISTOGRAMS) => Meaning::Divisible(words),
-            // The receiver's configuration or this sink's is wrong. What was acknowledged waits until somebody mends it.
-            StatusCode::UNAUTHORIZED
-            | StatusCode::FORBIDDEN
-            | StatusCode::NOT_FOUND
-            | StatusCode::PROXY_AUTHENTICATION_REQUIRED => Meaning::Later(words, retry_after),
+            // It knows nothing of the data. What was acknowledged waits until somebody mends the credentials. One tenant's may not hold up the
+            // others.
+            StatusCode::UNAUTHORIZED | StatusCode::PROXY_AUTHENTICATION_REQUIRED
+                if *tenant == Tenant::NONE =>
+            {
+                Meaning::Later(words, retry_after)
+            }
             _ if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => {
                 Meaning::Rejected(words)
             }
@@ -57,7 +61,7 @@ mod tests {
         let status = StatusCode::from_u16(status).unwrap();
         let retry_after = Some(Duration::from_secs(7));
         let answer = HttpAnswer { status, retry_after, headers: HeaderMap::new(), excerpt: text.to_owned() };
-        Meaning::of(Ok(answer))
+        Meaning::of(Ok(answer), &Tenant::NONE)
     }
 
     #[test]
@@ -72,16 +76,25 @@ mod tests {
             );
         }
         assert!(matches!(of(500, "native histograms are disabled"), Meaning::Divisible(_)));
-        for status in [402, 405, 406, 415] {
+        for status in [403, 404, 405, 415] {
             assert!(matches!(of(status, ""), Meaning::Rejected(_)), "{status}");
         }
-        for status in [301, 401, 403, 404, 407, 429, 500, 502, 503, 504] {
+        for status in [301, 401, 407, 429, 500, 502, 503, 504] {
             assert!(
                 matches!(of(status, ""), Meaning::Later(_, Some(after)) if after.as_secs() == 7),
                 "{status}"
             );
         }
-        let lost = Meaning::of(Err(NoAnswer::Connection("reset".to_owned())));
+        let lost = Meaning::of(Err(NoAnswer::Connection("reset".to_owned())), &Tenant::NONE);
         assert_eq!(lost, Meaning::Later("reset".to_owned(), None));
+    }
+    #[test]
+    fn a_tenant_that_is_refused_holds_up_nobody() {
+        let answer = |status| {
+            let (headers, excerpt) = (HeaderMap::new(), String::new());
+            Ok(HttpAnswer { status, retry_after: None, headers, excerpt })
+        };
+        let tenant = Tenant::new("team").unwrap();
+        assert!(matches!(Meaning::of(answer(StatusCode::UNAUTHORIZED), &tenant), Meaning::Rejected(_)));
     }
 }

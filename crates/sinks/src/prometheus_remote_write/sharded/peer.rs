@@ -58,7 +58,7 @@ impl Peer {
     /// Sends a body once.
     pub(super) async fn post(&self, tenant: &Tenant, body: Bytes) -> Meaning {
         let headers = headers(self.tenant_header.as_ref(), tenant, Protocol::V1);
-        Meaning::of(self.http.post(&headers, body).await)
+        Meaning::of(self.http.post(&headers, body).await, tenant)
     }
 }
 

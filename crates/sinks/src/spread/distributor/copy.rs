@@ -145,7 +145,7 @@ impl<P: SpreadProtocol> Distributor<P> {
         let head = RequestHead { tenant: *self.current.tenant(), form: target.form, replica, copies: 0 };
         let last = self.last.get(slot).copied().unwrap_or_default();
         let message = self.context.protocol.open(&head, last, &self.context.room).await?;
-        let open = OpenRequest::new(head, self.current.turn(), message, info.received_at_ns);
+        let open = OpenRequest::new(head, self.current.generation(), message, info.received_at_ns);
         if let Some(place) = self.open.get_mut(slot) {
             *place = Some(open);
         }

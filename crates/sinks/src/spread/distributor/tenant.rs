@@ -6,19 +6,19 @@ use tidegate_journal::Tenant;
 #[derive(Debug)]
 pub(crate) struct CurrentTenant {
     tenant: Tenant,
-    turn: u64,
+    generation: u64,
 }
 
 impl CurrentTenant {
     pub(in crate::spread) const fn new() -> CurrentTenant {
-        CurrentTenant { tenant: Tenant::NONE, turn: 0 }
+        CurrentTenant { tenant: Tenant::NONE, generation: 0 }
     }
 
     /// The items that follow are of this tenant.
     pub(crate) fn set(&mut self, tenant: &Tenant) {
         if self.tenant != *tenant {
             self.tenant = *tenant;
-            self.turn += 1;
+            self.generation += 1;
         }
     }
 
@@ -28,8 +28,8 @@ impl CurrentTenant {
     }
 
     /// Another number than ever before, where it is another tenant than before.
-    pub(crate) fn turn(&self) -> u64 {
-        self.turn
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
     }
 }
 
@@ -38,13 +38,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_change_of_the_tenant_is_another_turn() {
+    fn each_change_of_the_tenant_is_another_generation() {
         let mut current = CurrentTenant::new();
-        let turns = ["a", "a", "b", "a"].map(|name| {
+        let generations = ["a", "a", "b", "a"].map(|name| {
             current.set(&Tenant::new(name).unwrap());
             assert_eq!(current.tenant().as_str(), name);
-            current.turn()
+            current.generation()
         });
-        assert_eq!(turns, [1, 1, 2, 3]);
+        assert_eq!(generations, [1, 1, 2, 3]);
     }
 }

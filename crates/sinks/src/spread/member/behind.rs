@@ -3,7 +3,7 @@
 use super::live::HeadOfLog;
 use super::{Ended, Member, MemberContext};
 use crate::backoff::Backoff;
-use crate::egress_budget::{BorrowTurn, BudgetError, Charged};
+use crate::egress_budget::BudgetError;
 use crate::spread::protocol::SpreadProtocol;
 use crate::spread::request::{RequestHead, SealedRequest};
 use crate::spread::settlement::Outcome;
@@ -11,7 +11,6 @@ use crate::spread::verdict::Verdict;
 use bytes::Bytes;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use tidegate_arena::Window;
 use tidegate_handoff::{ReadError, Record};
 use tidegate_ledger::Dropped;
 use tokio::sync::Notify;
@@ -22,20 +21,6 @@ const PASSING: Duration = Duration::from_secs(1);
 /// After an answer, a member that catches up is left alone for a part of the time that it took, so that what others send to it
 /// finds room too; at most this long.
 const LONGEST_REST: Duration = Duration::from_millis(100);
-/// How long a record that is longer than what is left to it waits before it borrows.
-const BORROW_AFTER: Duration = Duration::from_millis(500);
-
-/// A record of a log in memory. What it borrowed is given back before the turn is.
-struct LogRecord {
-    window: Charged<Window>,
-    _turn: BorrowTurn,
-}
-
-impl AsRef<[u8]> for LogRecord {
-    fn as_ref(&self) -> &[u8] {
-        &self.window
-    }
-}
 
 impl<P: SpreadProtocol> Member<P> {
     /// Hands off what comes and sends what is in the log, until the log is empty; or, of a member that left, until what came is in
@@ -193,7 +178,6 @@ impl<P: SpreadProtocol> Member<P> {
         record: &Record,
     ) -> Result<Bytes, ReadError> {
         let room = &context.log_room;
-        let mut turn = BorrowTurn::none();
         let charged = loop {
             match room.window(record.body_len as usize).await {
                 Ok(window) => break window,
@@ -204,17 +188,8 @@ impl<P: SpreadProtocol> Member<P> {
                     );
                     return Err(ReadError::WindowTooSmall);
                 }
-                Err(BudgetError::WithoutTurn) if room.held() > 0 && !turn.is_some() => {
-                    let falls = room.falls_to(room.held().saturating_sub(1));
-                    if tokio::time::timeout(BORROW_AFTER, falls).await.is_ok() {
-                        continue;
-                    }
-                    // What is held may wait for this very log. Where this sink has the turn already, it is asked for what that gives.
-                    tokio::select! {
-                        biased;
-                        () = tokio::time::sleep(BORROW_AFTER), if room.is_borrowing() => {}
-                        borrowed = room.turn_apart(), if !room.is_borrowing() => turn = borrowed,
-                    }
+                Err(BudgetError::WithoutTurn) if room.held() > 0 => {
+                    room.falls_to(room.held().saturating_sub(1)).await;
                 }
                 Err(BudgetError::WithoutTurn) => {
                     self.note(
@@ -227,6 +202,6 @@ impl<P: SpreadProtocol> Member<P> {
         };
         let (window, charge) = charged.into_parts();
         let window = self.log.read(record, window).await?;
-        Ok(Bytes::from_owner(LogRecord { window: charge.of(window), _turn: turn }))
+        Ok(Bytes::from_owner(charge.of(window)))
     }
 }

@@ -8,7 +8,7 @@ use tidegate_handoff::{Handoffs, Settings};
 
 /// Says loudly what waits below `data` for sinks that are not configured, or have no members now: only a person knows whether one was
 /// renamed or is gone.
-pub(super) fn tell(data: &Path, sinks: &BTreeMap<Name, Sink>) {
+pub(super) fn warn_of_orphans(data: &Path, sinks: &BTreeMap<Name, Sink>) {
     let handoff = data.join("handoff");
     let Ok(entries) = std::fs::read_dir(&handoff) else { return };
     let is_used = |folder: &Path| {

@@ -6,7 +6,7 @@ use prost::Message;
 use super::model::Model;
 use super::oracle::{RequestV2, SeriesV2, WriteRequest};
 use super::{check, strategies};
-use crate::remote_write::{Counts, Symbols, Version, series_hash, view};
+use crate::remote_write::{Counts, Symbols, Version, series_hash, v1, view};
 
 fn sum(counts: impl Iterator<Item = usize>) -> u64 {
     counts.sum::<usize>() as u64
@@ -118,4 +118,16 @@ fn references_come_packed_or_not() {
     let model = Model::from(view(Version::V2, &raw, &mut scratch).unwrap());
     assert_eq!(model, Model::from(&RequestV2::decode(&raw[..]).unwrap()));
     assert_eq!(model.series[0].labels.len(), 2);
+}
+
+/// Thanos' requests have series in the same field, and a number in that of the metadata.
+#[test]
+fn entries_come_in_order_whatever_else_is_there() {
+    let raw = b"\x0a\x02\x12\x00\x1a\x06\x12\x01f\x22\x01h\x18\x02\x22\x03abc\x0a\x02\x0a\x00";
+    let entries = v1::Request::new(raw).entries().map(|entry| match entry {
+        v1::Entry::Series(series) => (&b""[..], series.message()),
+        v1::Entry::Metadata { family, message } => (family, message),
+    });
+    let entries: Vec<_> = entries.collect();
+    assert_eq!(entries, [(&b""[..], &b"\x12\x00"[..]), (b"f", b"\x12\x01f\x22\x01h"), (b"", b"\x0a\x00")]);
 }

@@ -53,5 +53,5 @@ fn a_task_that_panics_ends_its_burst() {
         let _burst = Burst::begin();
         panic!("as a task may");
     });
-    assert!(panicked.is_err() && !RUNS.get());
+    assert!(panicked.is_err() && !IS_POLLING.get());
 }

@@ -51,15 +51,18 @@ pub(super) fn target(urls: &[Url]) -> String {
     urls.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// The file descriptors of a connection: its socket, which is known by two.
+pub(super) const PER_CONNECTION: u64 = 2;
+
 /// How many files connections over HTTP/1.1 to these endpoints have open: as many as are in flight, and as many idle ones
 /// at each endpoint.
 pub(super) fn files(max_in_flight: u32, endpoints: &[Url]) -> u64 {
-    (endpoints.len() as u64 + 1) * u64::from(max_in_flight)
+    PER_CONNECTION * (endpoints.len() as u64 + 1) * u64::from(max_in_flight)
 }
 
 /// The same over HTTP/2: one connection to each endpoint, and one that is being given up.
 pub(super) fn files_over_http2(endpoints: &[Url]) -> u64 {
-    2 * endpoints.len() as u64
+    PER_CONNECTION * 2 * endpoints.len() as u64
 }
 
 pub(super) fn compression(compression: config::Compression) -> Compression {

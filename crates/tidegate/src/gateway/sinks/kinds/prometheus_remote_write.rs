@@ -65,7 +65,7 @@ impl SinkKind for RemoteWriteSink {
         if self.shard_by.is_some() {
             return sharded::files(self);
         }
-        u64::from(self.max_in_flight()) * self.endpoints().len() as u64
+        network::PER_CONNECTION * u64::from(self.max_in_flight()) * self.endpoints().len() as u64
     }
 }
 

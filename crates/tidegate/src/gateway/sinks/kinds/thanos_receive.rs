@@ -76,7 +76,9 @@ impl SinkKind for ThanosReceiveSink {
     }
 
     fn files(&self) -> u64 {
-        2 * max_members(self) as u64 + handoff(self, Path::new("")).descriptors() + 1
+        network::PER_CONNECTION * 2 * max_members(self) as u64
+            + handoff(self, Path::new("")).descriptors()
+            + 1
     }
 }
 

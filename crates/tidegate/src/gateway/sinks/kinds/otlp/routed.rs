@@ -60,7 +60,7 @@ pub(super) fn declared(sink: &OtlpSink) -> Vec<Reservation> {
 pub(super) fn files(sink: &OtlpSink) -> u64 {
     let most = sink.max_members();
     // Two connections to each endpoint, the file of endpoints, two sockets that ask for names.
-    2 * most as u64 + spread::handoff_overhead(&sink.handoff, most).1 + 3
+    network::PER_CONNECTION * 2 * most as u64 + spread::handoff_overhead(&sink.handoff, most).1 + 3
 }
 
 fn all_settings(

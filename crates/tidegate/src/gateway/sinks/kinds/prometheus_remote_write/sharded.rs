@@ -1,6 +1,6 @@
 //! The sink `prometheus_remote_write` with `shard_by`.
 
-use super::super::{line, spread};
+use super::super::{line, network, spread};
 use super::settings;
 use crate::Failure;
 use crate::gateway::sinks::start::{SinkEnvironment, Starter};
@@ -55,7 +55,7 @@ pub(super) fn declared(sink: &RemoteWriteSink) -> Vec<Reservation> {
 pub(super) fn files(sink: &RemoteWriteSink) -> u64 {
     let most = sink.max_members();
     // Two connections to each endpoint, the file of endpoints, two sockets that ask for names.
-    2 * most as u64 + spread::handoff_overhead(&sink.handoff, most).1 + 3
+    network::PER_CONNECTION * 2 * most as u64 + spread::handoff_overhead(&sink.handoff, most).1 + 3
 }
 
 fn all_settings(
