@@ -78,7 +78,7 @@ impl SeriesHasher {
         state
     }
 
-    /// What is in the buffer behind the tenant.
+    /// The labels in the buffer.
     fn labels(&self) -> &[u8] {
         self.buffer.get(self.start..self.len).unwrap_or_default()
     }

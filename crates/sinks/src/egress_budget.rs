@@ -42,7 +42,7 @@ struct BudgetState {
     borrowing: AtomicBool,
     /// Invariant: at most `part`, or `most` while borrowing.
     held: AtomicUsize,
-    /// What of it is held by those who leave a reserve to the others. Invariant: that much less.
+    /// The part of `held` that handles with a reserve took. Invariant: at most the limit of `held` less the reserve.
     held_beside_reserve: AtomicUsize,
     /// How many bytes were missing for what was asked for last.
     missing: AtomicUsize,

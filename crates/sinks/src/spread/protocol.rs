@@ -20,7 +20,7 @@ pub(crate) trait SpreadProtocol: Sized + Send + Sync + 'static {
     type Form: RequestForm;
     /// An item of a body, as bytes.
     type Item<'i>: Send + Sync;
-    /// From the hash of a key to members.
+    /// Maps the hash of a key to members.
     type Placement: Send + Sync;
     /// Where members come from.
     type Source: MemberSource<Self>;
@@ -153,7 +153,7 @@ pub(crate) trait MemberSource<P: SpreadProtocol>: Send {
 
 /// Members, and which keys each has.
 pub(crate) struct Membership<T> {
-    /// From the hash of a key to the numbers of members.
+    /// Maps the hash of a key to the numbers of members.
     pub(crate) placement: T,
     /// The members, by their numbers. Each is there once. While there is none, nothing is read.
     pub(crate) addresses: Vec<MemberAddress>,

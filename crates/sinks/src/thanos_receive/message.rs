@@ -206,7 +206,7 @@ impl OpenMessage<ThanosProtocol> for Message {
     }
 }
 
-/// Appends parts that room was made for; the bytes that they are.
+/// Appends parts that room was made for, and returns their length in bytes.
 #[inline]
 fn append_all<const N: usize>(window: &mut Window, parts: [&[u8]; N]) -> usize {
     let (room, mut len) = (window.spare_mut(), 0);

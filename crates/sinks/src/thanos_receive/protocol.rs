@@ -29,7 +29,7 @@ pub(super) struct Tools {
     pub(super) coder: Coder,
 }
 
-/// What all series of a tenant in a row share.
+/// The ring and the hasher of one tenant, for consecutive series of that tenant.
 pub(super) struct TenantRing {
     /// The generation of the current tenant in which it is.
     generation: u64,

@@ -92,3 +92,19 @@ async fn what_a_receiver_rejects_is_counted() {
     assert_eq!((rig.page().delivered, rig.page().dropped), (17, vec![(Dropped::Rejected, 13)]));
     assert_eq!(receivers[0].seen().requests, 4, "a busy receiver is asked again");
 }
+
+/// A receiver that does not know the sender has not looked at the data.
+#[tokio::test]
+async fn wrong_credentials_lose_nothing() {
+    let receivers = Receiver::some(1);
+    let mut rig = Rig::new(PART);
+    let settings = settings(&rig, &receivers, 1);
+    receivers[0].script([Reply::Status(401, "who is it"), Reply::Status(401, "who is it")]);
+    rig.run(&settings, async |rig| {
+        rig.put("shop", 0..10).await;
+        rig.settled().await;
+    })
+    .await;
+    assert_eq!((rig.page().delivered, rig.page().dropped), (10, vec![]));
+    assert_eq!(receivers[0].seen().requests, 3);
+}

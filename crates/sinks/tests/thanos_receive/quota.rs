@@ -74,7 +74,7 @@ async fn a_member_goes_on_when_others_have_used_up_the_space() {
     }
 }
 
-/// What waits for the log fills the memory, and the log is read all the same: nothing else would free either.
+/// Requests that wait for a full log fill the memory. The sink still reads the log: nothing else frees the log or the memory.
 #[tokio::test]
 async fn a_log_is_read_while_its_quota_and_the_memory_are_used_up() {
     const MEMORY: usize = 1 << 20;

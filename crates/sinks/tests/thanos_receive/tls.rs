@@ -62,7 +62,7 @@ async fn ingestors_and_the_sink_verify_each_other() {
     assert_eq!((rig.page().delivered, rig.page().dropped), (rig.items, vec![]));
 }
 
-/// What cannot be verified is not sent, and waits.
+/// The sink sends nothing to an ingestor that it cannot verify, and keeps the data.
 #[tokio::test]
 async fn an_ingestor_with_another_name_gets_nothing() {
     let members = secure_members(1);

@@ -60,7 +60,7 @@ impl<P: SpreadProtocol> Distributor<P> {
         self.own = self.own.saturating_sub(window.bytes());
     }
 
-    /// Gives up a window of the record, which is kept for the next one where nobody waits for the turn that it was borrowed in.
+    /// Gives up a window of the record. It is kept for the next record, unless this sink has the turn to borrow.
     pub(super) fn keep_spare(&mut self, window: Charged<Window>) {
         self.own = self.own.saturating_sub(window.bytes());
         if !self.turn.is_some() {
