@@ -7,13 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_config::{CollectorVersion, Imported, otelcol, parse, prometheus, thanos_receive, vmagent};
 
-const COLLECTORS: [&str; 14] = [
+const COLLECTORS: [&str; 15] = [
     "agent-to-backend",
     "attributes",
     "elasticsearch",
     "fan-out",
     "health-checks",
     "legacy-filter",
+    "load-balancing",
     "log-files",
     "node-logs",
     "remote-write",

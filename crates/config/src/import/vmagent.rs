@@ -1,6 +1,7 @@
 //! The command line of vmagent.
 
 mod flags;
+mod sharding;
 
 use super::document::{Map, Yaml};
 use super::group;
@@ -12,6 +13,7 @@ use super::relabel::{self, Dialect};
 use crate::error::Errors;
 use crate::values::{Bytes, HeaderName};
 use flags::Flags;
+use sharding::Sharding;
 
 /// Reads a file that the command line names.
 type ReadFile<'a> = &'a dyn Fn(&str) -> Result<String, String>;
@@ -32,16 +34,26 @@ pub fn vmagent(arguments: &[String], read: ReadFile<'_>) -> Result<Imported, Err
         return Err(Errors::of_file(ARGUMENTS, "there is no `-remoteWrite.url`".to_owned(), help));
     }
     let common = common_rules(&mut flags, read, &mut notes)?;
-    let mut sinks = Map::default();
+    let sharding = Sharding::read(&mut flags, &urls, &mut notes)?;
+    let mut each = Vec::new();
     for (index, url) in urls.iter().enumerate() {
-        let name = if urls.len() == 1 { "upstream".to_owned() } else { format!("upstream-{}", index + 1) };
         let mut rules = common.clone();
         if let Some(file) = flags.at("remoteWrite.urlRelabelConfig", index) {
             rules.extend(rules_in(&file, read, &mut notes)?);
         }
         let mut settings = sink(&mut flags, index, url, &mut notes);
         relabel::set_rules(&mut settings, rules);
-        sinks.set(&name, settings);
+        each.push(settings);
+    }
+    let mut sinks = Map::default();
+    match (sharding, each.as_slice()) {
+        (Some(sharding), each) => sinks.set("upstream", sharding.sink(&urls, each, &flags, &mut notes)),
+        (None, [only]) => sinks.set("upstream", only.clone()),
+        (None, each) => {
+            for (number, settings) in (1..).zip(each) {
+                sinks.set(&format!("upstream-{number}"), settings.clone());
+            }
+        }
     }
     configuration.set_group("sinks", sinks);
     flags.note_rest(&mut notes);

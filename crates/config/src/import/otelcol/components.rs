@@ -179,9 +179,6 @@ fn reason(section: Section, kind: &str) -> &'static str {
             "tidegate cannot be scraped for the metrics that it receives; use prometheusremotewrite"
         }
         (Section::Exporters, "file") => "a sink of type `lake` stores everything in files of its own format",
-        (Section::Exporters, "loadbalancing") => {
-            "write a sink of type `otlp` with the backends as `endpoints`, and `route_by`: by trace id, service, resource or metric"
-        }
         (Section::Exporters, _) => "tidegate has no sink for it; many vendors accept OTLP",
         (Section::Connectors, _) => "tidegate does not derive telemetry from other telemetry",
         (Section::Extensions, _) => "it has no counterpart",
@@ -198,7 +195,7 @@ const PROCESSORS: &str = "filter transform attributes resource probabilistic_sam
     metricstransform span redaction cumulativetodelta deltatocumulative deltatorate interval \
     metricsgeneration logdedup geoip schema routing remotetap sumologic unroll isolationforest lookup";
 const EXPORTERS: &str = "otlp otlphttp otlp_grpc otlp_http prometheusremotewrite elasticsearch opensearch debug nop logging \
-    prometheus loki file kafka pulsar rabbitmq loadbalancing datadog splunk_hec clickhouse awsxray \
+    prometheus loki file kafka pulsar rabbitmq loadbalancing load_balancing datadog splunk_hec clickhouse awsxray \
     awsemf awss3 awscloudwatchlogs azuremonitor googlecloud googlemanagedprometheus zipkin jaeger \
     signalfx sapm coralogix logzio honeycombmarker sumologic influxdb syslog dataset mezmo \
     tencentcloud_logservice cassandra sentry";

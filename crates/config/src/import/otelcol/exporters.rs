@@ -11,6 +11,7 @@ use crate::values::Bytes;
 use crate::yaml::Entry;
 
 mod elasticsearch;
+mod load_balancing;
 mod loki;
 mod remote_write;
 mod splunk_hec;
@@ -23,6 +24,8 @@ pub(super) fn is_known(kind: &str) -> bool {
             | "otlp_grpc"
             | "otlphttp"
             | "otlp_http"
+            | "loadbalancing"
+            | "load_balancing"
             | "prometheusremotewrite"
             | "elasticsearch"
             | "loki"
@@ -39,6 +42,7 @@ impl Collector<'_> {
         match type_of(&entry.key) {
             "otlp" | "otlp_grpc" => self.otlp(entry, reader).into_iter().collect(),
             "otlphttp" | "otlp_http" => self.otlp_http(entry, reader),
+            "loadbalancing" | "load_balancing" => self.load_balancing(entry, reader),
             "prometheusremotewrite" => self.remote_write(entry, reader).into_iter().collect(),
             "elasticsearch" => self.elasticsearch(entry, reader),
             "loki" => self.loki(entry, reader).into_iter().collect(),

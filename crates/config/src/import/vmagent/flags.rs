@@ -130,7 +130,7 @@ fn reason(name: &str) -> &'static str {
         | "remoteWrite.shardByURL.labels"
         | "remoteWrite.shardByURL.ignoreLabels"
         | "remoteWrite.shardByURLReplicas" => {
-            "left out: each of these sinks gets all series; to spread them, write the URLs as `endpoints` of one sink with `shard_by` and `replicas`"
+            "not needed: series are only spread with `-remoteWrite.shardByURL` and several URLs"
         }
         "remoteWrite.multitenantURL" | "enableMultitenantHandlers" | "enableMultiTenantV2" => {
             "left out: see `tenants` and the sink's `tenant_header`"

@@ -35,3 +35,52 @@ fn a_mistake_in_the_rules_has_its_place() {
     let error = vmagent(&arguments(line), &read).unwrap_err().to_string();
     assert!(error.contains("rules.yml:1") && error.contains("did you mean `drop`"), "{error}");
 }
+
+/// The one sink of a command line with three URLs that begins like this.
+fn sharded(flags: &str) -> String {
+    let urls = "-remoteWrite.url=http://a:1/w,http://b:1/w -remoteWrite.url=http://c:1/w";
+    vmagent(&arguments(&format!("{urls} {flags}")), &no_file).unwrap().configuration
+}
+
+#[test]
+fn series_are_spread_by_one_sink() {
+    let all = sharded("-remoteWrite.shardByURL -remoteWrite.queues=8");
+    assert!(all.contains("endpoints: ['http://a:1/w', 'http://b:1/w', 'http://c:1/w']"), "{all}");
+    assert!(all.contains("shard_by: all") && !all.contains("max_in_flight:"), "{all}");
+    let labels = sharded("-remoteWrite.shardByURL=true -remoteWrite.shardByURL.labels=job,instance");
+    assert!(labels.contains("shard_by: [job, instance]"), "{labels}");
+    let without = sharded(
+        "-remoteWrite.shardByURL -remoteWrite.shardByURL.ignoreLabels=le -remoteWrite.shardByURLReplicas=2",
+    );
+    assert!(without.contains("without: [le]") && without.contains("replicas: 2"), "{without}");
+    let quota = sharded("-remoteWrite.shardByURL -remoteWrite.maxDiskUsagePerURL=1GiB");
+    assert!(quota.contains("quota: 1GiB") && quota.contains("total_quota: 3GiB"), "{quota}");
+    for configuration in [all, labels, without, quota] {
+        assert!(!configuration.contains("upstream-1"));
+        crate::parse("imported", &configuration, &|_| None).unwrap();
+    }
+}
+
+/// Without the switch the other flags say nothing, as in vmagent.
+#[test]
+fn without_the_switch_each_url_has_all_series() {
+    for flags in ["-remoteWrite.shardByURL=false", "-remoteWrite.shardByURLReplicas=2"] {
+        let each = sharded(flags);
+        assert!(each.contains("upstream-3") && !each.contains("shard_by:"), "{each}");
+    }
+}
+
+#[test]
+fn what_one_sink_cannot_do_is_named() {
+    let replicas = sharded("-remoteWrite.shardByURL -remoteWrite.shardByURLReplicas=5");
+    assert!(replicas.contains("replicas: 3") && replicas.contains("3 were chosen, of 3 URLs"), "{replicas}");
+    let differ = sharded("-remoteWrite.shardByURL -remoteWrite.sendTimeout=1m,2m,1m");
+    assert!(
+        differ.contains("those of http://b:1/w are others") && !differ.contains("of http://c"),
+        "{differ}"
+    );
+    let line = "-remoteWrite.url=http://a,http://b -remoteWrite.shardByURL -remoteWrite.shardByURL.labels=a \
+                -remoteWrite.shardByURL.ignoreLabels=b";
+    let error = vmagent(&arguments(line), &no_file).unwrap_err().to_string();
+    assert!(error.contains("exclude each other"), "{error}");
+}
