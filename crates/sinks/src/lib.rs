@@ -62,7 +62,9 @@ pub use prometheus_remote_write::{
 };
 pub use signals::Signals;
 pub use splunk_hec::SplunkHec;
-pub use spread::{ConflictReason, MemberReport, RingSourceError, SendDelays, SpreadError, member_name};
+pub use spread::{
+    ConflictReason, MemberReport, RingSourceError, SendDelays, SpreadError, log_reserve, member_name,
+};
 pub use stop::{StopSender, StopSignal};
 pub use supervisor::Supervisor;
 pub use thanos_receive::{

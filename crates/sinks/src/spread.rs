@@ -51,10 +51,6 @@ use tokio::time::Instant;
 
 /// How long to wait before the log of a member that left, which could not be read, is read again.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
-/// Longer records of logs, which only a long `max_request_bytes` or a long item makes, wait for others' memory.
-const LONGEST_KEPT: usize = 1 << 20;
-/// The most that is left to records of logs, in bytes.
-pub(crate) const MOST_RESERVED: usize = LONGEST_KEPT + GROWTH_STEP;
 /// How long requests in flight may still be answered after the order to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -140,7 +136,7 @@ impl<P: SpreadProtocol> Spread<P> {
             protocol,
             settings,
             settlement: Settlement::default(),
-            room: room.with_reserve(log_reserve(&room, max_request_bytes)),
+            room: room.with_reserve(log_reserve(room.part(), max_request_bytes)),
             log_room: room,
             health: context.health.clone(),
         });
@@ -383,10 +379,11 @@ impl<P: SpreadProtocol> Spread<P> {
     }
 }
 
-/// The memory that is left to records of logs: enough for one that was a request of the usual length.
-fn log_reserve(room: &EgressBudget, max_request_bytes: usize) -> usize {
-    let longest = distributor::longest_request(room.part(), max_request_bytes).min(LONGEST_KEPT);
-    (longest + GROWTH_STEP).min(room.part() / 4)
+/// The memory in bytes that a sink with a part of `part` bytes leaves to what waits on disk: enough for the longest request that is not a
+/// single item. Records of the journal have the rest.
+#[must_use]
+pub fn log_reserve(part: usize, max_request_bytes: usize) -> usize {
+    (distributor::longest_request(part, max_request_bytes) + GROWTH_STEP).min(part / 4)
 }
 
 /// Waits for `work` while the members work. Members that end are none of its business: they end with the sink.

@@ -24,7 +24,7 @@ use crate::egress_budget::EgressBudget;
 use crate::health::Health;
 use crate::journal_consumer::SinkContext;
 use crate::need::Need;
-use crate::spread::{MOST_RESERVED, Spread, SpreadError, series};
+use crate::spread::{Spread, SpreadError, series};
 use crate::stop::StopSignal;
 use coder::Coder;
 use futures_util::FutureExt as _;
@@ -68,11 +68,9 @@ impl ThanosReceive {
     pub const fn need(protocol: Protocol, signal: Signal) -> Option<Need> {
         match protocol {
             // A series is in two windows of one request at a time; where there is no room for others, they go to disk.
-            Protocol::RemoteWrite1 | Protocol::RemoteWrite2 => {
-                Some(Need { working: (512 << 10) + MOST_RESERVED, factor: 4 })
-            }
+            Protocol::RemoteWrite1 | Protocol::RemoteWrite2 => Some(Need { working: 512 << 10, factor: 4 }),
             Protocol::Otlp if matches!(signal, Signal::Metrics) => {
-                Some(Need { working: (768 << 10) + MOST_RESERVED, factor: 8 })
+                Some(Need { working: 768 << 10, factor: 8 })
             }
             _ => None,
         }

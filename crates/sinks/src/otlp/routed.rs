@@ -16,7 +16,7 @@ use crate::delivery::compressor::{BadLevel, Compressor};
 use crate::egress_budget::EgressBudget;
 use crate::journal_consumer::SinkContext;
 use crate::need::Need;
-use crate::spread::{MOST_RESERVED, RingSource, RingSourceError, Spread, SpreadError};
+use crate::spread::{RingSource, RingSourceError, Spread, SpreadError};
 use crate::stop::StopSignal;
 use protocol::RoutedProtocol;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl RoutedOtlp {
         let is_routed =
             protocol == Protocol::Otlp && super::wire_signal(signal).is_some_and(|signal| key.is_of(signal));
         // An item is in one request at a time with what encloses it; where there is no room for others, they go to disk.
-        is_routed.then_some(Need { working: (768 << 10) + MOST_RESERVED, factor: 2 })
+        is_routed.then_some(Need { working: 768 << 10, factor: 2 })
     }
 
     /// Bytes that a receiver takes beyond payload.

@@ -211,13 +211,20 @@ impl<P: SpreadProtocol> Distributor<P> {
         oldest.checked_add(self.context.settings.linger)
     }
 
-    /// Seals requests that have waited long enough, and gives up windows that were kept for as long.
+    /// Seals requests that have waited long enough, and gives up windows that were kept for as long. A request goes on filling while others
+    /// wait for its member: it would only wait behind them, and a short one takes a page.
     pub(super) async fn seal_old(&mut self) {
         let (now, linger) = (Instant::now(), self.context.settings.linger);
         for slot in 0..self.open.len() {
-            let is_old = |open: &OpenRequest<P>| open.opened.checked_add(linger).is_none_or(|due| due <= now);
-            if self.open.get(slot).and_then(Option::as_ref).is_some_and(is_old) {
+            let is_next = self.is_next(slot);
+            let Some(open) = self.open.get_mut(slot).and_then(Option::as_mut) else { continue };
+            if open.opened.checked_add(linger).is_some_and(|due| due > now) {
+                continue;
+            }
+            if is_next {
                 self.seal(slot).await;
+            } else {
+                open.opened = now;
             }
         }
         if self.spare.since().and_then(|since| since.checked_add(linger)).is_some_and(|due| due <= now) {
@@ -270,12 +277,22 @@ impl<P: SpreadProtocol> Distributor<P> {
         }
     }
 
+    /// Whether a request that is sealed now would be the next one of its member.
+    fn is_next(&self, slot: usize) -> bool {
+        self.member(slot).is_none_or(|member| member.queue.is_empty())
+    }
+
+    /// The member of the requests in a slot.
+    fn member(&self, slot: usize) -> Option<&Member<P>> {
+        let member = slot / self.context.settings.replication.max(1);
+        self.members.list.get(member).map(Arc::as_ref)
+    }
+
     fn give(&mut self, slot: usize, raw: usize, sealed: SealedRequest<P::Form>) {
         if let Some(last) = self.last.get_mut(slot) {
             *last = RequestLen { raw, sealed: sealed.body.len() };
         }
-        let member = slot / self.context.settings.replication.max(1);
-        if let Some(member) = self.members.list.get(member) {
+        if let Some(member) = self.member(slot) {
             member.queue.push(sealed);
         }
     }

@@ -158,9 +158,12 @@ fn with(config: &Config, (pipelines, source_pipelines): (SinkPipelines, Compiled
 }
 
 impl GatewayPlan {
-    /// The most bytes that this sink can ever hold.
+    /// The most bytes that this sink can ever hold for records of the journal.
     pub(crate) fn most_of(&self, sink: &Sink) -> u64 {
-        self.common + if kinds::of(sink).share() == Share::Lake { self.lake_part } else { self.sink_part }
+        let kind = kinds::of(sink);
+        let part = if kind.share() == Share::Lake { self.lake_part } else { self.sink_part };
+        let reserve = kind.log_reserve(usize::try_from(part).unwrap_or(usize::MAX));
+        (self.common + part).saturating_sub(reserve as u64)
     }
 
     /// The longest body that a source can receive whose pipeline holds it so many times.

@@ -288,10 +288,12 @@ impl SinkServices {
         let (stopper, stop) = StopSender::new();
         let kind = kinds::of(sink);
         let share = kind.share();
-        let room = EgressBudget::new(&self.arena, share, parts.charged_to(share), &self.borrowers);
+        let part = parts.charged_to(share);
+        let room = EgressBudget::new(&self.arena, share, part, &self.borrowers);
+        let most = room.most().saturating_sub(kind.log_reserve(part));
         let pipeline = self.pipelines().get(name).map(|pipeline| SinkPipeline {
             earlier: self.pipelines().earlier(name, &self.routing()),
-            capacities: plan::capacities(kind, pipeline, (room.most() as u64, parts.slice)),
+            capacities: plan::capacities(kind, pipeline, (most as u64, parts.slice)),
             ..pipeline.clone()
         });
         let meters = pipeline.as_ref().map(|pipeline| pipeline.meters.clone());

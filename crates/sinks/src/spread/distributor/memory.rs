@@ -88,8 +88,7 @@ impl<P: SpreadProtocol> Distributor<P> {
         if self.is_answer_near() && self.falls_within(PRESS_AFTER).await {
             return Ok(());
         }
-        // An empty request is what the refusal was for: sent, it would be opened again, without end.
-        if self.seal_largest(1) {
+        if self.seal_next() {
             return Ok(());
         }
         let open: usize = self.open.iter().flatten().map(OpenRequest::held).sum();
@@ -107,9 +106,21 @@ impl<P: SpreadProtocol> Distributor<P> {
 
     /// Seals the open request that holds most of those with so many bytes of items; says whether there was one that could be sealed.
     fn seal_largest(&mut self, at_least: usize) -> bool {
+        self.seal_largest_where(|open, _| open.raw_len() >= at_least)
+    }
+
+    /// Seals the open request that holds most of those that would be the next ones of their members, and says whether there was one. Behind
+    /// others a request gives nothing back, but goes on filling: what they give back would soon be taken by requests of an item or
+    /// two, each with a page of its own. An empty request is what a refusal was for: sent, it would be opened again, without end.
+    fn seal_next(&mut self) -> bool {
+        self.seal_largest_where(|open, is_next| is_next && open.raw_len() > 0)
+    }
+
+    /// Seals the open request that holds most of those that are chosen by what they are, and by whether each would be the next one of its member.
+    fn seal_largest_where(&mut self, is_chosen: impl Fn(&OpenRequest<P>, bool) -> bool) -> bool {
         let open = self.open.iter().enumerate().filter_map(|(slot, open)| Some((open.as_ref()?, slot)));
-        let long = open.filter(|(open, _)| open.raw_len() >= at_least);
-        let most = long.map(|(open, slot)| (open.held(), slot)).max();
+        let chosen = open.filter(|(open, slot)| is_chosen(open, self.is_next(*slot)));
+        let most = chosen.map(|(open, slot)| (open.held(), slot)).max();
         most.is_some_and(|(_, slot)| self.try_seal(slot))
     }
 

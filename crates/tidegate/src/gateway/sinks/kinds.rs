@@ -49,6 +49,12 @@ pub(crate) trait SinkKind {
         None
     }
 
+    /// How much of its `part` of the memory it leaves to what waits on disk for members; records of the journal have the rest. All in
+    /// bytes.
+    fn log_reserve(&self, _part: usize) -> usize {
+        0
+    }
+
     /// The share charged for its payload: part of the lake's or of that for all others.
     fn share(&self) -> Share {
         Share::Egress

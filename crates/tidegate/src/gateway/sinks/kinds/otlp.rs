@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, HandoffSettings, OtlpSink};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_sinks::{Need, Otlp, OtlpSettings, RoutedOtlp, SplunkHecSettings, Transport};
+use tidegate_sinks::{Need, Otlp, OtlpSettings, RoutedOtlp, SplunkHecSettings, Transport, log_reserve};
 
 impl SinkKind for OtlpSink {
     fn target(&self, _data: &Path) -> String {
@@ -29,6 +29,10 @@ impl SinkKind for OtlpSink {
             Some(key) => RoutedOtlp::need(routed::key(key), protocol, signal),
             None => Otlp::need(protocol, signal),
         }
+    }
+
+    fn log_reserve(&self, part: usize) -> usize {
+        self.route_by.as_ref().map_or(0, |_| log_reserve(part, self.max_request_bytes.as_usize()))
     }
 
     fn declared(&self) -> Vec<Reservation> {

@@ -10,7 +10,7 @@ use tidegate_arena::Reservation;
 use tidegate_config::{self as config, Deltas, HandoffSettings, RemoteWriteSink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::{
-    Naming, Need, Prefer, RemoteWrite, RemoteWriteSettings, ShardedRemoteWrite, Translation,
+    Naming, Need, Prefer, RemoteWrite, RemoteWriteSettings, ShardedRemoteWrite, Translation, log_reserve,
 };
 
 impl SinkKind for RemoteWriteSink {
@@ -35,6 +35,10 @@ impl SinkKind for RemoteWriteSink {
 
     fn relabels_translated(&self) -> bool {
         true
+    }
+
+    fn log_reserve(&self, part: usize) -> usize {
+        self.shard_by.as_ref().map_or(0, |_| log_reserve(part, self.max_request_bytes.as_usize()))
     }
 
     fn declared(&self) -> Vec<Reservation> {

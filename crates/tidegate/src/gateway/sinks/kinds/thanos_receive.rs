@@ -13,6 +13,7 @@ use tidegate_journal::{Protocol, Signal, Tenant};
 use tidegate_ring::{Algorithm, MultiRing, RingConfig, RingSettings};
 use tidegate_sinks::{
     Hashrings, Need, ThanosLayout, ThanosReceive, ThanosReceiveSettings, check_hashrings, describe_hashrings,
+    log_reserve,
 };
 
 /// How many tenants' rings are cached.
@@ -40,6 +41,10 @@ impl SinkKind for ThanosReceiveSink {
 
     fn need(&self, protocol: Protocol, signal: Signal) -> Option<Need> {
         ThanosReceive::need(protocol, signal)
+    }
+
+    fn log_reserve(&self, part: usize) -> usize {
+        log_reserve(part, self.max_request_bytes.as_usize())
     }
 
     fn relabels_translated(&self) -> bool {
