@@ -20,11 +20,15 @@ pub(crate) use copy::Target;
 pub(super) use memory::longest_request;
 use spare::SpareWindows;
 use std::sync::Arc;
+use std::time::Duration;
 pub(crate) use tenant::CurrentTenant;
 use tidegate_arena::Window;
 use tidegate_journal::{Encoding, Meta, Tenant};
 use tidegate_wire::snappy;
 use tokio::time::Instant;
+
+/// The shortest time between two looks at a request that waits behind others, whatever `linger` is: zero would keep the distributor busy.
+const POSTPONEMENT: Duration = Duration::from_millis(10);
 
 /// The members, and which keys each has.
 pub(crate) struct Members<P: SpreadProtocol> {
@@ -224,7 +228,7 @@ impl<P: SpreadProtocol> Distributor<P> {
             if is_next {
                 self.seal(slot).await;
             } else {
-                open.opened = now;
+                open.opened = now + POSTPONEMENT.saturating_sub(linger);
             }
         }
         if self.spare.since().and_then(|since| since.checked_add(linger)).is_some_and(|due| due <= now) {

@@ -67,6 +67,7 @@ pub(super) struct OpenRequest<P: SpreadProtocol> {
     /// Those of them that count in the books.
     rerouted: u64,
     received_at_ns: u64,
+    /// When it began to wait for more items: when it was opened, or postponed last.
     pub(super) opened: Instant,
 }
 
