@@ -27,10 +27,27 @@ pub(crate) fn check(config: &Config) -> Vec<Clash> {
     addresses(config, &mut clashes);
     access::check(config, &mut clashes);
     destination::check(config, &mut clashes);
+    fleet(config, &mut clashes);
     journal(config, &mut clashes);
     sinks::check(config, &mut clashes);
     sources::check(config, &mut clashes);
     clashes
+}
+
+/// A request that was received and one that is decompressed must fit in the memory for both.
+fn fleet(config: &Config, clashes: &mut Vec<Clash>) {
+    let Some(fleet) = &config.listen.fleet else { return };
+    if fleet.memory.get() < 2 * fleet.max_body.get() {
+        let path = |name: &str| ["listen", "fleet", name].map(str::to_owned).to_vec();
+        clashes.push(Clash {
+            about: vec![path("memory"), path("max_body")],
+            message: format!(
+                "`listen.fleet.memory` ({}) is less than twice `listen.fleet.max_body` ({})",
+                fleet.memory, fleet.max_body
+            ),
+            help: "a body is held as received and decompressed: raise the one, or lower the other".to_owned(),
+        });
+    }
 }
 
 /// The addresses that are listened on, each with its setting in `listen`.

@@ -19,6 +19,7 @@
 mod checks;
 mod declare;
 mod difference;
+mod document;
 mod effective;
 mod error;
 mod example;
@@ -39,6 +40,7 @@ mod values;
 mod yaml;
 
 pub use difference::differing;
+pub use document::yaml_as_json;
 pub use effective::effective;
 pub use error::{Errors, Invalid, Problem, SourcePosition};
 pub use example::example;
@@ -52,7 +54,7 @@ pub use model::{
     Access, Acknowledge, Allowance, ApmAgents, Backoff, Before, BlackholeSink, BulkAction, BulkCompression,
     CertificateField, ClientAuth, Compression, Config, ConfiguredPipeline, DefaultAt, Delivery, Deltas,
     DiscoverySettings, Durability, EffectiveTls, ElasticApmSource, ElasticsearchSink, ElasticsearchSource,
-    Expectation, FileEncoding, FileFormat, FileInput, FileMultiline, FileSource, FileStart,
+    Expectation, FileEncoding, FileFormat, FileInput, FileMultiline, FileSource, FileStart, FleetListener,
     FluentForwardSource, Given, HandoffFull, HandoffSettings, HashringAlgorithm, HeadSeriesQuery, HttpFormat,
     HttpLogsSource, HttpMethod, HttpSink, INPUT_ATTRIBUTE, IngestorVersion, Journal, JournaldFields,
     JournaldInput, JournaldPriority, JournaldSource, JournaldStart, KubernetesApi, KubernetesLogsSource,

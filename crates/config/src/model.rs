@@ -2,6 +2,7 @@
 
 mod access;
 mod allowance;
+mod fleet;
 mod journal;
 mod limits;
 mod listen;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 
 pub use access::{Access, BulkAction, ClientAuth, EffectiveTls, ListenTls, ListenerTls};
 pub use allowance::{Allowance, CertificateField, DefaultAt, SourceLimits, TenantOverride, Tenants};
+pub use fleet::FleetListener;
 pub use journal::{Durability, Journal, WhenFull};
 pub use limits::{HeadSeriesQuery, Limits};
 pub use listen::Listen;

@@ -1,5 +1,6 @@
 //! The service behind the admin port: which path leads where, and the answers.
 
+use crate::admin_routes::{AdminRequest, AdminRoutes, MountedRoute};
 use crate::files::FilesQuery;
 use crate::gateway::{ForgetError, Gateway};
 use crate::page::Page;
@@ -26,6 +27,8 @@ pub struct Console {
     trials: TrialTurns,
     /// Held while files are collected and shown, so that there is one such answer at a time.
     listing_files: tokio::sync::Mutex<()>,
+    /// Of other parts of the gateway.
+    routes: Vec<Arc<dyn AdminRoutes>>,
 }
 
 /// The most bytes of an answer.
@@ -108,7 +111,43 @@ impl Console {
             making: Mutex::new(()),
             trials: TrialTurns::default(),
             listing_files: tokio::sync::Mutex::new(()),
+            routes: Vec::new(),
         }
+    }
+
+    /// With the routes of other parts of the gateway.
+    #[must_use]
+    pub fn with_routes(self, routes: Vec<Arc<dyn AdminRoutes>>) -> Console {
+        Console { routes, ..self }
+    }
+
+    /// Whether a request is for operators alone: it changes something, or is for the routes of another part.
+    pub fn is_for_operators(&self, head: &Head<'_>) -> bool {
+        let changes = head.method() == "DELETE" && head.path() != "/tap";
+        changes || self.mounted(head.path()).is_some()
+    }
+
+    /// The routes that a path is below, and the rest of it.
+    fn mounted<'a>(&self, path: &'a str) -> Option<(&Arc<dyn AdminRoutes>, &'a str)> {
+        self.routes.iter().find_map(|routes| Some((routes, path.strip_prefix(routes.prefix())?)))
+    }
+
+    /// Admits a request for the routes of another part.
+    fn admit_mounted(
+        &self,
+        head: &Head<'_>,
+        routes: &Arc<dyn AdminRoutes>,
+        path: &str,
+    ) -> Result<Admitted<Ticket>, Reply> {
+        // Browsers say for which page they ask; nothing here is for pages.
+        if is_of_page(head) {
+            return Err(Reply::new(403).text(FROM_A_PAGE));
+        }
+        let request = AdminRequest::of(head, path)?;
+        let claim = request.has_body().then(|| self.trials.claim(head)).transpose()?;
+        let max_body = claim.as_ref().map_or(0, FormClaim::bytes);
+        let route = MountedRoute { routes: Arc::clone(routes), request, claim };
+        Ok(Admitted { max_body, ticket: Ticket(Route::Mounted(Box::new(route))) })
     }
 
     /// Reserves the console's own memory, for answers and for the heads of requests: it has to answer just
@@ -281,12 +320,17 @@ enum Route {
     Pipelines(Option<String>),
     /// Steps are tried, of a form that has a claim to its memory.
     Try(Box<TrialRoute>, FormClaim),
+    /// It is another part's.
+    Mounted(Box<MountedRoute>),
 }
 
 impl Service for Console {
     type RequestState = Ticket;
 
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<Ticket>, Reply> {
+        if let Some((routes, path)) = self.mounted(head.path()) {
+            return self.admit_mounted(head, routes, path);
+        }
         let route = match head.path() {
             "/status" => StatusFormat::wanted(head).map(Route::Status).ok_or_else(unknown_format),
             "/status.json" => Ok(Route::Status(StatusFormat::Json)),
@@ -326,8 +370,7 @@ impl Service for Console {
             _ if !found => {}
             (Ok(Route::Forget(_) | Route::Untap(_)), "DELETE") => {
                 // Other origins cannot send it unasked, but a name that was made to lead here is no other origin.
-                let page = ["origin", "sec-fetch-site"].iter().any(|name| head.values(name).next().is_some());
-                if page {
+                if is_of_page(head) {
                     return Err(Reply::new(403).text(FROM_A_PAGE));
                 }
                 if head.query().is_some_and(is_of_another) {
@@ -359,9 +402,13 @@ impl Service for Console {
         if let Route::Try(route, _claim) = ticket.0 {
             return Box::pin(self.try_out(*route, body)).await;
         }
+        if let Route::Mounted(route) = ticket.0 {
+            let MountedRoute { routes, request, claim: _claim } = *route;
+            return routes.answer(request, body).await;
+        }
         drop(body);
         match ticket.0 {
-            Route::Try(..) => Reply::new(500),
+            Route::Try(..) | Route::Mounted(_) => Reply::new(500),
             Route::Pipelines(load) => self.pipelines(load.as_deref()),
             Route::Status(form) => self.status(form),
             Route::Metrics => self.metrics(),
@@ -388,6 +435,11 @@ impl Service for Console {
             other => other.reply(),
         }
     }
+}
+
+/// Whether a browser sends it for a page.
+fn is_of_page(head: &Head<'_>) -> bool {
+    ["origin", "sec-fetch-site"].iter().any(|name| head.values(name).next().is_some())
 }
 
 /// Whether a text can be the name of a sink.

@@ -10,12 +10,13 @@
 //! start ([`Console::reserve`]) and declared in the plan ([`Console::declared`]); no answer is longer than
 //! [`LONGEST_ANSWER`]; nothing that came from outside can act as markup or steer a terminal. Its pages change
 //! nothing, so they need no JavaScript and no password on loopback. A look shows the data itself: the port is for
-//! those who may see that. A trial of steps runs in a process of its own and changes nothing. Two things are done by `DELETE`, which no page of another origin can send: forgetting the
+//! those who may see that. A trial of steps runs in a process of its own and changes nothing. Other parts of the gateway have [`AdminRoutes`] there, which change what is theirs. Two things are done by `DELETE`, which no page of another origin can send: forgetting the
 //! cursor of a sink that is not configured any more, and ending a look.
 //!
 //! It leaves to others: collecting the numbers and keeping secrets out of them (the gateway), the books'
 //! arithmetic (`ledger`), counting (`meters`), the connections (`http1`).
 
+mod admin_routes;
 mod capture;
 mod console;
 mod files;
@@ -38,6 +39,7 @@ mod trial_response;
 #[cfg(test)]
 mod tests;
 
+pub use admin_routes::{AdminRequest, AdminRoutes};
 pub use console::{Console, LONGEST_ANSWER, PATHS};
 pub use files::{
     FILES_BYTES, FilesError, FilesFuture, FilesOrder, FilesQuery, FilesReport, FollowedFile, FollowingSource,

@@ -21,6 +21,7 @@ use tidegate_journal::Signal;
 
 const HTML: &str = "text/html; charset=utf-8";
 const BUSY: &str = "somebody is trying steps now, and one can at a time, for some seconds; try again";
+const FORMS_BUSY: &str = "the memory for forms is in use by another request, for some seconds; try again\n";
 const NO_FORM: &str =
     "send a form (multipart/form-data), or JSON with `steps` and `items` (application/json)\n";
 const TOO_LONG: &str = "the page would be longer than the 512 KiB that the console may use";
@@ -65,7 +66,7 @@ impl TrialTurns {
         let all = |used: usize| Some(used + bytes).filter(|all| *all <= LONGEST_FORM);
         match self.0.form_bytes.fetch_update(Relaxed, Relaxed, all) {
             Ok(_) => Ok(FormClaim(Arc::new(ClaimedBytes { turns: Arc::clone(&self.0), bytes }))),
-            Err(_) => Err(Reply::new(503).retry_after(5).content(format!("{BUSY}\n"))),
+            Err(_) => Err(Reply::new(503).retry_after(5).text(FORMS_BUSY)),
         }
     }
 }

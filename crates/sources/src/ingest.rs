@@ -59,7 +59,7 @@ impl Ingest {
     ) -> impl Future<Output = ConnectionEnd> + Send {
         Box::pin(async move {
             // So that what a handshake needs does not stay.
-            let entered = match Box::pin(self.enter(stream, acceptor)).await {
+            let entered = match Box::pin(accept_tls(stream, acceptor, &self.shutdown, &self.settings)).await {
                 Ok(entered) => entered,
                 Err(ended) => return ended,
             };
@@ -71,43 +71,6 @@ impl Ingest {
                 Err(_) => ConnectionEnd::Lost,
             }
         })
-    }
-
-    /// Does the handshake.
-    async fn enter(&self, stream: TcpStream, acceptor: &TlsAcceptor) -> Result<TlsStream, ConnectionEnd> {
-        let peer = stream.peer_addr().ok();
-        let entered = tokio::select! {
-            biased;
-            entered = acceptor.accept(stream) => entered,
-            () = self.shutdown.begun() => return Err(ConnectionEnd::Shutdown),
-        };
-        let failure = match entered {
-            Ok(entered) => return Ok(entered),
-            Err(failure) => failure,
-        };
-        let (reason, failures) = acceptor.note(&failure);
-        if let (Some(failures), Some(peer)) = (failures, peer) {
-            let error = match &failure {
-                AcceptError::Lost(error) => Some(error.to_string()),
-                _ => None,
-            };
-            tracing::warn!(
-                peer = %peer.ip(),
-                reason = reason.name(),
-                error,
-                failures,
-                "TLS handshakes fail, this is the last of them: {}",
-                reason.advice()
-            );
-        }
-        let ended = match failure {
-            AcceptError::NotTls(stream) => {
-                reject(stream, Reply::new(400).text(NOT_TLS), &self.settings).await
-            }
-            AcceptError::Late | AcceptError::Crowded => ConnectionEnd::Idle,
-            AcceptError::Lost(_) => ConnectionEnd::Lost,
-        };
-        Err(ended)
     }
 
     /// Answers a connection that is one too many with `reply`, in its own version.
@@ -132,6 +95,49 @@ impl Ingest {
             () = self.shutdown.begun() => Err(ConnectionEnd::Shutdown),
         }
     }
+}
+
+/// Does the handshake of a connection of an HTTPS listener. One that does not speak TLS is told so.
+///
+/// # Errors
+/// How the connection has ended, when nothing came of it.
+pub async fn accept_tls(
+    stream: TcpStream,
+    acceptor: &TlsAcceptor,
+    shutdown: &Shutdown,
+    settings: &Settings,
+) -> Result<TlsStream, ConnectionEnd> {
+    let peer = stream.peer_addr().ok();
+    let entered = tokio::select! {
+        biased;
+        entered = acceptor.accept(stream) => entered,
+        () = shutdown.begun() => return Err(ConnectionEnd::Shutdown),
+    };
+    let failure = match entered {
+        Ok(entered) => return Ok(entered),
+        Err(failure) => failure,
+    };
+    let (reason, failures) = acceptor.note(&failure);
+    if let (Some(failures), Some(peer)) = (failures, peer) {
+        let error = match &failure {
+            AcceptError::Lost(error) => Some(error.to_string()),
+            _ => None,
+        };
+        tracing::warn!(
+            peer = %peer.ip(),
+            reason = reason.name(),
+            error,
+            failures,
+            "TLS handshakes fail, this is the last of them: {}",
+            reason.advice()
+        );
+    }
+    let ended = match failure {
+        AcceptError::NotTls(stream) => reject(stream, Reply::new(400).text(NOT_TLS), settings).await,
+        AcceptError::Late | AcceptError::Crowded => ConnectionEnd::Idle,
+        AcceptError::Lost(_) => ConnectionEnd::Lost,
+    };
+    Err(ended)
 }
 
 /// Looks at the first bytes without taking them.

@@ -25,7 +25,7 @@ pub use elasticsearch::{BulkDestination, Elasticsearch, Settings as Elasticsearc
 pub use http::{Http, Ticket};
 pub use http_logs::HttpLogs;
 pub use http2::Http2;
-pub use ingest::Ingest;
+pub use ingest::{Ingest, accept_tls};
 pub use loki::Loki;
 pub use otlp::Otlp;
 pub use prometheus_remote_write::RemoteWrite;

@@ -1,6 +1,7 @@
 //! The command line and its help texts, which are the reference.
 
 mod file;
+mod fleet;
 mod import;
 mod journal;
 mod lake;
@@ -9,6 +10,10 @@ mod ring;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use file::{FileCommand, FileLsArgs, FileSort};
+pub(crate) use fleet::{
+    ActionCommand, AgentCommand, AgentFilter, EnrollCommandArgs, FleetArgs, FleetCommand, PolicyCommand,
+    TokenCommand,
+};
 pub(crate) use import::{CheckpointProgram, CheckpointsArgs, ImportCommand};
 pub(crate) use journal::{ForgetArgs, ForgetSourceArgs, JournalCommand, ResendArgs};
 pub(crate) use lake::{CatArgs, Format, LakeCommand};
@@ -79,6 +84,11 @@ pub(crate) enum Command {
     /// Inspect the log files that a running gateway follows
     #[command(subcommand)]
     File(FileCommand),
+    /// Manage Elastic Agents: policies, enrolment tokens, agents, actions
+    ///
+    /// Asks a running gateway with `listen.fleet`.
+    #[command(subcommand)]
+    Fleet(FleetCommand),
     /// Run the tests in a configuration
     ///
     /// Each entry of `tests` names a pipeline, the items that go in, and what must come out. Prints the differences of

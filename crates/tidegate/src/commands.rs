@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod elasticsearch;
 pub(crate) mod file;
+pub(crate) mod fleet;
 pub(crate) mod import;
 pub(crate) mod journal;
 pub(crate) mod lake;

@@ -10,6 +10,7 @@ mod data_folder;
 mod destination;
 mod file_budget;
 mod files;
+mod fleet;
 mod head_series;
 mod idle_connections;
 mod ingest;
@@ -36,6 +37,7 @@ use crate::Failure;
 use acceptor::ConnectionLimiter;
 use admin_access::AdminAccess;
 use destination::Destination;
+use fleet::RunningFleet;
 use head_series::HeadSeriesQueries;
 use ingest::Guarded;
 use listeners::{Acceptor, Services};
@@ -89,6 +91,7 @@ pub(crate) struct Gateway {
     keys: ReloadedFiles,
     thanos_reloads: Option<ReloadMeters>,
     head_series: Option<HeadSeriesQueries>,
+    fleet: Option<RunningFleet>,
     /// The memory of checkpoints whose source is not configured.
     _left_over: Option<Charge>,
 }
@@ -211,9 +214,11 @@ impl Gateway {
             refusals: refusals::Refusals::default(),
         });
         metrics::publish(&view);
+        let fleet = RunningFleet::start(&config, &arena, &workers)?;
         let console_arena = Console::reserve()?;
         let console =
-            Console::new(Arc::clone(&view) as Arc<dyn tidegate_console::Gateway>, console_arena.clone());
+            Console::new(Arc::clone(&view) as Arc<dyn tidegate_console::Gateway>, console_arena.clone())
+                .with_routes(fleet.iter().map(RunningFleet::operator_routes).collect());
         let console = Guarded::new(console, keys.admins.clone(), AdminAccess::of(&config.listen));
         let console = Server::new(console, Console::settings(), console_arena.clone(), shutdowns[0].clone());
         let admin_door = Arc::new(
@@ -234,6 +239,7 @@ impl Gateway {
             admin: Arc::new(ingest::Admin::new(console, tap)),
             thanos_meters: thanos_meters.as_ref(),
             admin_door,
+            fleet: fleet.as_ref(),
             sinks: &running,
         };
         let acceptors: Vec<Acceptor> = bound.into_iter().map(|bound| bound.accept(&services)).collect();
@@ -245,9 +251,14 @@ impl Gateway {
         if let Some(destination) = &destination {
             watch.over(destination.watched());
         }
+        if let Some(fleet) = &fleet {
+            watch.over(fleet.watched());
+        }
         let log_state = state_log::round(Arc::downgrade(&view));
         let (gate_kept, keys_kept) = (gate.clone(), keys.clone());
-        let upkeep = upkeep::start(arena, console_arena, gate_kept, keys_kept, log_state, watch, leave)?;
+        let arenas =
+            [arena, console_arena].into_iter().chain(fleet.as_ref().map(|fleet| fleet.arena().clone()));
+        let upkeep = upkeep::start(arenas.collect(), gate_kept, keys_kept, log_state, watch, leave)?;
         let source_pipelines = Mutex::new(planned.source_pipelines.clone());
         Ok(Gateway {
             config: running_config,
@@ -269,6 +280,7 @@ impl Gateway {
             keys,
             thanos_reloads,
             head_series,
+            fleet,
             _left_over: left_over,
         })
     }
@@ -305,6 +317,9 @@ impl Gateway {
             destination.stop();
         }
         self.acceptors.into_iter().for_each(Acceptor::close);
+        if let Some(fleet) = &self.fleet {
+            fleet.answer_all();
+        }
         self.shutdowns.iter().for_each(Shutdown::begin);
         while self.door.open() > 0 && !left().is_zero() {
             std::thread::sleep(Duration::from_millis(5));
@@ -312,6 +327,9 @@ impl Gateway {
         let answered = self.door.open() == 0;
         let sinks = std::mem::take(&mut *self.sinks.lock().unwrap_or_else(PoisonError::into_inner));
         let _late = sinks::stop_all(sinks, deadline);
+        if let Some(fleet) = self.fleet {
+            fleet.close(&self.workers, deadline);
+        }
         let synced = self.journal.close(left().max(Duration::from_secs(1)));
         self.workers.stop();
         self.pool.stop();

@@ -67,6 +67,7 @@ fn run(command: Command) -> Outcome {
         Command::Pipeline(command) => commands::pipeline::pipeline(&command),
         Command::Lake(command) => commands::lake::lake(&command),
         Command::File(command) => commands::file::file(&command),
+        Command::Fleet(command) => commands::fleet::fleet(&command),
         Command::Journal(command) => commands::journal::journal(&command),
         Command::Ring(command) => commands::ring::ring(&command),
         Command::Import(command) => commands::import::import(&command),

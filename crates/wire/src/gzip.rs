@@ -7,8 +7,10 @@
 mod decode;
 mod encode;
 mod header;
+mod splice;
 #[cfg(test)]
 mod tests;
 
 pub use decode::{Decoder, GzipError};
 pub use encode::{Encoder, InvalidLevel};
+pub use splice::{Piece, Section, splice, spliced_len};

@@ -62,6 +62,8 @@ settings! {
         apm: ListenerTls = ListenerTls::default(),
         /// Settings for `listen.thanos_receive` only.
         thanos_receive: ListenerTls = ListenerTls::default(),
+        /// Settings for `listen.fleet` only.
+        fleet: ListenerTls = ListenerTls::default(),
     }
 }
 

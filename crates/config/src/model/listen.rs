@@ -1,6 +1,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use super::access::ListenTls;
+use super::fleet::FleetListener;
 use super::thanos_receive::ThanosReceiveListener;
 use crate::declare::settings;
 use crate::values::{HostName, UnixSocket};
@@ -21,6 +22,9 @@ settings! {
         /// An address that serves what Thanos Receive serves to senders, with its tenant rules: for senders, probes and
         /// alerts that were made for Thanos.
         thanos_receive: Option<ThanosReceiveListener> = None,
+        /// An address that serves what Fleet Server serves to Elastic Agents. Write `fleet: {}` for its default, port 8220 of
+        /// this machine.
+        fleet: Option<FleetListener> = None,
         /// The same protocols as `http`, on a Unix socket, for local senders in the socket's group (mode 0660). TLS
         /// and per-client limits do not apply; clients count as 127.0.0.1. A `.lock` file beside the socket prevents
         /// a second gateway from using it.

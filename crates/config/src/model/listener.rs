@@ -1,4 +1,4 @@
-//! The listeners for telemetry.
+//! The listeners for telemetry and for agents.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use crate::declare::choices;
 use crate::values::TenantName;
 
 choices! {
-    /// A listening address for telemetry.
+    /// A listening address for telemetry or for agents.
     pub enum Listener is "a listener" {
         /// `listen.http`
         Http = "http",
@@ -21,6 +21,8 @@ choices! {
         Apm = "apm",
         /// `listen.thanos_receive`
         ThanosReceive = "thanos_receive",
+        /// `listen.fleet`
+        Fleet = "fleet",
     }
 }
 
@@ -52,6 +54,11 @@ impl Listener {
                 tls: |tls| &tls.thanos_receive,
                 tenant: |_| &None,
             },
+            Listener::Fleet => Settings {
+                address: |listen| listen.fleet.as_ref().map(|settings| settings.address),
+                tls: |tls| &tls.fleet,
+                tenant: |_| &None,
+            },
         }
     }
 
@@ -81,16 +88,17 @@ mod tests {
     fn every_listener_has_settings_of_its_own() {
         let names = |fields: Vec<Field>| fields.iter().map(|field| field.name).collect::<Vec<_>>();
         let all = Listener::ALL.map(|listener| listener.to_string());
-        // One has tenant rules of its own, with a default.
-        let plain: Vec<_> = all.iter().filter(|name| *name != "thanos_receive").collect();
+        // One has tenant rules of its own, with a default, and what agents say belongs to no tenant.
+        let plain: Vec<_> =
+            all.iter().filter(|name| !["thanos_receive", "fleet"].contains(&name.as_str())).collect();
         assert_eq!(names(DefaultAt::fields()), plain);
         for (at, listener) in Listener::ALL.into_iter().enumerate() {
             assert!(names(Listen::fields()).contains(&&*all[at]), "{listener}");
             assert!(names(ListenTls::fields()).contains(&&*all[at]), "{listener}");
-            let has_rules = listener == Listener::ThanosReceive;
+            let is_section = matches!(listener, Listener::ThanosReceive | Listener::Fleet);
             let address = format!("127.0.0.9:{at}9");
-            let address = if has_rules { format!("{{address: {address}}}") } else { address };
-            let tenants = if has_rules {
+            let address = if is_section { format!("{{address: {address}}}") } else { address };
+            let tenants = if is_section {
                 String::new()
             } else {
                 format!("tenants: {{default_at: {{{listener}: its}}}}")
@@ -111,7 +119,7 @@ mod tests {
                 );
                 assert_eq!(
                     config.tenants.default_at(other).is_some(),
-                    is_own && !has_rules,
+                    is_own && !is_section,
                     "{other} for {listener}"
                 );
             }

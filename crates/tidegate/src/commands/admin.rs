@@ -7,12 +7,15 @@ use crate::cli::{AdminArgs, ConfigArgs};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
+use tidegate_wire::gzip::Encoder;
 
 /// How long connecting may take, and an answer beyond the time that it is asked to wait.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// No answer is longer; the gateway's own bound is below it.
 const LONGEST_ANSWER: u64 = 1 << 20;
 const LONGEST_HEAD: usize = 16 << 10;
+/// The compression of what is sent.
+const LEVEL: i32 = 6;
 
 /// The admin address of a running gateway, and a connection to it that is used again and again.
 pub(crate) struct Admin {
@@ -51,28 +54,47 @@ impl Admin {
     /// # Errors
     /// When there is no answer, or none that can be understood.
     pub(crate) fn ask(&mut self, method: &str, target: &str, wait: Duration) -> io::Result<(u16, String)> {
+        self.send(method, target, None, wait)
+    }
+
+    /// As [`ask`](Self::ask), with JSON as its content.
+    ///
+    /// # Errors
+    /// When there is no answer, or none that can be understood.
+    pub(crate) fn send(
+        &mut self,
+        method: &str,
+        target: &str,
+        content: Option<&[u8]>,
+        wait: Duration,
+    ) -> io::Result<(u16, String)> {
         if let Some(stream) = self.stream.take()
-            && let Ok(answer) = self.ask_on(stream, method, target, wait)
+            && let Ok(answer) = self.ask_on(stream, (method, target), content, wait)
         {
             return Ok(answer);
         }
         // The gateway may have closed the connection meanwhile.
         let stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        self.ask_on(BufReader::new(stream), method, target, wait)
+        self.ask_on(BufReader::new(stream), (method, target), content, wait)
     }
 
     fn ask_on(
         &mut self,
         mut stream: BufReader<TcpStream>,
-        method: &str,
-        target: &str,
+        (method, target): (&str, &str),
+        content: Option<&[u8]>,
         wait: Duration,
     ) -> io::Result<(u16, String)> {
         let Admin { address, authorization, .. } = self;
         stream.get_ref().set_read_timeout(Some(wait + PATIENCE))?;
-        let request = format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\n{authorization}\r\n");
-        stream.get_mut().write_all(request.as_bytes())?;
+        let mut request =
+            format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\n{authorization}").into_bytes();
+        match content {
+            Some(content) => put_content(content, &mut request),
+            None => request.extend_from_slice(b"\r\n"),
+        }
+        stream.get_mut().write_all(&request)?;
         let (status, length, stays) = head(&mut stream)?;
         let mut body = vec![0; length];
         stream.read_exact(&mut body)?;
@@ -80,6 +102,21 @@ impl Admin {
         let body = String::from_utf8(body).map_err(|_| invalid("the answer is not text"))?;
         Ok((status, body))
     }
+}
+
+/// Appends the rest of a head and the content, compressed: the gateway takes no long ones on this address.
+fn put_content(content: &[u8], request: &mut Vec<u8>) {
+    let mut encoder = Encoder::new(LEVEL).unwrap_or_else(|_| unreachable!("a level"));
+    let mut compressed = vec![0; Encoder::max_len(content.len())];
+    let (_, written) = encoder.step(content, &mut compressed);
+    let (rest, _) = encoder.finish(compressed.get_mut(written..).unwrap_or_default());
+    compressed.truncate(written + rest);
+    let head = format!(
+        "Content-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+        compressed.len()
+    );
+    request.extend_from_slice(head.as_bytes());
+    request.extend_from_slice(&compressed);
 }
 
 /// A listener on every address is reached on loopback.

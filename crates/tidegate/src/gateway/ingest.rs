@@ -125,8 +125,10 @@ impl Service for Guarded {
             checked.map_err(|refused| answer(refused, AnswerFormat::Http))?;
         }
         // Whoever may look may not change anything from afar, unless it is known who that is.
-        let changes = head.method() == "DELETE" && head.path() != "/tap";
-        if changes && self.admins.is_open() && !head.peer().ip().to_canonical().is_loopback() {
+        if self.console.is_for_operators(head)
+            && self.admins.is_open()
+            && !head.peer().ip().to_canonical().is_loopback()
+        {
             return Err(answer(Rejection::new(Refusal::Forbidden, Self::FROM_AFAR), AnswerFormat::Http));
         }
         self.console.admit(head)

@@ -1,6 +1,7 @@
 //! The kinds of listeners, a descriptor for each: the gateway walks over them to listen, to accept and to watch.
 
 use super::acceptor::{ConnectionLimiter, Serve, accept, accept_unix, listen};
+use super::fleet::RunningFleet;
 use super::ingest::{Admin, Ingest, IngestTls};
 use super::reloaded_files::TlsAcceptors;
 use super::sinks::RunningSink;
@@ -33,7 +34,7 @@ pub(crate) struct ListenerKind {
 }
 
 /// All kinds of listeners, in the order in which they begin to listen.
-pub(crate) static KINDS: [ListenerKind; 7] = [
+pub(crate) static KINDS: [ListenerKind; 8] = [
     ListenerKind {
         setting: "listen.http",
         address: |listen| Listener::Http.address(listen).map(Address::Tcp),
@@ -74,6 +75,15 @@ pub(crate) static KINDS: [ListenerKind; 7] = [
         shown: |listen| {
             let address = listen.thanos_receive.as_ref()?.address;
             Some(("Thanos Receive", format!("http://{address}/api/v1/receive")))
+        },
+    },
+    ListenerKind {
+        setting: "listen.fleet",
+        address: |listen| Listener::Fleet.address(listen).map(Address::Tcp),
+        accept: |services, socket| services.fleet(socket),
+        shown: |listen| {
+            let address = listen.fleet.as_ref()?.address;
+            Some(("agents", format!("{address}   enrol with `tidegate fleet enroll-command`")))
         },
     },
     ListenerKind {
@@ -208,6 +218,8 @@ pub(super) struct Services<'a> {
     /// Where requests to `listen.thanos_receive` are counted by Thanos' names, if anywhere.
     pub(super) thanos_meters: Option<&'a ThanosMeters>,
     pub(super) admin_door: Arc<ConnectionLimiter>,
+    /// Where there is one.
+    pub(super) fleet: Option<&'a RunningFleet>,
     /// The running sinks; the address of Thanos Receive is ready when its sinks are.
     pub(super) sinks: &'a Arc<Mutex<Vec<RunningSink>>>,
 }
@@ -234,6 +246,21 @@ impl Services<'_> {
                 self.accept(socket, self.door, Arc::new(IngestTls::new(ingest, Arc::clone(acceptor))))
             }
             _ => self.accept(socket, self.door, ingest),
+        }
+    }
+
+    /// Accepts for the fleet.
+    fn fleet(&self, socket: Socket) -> AbortHandle {
+        let Some(fleet) = self.fleet else {
+            // Where there is an address there is a fleet.
+            unreachable!("an address of the fleet without one");
+        };
+        let service = fleet.listener(self.settings, self.shutdowns);
+        match self.acceptors.at(self.config, Listener::Fleet) {
+            Some(acceptor) => {
+                self.accept(socket, self.door, Arc::new(service.with_tls(Arc::clone(acceptor))))
+            }
+            None => self.accept(socket, self.door, Arc::new(service)),
         }
     }
 

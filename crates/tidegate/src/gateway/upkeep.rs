@@ -26,8 +26,7 @@ const TOO_MANY: u64 = PROGRAM / 5 * 4;
 /// # Errors
 /// When there is no thread to be had.
 pub(crate) fn start(
-    arena: Arena,
-    console: Arena,
+    arenas: Vec<Arena>,
     gate: Gate,
     keys: ReloadedFiles,
     mut log_state: impl FnMut() + Send + 'static,
@@ -46,9 +45,8 @@ pub(crate) fn start(
         }
         glance = (glance + 1) % TICK;
         if glance == 0 {
-            arena.tick();
-            console.tick();
-            kept = told_of_kept(&[&arena, &console], kept);
+            arenas.iter().for_each(Arena::tick);
+            kept = told_of_kept(&arenas, kept);
             gate.tick();
             keys.look();
             log_state();
@@ -69,7 +67,7 @@ fn trim(program: &ProgramPages) {
 }
 
 /// Says that the kernel has kept pages of the arenas, when that has happened more than `before` times; how often it has.
-fn told_of_kept(arenas: &[&Arena], before: u64) -> u64 {
+fn told_of_kept(arenas: &[Arena], before: u64) -> u64 {
     let usages: Vec<_> = arenas.iter().map(|arena| arena.usage()).collect();
     let times = usages.iter().map(|usage| usage.kept_times).sum();
     if times > before {

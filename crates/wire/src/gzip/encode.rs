@@ -27,7 +27,7 @@ enum MemberSection {
 }
 
 /// Deflate, no name, no time; made on Unix.
-const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+pub(super) const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
 
 impl Encoder {
     /// Most heap bytes of an encoder of any level.

@@ -1,0 +1,23 @@
+//! The address of the fleet.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use crate::declare::settings;
+use crate::values::{Bytes, Duration};
+
+settings! {
+    /// An address where Elastic Agents enrol, get their policies and actions, and acknowledge them. `tidegate fleet` manages
+    /// them.
+    pub struct FleetListener {
+        /// The address. 8220 is Fleet Server's port.
+        address: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 8220)),
+        /// How long a check-in waits for something to do, where the agent does not say how long it can wait.
+        long_poll: Duration [Duration::seconds(1)..=Duration::hours(1)] = Duration::minutes(5),
+        /// The longest body of a request of an agent, as received and decompressed. Agents with many inputs send long
+        /// check-ins.
+        max_body: Bytes [Bytes::kib(64)..=Bytes::mib(64)] = Bytes::mib(4),
+        /// Memory of requests and answers in progress. It also sets the pace at which a policy goes to many agents. At least twice
+        /// `max_body`.
+        memory: Bytes [Bytes::mib(1)..=Bytes::gib(4)] = Bytes::mib(16),
+    }
+}

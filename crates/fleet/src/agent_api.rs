@@ -1,0 +1,189 @@
+//! What agents ask for, over HTTP/1.1: the part of the API of Fleet Server that makes an Elastic Agent work.
+//!
+//! Credentials are checked on the head, so a request without them costs a hash and a lookup. The wait of a check-in is in a future
+//! of its own that holds the wait alone.
+
+mod answers;
+mod body;
+mod requests;
+mod routes;
+
+use crate::agent_id::AgentId;
+use crate::control::{CheckInStart, Fleet, FleetError};
+use crate::registry::{AgentVersion, Wake};
+use answers::{Answer, json_reply, refusal_reply};
+use body::RequestBody;
+pub use body::THREAD_BYTES;
+pub(crate) use body::{BodyError, decompressed};
+use requests::{AckRequest, AuditRequest, CheckInRequest, EnrollRequest};
+pub use routes::Ticket;
+use routes::{Route, route};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use tidegate_arena::Share;
+use tidegate_http1::{Admitted, Body, Head, Refusal, RefusalContext, Reply, Service};
+
+/// The routes for agents.
+pub struct AgentApi(Arc<Fleet>);
+
+impl AgentApi {
+    /// Those of this fleet.
+    pub fn new(fleet: Arc<Fleet>) -> AgentApi {
+        AgentApi(fleet)
+    }
+
+    /// Counts a connection that was turned away.
+    pub fn count_refused(&self) {
+        self.0.counts().refused.fetch_add(1, Relaxed);
+    }
+
+    fn refused(&self, answer: Answer) -> Reply {
+        self.count_refused();
+        answer.reply()
+    }
+}
+
+impl Service for AgentApi {
+    type RequestState = Ticket;
+
+    fn admit(&self, head: &Head<'_>) -> Result<Admitted<Ticket>, Reply> {
+        let (ticket, max_body) = route(&self.0, head).map_err(|answer| self.refused(answer))?;
+        Ok(Admitted { max_body, ticket })
+    }
+
+    fn answer(&self, ticket: Ticket, body: Body) -> impl Future<Output = Reply> + Send {
+        // On the heap: most connections wait for the next request or are in this.
+        Box::pin(answer(Arc::clone(&self.0), ticket, body))
+    }
+
+    fn is_withdrawn_by_leaving(&self, ticket: &Ticket) -> bool {
+        matches!(ticket.route, Route::CheckIn(..))
+    }
+
+    fn refuse(&self, refusal: Refusal, _: RefusalContext<'_, Ticket>) -> Reply {
+        self.count_refused();
+        refusal_reply(refusal)
+    }
+}
+
+async fn answer(fleet: Arc<Fleet>, ticket: Ticket, body: Body) -> Reply {
+    let answered = match ticket.route {
+        Route::Status(is_known) => Ok(answers::status(is_known)),
+        Route::CheckIn(id, version) => check_in(fleet, id, version, &ticket, body).await,
+        Route::Enroll { token, version } => {
+            Box::pin(enroll(&fleet, &token, version, ticket.is_compressed, body)).await
+        }
+        Route::Acks(id) => Box::pin(acknowledge(&fleet, id, ticket.is_compressed, body)).await,
+        Route::AuditUnenroll(id) => Box::pin(audit_unenroll(&fleet, id, ticket.is_compressed, body)).await,
+    };
+    answered.unwrap_or_else(|answer| answer.reply())
+}
+
+/// A pinned future, so that what needs much is not part of what waits.
+type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+async fn check_in(
+    fleet: Arc<Fleet>,
+    id: AgentId,
+    version: AgentVersion,
+    ticket: &Ticket,
+    body: Body,
+) -> Result<Reply, Answer> {
+    let begun: Boxed<'_, _> = Box::pin(begin_check_in(&fleet, id, version, ticket.is_compressed, body));
+    let parked = match begun.await? {
+        CheckInStart::Wait(parked) => parked,
+        CheckInStart::Actions => return Box::pin(actions(&fleet, id)).await,
+    };
+    match parked.await {
+        Wake::Policy(mut window, policy) => {
+            let envelope = policy.envelope(id, fleet.ack_token(id));
+            let written = policy.write(&envelope, ticket.takes_gzip, &mut window);
+            written.map_err(|_| Answer::BUSY)?;
+            Ok(answers::json_window(window, ticket.takes_gzip))
+        }
+        Wake::Actions => Box::pin(actions(&fleet, id)).await,
+        Wake::End | Wake::Superseded | Wake::Stopped => Ok(answers::nothing_to_do(fleet.ack_token(id))),
+        Wake::Gone => Err(Answer::UNAUTHORIZED),
+    }
+}
+
+async fn begin_check_in(
+    fleet: &Fleet,
+    id: AgentId,
+    version: AgentVersion,
+    is_compressed: bool,
+    body: Body,
+) -> Result<CheckInStart, Answer> {
+    let body = RequestBody::of(fleet, body, is_compressed)?;
+    let request: CheckInRequest<'_> = body.json()?;
+    let said = request.check_in(version)?;
+    Ok(fleet.check_in(id, &said).await?)
+}
+
+async fn actions(fleet: &Fleet, id: AgentId) -> Result<Reply, Answer> {
+    let text = fleet.actions_for(id).await?;
+    let window = fleet.arena().window(Share::Egress, text.len()).await;
+    let mut window = window.map_err(|_| Answer::BUSY)?;
+    window.append(text.as_bytes()).map_err(|_| Answer::BUSY)?;
+    Ok(answers::json_window(window, false))
+}
+
+async fn enroll(
+    fleet: &Fleet,
+    token: &str,
+    version: AgentVersion,
+    is_compressed: bool,
+    body: Body,
+) -> Result<Reply, Answer> {
+    let body = RequestBody::of(fleet, body, is_compressed)?;
+    let request: EnrollRequest<'_> = body.json()?;
+    let enrollment = request.enrollment(token, version)?;
+    let enrolled = fleet.enroll(&enrollment).await?;
+    Ok(answers::enrolled(&enrollment, &enrolled))
+}
+
+async fn acknowledge(fleet: &Fleet, id: AgentId, is_compressed: bool, body: Body) -> Result<Reply, Answer> {
+    let body = RequestBody::of(fleet, body, is_compressed)?;
+    let request: AckRequest<'_> = body.json()?;
+    let events = request.events()?;
+    let items = fleet.acknowledge(id, &events).await?;
+    Ok(answers::acknowledged(&items))
+}
+
+async fn audit_unenroll(
+    fleet: &Fleet,
+    id: AgentId,
+    is_compressed: bool,
+    body: Body,
+) -> Result<Reply, Answer> {
+    let body = RequestBody::of(fleet, body, is_compressed)?;
+    let request: AuditRequest<'_> = body.json()?;
+    match fleet.audit_unenroll(id, request.reason()?).await? {
+        true => Ok(json_reply(200, "{}".to_owned())),
+        false => Err(Answer::new(409, "AuditUnenrolled", "the agent has said so already")),
+    }
+}
+
+impl From<FleetError> for Answer {
+    fn from(error: FleetError) -> Answer {
+        match error {
+            FleetError::Unauthorized => Answer::UNAUTHORIZED,
+            FleetError::NotReplaceable(words) => Answer::new(403, "AgentNotReplaceable", words),
+            FleetError::Memory => Answer::owned(503, "ServiceUnavailable", error.to_string()).retry_after(60),
+            FleetError::Store(error) => {
+                Answer::owned(503, "ServiceUnavailable", error.to_string()).retry_after(10)
+            }
+        }
+    }
+}
+
+impl From<BodyError> for Answer {
+    fn from(error: BodyError) -> Answer {
+        match error {
+            BodyError::TooLarge(_) => Answer::owned(413, "RequestEntityTooLarge", error.to_string()),
+            BodyError::Busy => Answer::BUSY,
+            BodyError::Malformed(_) => Answer::owned(400, "BadRequest", error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The JSON of agents. Fields that are not known are skipped: later versions add some.
+
+use super::answers::Answer;
+use crate::agent_id::AgentId;
+use crate::control::{AckEvent, CheckIn, Enrollment};
+use crate::registry::{AgentStatus, AgentVersion};
+use crate::time;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+const LONGEST_ENROLLMENT_ID: usize = 256;
+const MOST_TAGS: usize = 100;
+const REASONS: [&str; 4] = ["uninstall", "orphaned", "key_revoked", "migrated"];
+
+#[derive(Debug, Deserialize)]
+pub(super) struct EnrollRequest<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    enrollment_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    metadata: Option<EnrollMetadata<'a>>,
+}
+
+#[derive(Debug, Deserialize, Default)]
+struct EnrollMetadata<'a> {
+    #[serde(borrow, default)]
+    local: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    user_provided: Option<&'a RawValue>,
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CheckInRequest<'a> {
+    #[serde(borrow, default)]
+    status: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    ack_token: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    local_metadata: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    components: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    poll_timeout: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    agent_policy_id: Option<Cow<'a, str>>,
+    #[serde(default)]
+    policy_revision_idx: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct AckRequest<'a> {
+    #[serde(borrow)]
+    events: Vec<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+struct AckedEvent<'a> {
+    #[serde(borrow)]
+    action_id: &'a str,
+    #[serde(borrow, default)]
+    agent_id: Option<&'a str>,
+    #[serde(borrow, default)]
+    error: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct AuditRequest<'a> {
+    #[serde(borrow)]
+    reason: Cow<'a, str>,
+}
+
+impl EnrollRequest<'_> {
+    pub(super) fn enrollment<'b>(
+        &'b self,
+        token: &'b str,
+        version: AgentVersion,
+    ) -> Result<Enrollment<'b>, Answer> {
+        if self.kind != "PERMANENT" {
+            return Err(Answer::new(400, "BadRequest", "the `type` of an enrolment is PERMANENT"));
+        }
+        let id = self.id.as_deref().filter(|id| !id.is_empty()).map(str::parse::<AgentId>).transpose();
+        let id = id.map_err(|error| Answer::owned(400, "BadRequest", error.to_string()))?;
+        let enrollment_id = self.enrollment_id.as_deref().filter(|id| !id.is_empty());
+        if enrollment_id.is_some_and(|id| id.len() > LONGEST_ENROLLMENT_ID) {
+            return Err(Answer::new(400, "BadRequest", "an `enrollment_id` has at most 256 bytes"));
+        }
+        let metadata = self.metadata.as_ref();
+        let tags = metadata.and_then(|metadata| metadata.tags.clone()).unwrap_or_default();
+        if tags.len() > MOST_TAGS {
+            return Err(Answer::new(400, "BadRequest", "an agent has at most 100 tags"));
+        }
+        Ok(Enrollment {
+            token,
+            version,
+            id,
+            enrollment_id,
+            local_metadata: metadata.and_then(|metadata| metadata.local),
+            user_provided_metadata: metadata.and_then(|metadata| metadata.user_provided),
+            tags,
+        })
+    }
+}
+
+impl CheckInRequest<'_> {
+    pub(super) fn check_in(&self, version: AgentVersion) -> Result<CheckIn<'_>, Answer> {
+        let poll_timeout = self.poll_timeout.as_deref().filter(|text| !text.is_empty());
+        let poll_timeout = poll_timeout.map(|text| {
+            time::parse_go_duration(text).ok_or(Answer::new(
+                400,
+                "BadRequest",
+                "`poll_timeout` is a duration such as 5m30s",
+            ))
+        });
+        Ok(CheckIn {
+            version,
+            status: self.status.as_deref().and_then(AgentStatus::named),
+            // A token of another server says nothing here.
+            received: self.ack_token.as_deref().and_then(|token| token.parse().ok()),
+            local_metadata: self.local_metadata,
+            components: self.components,
+            poll_timeout: poll_timeout.transpose()?,
+            policy: self.agent_policy_id.as_deref().zip(self.policy_revision_idx),
+        })
+    }
+}
+
+impl<'a> AckRequest<'a> {
+    pub(super) fn events(&self) -> Result<Vec<AckEvent<'a>>, Answer> {
+        let event = |whole: &&'a RawValue| {
+            let event: AckedEvent<'a> = serde_json::from_str(whole.get()).map_err(|error| {
+                Answer::owned(400, "BadRequest", format!("an event is not valid: {error}"))
+            })?;
+            Ok(AckEvent {
+                action_id: event.action_id,
+                agent_id: event.agent_id.unwrap_or_default(),
+                whole,
+                has_failed: event.error.is_some_and(|error| !error.is_empty()),
+            })
+        };
+        self.events.iter().map(event).collect()
+    }
+}
+
+impl AuditRequest<'_> {
+    pub(super) fn reason(&self) -> Result<&str, Answer> {
+        match REASONS.contains(&&*self.reason) {
+            true => Ok(&self.reason),
+            false => Err(Answer::owned(
+                400,
+                "BadRequest",
+                format!("the `reason` is one of {}", REASONS.join(", ")),
+            )),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Where a request leads, and whether it may: decided on its head.
+
+use super::answers::Answer;
+use crate::agent_id::AgentId;
+use crate::control::Fleet;
+use crate::registry::AgentVersion;
+use tidegate_admission::access::{MAX_CREDENTIAL_BYTES, PresentedCredentials, presented};
+use tidegate_http1::Head;
+
+/// The least version of agents, and the last major version that is known.
+const OLDEST: (u8, u8) = (7, 13);
+const NEWEST_MAJOR: u8 = 9;
+/// The version of the API that there is.
+const API_VERSION: &[u8] = b"2023-06-01";
+const PREFIX: &str = "/api/fleet/agents/";
+const LONGEST_ENROLLMENT: usize = 512 << 10;
+const LONGEST_ACKS: usize = 2 << 20;
+const LONGEST_AUDIT: usize = 1 << 10;
+
+/// The access granted to a request.
+#[derive(Debug)]
+pub struct Ticket {
+    pub(super) route: Route,
+    /// Whether its body is compressed.
+    pub(super) is_compressed: bool,
+    pub(super) takes_gzip: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Route {
+    /// With credentials that are known, or without.
+    Status(bool),
+    Enroll {
+        token: Box<str>,
+        version: AgentVersion,
+    },
+    CheckIn(AgentId, AgentVersion),
+    Acks(AgentId),
+    AuditUnenroll(AgentId),
+}
+
+/// The route of a request, and the most bytes of its body.
+pub(super) fn route(fleet: &Fleet, head: &Head<'_>) -> Result<(Ticket, usize), Answer> {
+    let most = fleet.settings().max_body;
+    let path = head.path();
+    let (route, max_body) =
+        match path.strip_prefix(PREFIX).map(|rest| rest.split_once('/').unwrap_or((rest, ""))) {
+            _ if path == "/api/status" => {
+                expect(head, "GET")?;
+                (Route::Status(credentials(head, |id, secret| is_known(fleet, id, secret)) == Some(true)), 0)
+            }
+            Some(("enroll", "")) => {
+                expect(head, "POST")?;
+                let token = credentials(head, |id, secret| {
+                    fleet.is_enrollment_token(id, secret).then(|| Box::from(id))
+                });
+                let token = token.flatten().ok_or(Answer::UNAUTHORIZED)?;
+                (Route::Enroll { token, version: version_of(head)? }, LONGEST_ENROLLMENT.min(most))
+            }
+            Some((id, "checkin")) => {
+                expect(head, "POST")?;
+                let id = agent(fleet, head, id)?;
+                (Route::CheckIn(id, version_of(head)?), most)
+            }
+            Some((id, "acks")) => {
+                expect(head, "POST")?;
+                (Route::Acks(agent(fleet, head, id)?), LONGEST_ACKS.min(most))
+            }
+            Some((id, "audit/unenroll")) => {
+                expect(head, "POST")?;
+                (Route::AuditUnenroll(agent(fleet, head, id)?), LONGEST_AUDIT)
+            }
+            _ => return Err(Answer::new(404, "NotFound", "there is no such route")),
+        };
+    if !matches!(head.sole_header("elastic-api-version"), Ok(None | Some(API_VERSION))) {
+        return Err(Answer::new(400, "UnsupportedAPIVersion", "the only version of this API is 2023-06-01"));
+    }
+    let is_compressed = match head.sole_header("content-encoding") {
+        Ok(None | Some(b"identity" | b"")) => false,
+        Ok(Some(b"gzip")) => true,
+        _ => {
+            return Err(Answer::new(
+                415,
+                "UnsupportedMediaType",
+                "a body is compressed with gzip, or not at all",
+            ));
+        }
+    };
+    let takes_gzip = head.values("accept-encoding").any(|value| {
+        value.split(|byte| *byte == b',').any(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"gzip"))
+    });
+    Ok((Ticket { route, is_compressed, takes_gzip }, max_body))
+}
+
+fn expect(head: &Head<'_>, method: &str) -> Result<(), Answer> {
+    match head.method() == method {
+        true => Ok(()),
+        false => Err(Answer::new(405, "MethodNotAllowed", "this route has another method")),
+    }
+}
+
+/// What `look` makes of the id and the secret that a request presents.
+fn credentials<T>(head: &Head<'_>, look: impl FnOnce(&str, &[u8]) -> T) -> Option<T> {
+    let value = head.sole_header("authorization").ok()??;
+    let mut scratch = [0; MAX_CREDENTIAL_BYTES];
+    match presented(value, &mut scratch)? {
+        PresentedCredentials::ApiKey(id, secret) => Some(look(str::from_utf8(id).ok()?, secret)),
+        _ => None,
+    }
+}
+
+fn is_known(fleet: &Fleet, id: &str, secret: &[u8]) -> bool {
+    match id.parse() {
+        Ok(agent) => fleet.is_key_of(agent, secret),
+        Err(_) => fleet.is_enrollment_token(id, secret),
+    }
+}
+
+/// The agent in the path, if the request has its key.
+fn agent(fleet: &Fleet, head: &Head<'_>, in_path: &str) -> Result<AgentId, Answer> {
+    let of_key = credentials(head, |id, secret| {
+        let agent: AgentId = id.parse().ok()?;
+        fleet.is_key_of(agent, secret).then_some(agent)
+    });
+    let of_key = of_key.flatten().ok_or(Answer::UNAUTHORIZED)?;
+    match in_path.parse() {
+        Ok(agent) if agent == of_key => Ok(agent),
+        _ => Err(Answer::new(403, "AgentIdentity", "the API key is that of another agent")),
+    }
+}
+
+/// The version of the agent: `Elastic Agent v8.15.0 (…)`.
+fn version_of(head: &Head<'_>) -> Result<AgentVersion, Answer> {
+    let value = head.sole_header("user-agent").ok().flatten().and_then(|value| str::from_utf8(value).ok());
+    let version =
+        value.and_then(|value| value.to_ascii_lowercase().strip_prefix("elastic agent ").map(str::to_owned));
+    let version = version.and_then(|rest| rest.split(' ').next()?.trim_start_matches('v').parse().ok());
+    let version: AgentVersion = version.ok_or(Answer::new(
+        400,
+        "InvalidUserAgent",
+        "the header `User-Agent` must name an Elastic Agent and its version, as in `Elastic Agent v8.15.0`",
+    ))?;
+    match (version.major, version.minor) >= OLDEST && version.major <= NEWEST_MAJOR {
+        true => Ok(version),
+        false => Err(Answer::new(400, "UnsupportedVersion", "agents from 7.13 to 9.x are supported")),
+    }
+}

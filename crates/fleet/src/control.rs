@@ -1,0 +1,159 @@
+//! What happens in the fleet: agents enrol, check in and acknowledge; operators change policies and act on agents.
+
+mod acknowledge;
+mod check_in;
+mod enroll;
+mod load;
+mod operate;
+mod rollout;
+#[cfg(test)]
+mod tests;
+mod upkeep;
+
+pub(crate) use acknowledge::{AckEvent, AckItem};
+pub(crate) use check_in::{CheckIn, CheckInStart};
+pub(crate) use enroll::{Enrolled, Enrollment};
+pub(crate) use operate::{ActionOrder, OperatorError};
+
+use crate::agent_id::AgentId;
+use crate::api_key::KeyHash;
+use crate::policy::Policy;
+use crate::record::{AgentRecord, TokenRecord, decode, encode};
+use crate::registry::Registry;
+use crate::store::{Expected, Store, StoreError, Table, Write};
+use rollout::RolloutQueue;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+use tidegate_arena::{Arena, Charge, ChargeError, Share};
+
+/// How often a write that was decided on an older version is decided on again.
+const ATTEMPTS: u32 = 8;
+
+/// The settings of the fleet.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// How long a check-in waits for something to do, where the agent does not say how long it can.
+    pub long_poll: Duration,
+    /// The longest body of a request, as received and decompressed, and the longest policy, in bytes.
+    pub max_body: usize,
+}
+
+/// The control plane. Clones of its handle are the same.
+pub struct Fleet {
+    store: Arc<dyn Store>,
+    registry: Arc<Registry>,
+    policies: RwLock<BTreeMap<Arc<str>, Arc<Policy>>>,
+    tokens: RwLock<HashMap<String, TokenRecord>>,
+    rollout: RolloutQueue,
+    /// The memory of requests and answers.
+    arena: Arena,
+    /// The memory that agents and policies are charged to.
+    memory: Arena,
+    settings: Settings,
+    is_stopped: AtomicBool,
+    counts: Counts,
+}
+
+/// What has happened since the start.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) enrolled: AtomicU64,
+    pub(crate) check_ins: AtomicU64,
+    pub(crate) acknowledged: AtomicU64,
+    pub(crate) policies_delivered: AtomicU64,
+    pub(crate) refused: AtomicU64,
+}
+
+/// Why an agent is not answered as it wished.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FleetError {
+    /// Its credentials are unknown, were revoked, or are another's.
+    #[error("the API key is unknown or was revoked")]
+    Unauthorized,
+    /// It may not have the id that it asks for.
+    #[error("{0}")]
+    NotReplaceable(&'static str),
+    /// There is no memory for it.
+    #[error("there is no memory for another agent; raise `memory`")]
+    Memory,
+    /// The state is not available.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<ChargeError> for FleetError {
+    fn from(_: ChargeError) -> FleetError {
+        FleetError::Memory
+    }
+}
+
+impl Fleet {
+    /// The settings.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The memory of requests and answers.
+    pub(crate) fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Whether this is the key of this agent.
+    pub(crate) fn is_key_of(&self, agent: AgentId, secret: &[u8]) -> bool {
+        let hash = KeyHash::of(secret);
+        self.registry.with(agent, |agent| agent.key.is(&hash)).unwrap_or(false)
+    }
+
+    /// Whether this is the secret of this token of enrolment.
+    pub(crate) fn is_enrollment_token(&self, id: &str, secret: &[u8]) -> bool {
+        let hash = KeyHash::of(secret);
+        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        tokens.get(id).is_some_and(|token| token.key.is(&hash))
+    }
+
+    /// The newest revision of a policy.
+    pub(crate) fn policy(&self, id: &str) -> Option<Arc<Policy>> {
+        self.policies.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    /// Whether it has stopped: it answers what waits, and lets nobody wait.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire)
+    }
+
+    fn charge(&self, bytes: u64) -> Result<Charge, ChargeError> {
+        self.memory.try_charge(Share::Ingest, bytes)
+    }
+
+    /// The record of an agent, with its version.
+    async fn agent_record(&self, agent: AgentId) -> Result<Option<(AgentRecord, u64)>, StoreError> {
+        let stored = self.store.get(Table::Agents, &agent.to_bytes()).await?;
+        stored.map(|stored| Ok((decode(&stored.value)?, stored.version))).transpose()
+    }
+
+    /// Changes the record of an agent, with other writes in the same transaction; decides again when somebody else has changed
+    /// it meanwhile. `change` says whether there is anything to write. False when there is no such agent.
+    async fn change_agent(
+        &self,
+        agent: AgentId,
+        mut change: impl FnMut(&mut AgentRecord) -> Option<Vec<Write>>,
+    ) -> Result<bool, StoreError> {
+        for _ in 0..ATTEMPTS {
+            let Some((mut record, version)) = self.agent_record(agent).await? else { return Ok(false) };
+            let Some(mut batch) = change(&mut record) else { return Ok(true) };
+            let write = Write::put(Table::Agents, agent.to_bytes(), encode(&record));
+            batch.push(write.expecting(Expected::Version(version)));
+            match self.store.commit(batch).await {
+                Err(StoreError::Conflict) => {}
+                outcome => return outcome.map(|()| true),
+            }
+        }
+        Err(StoreError::Conflict)
+    }
+}

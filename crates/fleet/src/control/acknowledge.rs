@@ -1,0 +1,195 @@
+//! Acknowledgements: what an agent has done.
+
+use super::{Fleet, FleetError};
+use crate::agent_id::AgentId;
+use crate::record::{ActionRecord, QueueRecord, ResultRecord, decode, encode};
+use crate::store::{KeyRange, StoreError, Table, Write};
+use crate::time;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The longest event that is kept, in bytes; of a longer one only the action's end is.
+const LONGEST_EVENT: usize = 64 << 10;
+/// Queued actions that are looked at: they come to the agent in their order, so what it acknowledges is among the first.
+const MOST_QUEUED: usize = 1000;
+/// Actions behind which an agent is gone.
+const ENDS: [&str; 2] = ["UNENROLL", "MIGRATE"];
+
+/// An event of an acknowledgement.
+#[derive(Debug)]
+pub(crate) struct AckEvent<'a> {
+    pub(crate) action_id: &'a str,
+    pub(crate) agent_id: &'a str,
+    /// All of it, as it was sent.
+    pub(crate) whole: &'a RawValue,
+    /// Whether the agent says that it failed.
+    pub(crate) has_failed: bool,
+}
+
+/// The outcome of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AckItem {
+    pub(crate) status: u16,
+    pub(crate) message: &'static str,
+}
+
+impl AckItem {
+    const OK: AckItem = AckItem { status: 200, message: "OK" };
+    const UNKNOWN: AckItem = AckItem { status: 404, message: "no such action for this agent" };
+    const OF_ANOTHER: AckItem = AckItem { status: 400, message: "the event is for another agent" };
+}
+
+impl Fleet {
+    /// Takes what an agent has acknowledged; the outcome of each event, in their order. All that succeeded is durable.
+    ///
+    /// # Errors
+    /// [`FleetError`]; nothing was written then.
+    pub(crate) async fn acknowledge(
+        &self,
+        id: AgentId,
+        events: &[AckEvent<'_>],
+    ) -> Result<Vec<AckItem>, FleetError> {
+        let queued = self.queued(id).await?;
+        let (mut items, mut batch) = (Vec::with_capacity(events.len()), Vec::new());
+        let (mut revision, mut leaves) = (None, false);
+        for event in events {
+            if !event.agent_id.is_empty() && event.agent_id.parse() != Ok(id) {
+                items.push(AckItem::OF_ANOTHER);
+                continue;
+            }
+            if let Some((policy, acknowledged)) = policy_of(event.action_id) {
+                if !event.has_failed && self.is_policy_of(id, policy) {
+                    revision = revision.max(Some(acknowledged));
+                }
+                items.push(AckItem::OK);
+                continue;
+            }
+            let key = result_key(event.action_id, id);
+            match queued.get(event.action_id) {
+                Some(place) => {
+                    leaves |= !event.has_failed && self.ends(event.action_id).await?;
+                    batch.push(Write::remove(Table::Queue, place.as_slice()));
+                    batch.push(Write::put(Table::Results, key, result(event)));
+                    items.push(AckItem::OK);
+                }
+                // The answer to the first may have been lost.
+                None if self.store.get(Table::Results, &key).await?.is_some() => items.push(AckItem::OK),
+                None => items.push(AckItem::UNKNOWN),
+            }
+        }
+        if leaves {
+            self.remove_agent(id, batch).await?;
+        } else {
+            self.keep_acknowledged(id, revision, batch).await?;
+        }
+        self.counts.acknowledged.fetch_add(events.len() as u64, Relaxed);
+        Ok(items)
+    }
+
+    /// Removes an agent and all that is about it, with other writes; its key is nobody's from now on. What it said of actions
+    /// stays. False when there is no such agent.
+    pub(super) async fn remove_agent(&self, id: AgentId, mut batch: Vec<Write>) -> Result<bool, StoreError> {
+        let Some((record, _)) = self.agent_record(id).await? else { return Ok(false) };
+        let key = id.to_bytes();
+        batch.extend([Table::Agents, Table::Metadata, Table::Seen].map(|table| Write::remove(table, key)));
+        if let Some(enrollment_id) = record.enrollment_id {
+            batch.push(Write::remove(Table::Enrollments, enrollment_id));
+        }
+        let range = KeyRange { prefix: &key, after: None, limit: MOST_QUEUED };
+        let queued = self.store.list(Table::Queue, range).await?;
+        batch.extend(queued.into_iter().map(|(key, _)| Write::remove(Table::Queue, key)));
+        self.store.commit(batch).await?;
+        self.registry.remove(id);
+        Ok(true)
+    }
+
+    /// Takes note that an agent says that it was uninstalled. False when it has said so before.
+    ///
+    /// # Errors
+    /// [`FleetError`].
+    pub(crate) async fn audit_unenroll(&self, id: AgentId, reason: &str) -> Result<bool, FleetError> {
+        let mut is_new = false;
+        let is_there = self
+            .change_agent(id, |record| {
+                is_new = record.audit_unenrolled.is_none();
+                record.audit_unenrolled = Some(reason.to_owned());
+                is_new.then(Vec::new)
+            })
+            .await?;
+        match is_there {
+            true => Ok(is_new),
+            false => Err(FleetError::Unauthorized),
+        }
+    }
+
+    async fn keep_acknowledged(
+        &self,
+        id: AgentId,
+        revision: Option<u64>,
+        batch: Vec<Write>,
+    ) -> Result<(), FleetError> {
+        let Some(revision) = revision else {
+            if !batch.is_empty() {
+                self.store.commit(batch).await?;
+            }
+            return Ok(());
+        };
+        let is_there = self
+            .change_agent(id, |record| {
+                let is_newer = revision > record.revision;
+                record.revision = record.revision.max(revision);
+                (is_newer || !batch.is_empty()).then(|| batch.clone())
+            })
+            .await?;
+        if !is_there {
+            return Err(FleetError::Unauthorized);
+        }
+        self.registry.with(id, |agent| agent.revision = agent.revision.max(revision));
+        Ok(())
+    }
+
+    /// What is queued for an agent: the keys, by action.
+    async fn queued(&self, id: AgentId) -> Result<HashMap<String, Vec<u8>>, FleetError> {
+        let range = KeyRange { prefix: &id.to_bytes(), after: None, limit: MOST_QUEUED };
+        let mut queued = HashMap::new();
+        for (key, stored) in self.store.list(Table::Queue, range).await? {
+            let record: QueueRecord = decode(&stored.value)?;
+            queued.insert(record.action_id, key);
+        }
+        Ok(queued)
+    }
+
+    fn is_policy_of(&self, id: AgentId, policy: &str) -> bool {
+        self.registry.with(id, |agent| *agent.policy == *policy).unwrap_or(false)
+    }
+
+    /// Whether an agent is gone behind this action.
+    async fn ends(&self, action_id: &str) -> Result<bool, FleetError> {
+        let Some(stored) = self.store.get(Table::Actions, action_id.as_bytes()).await? else {
+            return Ok(false);
+        };
+        let action: ActionRecord = decode(&stored.value)?;
+        Ok(ENDS.contains(&action.kind.as_str()))
+    }
+}
+
+/// The key of what an agent has said of an action.
+fn result_key(action_id: &str, id: AgentId) -> Vec<u8> {
+    [action_id.as_bytes(), b"\0", &id.to_bytes()].concat()
+}
+
+/// The policy and the revision in the id of an action that brings one: `policy:ID:REVISION`, and perhaps more, as older
+/// servers wrote it.
+fn policy_of(action_id: &str) -> Option<(&str, u64)> {
+    let mut parts = action_id.strip_prefix("policy:")?.split(':');
+    Some((parts.next()?, parts.next()?.parse().ok()?))
+}
+
+fn result(event: &AckEvent<'_>) -> Vec<u8> {
+    let event = match event.whole.get().len() <= LONGEST_EVENT {
+        true => event.whole.to_owned(),
+        false => RawValue::NULL.to_owned(),
+    };
+    encode(&ResultRecord { at_ms: time::now_ms(), event })
+}

@@ -1,0 +1,244 @@
+//! Check-ins: an agent says how it is, and waits for what it is to do.
+
+use super::{Fleet, FleetError};
+use crate::agent_id::AgentId;
+use crate::policy::Policy;
+use crate::record::{ActionRecord, MetadataRecord, QueueRecord, decode, encode};
+use crate::registry::{AgentStatus, AgentVersion, ParkedPoll, PollStart};
+use crate::store::{KeyRange, Table, Write};
+use crate::time;
+use serde_json::value::RawValue;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Actions of an answer.
+const MOST_ACTIONS: usize = 32;
+/// The longest actions of an answer together, in bytes; a longer one comes alone.
+const LONGEST_ACTIONS: usize = 256 << 10;
+/// Taken from the time that an agent can wait, so that the answer is there in time.
+const MARGIN: Duration = Duration::from_secs(120);
+const SHORTEST_POLL: Duration = Duration::from_secs(60);
+const LONGEST_POLL: Duration = Duration::from_secs(3600);
+
+/// What an agent says when it checks in.
+#[derive(Debug, Default)]
+pub(crate) struct CheckIn<'a> {
+    pub(crate) version: AgentVersion,
+    pub(crate) status: Option<AgentStatus>,
+    /// The newest action that it has received.
+    pub(crate) received: Option<u64>,
+    pub(crate) local_metadata: Option<&'a RawValue>,
+    pub(crate) components: Option<&'a RawValue>,
+    /// How long it can wait.
+    pub(crate) poll_timeout: Option<Duration>,
+    /// The policy that it has, and its revision.
+    pub(crate) policy: Option<(&'a str, u64)>,
+}
+
+/// How the answer to a check-in begins.
+pub(crate) enum CheckInStart {
+    /// It waits.
+    Wait(ParkedPoll),
+    /// There are actions.
+    Actions,
+}
+
+impl Fleet {
+    /// Takes note of what an agent says, and has it wait unless there is something for it.
+    ///
+    /// # Errors
+    /// [`FleetError`].
+    pub(crate) async fn check_in(&self, id: AgentId, said: &CheckIn<'_>) -> Result<CheckInStart, FleetError> {
+        self.counts.check_ins.fetch_add(1, Relaxed);
+        let changes = self.take_note(id, said).ok_or(FleetError::Unauthorized)?;
+        if changes.any() {
+            self.keep(id, said, changes).await?;
+        }
+        if self.is_stopped() {
+            return Ok(CheckInStart::Actions);
+        }
+        let poll = self.registry.park(id, self.end_of_poll(said.poll_timeout));
+        match poll {
+            PollStart::Gone => Err(FleetError::Unauthorized),
+            PollStart::Actions => Ok(CheckInStart::Actions),
+            PollStart::Parked(parked) => {
+                // Behind the parking: a policy that is put in between finds the agent waiting, or is seen here.
+                self.roll_out_to(id);
+                // As is the end, which wakes all that wait.
+                if self.is_stopped() {
+                    return Ok(CheckInStart::Actions);
+                }
+                Ok(CheckInStart::Wait(parked))
+            }
+        }
+    }
+
+    /// The newest action that an agent has received: it gives this back with its next check-in.
+    pub(crate) fn ack_token(&self, id: AgentId) -> u64 {
+        self.registry.with(id, |agent| agent.received).unwrap_or(0)
+    }
+
+    /// The answer with the actions that an agent has not received; an empty one where there are none.
+    ///
+    /// # Errors
+    /// When the state cannot be read.
+    pub(crate) async fn actions_for(&self, id: AgentId) -> Result<String, FleetError> {
+        let (received, newest) =
+            self.registry.with(id, |agent| (agent.received, agent.newest)).ok_or(FleetError::Unauthorized)?;
+        let prefix = id.to_bytes();
+        let after = [&prefix[..], &received.to_be_bytes()].concat();
+        let range = KeyRange { prefix: &prefix, after: Some(&after), limit: MOST_ACTIONS };
+        let queued = self.store.list(Table::Queue, range).await?;
+        let (mut token, mut actions) = (received, String::new());
+        let mut over = Vec::new();
+        for (key, stored) in &queued {
+            let queued: QueueRecord = decode(&stored.value)?;
+            let Some(number) = key.get(16..).and_then(|number| number.first_chunk()) else { continue };
+            let action = self.store.get(Table::Actions, queued.action_id.as_bytes()).await?;
+            let action: Option<ActionRecord> = action.map(|action| decode(&action.value)).transpose()?;
+            match action.filter(|action| action.expires_ms.is_none_or(|expires| expires > time::now_ms())) {
+                Some(action) => {
+                    let len = action.data.as_ref().map_or(0, |data| data.get().len());
+                    if !actions.is_empty() && actions.len() + len > LONGEST_ACTIONS {
+                        break;
+                    }
+                    let separator = if actions.is_empty() { "" } else { "," };
+                    let written = action_text(id, &queued, &action);
+                    // A string takes everything.
+                    let _ = write!(actions, "{separator}{written}");
+                }
+                None => over.push(Write::remove(Table::Queue, key.as_slice())),
+            }
+            token = u64::from_be_bytes(*number);
+        }
+        if !over.is_empty() {
+            self.store.commit(over).await?;
+        }
+        if queued.is_empty() {
+            // What was queued is acknowledged or withdrawn, unless more has come meanwhile.
+            self.registry.with(id, |agent| {
+                if agent.newest == newest {
+                    agent.newest = agent.received;
+                }
+            });
+        }
+        Ok(format!("{{\"action\":\"checkin\",\"ack_token\":\"{token}\",\"actions\":[{actions}]}}"))
+    }
+
+    /// The policy that an agent is to have and does not have.
+    pub(super) fn outdated(&self, policy: &str, revision: u64) -> Option<Arc<Policy>> {
+        self.policy(policy).filter(|policy| policy.revision > revision)
+    }
+
+    /// Takes note in memory; what has changed that the state is to have. `None` when there is no such agent.
+    fn take_note(&self, id: AgentId, said: &CheckIn<'_>) -> Option<Changes> {
+        let hash_of = |json: Option<&RawValue>| json.map(|json| xxh3_64(json.get().as_bytes()));
+        let (metadata, components) = (hash_of(said.local_metadata), hash_of(said.components));
+        self.registry.with(id, |agent| {
+            let version = (agent.version != said.version).then_some(said.version);
+            agent.version = said.version;
+            if let Some(status) = said.status {
+                agent.status = status;
+            }
+            if let Some(received) = said.received {
+                // It cannot have received what was never queued for it.
+                agent.received = agent.received.max(received.min(agent.newest.max(agent.received)));
+            }
+            match said.policy {
+                Some((policy, revision)) if *policy == *agent.policy => agent.revision = revision,
+                Some(_) => agent.revision = 0,
+                None => {}
+            }
+            agent.seen_s = time::now_s();
+            agent.is_unsaved = true;
+            Changes {
+                metadata: metadata.filter(|hash| *hash != agent.metadata_hash),
+                components: components.filter(|hash| *hash != agent.components_hash),
+                version,
+            }
+        })
+    }
+
+    /// Has the state keep what has changed.
+    async fn keep(&self, id: AgentId, said: &CheckIn<'_>, changes: Changes) -> Result<(), FleetError> {
+        let stored = self.store.get(Table::Metadata, &id.to_bytes()).await?;
+        let mut metadata: MetadataRecord =
+            stored.map(|stored| decode(&stored.value)).transpose()?.unwrap_or_default();
+        if let (Some(_), Some(local)) = (changes.metadata, said.local_metadata) {
+            metadata.local_metadata = Some(local.to_owned());
+        }
+        if let (Some(_), Some(components)) = (changes.components, said.components) {
+            metadata.components = Some(components.to_owned());
+        }
+        let metadata = encode(&metadata);
+        let is_there = self
+            .change_agent(id, |record| {
+                record.metadata_hash = changes.metadata.unwrap_or(record.metadata_hash);
+                record.components_hash = changes.components.unwrap_or(record.components_hash);
+                if let Some(version) = changes.version {
+                    record.version = version.to_string();
+                }
+                record.audit_unenrolled = None;
+                Some(vec![Write::put(Table::Metadata, id.to_bytes(), metadata.clone())])
+            })
+            .await?;
+        if !is_there {
+            return Err(FleetError::Unauthorized);
+        }
+        self.registry.with(id, |agent| {
+            agent.metadata_hash = changes.metadata.unwrap_or(agent.metadata_hash);
+            agent.components_hash = changes.components.unwrap_or(agent.components_hash);
+        });
+        Ok(())
+    }
+
+    /// When a poll ends, in seconds since 1970: some time before it must, by chance, so that agents that came together do not come
+    /// together again.
+    fn end_of_poll(&self, timeout: Option<Duration>) -> u32 {
+        let longest = match timeout {
+            Some(timeout) => timeout.saturating_sub(MARGIN).clamp(SHORTEST_POLL, LONGEST_POLL),
+            None => self.settings.long_poll,
+        };
+        let early = longest.min(Duration::from_secs(300)).mul_f64(rand::random::<f64>() / 10.0);
+        let seconds = u32::try_from(longest.saturating_sub(early).as_secs()).unwrap_or(u32::MAX);
+        time::now_s().saturating_add(seconds.max(1))
+    }
+}
+
+/// What an agent has said that the state does not have.
+#[derive(Debug, Clone, Copy)]
+struct Changes {
+    metadata: Option<u64>,
+    components: Option<u64>,
+    version: Option<AgentVersion>,
+}
+
+impl Changes {
+    fn any(&self) -> bool {
+        self.metadata.is_some() || self.components.is_some() || self.version.is_some()
+    }
+}
+
+/// An action as agents read it.
+fn action_text(agent: AgentId, queued: &QueueRecord, action: &ActionRecord) -> String {
+    let data = action.data.as_ref().map_or("{}", |data| data.get());
+    let text = |text: &str| serde_json::Value::from(text).to_string();
+    let mut out = format!(
+        "{{\"agent_id\":\"{agent}\",\"created_at\":\"{}\",\"id\":{},\"input_type\":{},\"type\":{},\"data\":{data}",
+        time::text(action.created_ms),
+        text(&queued.action_id),
+        text(action.input_type.as_deref().unwrap_or_default()),
+        text(&action.kind),
+    );
+    if let Some(expires) = action.expires_ms {
+        let _ = write!(out, ",\"expiration\":\"{}\"", time::text(expires));
+    }
+    if let Some(start) = queued.start_ms {
+        let _ = write!(out, ",\"start_time\":\"{}\"", time::text(start));
+    }
+    out.push('}');
+    out
+}

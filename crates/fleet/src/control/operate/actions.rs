@@ -1,0 +1,272 @@
+//! Actions: ordered for some agents, delivered when they check in, and shown with what the agents said.
+
+use super::OperatorError;
+use super::agents::unknown;
+use crate::agent_id::AgentId;
+use crate::control::Fleet;
+use crate::record::{ActionRecord, QueueRecord, ResultRecord, decode, encode};
+use crate::store::{Expected, KeyRange, StoreError, Table, Write};
+use crate::time;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::time::Duration;
+
+/// The types of actions that agents know. A policy comes by itself.
+const KINDS: [&str; 9] = [
+    "CANCEL",
+    "INPUT_ACTION",
+    "POLICY_REASSIGN",
+    "REQUEST_DIAGNOSTICS",
+    "SETTINGS",
+    "UNENROLL",
+    "UPGRADE",
+    "MIGRATE",
+    "PRIVILEGE_LEVEL_CHANGE",
+];
+/// The longest data of an action, in bytes.
+const LONGEST_DATA: usize = 64 << 10;
+/// Writes of a batch.
+const TOGETHER: usize = 1000;
+/// Results that are shown.
+const MOST_RESULTS: usize = 200;
+/// The counter of actions.
+const NUMBER: &[u8] = b"actions";
+const ATTEMPTS: u32 = 8;
+
+/// An action that an operator orders.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ActionOrder {
+    /// One of the types that agents know, such as `UPGRADE`.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    /// The agents: these, or else all with the policy in `policy_id`.
+    #[serde(default)]
+    pub(crate) agents: Option<Vec<String>>,
+    /// The policy of the agents.
+    #[serde(default)]
+    pub(crate) policy_id: Option<String>,
+    /// What agents of this type of action read.
+    #[serde(default)]
+    pub(crate) data: Option<Box<RawValue>>,
+    /// Of an `INPUT_ACTION`.
+    #[serde(default)]
+    pub(crate) input_type: Option<String>,
+    /// When an agent that has not got it does not get it any more (RFC 3339).
+    #[serde(default)]
+    pub(crate) expiration: Option<String>,
+    /// When it begins (RFC 3339); at once without it.
+    #[serde(default)]
+    pub(crate) start_time: Option<String>,
+    /// The agents begin one after the other, over this time.
+    #[serde(default)]
+    pub(crate) rollout_duration_seconds: Option<u64>,
+}
+
+/// An action as operators see it.
+#[derive(Debug, Serialize)]
+pub(crate) struct ActionView {
+    pub(crate) id: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expiration: Option<String>,
+    /// How many agents it is for, and how many have acknowledged it.
+    pub(crate) agents: u64,
+    pub(crate) acknowledged: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) data: Option<Box<RawValue>>,
+    /// What agents have said, of the first [`MOST_RESULTS`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) results: Vec<ResultView>,
+}
+
+/// What an agent has said of an action.
+#[derive(Debug, Serialize)]
+pub(crate) struct ResultView {
+    pub(crate) agent_id: String,
+    pub(crate) at: String,
+    pub(crate) event: Box<RawValue>,
+}
+
+impl Fleet {
+    /// Orders an action: it is durable, and on its way to its agents, when this returns.
+    ///
+    /// # Errors
+    /// [`OperatorError`]. Where the state fails in the middle, some agents may have it.
+    pub(crate) async fn order(&self, order: ActionOrder) -> Result<ActionView, OperatorError> {
+        if !KINDS.contains(&order.kind.as_str()) {
+            return Err(OperatorError::Invalid(format!(
+                "agents know no action of type `{}`; the types are {}",
+                order.kind,
+                KINDS.join(", ")
+            )));
+        }
+        if order.data.as_ref().is_some_and(|data| data.get().len() > LONGEST_DATA) {
+            return Err(OperatorError::Invalid(format!(
+                "the data of an action has at most {LONGEST_DATA} bytes"
+            )));
+        }
+        let agents = self.targets(order.agents.as_deref(), order.policy_id.as_deref())?;
+        let moment = |name: &str, text: &Option<String>| {
+            text.as_deref()
+                .map(|text| {
+                    time::parse_text(text).ok_or_else(|| {
+                        OperatorError::Invalid(format!("`{name}` is a time such as 2026-01-31T12:00:00Z"))
+                    })
+                })
+                .transpose()
+        };
+        let expires_ms = moment("expiration", &order.expiration)?;
+        let start_ms = moment("start_time", &order.start_time)?;
+        let id = AgentId::random().to_string();
+        let mut record = ActionRecord {
+            number: 0,
+            kind: order.kind,
+            data: order.data,
+            created_ms: time::now_ms(),
+            expires_ms,
+            input_type: order.input_type,
+            agents: agents.len() as u64,
+        };
+        record.number = self.keep_action(&id, &mut record).await?;
+        let spread = order.rollout_duration_seconds.map(Duration::from_secs);
+        let total = agents.len().max(1) as u64;
+        let place = |(at, agent): (usize, &AgentId)| {
+            let start_ms = match spread {
+                Some(spread) => {
+                    let all = u64::try_from(spread.as_millis()).unwrap_or(u64::MAX);
+                    let later = all.saturating_mul(at as u64) / total;
+                    Some(start_ms.unwrap_or(record.created_ms).saturating_add(later))
+                }
+                None => start_ms,
+            };
+            let key = [&agent.to_bytes()[..], &record.number.to_be_bytes()].concat();
+            Write::put(Table::Queue, key, encode(&QueueRecord { action_id: id.clone(), start_ms }))
+        };
+        for (first, some) in agents.chunks(TOGETHER).enumerate() {
+            let numbered = (first * TOGETHER..).zip(some);
+            self.store.commit(numbered.map(place).collect()).await?;
+            for agent in some {
+                self.registry.with(*agent, |agent| agent.queue(record.number));
+            }
+            tokio::task::yield_now().await;
+        }
+        Ok(view(&id, record))
+    }
+
+    /// The newest actions first.
+    ///
+    /// # Errors
+    /// When the state cannot be read.
+    pub(crate) async fn list_actions(&self, limit: usize) -> Result<Vec<ActionView>, OperatorError> {
+        let range = KeyRange { prefix: b"", after: None, limit: usize::MAX };
+        let mut actions = Vec::new();
+        for (key, stored) in self.store.list(Table::Actions, range).await? {
+            let record: ActionRecord = decode(&stored.value)?;
+            actions.push((String::from_utf8_lossy(&key).into_owned(), record));
+        }
+        actions.sort_by_key(|(_, record)| std::cmp::Reverse(record.number));
+        actions.truncate(limit);
+        let mut views = Vec::new();
+        for (id, record) in actions {
+            let acknowledged = self.results(&id, usize::MAX).await?.len();
+            views.push(ActionView { acknowledged, data: None, ..view(&id, record) });
+        }
+        Ok(views)
+    }
+
+    /// An action, with what agents have said.
+    ///
+    /// # Errors
+    /// [`OperatorError`].
+    pub(crate) async fn show_action(&self, id: &str) -> Result<ActionView, OperatorError> {
+        let stored = self.store.get(Table::Actions, id.as_bytes()).await?;
+        let stored = stored.ok_or_else(|| OperatorError::Unknown(format!("action `{id}`")))?;
+        let results = self.results(id, usize::MAX).await?;
+        let acknowledged = results.len();
+        let results = results.into_iter().take(MOST_RESULTS).map(|(agent, record)| ResultView {
+            agent_id: agent.to_string(),
+            at: time::text(record.at_ms),
+            event: record.event,
+        });
+        Ok(ActionView { acknowledged, results: results.collect(), ..view(id, decode(&stored.value)?) })
+    }
+
+    async fn results(&self, id: &str, limit: usize) -> Result<Vec<(AgentId, ResultRecord)>, StoreError> {
+        let prefix = [id.as_bytes(), b"\0"].concat();
+        let range = KeyRange { prefix: &prefix, after: None, limit };
+        let mut results = Vec::new();
+        for (key, stored) in self.store.list(Table::Results, range).await? {
+            let agent = key.get(prefix.len()..).and_then(|agent| agent.first_chunk());
+            if let Some(agent) = agent {
+                results.push((AgentId::from_bytes(*agent), decode(&stored.value)?));
+            }
+        }
+        Ok(results)
+    }
+
+    /// Writes an action under a number of its own, which no later one has.
+    async fn keep_action(&self, id: &str, record: &mut ActionRecord) -> Result<u64, OperatorError> {
+        for _ in 0..ATTEMPTS {
+            let last = self.store.get(Table::Counters, NUMBER).await?;
+            let number = last.as_ref().and_then(|last| last.value.first_chunk());
+            record.number = number.map_or(0, |number| u64::from_be_bytes(*number)) + 1;
+            let expected = last.map_or(Expected::Absent, |last| Expected::Version(last.version));
+            let counter = Write::put(Table::Counters, NUMBER, record.number.to_be_bytes().to_vec());
+            let action = Write::put(Table::Actions, id, encode(record));
+            match self.store.commit(vec![counter.expecting(expected), action]).await {
+                Ok(()) => return Ok(record.number),
+                Err(StoreError::Conflict) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(StoreError::Conflict.into())
+    }
+
+    /// The agents of an action.
+    fn targets(&self, ids: Option<&[String]>, policy: Option<&str>) -> Result<Vec<AgentId>, OperatorError> {
+        let mut agents = Vec::new();
+        match (ids, policy) {
+            (Some(ids), None) => {
+                for id in ids {
+                    let id: AgentId =
+                        id.parse().map_err(|_| OperatorError::Unknown(format!("agent `{id:.80}`")))?;
+                    self.registry.with(id, |_| ()).ok_or_else(|| unknown(id))?;
+                    agents.push(id);
+                }
+            }
+            (None, Some(policy)) => {
+                self.registry.each(|id, agent| {
+                    if *agent.policy == *policy {
+                        agents.push(id);
+                    }
+                });
+            }
+            _ => {
+                let words = "an action is for either `agents` or the agents of `policy_id`";
+                return Err(OperatorError::Invalid(words.to_owned()));
+            }
+        }
+        agents.sort_unstable();
+        agents.dedup();
+        match agents.is_empty() {
+            true => Err(OperatorError::Invalid("the action is for no agent".to_owned())),
+            false => Ok(agents),
+        }
+    }
+}
+
+fn view(id: &str, record: ActionRecord) -> ActionView {
+    ActionView {
+        id: id.to_owned(),
+        kind: record.kind,
+        created_at: time::text(record.created_ms),
+        expiration: record.expires_ms.map(time::text),
+        agents: record.agents,
+        acknowledged: 0,
+        data: record.data,
+        results: Vec::new(),
+    }
+}

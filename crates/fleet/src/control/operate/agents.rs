@@ -1,0 +1,179 @@
+//! Agents: shown, reassigned, removed.
+
+use super::OperatorError;
+use crate::agent_id::AgentId;
+use crate::control::Fleet;
+use crate::record::{AgentRecord, MetadataRecord, decode};
+use crate::store::{KeyRange, StoreError, Table};
+use crate::time;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// An agent as operators see it.
+#[derive(Debug, Serialize)]
+pub(crate) struct AgentView {
+    pub(crate) id: String,
+    pub(crate) policy_id: String,
+    /// The revision of the policy that it has.
+    pub(crate) policy_revision: u64,
+    pub(crate) status: &'static str,
+    /// Whether it waits here now for something to do.
+    pub(crate) waiting: bool,
+    pub(crate) version: String,
+    pub(crate) enrolled_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) last_seen: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tags: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) audit_unenrolled: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) local_metadata: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) components: Option<Box<RawValue>>,
+}
+
+/// The fleet as a whole.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct FleetView {
+    pub(crate) agents: usize,
+    /// Agents that wait for something to do.
+    pub(crate) waiting: usize,
+    /// Agents that are about to get a policy.
+    pub(crate) in_rollout: usize,
+    pub(crate) by_status: BTreeMap<&'static str, usize>,
+    pub(crate) by_version: BTreeMap<String, usize>,
+    /// Since the start.
+    pub(crate) enrolled: u64,
+    pub(crate) check_ins: u64,
+    pub(crate) acknowledged: u64,
+    pub(crate) policies_delivered: u64,
+    pub(crate) refused: u64,
+}
+
+/// Versions that are told apart.
+const MOST_VERSIONS: usize = 100;
+
+impl Fleet {
+    /// The fleet as a whole.
+    pub(crate) fn view(&self) -> FleetView {
+        let counts = self.counts();
+        let mut view = FleetView {
+            in_rollout: self.rollout.len(),
+            enrolled: counts.enrolled.load(Relaxed),
+            check_ins: counts.check_ins.load(Relaxed),
+            acknowledged: counts.acknowledged.load(Relaxed),
+            policies_delivered: counts.policies_delivered.load(Relaxed),
+            refused: counts.refused.load(Relaxed),
+            ..FleetView::default()
+        };
+        let mut versions = BTreeMap::new();
+        self.registry.each(|_, agent| {
+            view.agents += 1;
+            view.waiting += usize::from(agent.is_waiting());
+            *view.by_status.entry(agent.status.name()).or_default() += 1;
+            if versions.len() < MOST_VERSIONS || versions.contains_key(&agent.version) {
+                *versions.entry(agent.version).or_default() += 1;
+            }
+        });
+        view.by_version =
+            versions.into_iter().map(|(version, agents)| (version.to_string(), agents)).collect();
+        view
+    }
+
+    /// Agents behind `after`, in the order of their ids, without their metadata.
+    ///
+    /// # Errors
+    /// When the state cannot be read.
+    pub(crate) async fn list_agents(
+        &self,
+        after: Option<AgentId>,
+        limit: usize,
+    ) -> Result<Vec<AgentView>, OperatorError> {
+        let after = after.map(AgentId::to_bytes);
+        let range = KeyRange { prefix: b"", after: after.as_ref().map(|after| &after[..]), limit };
+        let listed = self.store.list(Table::Agents, range).await?;
+        let views = listed.iter().filter_map(|(key, stored)| {
+            let id = AgentId::from_bytes(*key.first_chunk()?);
+            Some(decode(&stored.value).map(|record| self.view_of(id, record)))
+        });
+        Ok(views.collect::<Result<_, StoreError>>()?)
+    }
+
+    /// An agent, with its metadata.
+    ///
+    /// # Errors
+    /// [`OperatorError`].
+    pub(crate) async fn show_agent(&self, id: AgentId) -> Result<AgentView, OperatorError> {
+        let (record, _) = self.agent_record(id).await?.ok_or_else(|| unknown(id))?;
+        let metadata = self.store.get(Table::Metadata, &id.to_bytes()).await?;
+        let metadata: Option<MetadataRecord> = metadata.map(|stored| decode(&stored.value)).transpose()?;
+        let MetadataRecord { local_metadata, components, .. } = metadata.unwrap_or_default();
+        Ok(AgentView { local_metadata, components, ..self.view_of(id, record) })
+    }
+
+    /// Gives an agent another policy, which is on its way to it when this returns.
+    ///
+    /// # Errors
+    /// [`OperatorError`].
+    pub(crate) async fn reassign(&self, id: AgentId, policy_id: &str) -> Result<(), OperatorError> {
+        let policy =
+            self.policy(policy_id).ok_or_else(|| OperatorError::Unknown(format!("policy `{policy_id}`")))?;
+        let change = |record: &mut AgentRecord| {
+            let is_new = record.policy_id != policy_id;
+            if is_new {
+                (record.policy_id, record.revision) = (policy_id.to_owned(), 0);
+            }
+            is_new.then(Vec::new)
+        };
+        if !self.change_agent(id, change).await? {
+            return Err(unknown(id));
+        }
+        self.registry.with(id, |agent| {
+            if agent.policy != policy.id {
+                (agent.policy, agent.revision) = (Arc::clone(&policy.id), 0);
+            }
+        });
+        self.roll_out_to(id);
+        Ok(())
+    }
+
+    /// Removes an agent at once, whether it knows or not: its key is nobody's from now on.
+    ///
+    /// # Errors
+    /// [`OperatorError`].
+    pub(crate) async fn force_unenroll(&self, id: AgentId) -> Result<(), OperatorError> {
+        match self.remove_agent(id, Vec::new()).await? {
+            true => Ok(()),
+            false => Err(unknown(id)),
+        }
+    }
+
+    fn view_of(&self, id: AgentId, record: AgentRecord) -> AgentView {
+        let now = self.registry.with(id, |agent| {
+            (agent.revision, agent.status.name(), agent.is_waiting(), agent.seen_s, agent.version)
+        });
+        let (revision, status, waiting, seen_s, version) = now.unwrap_or_default();
+        AgentView {
+            id: id.to_string(),
+            policy_id: record.policy_id,
+            policy_revision: revision,
+            status,
+            waiting,
+            version: version.to_string(),
+            enrolled_at: time::text(record.enrolled_ms),
+            last_seen: (seen_s != 0).then(|| time::text(u64::from(seen_s) * 1000)),
+            tags: record.tags,
+            audit_unenrolled: record.audit_unenrolled,
+            local_metadata: None,
+            components: None,
+        }
+    }
+}
+
+pub(super) fn unknown(id: AgentId) -> OperatorError {
+    OperatorError::Unknown(format!("agent {id}"))
+}

@@ -1,0 +1,178 @@
+//! Policies: put, shown, removed.
+
+use super::OperatorError;
+use crate::control::Fleet;
+use crate::policy::{self, Policy};
+use crate::record::{PolicyRecord, decode, encode};
+use crate::store::{Expected, Table, Write};
+use crate::time;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+
+/// What putting a policy changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct PolicyChange {
+    pub(crate) id: String,
+    /// The revision from now on.
+    pub(crate) revision: u64,
+    /// Whether it differs from the one before.
+    pub(crate) changed: bool,
+    /// The agents that have this policy.
+    pub(crate) agents: usize,
+    /// The lines that go and come, of the policy as indented JSON.
+    pub(crate) removed: Vec<String>,
+    pub(crate) added: Vec<String>,
+}
+
+/// The longest list of lines of a change.
+const MOST_LINES: usize = 200;
+
+impl Fleet {
+    /// Puts a policy: it is on its way to its agents when this returns. What is as before changes nothing. With `is_trial` nothing
+    /// is changed at all.
+    ///
+    /// # Errors
+    /// [`OperatorError`]; the policy is as before then.
+    pub(crate) async fn put_policy(
+        &self,
+        id: &str,
+        text: &[u8],
+        is_trial: bool,
+    ) -> Result<PolicyChange, OperatorError> {
+        policy::check_id(id)?;
+        let body = policy::body(text)?;
+        let before = self.store.get(Table::Policies, id.as_bytes()).await?;
+        let expected = before.as_ref().map_or(Expected::Absent, |before| Expected::Version(before.version));
+        let before: Option<PolicyRecord> = before.map(|before| decode(&before.value)).transpose()?;
+        let changed = before.as_ref().is_none_or(|before| before.body.get() != body.get());
+        let (removed, added) =
+            difference(before.as_ref().map_or("{}", |before| before.body.get()), body.get());
+        let revision = before.as_ref().map_or(0, |before| before.revision) + u64::from(changed);
+        let change =
+            PolicyChange { id: id.to_owned(), revision, changed, agents: self.agents_of(id), removed, added };
+        if is_trial || !changed {
+            return Ok(change);
+        }
+        let record = PolicyRecord { revision, changed_ms: time::now_ms(), body };
+        let policy = Policy::new(id, &record, |bytes| self.charge(bytes));
+        let mut policy = policy.map_err(|error| OperatorError::Memory(error.to_string()))?;
+        let write = Write::put(Table::Policies, id, encode(&record)).expecting(expected);
+        self.store.commit(vec![write]).await?;
+        let policy = {
+            let mut policies = self.policies.write().unwrap_or_else(PoisonError::into_inner);
+            // Agents have the name of the policy as it was when they came.
+            if let Some(known) = policies.get(id) {
+                policy.id = Arc::clone(&known.id);
+            }
+            let policy = Arc::new(policy);
+            // The other way round would leave the key of the one before.
+            let newest = policies.get(id).map_or(0, |known| known.revision);
+            if policy.revision > newest {
+                policies.insert(Arc::clone(&policy.id), Arc::clone(&policy));
+            }
+            policy
+        };
+        // Behind the insertion: an agent that begins to wait in between sees the new one.
+        self.roll_out_policy(&policy);
+        Ok(change)
+    }
+
+    /// All policies: id, revision, when it was changed, how many agents have it and how many have this revision.
+    pub(crate) fn list_policies(&self) -> Vec<PolicyView> {
+        let policies: Vec<_> =
+            self.policies.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let mut views: Vec<PolicyView> = policies
+            .iter()
+            .map(|policy| PolicyView {
+                id: policy.id.to_string(),
+                revision: policy.revision,
+                changed_at: time::text(policy.changed_ms),
+                bytes: policy.text().len(),
+                agents: 0,
+                up_to_date: 0,
+            })
+            .collect();
+        self.registry.each(|_, agent| {
+            if let Some(view) = views.iter_mut().find(|view| *view.id == *agent.policy) {
+                view.agents += 1;
+                view.up_to_date += usize::from(agent.revision >= view.revision);
+            }
+        });
+        views
+    }
+
+    /// Removes a policy that no agent and no token has.
+    ///
+    /// # Errors
+    /// [`OperatorError`].
+    pub(crate) async fn remove_policy(&self, id: &str) -> Result<(), OperatorError> {
+        if self.policy(id).is_none() {
+            return Err(OperatorError::Unknown(format!("policy `{id}`")));
+        }
+        let agents = self.agents_of(id);
+        let tokens = {
+            let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+            tokens.values().filter(|token| token.policy_id == id).count()
+        };
+        if agents > 0 || tokens > 0 {
+            return Err(OperatorError::InUse(format!(
+                "the policy `{id}` has {agents} agents and {tokens} enrolment tokens; reassign the agents and revoke the tokens first"
+            )));
+        }
+        self.store.commit(vec![Write::remove(Table::Policies, id)]).await?;
+        self.policies.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        Ok(())
+    }
+
+    /// How many agents have this policy.
+    fn agents_of(&self, policy: &str) -> usize {
+        let mut agents = 0;
+        self.registry.each(|_, agent| agents += usize::from(*agent.policy == *policy));
+        agents
+    }
+}
+
+/// A policy as operators see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct PolicyView {
+    pub(crate) id: String,
+    pub(crate) revision: u64,
+    pub(crate) changed_at: String,
+    pub(crate) bytes: usize,
+    pub(crate) agents: usize,
+    /// How many of them have the newest revision.
+    pub(crate) up_to_date: usize,
+}
+
+/// The lines of the one that the other does not have, and the reverse, of compact JSON.
+fn difference(before: &str, after: &str) -> (Vec<String>, Vec<String>) {
+    let (before, after) = (policy::json::lines(before), policy::json::lines(after));
+    (missing(&after, &before), missing(&before, &after))
+}
+
+/// The lines of `of` that `from` does not have as often.
+fn missing(from: &[String], of: &[String]) -> Vec<String> {
+    let mut counts = HashMap::<&str, usize>::new();
+    from.iter().for_each(|line| *counts.entry(line).or_default() += 1);
+    let mut is_missing = |line: &&String| match counts.get_mut(line.as_str()) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    of.iter().filter(|line| is_missing(line)).take(MOST_LINES).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_shown_by_its_lines() {
+        let (removed, added) = difference("{\"a\":1,\"b\":[2,2]}", "{\"a\":3,\"b\":[2]}");
+        assert_eq!(removed, ["  \"a\": 1", "    2"]);
+        assert_eq!(added, ["  \"a\": 3"]);
+    }
+}

@@ -1,0 +1,340 @@
+use super::*;
+use crate::registry::{AgentStatus, AgentVersion, Wake};
+use crate::store::EmbeddedStore;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tidegate_arena::Floors;
+
+/// A fleet on a folder; opened again it is what it was.
+struct Trial {
+    folder: tempfile::TempDir,
+    store: EmbeddedStore,
+    fleet: Arc<Fleet>,
+}
+
+fn arena() -> Arena {
+    Arena::new(8 << 20, Floors::NONE, 1 << 20, 64, 64).unwrap()
+}
+
+async fn loaded(store: &EmbeddedStore) -> Arc<Fleet> {
+    let settings = Settings { long_poll: Duration::from_secs(300), max_body: 1 << 20 };
+    Fleet::load(Arc::new(store.clone()), settings, (arena(), arena())).await.unwrap()
+}
+
+impl Trial {
+    async fn new() -> Trial {
+        let folder = tempfile::tempdir().unwrap();
+        let store = EmbeddedStore::open(&folder.path().join("state.redb")).unwrap();
+        let fleet = loaded(&store).await;
+        Trial { folder, store, fleet }
+    }
+
+    /// As after a crash: nothing that was only in memory is there.
+    async fn crashed(self) -> Trial {
+        self.store.close();
+        let store = EmbeddedStore::open(&self.folder.path().join("state.redb")).unwrap();
+        let fleet = loaded(&store).await;
+        Trial { folder: self.folder, store, fleet }
+    }
+
+    async fn token(&self) -> String {
+        self.fleet.put_policy("p", b"{\"inputs\":[{\"type\":\"logfile\"}]}", false).await.unwrap();
+        self.fleet.create_token("p", "t").await.unwrap().id
+    }
+
+    async fn agent(&self) -> Enrolled {
+        let token = self.token().await;
+        self.fleet.enroll(&enrollment(&token)).await.unwrap()
+    }
+
+    async fn wait(&self, id: AgentId) -> crate::registry::ParkedPoll {
+        match self.fleet.check_in(id, &current()).await.unwrap() {
+            CheckInStart::Wait(parked) => parked,
+            CheckInStart::Actions => panic!("there are actions"),
+        }
+    }
+}
+
+fn enrollment(token: &str) -> Enrollment<'_> {
+    Enrollment {
+        token,
+        version: AgentVersion { major: 8, minor: 15, patch: 0 },
+        id: None,
+        enrollment_id: None,
+        local_metadata: None,
+        user_provided_metadata: None,
+        tags: Vec::new(),
+    }
+}
+
+/// A check-in that has nothing new.
+fn current() -> CheckIn<'static> {
+    CheckIn { version: AgentVersion { major: 8, minor: 15, patch: 0 }, ..CheckIn::default() }
+}
+
+fn secret(agent: &Enrolled) -> String {
+    use base64::Engine as _;
+    let decoded = base64::engine::general_purpose::STANDARD.decode(&agent.access_api_key).unwrap();
+    let text = String::from_utf8(decoded).unwrap();
+    text.strip_prefix(&format!("{}:", agent.id)).unwrap().to_owned()
+}
+
+fn raw(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).unwrap()
+}
+
+fn order(agents: &[AgentId], kind: &str) -> ActionOrder {
+    let agents: Vec<String> = agents.iter().map(AgentId::to_string).collect();
+    serde_json::from_value(serde_json::json!({"type": kind, "agents": agents, "data": {"a": 1}})).unwrap()
+}
+
+async fn actions(fleet: &Fleet, id: AgentId) -> Value {
+    serde_json::from_str(&fleet.actions_for(id).await.unwrap()).unwrap()
+}
+
+fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> tokio::task::JoinHandle<T> {
+    tokio::runtime::Handle::current().spawn(task)
+}
+
+fn run(trial: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(trial);
+}
+
+/// An enrolment that was answered is there after a crash, and the key of another is not its key.
+#[test]
+fn an_enrolled_agent_outlives_a_crash() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let trial = trial.crashed().await;
+        assert!(trial.fleet.is_key_of(agent.id, secret(&agent).as_bytes()));
+        assert!(!trial.fleet.is_key_of(agent.id, b"another"));
+        assert!(!trial.fleet.is_key_of(AgentId::random(), secret(&agent).as_bytes()));
+    });
+}
+
+/// An agent that has lost the answer to its enrolment enrols again under the same id; one that has checked in is another.
+#[test]
+fn an_enrollment_id_replaces_an_agent_that_never_came() {
+    run(async {
+        let trial = Trial::new().await;
+        let token = trial.token().await;
+        let request = Enrollment { enrollment_id: Some("e"), ..enrollment(&token) };
+        let first = trial.fleet.enroll(&request).await.unwrap();
+        let second = trial.fleet.enroll(&request).await.unwrap();
+        assert_eq!(first.id, second.id);
+        assert!(!trial.fleet.is_key_of(first.id, secret(&first).as_bytes()), "its key was replaced");
+        assert!(trial.fleet.is_key_of(second.id, secret(&second).as_bytes()));
+        drop(trial.wait(second.id).await);
+        let third = trial.fleet.enroll(&request).await.unwrap();
+        assert_ne!(third.id, second.id);
+        assert_eq!(trial.fleet.view().agents, 2);
+    });
+}
+
+/// An id that is taken is not given to another, and a revoked token to nobody.
+#[test]
+fn taken_ids_and_revoked_tokens_are_refused() {
+    run(async {
+        let trial = Trial::new().await;
+        let token = trial.token().await;
+        let first = trial.fleet.enroll(&enrollment(&token)).await.unwrap();
+        let request = Enrollment { id: Some(first.id), ..enrollment(&token) };
+        assert!(matches!(trial.fleet.enroll(&request).await, Err(FleetError::NotReplaceable(_))));
+        trial.fleet.revoke_token(&token).await.unwrap();
+        assert!(!trial.fleet.is_enrollment_token(&token, b"x"));
+        assert!(matches!(trial.fleet.enroll(&enrollment(&token)).await, Err(FleetError::Unauthorized)));
+        assert_eq!(trial.fleet.view().agents, 1);
+    });
+}
+
+/// A policy reaches an agent that waits, and one that comes later; whoever has it waits.
+#[test]
+fn a_policy_reaches_its_agents() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let rollout = spawn(Arc::clone(&trial.fleet).roll_out());
+        let Wake::Policy(_, policy) = trial.wait(agent.id).await.await else { panic!("no policy") };
+        assert_eq!(policy.revision, 1);
+        let has = |revision| CheckIn { policy: Some(("p", revision)), ..current() };
+        let start = trial.fleet.check_in(agent.id, &has(1)).await.unwrap();
+        let CheckInStart::Wait(parked) = start else { panic!("there are actions") };
+        let waits = spawn(parked);
+        let change = trial.fleet.put_policy("p", b"{\"inputs\":[{\"type\":\"log\"}]}", false).await.unwrap();
+        assert_eq!((change.revision, change.agents, change.changed), (2, 1, true));
+        let Wake::Policy(_, policy) = waits.await.unwrap() else { panic!("no policy") };
+        assert_eq!(policy.revision, 2);
+        let same = trial.fleet.put_policy("p", b"{ \"inputs\": [{\"type\":\"log\"}] }", false).await.unwrap();
+        assert_eq!((same.revision, same.changed), (2, false));
+        rollout.abort();
+    });
+}
+
+/// A trial shows what a policy would change, and changes nothing; one that is none leaves the old one in place.
+#[test]
+fn a_trial_changes_nothing() {
+    run(async {
+        let trial = Trial::new().await;
+        trial.agent().await;
+        let change = trial.fleet.put_policy("p", b"{\"inputs\":[]}", true).await.unwrap();
+        assert_eq!((change.revision, change.agents), (2, 1));
+        assert_eq!(trial.fleet.policy("p").unwrap().revision, 1);
+        assert!(trial.fleet.put_policy("p", b"{\"inputs\":7}", false).await.is_err());
+        assert_eq!(trial.fleet.policy("p").unwrap().revision, 1);
+    });
+}
+
+/// An acknowledged policy is known after a crash; an acknowledgement of another policy counts for nothing.
+#[test]
+fn an_acknowledged_policy_outlives_a_crash() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let whole = raw("{}");
+        let event = |action_id| AckEvent { action_id, agent_id: "", whole: &whole, has_failed: false };
+        let items =
+            trial.fleet.acknowledge(agent.id, &[event("policy:p:1"), event("policy:other:9")]).await.unwrap();
+        assert!(items.iter().all(|item| item.status == 200));
+        let trial = trial.crashed().await;
+        assert_eq!(trial.fleet.show_agent(agent.id).await.unwrap().policy_revision, 1);
+        drop(trial.wait(agent.id).await);
+        assert_eq!(trial.fleet.view().in_rollout, 0, "it has the newest");
+    });
+}
+
+/// An action reaches an agent that waits, comes again until it is acknowledged, also after a crash, and then no more.
+#[test]
+fn an_action_comes_until_it_is_acknowledged() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let waits = spawn(trial.wait(agent.id).await);
+        let ordered = trial.fleet.order(order(&[agent.id], "SETTINGS")).await.unwrap();
+        assert!(matches!(waits.await.unwrap(), Wake::Actions));
+        let answer = actions(&trial.fleet, agent.id).await;
+        assert_eq!(answer["actions"][0]["id"], ordered.id);
+        assert_eq!(answer["actions"][0]["data"]["a"], 1);
+
+        let trial = trial.crashed().await;
+        let again = actions(&trial.fleet, agent.id).await;
+        assert_eq!(again, answer);
+        // It says that it has received it: it does not come again, though it is not acknowledged.
+        let received = answer["ack_token"].as_str().unwrap().parse().ok();
+        let start = trial.fleet.check_in(agent.id, &CheckIn { received, ..current() }).await.unwrap();
+        assert!(matches!(start, CheckInStart::Wait(_)));
+
+        let whole = raw("{\"said\":true}");
+        let event = AckEvent { action_id: &ordered.id, agent_id: "", whole: &whole, has_failed: false };
+        let twice = trial.fleet.acknowledge(agent.id, &[event]).await.unwrap();
+        assert_eq!(twice[0].status, 200);
+        let shown = trial.fleet.show_action(&ordered.id).await.unwrap();
+        assert_eq!((shown.acknowledged, shown.results[0].event.get()), (1, "{\"said\":true}"));
+        let trial = trial.crashed().await;
+        assert_eq!(actions(&trial.fleet, agent.id).await["actions"], serde_json::json!([]));
+        let event = AckEvent { action_id: &ordered.id, agent_id: "", whole: &whole, has_failed: false };
+        assert_eq!(trial.fleet.acknowledge(agent.id, &[event]).await.unwrap()[0].status, 200, "said again");
+    });
+}
+
+/// An event for another agent, or of an action that the agent has not got, changes nothing.
+#[test]
+fn events_that_do_not_fit_are_refused_one_by_one() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let other = AgentId::random().to_string();
+        let whole = raw("{}");
+        let event = |action_id, agent_id| AckEvent { action_id, agent_id, whole: &whole, has_failed: false };
+        let items = trial
+            .fleet
+            .acknowledge(
+                agent.id,
+                &[event("unknown", ""), event("policy:p:1", &other), event("policy:p:1", "")],
+            )
+            .await
+            .unwrap();
+        assert_eq!(items.iter().map(|item| item.status).collect::<Vec<_>>(), [404, 400, 200]);
+        assert_eq!(trial.fleet.show_agent(agent.id).await.unwrap().policy_revision, 1);
+    });
+}
+
+/// An agent that acknowledges its end is nobody from then on; one that says that it failed is still there.
+#[test]
+fn an_unenrolled_agent_is_gone() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let whole = raw("{}");
+        for has_failed in [true, false] {
+            let ordered = trial.fleet.order(order(&[agent.id], "UNENROLL")).await.unwrap();
+            let event = AckEvent { action_id: &ordered.id, agent_id: "", whole: &whole, has_failed };
+            assert_eq!(trial.fleet.acknowledge(agent.id, &[event]).await.unwrap()[0].status, 200);
+            assert_eq!(trial.fleet.is_key_of(agent.id, secret(&agent).as_bytes()), has_failed);
+        }
+        let trial = trial.crashed().await;
+        assert!(!trial.fleet.is_key_of(agent.id, secret(&agent).as_bytes()));
+        assert_eq!(trial.fleet.view().agents, 0);
+    });
+}
+
+/// An agent with another policy gets it at once, and its revision begins anew.
+#[test]
+fn a_reassigned_agent_gets_its_policy() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let whole = raw("{}");
+        let event = AckEvent { action_id: "policy:p:1", agent_id: "", whole: &whole, has_failed: false };
+        trial.fleet.acknowledge(agent.id, &[event]).await.unwrap();
+        trial.fleet.put_policy("q", b"{}", false).await.unwrap();
+        let rollout = spawn(Arc::clone(&trial.fleet).roll_out());
+        let waits = spawn(trial.wait(agent.id).await);
+        trial.fleet.reassign(agent.id, "q").await.unwrap();
+        let Wake::Policy(_, policy) = waits.await.unwrap() else { panic!("no policy") };
+        assert_eq!((&*policy.id, policy.revision), ("q", 1));
+        assert!(trial.fleet.remove_policy("q").await.is_err(), "an agent has it");
+        assert!(trial.fleet.reassign(agent.id, "none").await.is_err());
+        rollout.abort();
+    });
+}
+
+/// What an agent says of itself is kept where it differs, and when it was seen is written down by and by.
+#[test]
+fn what_an_agent_says_is_kept() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let (local, components) = (raw("{\"host\":\"h\"}"), raw("[1]"));
+        let said = CheckIn {
+            status: Some(AgentStatus::Degraded),
+            local_metadata: Some(&local),
+            components: Some(&components),
+            ..current()
+        };
+        drop(trial.fleet.check_in(agent.id, &said).await.unwrap());
+        trial.fleet.save_seen().await.unwrap();
+        let trial = trial.crashed().await;
+        let shown = trial.fleet.show_agent(agent.id).await.unwrap();
+        assert_eq!(shown.status, "degraded");
+        assert!(shown.last_seen.is_some());
+        assert_eq!(shown.local_metadata.unwrap().get(), local.get());
+        assert_eq!(shown.components.unwrap().get(), components.get());
+    });
+}
+
+/// When the fleet stops, every agent that waits has an answer, and none waits any more.
+#[test]
+fn nobody_waits_for_a_fleet_that_stops() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let waits = spawn(trial.wait(agent.id).await);
+        tokio::task::yield_now().await;
+        trial.fleet.stop();
+        assert!(matches!(waits.await.unwrap(), Wake::Stopped));
+        let late = trial.fleet.check_in(agent.id, &current()).await.unwrap();
+        assert!(matches!(late, CheckInStart::Actions));
+    });
+}

@@ -1,0 +1,77 @@
+//! What happens by the clock: polls end, and the state learns when agents were seen.
+
+use super::Fleet;
+use crate::agent_id::AgentId;
+use crate::record::{SeenRecord, encode};
+use crate::registry::{Registry, Wake};
+use crate::store::{StoreError, Table, Write};
+use crate::time;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// A round over all agents takes so much of the time that a poll lasts, and not longer than this.
+const POLL_FRACTION: u32 = 16;
+const LONGEST_ROUND: Duration = Duration::from_secs(8);
+/// Every so many rounds the state learns when agents were seen.
+const ROUNDS_UNTIL_SAVED: u32 = 4;
+/// Writes of a batch.
+const TOGETHER: usize = 500;
+
+impl Fleet {
+    /// Ends polls, and writes down when agents were seen, until the fleet stops.
+    pub async fn keep_up(self: Arc<Self>) {
+        let round = (self.settings.long_poll / POLL_FRACTION).min(LONGEST_ROUND);
+        let step = round / u32::try_from(Registry::shards()).unwrap_or(1);
+        let mut rounds = 0;
+        while !self.is_stopped() {
+            for shard in 0..Registry::shards() {
+                // A pace, not a wait: so the agents of a round are spread over its time.
+                tokio::time::sleep(step).await;
+                self.registry.end_polls(shard, time::now_s());
+            }
+            rounds = (rounds + 1) % ROUNDS_UNTIL_SAVED;
+            if rounds == 0
+                && let Err(error) = self.save_seen().await
+            {
+                tracing::warn!(%error, "the state does not learn when agents were seen; it is tried again");
+            }
+        }
+    }
+
+    /// Ends all polls, each with an answer, and lets nobody wait any more. What agents were told is written down by
+    /// [`save_seen`](Self::save_seen), for which the store must still be open.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+        self.registry.each(|_, agent| {
+            agent.wake(Wake::Stopped);
+        });
+    }
+
+    /// Writes down when agents were seen, and how they were.
+    ///
+    /// # Errors
+    /// When the state cannot be written; what was not is written the next time.
+    pub async fn save_seen(&self) -> Result<(), StoreError> {
+        for shard in 0..Registry::shards() {
+            let mut unsaved: Vec<(AgentId, SeenRecord)> = Vec::new();
+            self.registry.each_of(shard, |id, agent| {
+                if std::mem::take(&mut agent.is_unsaved) {
+                    let status = agent.status.name().to_owned();
+                    unsaved.push((id, SeenRecord { at_s: agent.seen_s, status }));
+                }
+            });
+            for (at, some) in unsaved.chunks(TOGETHER).enumerate() {
+                let write =
+                    |(id, seen): &(AgentId, SeenRecord)| Write::put(Table::Seen, id.to_bytes(), encode(seen));
+                if let Err(error) = self.store.commit(some.iter().map(write).collect()).await {
+                    for (id, _) in unsaved.get(at * TOGETHER..).unwrap_or_default() {
+                        self.registry.with(*id, |agent| agent.is_unsaved = true);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! The control plane of agents: who they are, what they are to do, and what they have done.
+//!
+//! [`Fleet`] is what happens, on a [`Store`] that keeps it. [`AgentApi`] is the HTTP service for Elastic Agents, and [`OperatorApi`] what
+//! the command line and scripts use.
+//!
+//! It promises: what was acknowledged to an agent or an operator is in the store; an agent that waits costs its connection and an entry of
+//! [`AGENT_BYTES`]; no lock is held across a wait; a policy is compressed once, and goes out as fast as memory for answers
+//! comes back; a request without credentials costs a hash and a lookup.
+//!
+//! It leaves to others: connections and TLS (the gateway), who may use the operators' routes (the admin address).
+//!
+//! `design/fleet.md` has the argument.
+#![deny(clippy::indexing_slicing)]
+#![cfg_attr(
+    test,
+    allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test ends where it fails")
+)]
+
+mod agent_api;
+mod agent_id;
+mod api_key;
+mod control;
+mod operator_api;
+mod policy;
+mod record;
+mod registry;
+mod store;
+mod time;
+
+pub use agent_api::{AgentApi, THREAD_BYTES, Ticket};
+pub use control::{Fleet, Settings};
+pub use operator_api::{OperatorApi, OperatorRequest};
+pub use policy::{CHANGE_BYTES, LONGEST_POLICY};
+pub use registry::AGENT_BYTES;
+pub use store::{
+    CACHE_BYTES, EmbeddedStore, Expected, KeyRange, STACK_BYTES, Store, StoreError, StoreFuture, Stored,
+    Table, Write,
+};

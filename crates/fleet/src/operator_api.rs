@@ -1,0 +1,207 @@
+//! What operators ask for, as JSON: the routes behind `/fleet/` on the admin address. `docs/fleet.md` lists them.
+
+use crate::agent_api::{BodyError, decompressed};
+use crate::agent_id::AgentId;
+use crate::control::{ActionOrder, Fleet, OperatorError};
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+use tidegate_arena::Share;
+use tidegate_http1::Reply;
+use tokio::sync::Mutex;
+
+/// Entries of a page, where the request does not say how many.
+const PAGE: usize = 100;
+const LONGEST_PAGE: usize = 1000;
+const JSON: &str = "application/json; charset=utf-8";
+const HEADERS: &[(&str, &str)] = &[("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")];
+
+/// The routes for operators.
+pub struct OperatorApi {
+    fleet: Arc<Fleet>,
+    /// Held while an answer is made, so that the heap for it is that of one.
+    making: Mutex<()>,
+}
+
+/// A request of an operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperatorRequest {
+    /// The method.
+    pub method: String,
+    /// The path behind `/fleet/`.
+    pub path: String,
+    /// The query.
+    pub query: String,
+    /// Whether the body is compressed with gzip.
+    pub is_compressed: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TokenOrder {
+    policy_id: String,
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reassignment {
+    policy_id: String,
+}
+
+impl OperatorApi {
+    /// Those of this fleet.
+    pub fn new(fleet: Arc<Fleet>) -> OperatorApi {
+        OperatorApi { fleet, making: Mutex::new(()) }
+    }
+
+    /// Answers a request.
+    pub async fn answer(&self, request: &OperatorRequest, body: &[u8]) -> Reply {
+        let _one_at_a_time = self.making.lock().await;
+        let (status, value) = match self.value(request, body).await {
+            Ok(value) => (200, value),
+            Err(failed) => failed.answer(),
+        };
+        let text = format!("{value}\n");
+        drop(value);
+        // In memory that is paid for, since it stays until the client has it.
+        let window = self.fleet.arena().try_window(Share::Egress, text.len());
+        let content = window.and_then(|mut window| window.append(text.as_bytes()).map(|()| window));
+        let reply = Reply::new(status).content_type(JSON).headers(HEADERS);
+        match content {
+            Ok(window) if status == 503 => reply.retry_after(5).content(window),
+            Ok(window) => reply.content(window),
+            Err(_) => Reply::new(503).retry_after(1).text("the memory for answers is in use; try again\n"),
+        }
+    }
+
+    async fn value(&self, request: &OperatorRequest, body: &[u8]) -> Result<serde_json::Value, Failed> {
+        let fleet = &self.fleet;
+        let decompressed = request.is_compressed.then(|| decompressed(fleet, body)).transpose()?;
+        let body = decompressed.as_deref().unwrap_or(body);
+        let parts: Vec<&str> = request.path.split('/').filter(|part| !part.is_empty()).collect();
+        Ok(match (request.method.as_str(), &*parts) {
+            ("GET", ["status"]) => json!(fleet.view()),
+
+            ("GET", ["policies"]) => json!({"policies": fleet.list_policies()}),
+            ("GET", ["policies", id]) => {
+                let policy = fleet.policy(id).ok_or_else(|| unknown("policy", id))?;
+                serde_json::from_str(policy.text()).map_err(Failed::Body)?
+            }
+            ("PUT", ["policies", id]) => {
+                let is_trial = parameter(&request.query, "dry_run").is_some_and(|value| value != "false");
+                json!(fleet.put_policy(id, body, is_trial).await?)
+            }
+            ("DELETE", ["policies", id]) => {
+                fleet.remove_policy(id).await?;
+                json!({})
+            }
+
+            ("GET", ["tokens"]) => json!({"tokens": fleet.list_tokens()}),
+            ("POST", ["tokens"]) => {
+                let order: TokenOrder = parsed(body)?;
+                json!(fleet.create_token(&order.policy_id, &order.name).await?)
+            }
+            ("DELETE", ["tokens", id]) => {
+                fleet.revoke_token(id).await?;
+                json!({})
+            }
+
+            ("GET", ["agents"]) => {
+                let after = parameter(&request.query, "after").map(agent).transpose()?;
+                let limit = limit(&request.query);
+                let agents = fleet.list_agents(after, limit).await?;
+                let next = agents.last().filter(|_| agents.len() == limit).map(|agent| agent.id.clone());
+                json!({"agents": agents, "next": next})
+            }
+            ("GET", ["agents", id]) => json!(fleet.show_agent(agent(id)?).await?),
+            ("DELETE", ["agents", id]) => {
+                fleet.force_unenroll(agent(id)?).await?;
+                json!({})
+            }
+            ("POST", ["agents", id, "reassign"]) => {
+                let order: Reassignment = parsed(body)?;
+                fleet.reassign(agent(id)?, &order.policy_id).await?;
+                json!({})
+            }
+
+            ("GET", ["actions"]) => json!({"actions": fleet.list_actions(limit(&request.query)).await?}),
+            ("GET", ["actions", id]) => json!(fleet.show_action(id).await?),
+            ("POST", ["actions"]) => {
+                let order: ActionOrder = parsed(body)?;
+                json!(fleet.order(order).await?)
+            }
+            _ => return Err(Failed::Unknown),
+        })
+    }
+}
+
+/// Why there is no answer as it was wished.
+enum Failed {
+    Unknown,
+    Body(serde_json::Error),
+    Coding(BodyError),
+    Operator(OperatorError),
+}
+
+impl Failed {
+    /// The status, and the words as JSON.
+    fn answer(&self) -> (u16, serde_json::Value) {
+        let (status, error) = match self {
+            Failed::Unknown => (404, "there is no such route; docs/fleet.md has them all".to_owned()),
+            Failed::Body(error) => (400, format!("the body is not valid: {error}")),
+            Failed::Coding(BodyError::Busy) => (503, BodyError::Busy.to_string()),
+            Failed::Coding(error) => (400, error.to_string()),
+            Failed::Operator(error) => (status_of(error), error.to_string()),
+        };
+        (status, json!({"error": error}))
+    }
+}
+
+impl From<BodyError> for Failed {
+    fn from(error: BodyError) -> Failed {
+        Failed::Coding(error)
+    }
+}
+
+impl From<OperatorError> for Failed {
+    fn from(error: OperatorError) -> Failed {
+        Failed::Operator(error)
+    }
+}
+
+fn parsed<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Failed> {
+    serde_json::from_slice(body).map_err(Failed::Body)
+}
+
+fn agent(id: &str) -> Result<AgentId, Failed> {
+    id.parse().map_err(|_| unknown("agent", id))
+}
+
+fn unknown(what: &str, id: &str) -> Failed {
+    Failed::Operator(OperatorError::Unknown(format!("{what} `{id:.80}`")))
+}
+
+/// The value of a parameter: ids and numbers, which need no escapes.
+fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
+    query
+        .split('&')
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+        .find(|(own, _)| *own == name)
+        .map(|(_, value)| value)
+}
+
+fn limit(query: &str) -> usize {
+    let limit = parameter(query, "limit").and_then(|limit| limit.parse().ok());
+    limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE)
+}
+
+fn status_of(error: &OperatorError) -> u16 {
+    match error {
+        OperatorError::Unknown(_) => 404,
+        OperatorError::Policy(_) | OperatorError::Invalid(_) => 400,
+        OperatorError::InUse(_) => 409,
+        OperatorError::Memory(_) | OperatorError::Store(_) => 503,
+    }
+}

@@ -1,0 +1,265 @@
+//! A policy in memory, ready to be sent to any number of agents.
+
+pub(crate) mod json;
+
+use crate::agent_id::AgentId;
+use crate::record::PolicyRecord;
+use crate::time;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidegate_arena::{Charge, ChargeError, Window};
+use tidegate_wire::gzip::{Piece, Section, splice, spliced_len};
+
+/// The compression of policies: done once for all agents.
+const LEVEL: i32 = 6;
+/// The longest policy, in bytes.
+pub const LONGEST_POLICY: usize = 512 << 10;
+/// The heap of a policy that is put: as it was and is, as text and line by line, and as it goes to the state.
+pub const CHANGE_BYTES: usize = 12 * LONGEST_POLICY;
+/// The longest id of a policy, in bytes.
+const LONGEST_ID: usize = 128;
+
+/// The newest revision of a policy.
+pub(crate) struct Policy {
+    pub(crate) id: Arc<str>,
+    pub(crate) revision: u64,
+    pub(crate) changed_ms: u64,
+    /// A JSON object, with `id` and `revision`.
+    text: Box<str>,
+    compressed: Section,
+    /// For both.
+    _memory: Charge,
+}
+
+/// The parts of an answer around a policy.
+pub(crate) struct Envelope {
+    before: String,
+    behind: String,
+}
+
+/// Why a text cannot be a policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum InvalidPolicy {
+    /// It is no JSON.
+    #[error("the policy is not valid JSON: {0}")]
+    Json(String),
+    /// It is not as policies are.
+    #[error("the policy {0}")]
+    Shape(String),
+    /// Its id cannot be one.
+    #[error(
+        "an id of a policy has 1 to 128 letters, digits, hyphens, underscores and dots, and this is none: `{0}`"
+    )]
+    Id(String),
+}
+
+impl Policy {
+    /// A policy as the state has it; `charge` pays for so many bytes.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub(crate) fn new(
+        id: &str,
+        record: &PolicyRecord,
+        charge: impl FnOnce(u64) -> Result<Charge, ChargeError>,
+    ) -> Result<Policy, ChargeError> {
+        let body = record.body.get().trim();
+        let rest = body.strip_prefix('{').unwrap_or("}").trim_start();
+        let separator = if rest.starts_with('}') { "" } else { "," };
+        // An id has no characters that JSON escapes.
+        let text = format!("{{\"id\":\"{id}\",\"revision\":{}{separator}{rest}", record.revision);
+        let compressed = Section::new(text.as_bytes(), LEVEL).unwrap_or_else(|_| unreachable!("a level"));
+        let memory = charge((text.len() + compressed.compressed_len()) as u64)?;
+        Ok(Policy {
+            id: id.into(),
+            revision: record.revision,
+            changed_ms: record.changed_ms,
+            text: text.into_boxed_str(),
+            compressed,
+            _memory: memory,
+        })
+    }
+
+    /// Its JSON.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The id of the action that brings it.
+    pub(crate) fn action_id(&self) -> String {
+        format!("policy:{}:{}", self.id, self.revision)
+    }
+
+    /// The answer to a check-in around it.
+    pub(crate) fn envelope(&self, agent: AgentId, ack_token: u64) -> Envelope {
+        let action = self.action_id();
+        let at = time::text(self.changed_ms);
+        let before = format!(
+            "{{\"action\":\"checkin\",\"ack_token\":\"{ack_token}\",\"actions\":[{{\"agent_id\":\"{agent}\",\"created_at\":\"{at}\",\
+             \"id\":\"{action}\",\"input_type\":\"\",\"type\":\"POLICY_CHANGE\",\"data\":{{\"policy\":"
+        );
+        Envelope { before, behind: "}}]}".to_owned() }
+    }
+
+    /// How long an answer is at most, in bytes, compressed or not.
+    pub(crate) fn answer_len(&self, is_compressed: bool) -> usize {
+        // Around it are an id of an agent, two of the policy, a time and two numbers.
+        let around = 2 * LONGEST_ID + 512;
+        match is_compressed {
+            true => spliced_len(&[Piece::Compressed(&self.compressed)]) + around,
+            false => self.text.len() + around,
+        }
+    }
+
+    /// Writes the answer.
+    ///
+    /// # Errors
+    /// When `window` may not grow by as much.
+    pub(crate) fn write(
+        &self,
+        Envelope { before, behind }: &Envelope,
+        is_compressed: bool,
+        window: &mut Window,
+    ) -> Result<(), ChargeError> {
+        if is_compressed {
+            let pieces = [
+                Piece::Stored(before.as_bytes()),
+                Piece::Compressed(&self.compressed),
+                Piece::Stored(behind.as_bytes()),
+            ];
+            return splice(&pieces, |bytes| window.append(bytes));
+        }
+        [before.as_str(), &self.text, behind].iter().try_for_each(|part| window.append(part.as_bytes()))
+    }
+}
+
+/// The body of a policy from a text that somebody wrote: an object without `id` and `revision`, which are given by where and when
+/// it is put.
+///
+/// # Errors
+/// When the text is no policy.
+pub(crate) fn body(text: &[u8]) -> Result<Box<RawValue>, InvalidPolicy> {
+    if text.len() > LONGEST_POLICY {
+        return Err(InvalidPolicy::Shape(format!(
+            "has {} bytes, and {LONGEST_POLICY} are the most",
+            text.len()
+        )));
+    }
+    let whole: &RawValue =
+        serde_json::from_slice(text).map_err(|error| InvalidPolicy::Json(error.to_string()))?;
+    if !whole.get().starts_with('{') {
+        return Err(InvalidPolicy::Shape("is not an object".to_owned()));
+    }
+    let members: BTreeMap<&str, &RawValue> = parsed(whole, "a member of the policy has a name with escapes")?;
+    let outputs = match members.get("outputs") {
+        Some(outputs) => parsed(outputs, "has `outputs`, which must be an object, by name of the output")?,
+        None => BTreeMap::<String, serde::de::IgnoredAny>::new(),
+    };
+    if let Some(agent) = members.get("agent") {
+        parsed::<BTreeMap<String, serde::de::IgnoredAny>>(agent, "has `agent`, which must be an object")?;
+    }
+    let inputs: Vec<&RawValue> = match members.get("inputs") {
+        Some(inputs) => parsed(inputs, "has `inputs`, which must be an array")?,
+        None => Vec::new(),
+    };
+    for (at, input) in inputs.into_iter().enumerate() {
+        let input: Input =
+            parsed(input, &format!("has `inputs[{at}]`, which must be an object with `type`"))?;
+        if let Some(output) = input.use_output
+            && !outputs.contains_key(&output)
+        {
+            return Err(InvalidPolicy::Shape(format!(
+                "has `inputs[{at}].use_output: {output}`, and `outputs` has no `{output}`"
+            )));
+        }
+    }
+    let mut compact = String::with_capacity(text.len());
+    for (name, value) in members.iter().filter(|(name, _)| !matches!(**name, "id" | "revision")) {
+        compact.push_str(if compact.is_empty() { "{" } else { "," });
+        // Without escapes, since it was borrowed.
+        compact.push_str(&format!("\"{name}\":"));
+        json::compact(value.get(), &mut compact);
+    }
+    compact.push_str(if compact.is_empty() { "{}" } else { "}" });
+    RawValue::from_string(compact).map_err(|error| InvalidPolicy::Json(error.to_string()))
+}
+
+/// What is looked at of an input.
+#[derive(serde::Deserialize)]
+struct Input {
+    #[serde(rename = "type")]
+    _kind: String,
+    #[serde(default)]
+    use_output: Option<String>,
+}
+
+fn parsed<'a, T: serde::Deserialize<'a>>(json: &'a RawValue, otherwise: &str) -> Result<T, InvalidPolicy> {
+    serde_json::from_str(json.get()).map_err(|_| InvalidPolicy::Shape(otherwise.to_owned()))
+}
+
+/// Whether a text can be the id of a policy.
+///
+/// # Errors
+/// [`InvalidPolicy::Id`].
+pub(crate) fn check_id(id: &str) -> Result<(), InvalidPolicy> {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    match (1..=LONGEST_ID).contains(&id.len()) && id.bytes().all(legal) {
+        true => Ok(()),
+        false => Err(InvalidPolicy::Id(id.chars().take(LONGEST_ID).collect())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_arena::{Arena, Floors, Share};
+
+    fn policy(body_text: &str) -> (Policy, Arena) {
+        let arena = Arena::new(4 << 20, Floors::NONE, 1 << 20, 4, 4).unwrap();
+        let record = PolicyRecord { revision: 3, changed_ms: 0, body: body(body_text.as_bytes()).unwrap() };
+        (Policy::new("p", &record, |bytes| arena.try_charge(Share::Ingest, bytes)).unwrap(), arena)
+    }
+
+    /// The answer fits in the memory that is asked for, and has the agent, the token and the policy.
+    #[test]
+    fn an_answer_has_the_policy() {
+        for text in ["{}", "{\"id\":\"other\",\"revision\":9,\"inputs\":[{\"type\":\"logfile\"}]}"] {
+            let (policy, arena) = policy(text);
+            let agent = AgentId::random();
+            let mut window = arena.try_window(Share::Egress, policy.answer_len(false)).unwrap();
+            policy.write(&policy.envelope(agent, 42), false, &mut window).unwrap();
+            assert!(window.len() <= policy.answer_len(false));
+            let answer: serde_json::Value = serde_json::from_slice(&window).unwrap();
+            assert_eq!(answer["ack_token"], "42");
+            let action = &answer["actions"][0];
+            assert_eq!(
+                (action["id"].as_str(), action["type"].as_str()),
+                (Some("policy:p:3"), Some("POLICY_CHANGE"))
+            );
+            assert_eq!(action["agent_id"], agent.to_string());
+            assert_eq!(action["data"]["policy"]["revision"], 3);
+            assert_eq!(action["data"]["policy"]["id"], "p");
+
+            let mut compressed = arena.try_window(Share::Egress, policy.answer_len(true)).unwrap();
+            policy.write(&policy.envelope(agent, 42), true, &mut compressed).unwrap();
+            assert!(compressed.len() <= policy.answer_len(true));
+            assert!(compressed.starts_with(&[0x1f, 0x8b]));
+        }
+    }
+
+    /// What agents could not use is refused with the place.
+    #[test]
+    fn a_text_that_is_no_policy_is_refused() {
+        let refused = |text: &str| body(text.as_bytes()).unwrap_err().to_string();
+        assert!(refused("{").contains("not valid JSON"));
+        assert!(refused("[]").contains("is not an object"));
+        assert!(refused("{\"outputs\":[]}").contains("`outputs`, which must be an object"));
+        assert!(refused("{\"inputs\":[{}]}").contains("`inputs[0]`, which must be an object with `type`"));
+        let dangling =
+            refused("{\"outputs\":{\"default\":{}},\"inputs\":[{\"type\":\"x\",\"use_output\":\"other\"}]}");
+        assert!(dangling.contains("`inputs[0].use_output: other`"), "{dangling}");
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(LONGEST_POLICY));
+        assert!(refused(&long).contains("are the most"));
+    }
+}

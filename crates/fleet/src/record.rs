@@ -1,0 +1,143 @@
+//! Records of the state: JSON behind a byte that is the version of their format.
+
+use crate::api_key::KeyHash;
+use crate::store::StoreError;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The version of the format of all records.
+const FORMAT: u8 = 1;
+
+/// An agent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct AgentRecord {
+    pub(crate) policy_id: String,
+    /// The revision of its policy that it has acknowledged.
+    pub(crate) revision: u64,
+    pub(crate) key: KeyHash,
+    pub(crate) enrolled_ms: u64,
+    /// Of the program that enrolled.
+    pub(crate) version: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) enrollment_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tags: Vec<String>,
+    /// Hashes of what [`MetadataRecord`] has.
+    pub(crate) metadata_hash: u64,
+    pub(crate) components_hash: u64,
+    /// Why it says that it is gone, if it does: `uninstall`, `orphaned` and the like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) audit_unenrolled: Option<String>,
+}
+
+/// What an agent says of itself.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct MetadataRecord {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) local_metadata: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) user_provided_metadata: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) components: Option<Box<RawValue>>,
+}
+
+/// When an agent was seen last.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SeenRecord {
+    /// Seconds since 1970.
+    pub(crate) at_s: u32,
+    pub(crate) status: String,
+}
+
+/// The newest revision of a policy.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PolicyRecord {
+    pub(crate) revision: u64,
+    pub(crate) changed_ms: u64,
+    /// As it was put, without `id` and `revision`.
+    pub(crate) body: Box<RawValue>,
+}
+
+/// A token of enrolment.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct TokenRecord {
+    pub(crate) policy_id: String,
+    pub(crate) name: String,
+    pub(crate) key: KeyHash,
+    pub(crate) created_ms: u64,
+}
+
+/// An action on agents.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ActionRecord {
+    /// Its place among all actions.
+    pub(crate) number: u64,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) data: Option<Box<RawValue>>,
+    pub(crate) created_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expires_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) input_type: Option<String>,
+    pub(crate) agents: u64,
+}
+
+/// What one agent is to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct QueueRecord {
+    pub(crate) action_id: String,
+    /// Where a roll-out spreads it over time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) start_ms: Option<u64>,
+}
+
+/// What one agent has said of an action.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ResultRecord {
+    pub(crate) at_ms: u64,
+    /// The event as the agent sent it.
+    pub(crate) event: Box<RawValue>,
+}
+
+/// A record as the state keeps it.
+pub(crate) fn encode(record: &impl Serialize) -> Vec<u8> {
+    let mut bytes = vec![FORMAT];
+    // Records are maps with texts as keys, and a vector takes everything.
+    let written = serde_json::to_writer(&mut bytes, record);
+    debug_assert!(written.is_ok());
+    bytes
+}
+
+/// Reads a record of the state.
+///
+/// # Errors
+/// When it is damaged, or of a format that this version does not know.
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
+    match bytes.split_first() {
+        Some((&FORMAT, json)) => serde_json::from_slice(json)
+            .map_err(|error| StoreError::Unusable(format!("a record of the fleet cannot be read: {error}"))),
+        Some((format, _)) => Err(StoreError::Unusable(format!(
+            "a record of the fleet has format {format}, and this version knows {FORMAT}: it was written by a newer tidegate"
+        ))),
+        None => Err(StoreError::Unusable("a record of the fleet is empty".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record of a later version is refused by its number, and one of this version is read again.
+    #[test]
+    fn a_newer_record_is_named() {
+        let record = QueueRecord { action_id: "a".to_owned(), start_ms: Some(7) };
+        let mut bytes = encode(&record);
+        let read: QueueRecord = decode(&bytes).unwrap();
+        assert_eq!((read.action_id.as_str(), read.start_ms), ("a", Some(7)));
+        bytes[0] = 9;
+        let refused = decode::<QueueRecord>(&bytes).unwrap_err().to_string();
+        assert!(refused.contains("has format 9, and this version knows 1"), "{refused}");
+    }
+}

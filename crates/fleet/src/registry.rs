@@ -1,0 +1,292 @@
+//! Agents in memory: what a check-in needs, and who waits.
+//!
+//! The map is split, and each part has a lock that is held for a lookup and never across a wait. An agent that waits has its waker
+//! here, and no timer: [`Registry::end_polls`] finds those whose time is over.
+
+mod parked;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use parked::{ParkedPoll, Wake};
+
+use crate::agent_id::AgentId;
+use crate::api_key::KeyHash;
+use parked::Parked;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tidegate_arena::{Arena, Charge, ChargeError, Share};
+
+const SHARDS: usize = 64;
+/// An agent in memory, with its place in the map, its waker and the allocator's rounding, in bytes.
+pub const AGENT_BYTES: u64 = 448;
+/// Memory is charged for so many agents at a time.
+const STEP: u64 = 64;
+
+/// The agents.
+pub(crate) struct Registry {
+    shards: Box<[Mutex<Shard>]>,
+    memory: Mutex<RegistryMemory>,
+}
+
+type Shard = HashMap<AgentId, Box<Agent>>;
+
+struct RegistryMemory {
+    arena: Arena,
+    charges: Vec<Charge>,
+    agents: u64,
+}
+
+/// An agent.
+pub(crate) struct Agent {
+    pub(crate) key: KeyHash,
+    /// Shared with the policy.
+    pub(crate) policy: Arc<str>,
+    /// The revision of its policy that it says it has.
+    pub(crate) revision: u64,
+    pub(crate) metadata_hash: u64,
+    pub(crate) components_hash: u64,
+    /// The newest action that is queued for it, and the newest that it has received.
+    pub(crate) newest: u64,
+    pub(crate) received: u64,
+    /// Seconds since 1970; 0 before it was.
+    pub(crate) seen_s: u32,
+    pub(crate) status: AgentStatus,
+    pub(crate) version: AgentVersion,
+    /// The state does not know yet when it was seen, or how it is.
+    pub(crate) is_unsaved: bool,
+    /// Its policy is on the way to it.
+    pub(crate) is_in_rollout: bool,
+    parked: Option<Box<Parked>>,
+    polls: u32,
+}
+
+/// What an agent says of its health.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum AgentStatus {
+    Unknown,
+    Online,
+    Error,
+    Degraded,
+    Starting,
+    Disconnected,
+}
+
+/// The version of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct AgentVersion {
+    pub(crate) major: u8,
+    pub(crate) minor: u8,
+    pub(crate) patch: u16,
+}
+
+/// How a poll begins.
+pub(crate) enum PollStart {
+    /// It waits.
+    Parked(ParkedPoll),
+    /// There are actions.
+    Actions,
+    /// The agent is gone.
+    Gone,
+}
+
+impl Agent {
+    pub(crate) fn new(key: KeyHash, policy: Arc<str>) -> Agent {
+        Agent {
+            key,
+            policy,
+            revision: 0,
+            metadata_hash: 0,
+            components_hash: 0,
+            newest: 0,
+            received: 0,
+            seen_s: 0,
+            status: AgentStatus::Unknown,
+            version: AgentVersion::default(),
+            is_unsaved: false,
+            is_in_rollout: false,
+            parked: None,
+            polls: 0,
+        }
+    }
+
+    /// Whether it waits, and nothing has come for it.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.parked.as_ref().is_some_and(|parked| parked.is_waiting())
+    }
+
+    /// Ends its wait, if it waits; else what was for it is given back.
+    pub(crate) fn wake(&mut self, with: Wake) -> Option<Wake> {
+        match &mut self.parked {
+            Some(parked) if parked.is_waiting() => {
+                parked.wake(with);
+                None
+            }
+            _ => Some(with),
+        }
+    }
+
+    /// Tells it of an action of this number.
+    pub(crate) fn queue(&mut self, number: u64) {
+        self.newest = self.newest.max(number);
+        self.wake(Wake::Actions);
+    }
+}
+
+impl Registry {
+    /// No agents. Their memory is charged to `arena`.
+    pub(crate) fn new(arena: Arena) -> Registry {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        let memory = Mutex::new(RegistryMemory { arena, charges: Vec::new(), agents: 0 });
+        Registry { shards, memory }
+    }
+
+    /// Pays for one more agent. Whoever does not insert it then calls [`release`](Self::release).
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub(crate) fn reserve(&self) -> Result<(), ChargeError> {
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        if memory.agents == memory.charges.len() as u64 * STEP {
+            let charge = memory.arena.try_charge(Share::Ingest, AGENT_BYTES * STEP)?;
+            memory.charges.push(charge);
+        }
+        memory.agents += 1;
+        Ok(())
+    }
+
+    /// Gives the memory of an agent back.
+    pub(crate) fn release(&self) {
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.agents = memory.agents.saturating_sub(1);
+        // One step is kept, so that one agent that comes and goes does not charge each time.
+        if memory.charges.len() as u64 * STEP >= memory.agents + 2 * STEP {
+            memory.charges.pop();
+        }
+    }
+
+    /// Adds an agent that was paid for, or puts it in the place of the one with this id.
+    pub(crate) fn insert(&self, id: AgentId, agent: Agent) {
+        if let Some(mut replaced) = self.shard(id).insert(id, Box::new(agent)) {
+            replaced.wake(Wake::Gone);
+            self.release();
+        }
+    }
+
+    /// Removes an agent; says whether there was one.
+    pub(crate) fn remove(&self, id: AgentId) -> bool {
+        let removed = self.shard(id).remove(&id);
+        let Some(mut removed) = removed else { return false };
+        removed.wake(Wake::Gone);
+        self.release();
+        true
+    }
+
+    /// Looks at an agent, if there is one. Nothing in `look` may wait.
+    pub(crate) fn with<R>(&self, id: AgentId, look: impl FnOnce(&mut Agent) -> R) -> Option<R> {
+        self.shard(id).get_mut(&id).map(|agent| look(agent))
+    }
+
+    /// Looks at all agents, some at a time.
+    pub(crate) fn each(&self, mut look: impl FnMut(AgentId, &mut Agent)) {
+        for shard in 0..SHARDS {
+            self.each_of(shard, &mut look);
+        }
+    }
+
+    /// Looks at the agents of one of [`shards`](Self::shards).
+    pub(crate) fn each_of(&self, shard: usize, mut look: impl FnMut(AgentId, &mut Agent)) {
+        let Some(shard) = self.shards.get(shard) else { return };
+        let mut agents = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        agents.iter_mut().for_each(|(id, agent)| look(*id, agent));
+    }
+
+    /// The parts of the map.
+    pub(crate) const fn shards() -> usize {
+        SHARDS
+    }
+
+    /// Has an agent wait, at the longest until `ends_s`, unless there are actions for it. A poll of it that waits already ends.
+    pub(crate) fn park(self: &Arc<Self>, id: AgentId, ends_s: u32) -> PollStart {
+        let start = self.with(id, |agent| {
+            agent.wake(Wake::Superseded);
+            agent.polls = agent.polls.wrapping_add(1);
+            if agent.newest > agent.received {
+                return None;
+            }
+            agent.parked = Some(Box::new(Parked::new(agent.polls, ends_s)));
+            Some(agent.polls)
+        });
+        match start {
+            Some(Some(number)) => PollStart::Parked(ParkedPoll::new(Arc::clone(self), id, number)),
+            Some(None) => PollStart::Actions,
+            None => PollStart::Gone,
+        }
+    }
+
+    /// Ends the polls of a shard whose time is over.
+    pub(crate) fn end_polls(&self, shard: usize, now_s: u32) {
+        self.each_of(shard, |_, agent| {
+            if agent.parked.as_ref().is_some_and(|parked| parked.is_over(now_s)) {
+                agent.wake(Wake::End);
+            }
+        });
+    }
+
+    fn shard(&self, id: AgentId) -> MutexGuard<'_, Shard> {
+        let shard = self.shards.get(id.shard(SHARDS)).or_else(|| self.shards.first());
+        shard
+            .unwrap_or_else(|| unreachable!("there are shards"))
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AgentStatus {
+    pub(crate) const ALL: [AgentStatus; 6] = [
+        AgentStatus::Unknown,
+        AgentStatus::Online,
+        AgentStatus::Error,
+        AgentStatus::Degraded,
+        AgentStatus::Starting,
+        AgentStatus::Disconnected,
+    ];
+
+    /// The word of the protocol.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            AgentStatus::Unknown => "unknown",
+            AgentStatus::Online => "online",
+            AgentStatus::Error => "error",
+            AgentStatus::Degraded => "degraded",
+            AgentStatus::Starting => "starting",
+            AgentStatus::Disconnected => "disconnected",
+        }
+    }
+
+    /// Reads the word of the protocol.
+    pub(crate) fn named(name: &str) -> Option<AgentStatus> {
+        AgentStatus::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+impl std::fmt::Display for AgentVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+impl std::str::FromStr for AgentVersion {
+    type Err = ();
+
+    /// Reads `8.15.0`, or `8.15.0-SNAPSHOT+build`.
+    fn from_str(text: &str) -> Result<AgentVersion, ()> {
+        let number = text.split(['-', '+']).next().unwrap_or_default();
+        let mut parts = number.split('.');
+        let version = AgentVersion {
+            major: parts.next().and_then(|part| part.parse().ok()).ok_or(())?,
+            minor: parts.next().and_then(|part| part.parse().ok()).ok_or(())?,
+            patch: parts.next().and_then(|part| part.parse().ok()).ok_or(())?,
+        };
+        parts.next().map_or(Ok(version), |_| Err(()))
+    }
+}

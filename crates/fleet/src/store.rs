@@ -1,0 +1,157 @@
+//! The state of the fleet behind a small interface: tables of keys and values, written in atomic batches.
+
+mod embedded;
+#[cfg(test)]
+mod tests;
+
+pub use embedded::{CACHE_BYTES, EmbeddedStore, STACK_BYTES};
+
+use std::pin::Pin;
+
+/// A table of the state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Table {
+    /// Agents, by id.
+    Agents,
+    /// Their metadata, by id: large, and seldom changed.
+    Metadata,
+    /// When they were seen last, by id.
+    Seen,
+    /// The agents of enrolments that named an id of their own, by that.
+    Enrollments,
+    /// The newest revisions of policies, by id.
+    Policies,
+    /// Tokens of enrolment, by id.
+    Tokens,
+    /// Actions, by id.
+    Actions,
+    /// What agents are to do, by agent and number.
+    Queue,
+    /// What agents have said of actions, by action and agent.
+    Results,
+    /// Counters, by name.
+    Counters,
+}
+
+/// A value, and the version that a write may expect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Changes with each write of the key.
+    pub version: u64,
+    /// The value.
+    pub value: Vec<u8>,
+}
+
+/// A write's expectation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// None: the write always succeeds.
+    Anything,
+    /// The key has no value.
+    Absent,
+    /// The value has this version.
+    Version(u64),
+}
+
+/// A write of one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    /// Where.
+    pub table: Table,
+    /// The key.
+    pub key: Vec<u8>,
+    /// What must be so for the whole batch to be written.
+    pub expected: Expected,
+    /// The new value; `None` removes the key.
+    pub value: Option<Vec<u8>>,
+}
+
+/// A part of a table, in the order of keys.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyRange<'a> {
+    /// What keys begin with.
+    pub prefix: &'a [u8],
+    /// Only keys behind this one.
+    pub after: Option<&'a [u8]>,
+    /// So many at most.
+    pub limit: usize,
+}
+
+/// Why the state was not read or written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// An expectation of a write failed: somebody else has written. Nothing of the batch was written.
+    #[error("the state was changed meanwhile")]
+    Conflict,
+    /// It may work later.
+    #[error("the state of the fleet is not available: {0}")]
+    Unavailable(String),
+    /// It cannot be used by this version.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+/// A result of the store that is waited for.
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// The state. What a commit has acknowledged is durable.
+pub trait Store: Send + Sync + 'static {
+    /// The value of a key.
+    fn get(&self, table: Table, key: &[u8]) -> StoreFuture<'_, Option<Stored>>;
+
+    /// Keys and values of a range, in the order of keys.
+    fn list(&self, table: Table, range: KeyRange<'_>) -> StoreFuture<'_, Vec<(Vec<u8>, Stored)>>;
+
+    /// Writes all of a batch, or nothing where an expectation fails. Durable when this returns.
+    fn commit(&self, batch: Vec<Write>) -> StoreFuture<'_, ()>;
+}
+
+impl Write {
+    /// Writes a value, whatever there was.
+    pub fn put(table: Table, key: impl Into<Vec<u8>>, value: Vec<u8>) -> Write {
+        Write { table, key: key.into(), expected: Expected::Anything, value: Some(value) }
+    }
+
+    /// Removes a key, if it is there.
+    pub fn remove(table: Table, key: impl Into<Vec<u8>>) -> Write {
+        Write { table, key: key.into(), expected: Expected::Anything, value: None }
+    }
+
+    /// The same with an expectation.
+    #[must_use]
+    pub fn expecting(self, expected: Expected) -> Write {
+        Write { expected, ..self }
+    }
+}
+
+impl Table {
+    /// All tables.
+    pub const ALL: [Table; 10] = [
+        Table::Agents,
+        Table::Metadata,
+        Table::Seen,
+        Table::Enrollments,
+        Table::Policies,
+        Table::Tokens,
+        Table::Actions,
+        Table::Queue,
+        Table::Results,
+        Table::Counters,
+    ];
+
+    /// Its name on disk.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Table::Agents => "agents",
+            Table::Metadata => "metadata",
+            Table::Seen => "seen",
+            Table::Enrollments => "enrollments",
+            Table::Policies => "policies",
+            Table::Tokens => "tokens",
+            Table::Actions => "actions",
+            Table::Queue => "queue",
+            Table::Results => "results",
+            Table::Counters => "counters",
+        }
+    }
+}

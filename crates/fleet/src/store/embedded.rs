@@ -1,0 +1,292 @@
+//! The state in one file of `redb`. One thread writes, and commits together whatever arrived while it committed before.
+
+use super::{Expected, KeyRange, Store, StoreError, StoreFuture, Stored, Table, Write};
+use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition, WriteTransaction};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use tokio::sync::{mpsc, oneshot};
+
+/// The pages that the database keeps in memory, in bytes.
+pub const CACHE_BYTES: usize = 4 << 20;
+/// The stack of the thread that writes, in bytes.
+pub const STACK_BYTES: usize = 512 << 10;
+/// Batches that may wait for the thread. Whoever comes then waits outside.
+const QUEUE: usize = 256;
+/// The most batches of a transaction: a conflict is found before anything is written, so there is no other bound.
+const TOGETHER: usize = 1024;
+/// Numbers the writes, so that no version comes twice.
+const VERSIONS: TableDefinition<'static, &str, u64> = TableDefinition::new("versions");
+/// The format of the file.
+const FORMAT: u64 = 1;
+const FORMAT_KEY: &str = "format";
+const WRITES_KEY: &str = "writes";
+
+/// The state in a file. Clones are the same.
+#[derive(Clone)]
+pub struct EmbeddedStore(Arc<Inner>);
+
+struct Inner {
+    file: Arc<DatabaseFile>,
+    /// Taken when the store stops.
+    queue: Mutex<Option<mpsc::Sender<Job>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A batch, and whoever waits for it.
+struct Job {
+    batch: Vec<Write>,
+    done: oneshot::Sender<Result<(), StoreError>>,
+}
+
+/// The database. One that has failed to write must be opened again before it is used.
+struct DatabaseFile {
+    path: PathBuf,
+    open: RwLock<Option<Database>>,
+}
+
+impl EmbeddedStore {
+    /// Opens the file, or makes it.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or was written by a version that this one does not know.
+    pub fn open(path: &Path) -> Result<EmbeddedStore, StoreError> {
+        let file = DatabaseFile { path: path.to_owned(), open: RwLock::new(Some(open(path)?)) };
+        let file = Arc::new(file);
+        let (queue, jobs) = mpsc::channel(QUEUE);
+        let writer = Arc::clone(&file);
+        let thread = std::thread::Builder::new().name("fleet-store".to_owned()).stack_size(STACK_BYTES);
+        let thread = thread.spawn(move || write_all(&writer, jobs));
+        let thread =
+            thread.map_err(|error| StoreError::Unavailable(format!("starting a thread: {error}")))?;
+        let (queue, thread) = (Mutex::new(Some(queue)), Mutex::new(Some(thread)));
+        Ok(EmbeddedStore(Arc::new(Inner { file, queue, thread })))
+    }
+
+    /// Writes what was given to it, and takes no more.
+    pub fn close(&self) {
+        drop(self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // A panic there was reported by the watch over it.
+            let _ended = thread.join();
+        }
+        self.0.file.close();
+    }
+
+    /// Whether its thread has ended although it must not.
+    pub fn has_ended(&self) -> bool {
+        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        thread.as_ref().is_some_and(JoinHandle::is_finished)
+    }
+}
+
+impl Store for EmbeddedStore {
+    fn get(&self, table: Table, key: &[u8]) -> StoreFuture<'_, Option<Stored>> {
+        let read = self.0.file.read(|database| {
+            let transaction = database.begin_read()?;
+            let table = transaction.open_table(definition(table))?;
+            Ok(table.get(key)?.map(|found| stored(found.value())))
+        });
+        Box::pin(std::future::ready(read))
+    }
+
+    fn list(&self, table: Table, range: KeyRange<'_>) -> StoreFuture<'_, Vec<(Vec<u8>, Stored)>> {
+        let read = self.0.file.read(|database| {
+            let transaction = database.begin_read()?;
+            let table = transaction.open_table(definition(table))?;
+            let mut found = Vec::new();
+            let first = range.after.filter(|after| *after > range.prefix).unwrap_or(range.prefix);
+            for entry in table.range(first..)? {
+                let (key, value) = entry?;
+                let key = key.value();
+                if !key.starts_with(range.prefix) || found.len() >= range.limit {
+                    break;
+                }
+                if range.after.is_none_or(|after| key > after) {
+                    found.push((key.to_vec(), stored(value.value())));
+                }
+            }
+            Ok(found)
+        });
+        Box::pin(std::future::ready(read))
+    }
+
+    fn commit(&self, batch: Vec<Write>) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let queue = self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let queue = queue.ok_or_else(stopped)?;
+            let (done, committed) = oneshot::channel();
+            queue.send(Job { batch, done }).await.map_err(|_| stopped())?;
+            committed.await.map_err(|_| stopped())?
+        })
+    }
+}
+
+impl DatabaseFile {
+    fn read<T>(&self, read: impl FnOnce(&Database) -> Result<T, redb::Error>) -> Result<T, StoreError> {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        let database = open.as_ref().ok_or_else(stopped)?;
+        read(database).map_err(|error| unavailable(&error))
+    }
+
+    /// Writes the batches that are as expected in one transaction; says of each whether it was.
+    fn write(&self, jobs: &[Job]) -> Result<Vec<bool>, StoreError> {
+        let written = self.read(|database| {
+            let transaction = database.begin_write()?;
+            let mut as_expected = Vec::with_capacity(jobs.len());
+            for job in jobs {
+                let fits = fits(&transaction, &job.batch)?;
+                if fits {
+                    apply(&transaction, &job.batch)?;
+                }
+                as_expected.push(fits);
+            }
+            transaction.commit()?;
+            Ok(as_expected)
+        });
+        if written.is_err() {
+            self.open_again();
+        }
+        written
+    }
+
+    /// After an error of the disk the database refuses everything, until it is opened again.
+    fn open_again(&self) {
+        let mut database = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        // First, since the file is locked by it.
+        drop(database.take());
+        match open(&self.path) {
+            Ok(opened) => *database = Some(opened),
+            Err(error) => tracing::error!(%error, "the state of the fleet cannot be opened again"),
+        }
+    }
+
+    fn close(&self) {
+        drop(self.open.write().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// The thread that writes.
+fn write_all(file: &DatabaseFile, mut queue: mpsc::Receiver<Job>) {
+    let mut jobs = Vec::new();
+    while let Some(first) = queue.blocking_recv() {
+        jobs.push(first);
+        while jobs.len() < TOGETHER
+            && let Ok(next) = queue.try_recv()
+        {
+            jobs.push(next);
+        }
+        if file.open.read().unwrap_or_else(PoisonError::into_inner).is_none() {
+            file.open_again();
+        }
+        let written = file.write(&jobs);
+        if let Err(error) = &written {
+            tracing::error!(%error, batches = jobs.len(), "the state of the fleet could not be written");
+        }
+        for (at, job) in jobs.drain(..).enumerate() {
+            let outcome = match &written {
+                Ok(as_expected) if as_expected.get(at) == Some(&true) => Ok(()),
+                Ok(_) => Err(StoreError::Conflict),
+                Err(error) => Err(error.clone()),
+            };
+            // Whoever does not wait any more asks again.
+            let _gone = job.done.send(outcome);
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<Database, StoreError> {
+    let database = Database::builder().set_cache_size(CACHE_BYTES).create(path);
+    let database = database.map_err(|error| {
+        let path = path.display();
+        StoreError::Unusable(format!("opening the state of the fleet, {path}: {error}"))
+    })?;
+    let format = prepare(&database).map_err(|error| unavailable(&error))?;
+    if format != FORMAT {
+        return Err(StoreError::Unusable(format!(
+            "the state of the fleet, {}, has format {format}, and this version knows {FORMAT}: it was written by a newer tidegate",
+            path.display()
+        )));
+    }
+    Ok(database)
+}
+
+/// Makes the tables; the format of the file.
+fn prepare(database: &Database) -> Result<u64, redb::Error> {
+    let transaction = database.begin_write()?;
+    let format = {
+        let mut versions = transaction.open_table(VERSIONS)?;
+        let known = versions.get(FORMAT_KEY)?.map(|format| format.value());
+        if known.is_none() {
+            versions.insert(FORMAT_KEY, FORMAT)?;
+        }
+        known.unwrap_or(FORMAT)
+    };
+    for table in Table::ALL {
+        transaction.open_table(definition(table))?;
+    }
+    transaction.commit()?;
+    Ok(format)
+}
+
+/// Whether everything is as a batch expects.
+fn fits(transaction: &WriteTransaction, batch: &[Write]) -> Result<bool, redb::Error> {
+    for write in batch {
+        let Some(wanted) = (match write.expected {
+            Expected::Anything => None,
+            Expected::Absent => Some(None),
+            Expected::Version(version) => Some(Some(version)),
+        }) else {
+            continue;
+        };
+        let table = transaction.open_table(definition(write.table))?;
+        let version = table.get(&*write.key)?.map(|found| version(found.value()));
+        if version != wanted {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn apply(transaction: &WriteTransaction, batch: &[Write]) -> Result<(), redb::Error> {
+    let number = {
+        let mut versions = transaction.open_table(VERSIONS)?;
+        let number = versions.get(WRITES_KEY)?.map_or(0, |writes| writes.value()) + 1;
+        versions.insert(WRITES_KEY, number)?;
+        number
+    };
+    for write in batch {
+        let mut table = transaction.open_table(definition(write.table))?;
+        match &write.value {
+            Some(value) => {
+                let stored = [&number.to_le_bytes()[..], value].concat();
+                table.insert(&*write.key, &*stored)?;
+            }
+            None => {
+                table.remove(&*write.key)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+const fn definition(table: Table) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
+    TableDefinition::new(table.name())
+}
+
+fn version(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(0, |version| u64::from_le_bytes(*version))
+}
+
+fn stored(bytes: &[u8]) -> Stored {
+    Stored { version: version(bytes), value: bytes.get(8..).unwrap_or_default().to_vec() }
+}
+
+fn unavailable(error: &redb::Error) -> StoreError {
+    StoreError::Unavailable(error.to_string())
+}
+
+fn stopped() -> StoreError {
+    StoreError::Unavailable("it is closed".to_owned())
+}

@@ -1,0 +1,116 @@
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().build().unwrap()
+}
+
+fn open(folder: &tempfile::TempDir) -> EmbeddedStore {
+    EmbeddedStore::open(&folder.path().join("state.redb")).unwrap()
+}
+
+fn all(store: &EmbeddedStore, prefix: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let range = KeyRange { prefix, after: None, limit: usize::MAX };
+    let listed = runtime().block_on(store.list(Table::Agents, range)).unwrap();
+    listed.into_iter().map(|(key, stored)| (key, stored.value)).collect()
+}
+
+/// A batch whose expectation fails leaves nothing behind, and the ones beside it are written.
+#[test]
+fn a_batch_is_written_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    runtime().block_on(async {
+        let new = || Write::put(Table::Agents, "a", b"1".to_vec()).expecting(Expected::Absent);
+        let beside = |value: &[u8]| Write::put(Table::Tokens, "t", value.to_vec());
+        store.commit(vec![new(), beside(b"first")]).await.unwrap();
+        let again = store.commit(vec![beside(b"second"), new()]).await;
+        assert_eq!(again, Err(StoreError::Conflict));
+        assert_eq!(store.get(Table::Tokens, b"t").await.unwrap().unwrap().value, b"first");
+
+        let found = store.get(Table::Agents, b"a").await.unwrap().unwrap();
+        let change =
+            || Write::put(Table::Agents, "a", b"2".to_vec()).expecting(Expected::Version(found.version));
+        // Both were decided on the same version: one of them wins.
+        let both = [store.commit(vec![change()]), store.commit(vec![change()])];
+        let mut outcomes = Vec::new();
+        for one in both {
+            outcomes.push(one.await);
+        }
+        assert_eq!(outcomes, [Ok(()), Err(StoreError::Conflict)]);
+    });
+}
+
+/// What was committed is there when the file is opened again.
+#[test]
+fn commits_outlive_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    let write = |key: &str| Write::put(Table::Agents, key, key.as_bytes().to_vec());
+    runtime().block_on(store.commit(vec![write("x"), write("y")])).unwrap();
+    store.close();
+    assert!(matches!(runtime().block_on(store.commit(vec![write("z")])), Err(StoreError::Unavailable(_))));
+    let store = open(&folder);
+    assert_eq!(all(&store, b""), [(b"x".to_vec(), b"x".to_vec()), (b"y".to_vec(), b"y".to_vec())]);
+}
+
+/// A file of a later format is refused by its number.
+#[test]
+fn a_newer_format_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.redb");
+    let database = redb::Database::create(&path).unwrap();
+    let transaction = database.begin_write().unwrap();
+    let versions: redb::TableDefinition<'_, &str, u64> = redb::TableDefinition::new("versions");
+    transaction.open_table(versions).unwrap().insert("format", 7).unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    let refused = EmbeddedStore::open(&path).err().unwrap();
+    assert!(refused.to_string().contains("has format 7, and this version knows 1"), "{refused}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    /// The store has what a map has, page by page and by prefix.
+    #[test]
+    fn it_lists_what_a_map_has(
+        writes in prop::collection::vec(("[ab]{0,3}", prop::option::of(any::<u8>())), 1..40),
+        prefix in "[ab]{0,2}",
+        page in 1_usize..5,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(&folder);
+        let mut model = BTreeMap::new();
+        let mut batch = Vec::new();
+        for (key, value) in &writes {
+            let key = key.as_bytes().to_vec();
+            match value {
+                Some(value) => {
+                    model.insert(key.clone(), vec![*value]);
+                    batch.push(Write::put(Table::Agents, key, vec![*value]));
+                }
+                None => {
+                    model.remove(&key);
+                    batch.push(Write::remove(Table::Agents, key));
+                }
+            }
+        }
+        let listed = runtime().block_on(async {
+            store.commit(batch).await.unwrap();
+            let mut listed: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+            loop {
+                let after = listed.last().map(|(key, _)| key.clone());
+                let range = KeyRange { prefix: prefix.as_bytes(), after: after.as_deref(), limit: page };
+                let next = store.list(Table::Agents, range).await.unwrap();
+                if next.is_empty() {
+                    break listed;
+                }
+                listed.extend(next.into_iter().map(|(key, stored)| (key, stored.value)));
+            }
+        });
+        let expected: Vec<_> =
+            model.into_iter().filter(|(key, _)| key.starts_with(prefix.as_bytes())).collect();
+        prop_assert_eq!(listed, expected);
+    }
+}

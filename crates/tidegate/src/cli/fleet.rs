@@ -1,0 +1,199 @@
+//! The commands about the fleet.
+
+use super::{AdminArgs, ConfigArgs};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// The running gateway, and how to print.
+#[derive(Debug, Args)]
+pub(crate) struct FleetArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FleetCommand {
+    /// Show the fleet as a whole: agents by status and version, and what has happened since the start
+    Status(FleetArgs),
+    /// Policies: what agents are to run
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// Enrolment tokens: who may join
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Agents
+    #[command(subcommand)]
+    Agent(AgentCommand),
+    /// Actions: what agents were told to do, and what they said
+    #[command(subcommand)]
+    Action(ActionCommand),
+    /// Make an enrolment token, and print the line to run on a host
+    EnrollCommand(EnrollCommandArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Put a policy, and say what changes for how many agents
+    ///
+    /// The file is YAML or JSON: what Kibana shows as a policy, with `outputs` and `inputs`. It can be kept in version control: a
+    /// policy that has not changed keeps its revision. An invalid one is refused, and the old one stays.
+    Put {
+        /// The file
+        file: PathBuf,
+        /// The policy's id. Default: `id` in the file, or else the file's name
+        #[arg(long)]
+        id: Option<String>,
+        /// Only show what would change
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+    /// List policies
+    Ls(FleetArgs),
+    /// Show a policy as agents get it
+    Show {
+        /// The policy's id
+        id: String,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+    /// Show what putting a file would change
+    Diff {
+        /// The file
+        file: PathBuf,
+        /// The policy's id. Default: `id` in the file, or else the file's name
+        #[arg(long)]
+        id: Option<String>,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+    /// Remove a policy that no agent and no token has
+    Rm {
+        /// The policy's id
+        id: String,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token with which agents enrol under a policy
+    Create {
+        /// The policy's id
+        #[arg(long)]
+        policy: String,
+        /// A name, for people
+        #[arg(long, default_value = "")]
+        name: String,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+    /// List tokens, without their secrets
+    Ls(FleetArgs),
+    /// Revoke a token: nobody enrols with it any more
+    Revoke {
+        /// The token's id
+        id: String,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+}
+
+/// The agents of an action.
+#[derive(Debug, Args)]
+#[group(required = true)]
+pub(crate) struct AgentFilter {
+    /// Ids of agents
+    pub(crate) ids: Vec<String>,
+    /// All agents of this policy
+    #[arg(long, value_name = "ID", conflicts_with = "ids")]
+    pub(crate) policy: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentCommand {
+    /// List agents
+    Ls(FleetArgs),
+    /// Show an agent, with its metadata
+    Show {
+        /// The agent's id
+        id: String,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+    /// Give an agent another policy
+    Reassign {
+        /// The agent's id
+        id: String,
+        /// The new policy's id
+        #[arg(long)]
+        policy: String,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+    /// Have agents unenrol: their keys are revoked when they have acknowledged it
+    Unenroll {
+        #[command(flatten)]
+        agents: AgentFilter,
+        /// Revoke their keys at once, without telling them
+        #[arg(long, conflicts_with = "policy")]
+        force: bool,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+    /// Have agents upgrade
+    Upgrade {
+        #[command(flatten)]
+        agents: AgentFilter,
+        /// The version
+        #[arg(long)]
+        version: String,
+        /// Where the packages are, if not at Elastic
+        #[arg(long, value_name = "URI")]
+        source_uri: Option<String>,
+        /// Spread the starts over this many seconds
+        #[arg(long, value_name = "SECONDS")]
+        rollout_seconds: Option<u64>,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+    /// Have agents collect diagnostics
+    Diagnostics {
+        #[command(flatten)]
+        agents: AgentFilter,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ActionCommand {
+    /// List actions, the newest first
+    Ls(FleetArgs),
+    /// Show an action, and what agents said
+    Show {
+        /// The action's id
+        id: String,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EnrollCommandArgs {
+    /// The policy's id
+    #[arg(long)]
+    pub(crate) policy: String,
+    /// The URL by which hosts reach `listen.fleet`, such as https://gateway.example:8220
+    #[arg(long)]
+    pub(crate) url: String,
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
+}

@@ -1,0 +1,241 @@
+//! The fleet: its state and its tasks, and the service behind `listen.fleet`.
+
+use super::acceptor::Serve;
+use super::workers::Workers;
+use crate::Failure;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tidegate_arena::{Arena, Floors, MemoryPlan, Reservation, Share};
+use tidegate_config::{Config, FleetListener};
+use tidegate_console::{AdminRequest, AdminRoutes};
+use tidegate_fleet::{AgentApi, EmbeddedStore, Fleet, OperatorApi, OperatorRequest};
+use tidegate_http1::{Body, ConnectionEnd, Reply, Server, Settings, Shutdown, reject};
+use tidegate_sources::accept_tls;
+use tidegate_tls::TlsAcceptor;
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
+
+/// Requests of agents that may be in progress at a time, waits aside, and that may wait for memory.
+const REQUESTS: usize = 1024;
+/// Around a body: its head, and what is rounded up.
+const AROUND_BODY: usize = 64 << 10;
+
+/// The fleet of a running gateway.
+pub(super) struct RunningFleet {
+    fleet: Arc<Fleet>,
+    store: EmbeddedStore,
+    arena: Arena,
+    tasks: [(&'static str, AbortHandle); 2],
+}
+
+/// The memory of the fleet, as lines of the plan.
+pub(super) fn declare(plan: &mut MemoryPlan, config: &Config, workers: usize) {
+    let Some(settings) = &config.listen.fleet else { return };
+    let mut line = |what, count: usize, each: u64, setting| {
+        plan.declare(Reservation { owner: "fleet", what, count: count as u64, each, setting });
+    };
+    line("requests and answers of agents", 1, settings.memory.get(), Some("listen.fleet.memory"));
+    line("bookkeeping of a window or of a wait", 2 * REQUESTS, 64, None);
+    line("pages of the state", 1, tidegate_fleet::CACHE_BYTES as u64, None);
+    line("the thread of the state", 1, tidegate_fleet::STACK_BYTES as u64, None);
+    line("a policy being put, or an answer to an operator", 1, tidegate_fleet::CHANGE_BYTES as u64, None);
+    line("scratch of a worker", workers, tidegate_fleet::THREAD_BYTES as u64, None);
+}
+
+impl RunningFleet {
+    /// Opens the state and starts the tasks, if the configuration has a fleet. Agents and policies are charged to `memory`.
+    ///
+    /// # Errors
+    /// In words: what was being started, what is wrong.
+    pub(super) fn start(
+        config: &Config,
+        memory: &Arena,
+        workers: &Workers,
+    ) -> Result<Option<RunningFleet>, Failure> {
+        let Some(settings) = &config.listen.fleet else { return Ok(None) };
+        let failed = |error: &dyn std::fmt::Display| Failure(format!("starting the fleet: {error}"));
+        let arena = arena(settings).map_err(|error| failed(&error))?;
+        let path = state(config);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| failed(&error))?;
+        }
+        let store = EmbeddedStore::open(&path).map_err(|error| failed(&error))?;
+        let runtime = workers.worker(0);
+        let limits = tidegate_fleet::Settings {
+            long_poll: settings.long_poll.get(),
+            max_body: settings.max_body.as_usize(),
+        };
+        let load = Fleet::load(Arc::new(store.clone()), limits, (arena.clone(), memory.clone()));
+        let fleet = runtime.block_on(load).map_err(|error| failed(&error))?;
+        let tasks = [
+            ("the roll-out of policies", runtime.spawn(Arc::clone(&fleet).roll_out()).abort_handle()),
+            ("the clock of check-ins", runtime.spawn(Arc::clone(&fleet).keep_up()).abort_handle()),
+        ];
+        Ok(Some(RunningFleet { fleet, store, arena, tasks }))
+    }
+
+    /// The memory of requests and answers.
+    pub(super) fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    /// The routes on the admin address.
+    pub(super) fn operator_routes(&self) -> Arc<dyn AdminRoutes> {
+        Arc::new(OperatorRoutes(OperatorApi::new(Arc::clone(&self.fleet))))
+    }
+
+    /// The service of the listener: a server for each worker.
+    pub(super) fn listener(&self, settings: Settings, shutdowns: &[Shutdown]) -> FleetService {
+        let server = |shutdown: &Shutdown| {
+            let api = AgentApi::new(Arc::clone(&self.fleet));
+            Server::new(api, settings, self.arena.clone(), shutdown.clone())
+        };
+        FleetService {
+            servers: shutdowns.iter().map(server).collect(),
+            shutdowns: shutdowns.to_vec(),
+            settings,
+        }
+    }
+
+    /// The words for a part of it that has ended although it must not.
+    pub(super) fn watched(&self) -> impl Fn() -> Option<String> + Send + 'static {
+        let (store, tasks) = (self.store.clone(), self.tasks.clone());
+        move || {
+            if store.has_ended() {
+                return Some("the thread of the fleet's state".to_owned());
+            }
+            let ended = tasks.iter().find(|(_, task)| task.is_finished());
+            ended.map(|(name, _)| format!("{name} of the fleet"))
+        }
+    }
+
+    /// Answers all agents that wait.
+    pub(super) fn answer_all(&self) {
+        self.fleet.stop();
+    }
+
+    /// Writes down what is only in memory, and closes the state.
+    pub(super) fn close(self, workers: &Workers, deadline: Instant) {
+        for (_, task) in &self.tasks {
+            task.abort();
+        }
+        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_secs(1));
+        let saved =
+            workers.worker(0).block_on(async { tokio::time::timeout(left, self.fleet.save_seen()).await });
+        match saved {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the state does not know when agents were seen last"),
+            Err(_) => tracing::warn!("there was no time to write down when agents were seen last"),
+        }
+        self.store.close();
+    }
+}
+
+/// Where the state is.
+fn state(config: &Config) -> PathBuf {
+    config.data.join("fleet").join("state.redb")
+}
+
+/// The memory of requests and answers. Neither can take all of it.
+fn arena(settings: &FleetListener) -> std::io::Result<Arena> {
+    let total = settings.memory.get();
+    let floors = Floors::NONE.with(Share::Ingest, total / 4).with(Share::Egress, total / 4);
+    let window = tidegate_arena::rounded(settings.max_body.as_usize() + AROUND_BODY);
+    Arena::new(total, floors, window, REQUESTS, REQUESTS)
+}
+
+/// The operators' routes.
+struct OperatorRoutes(OperatorApi);
+
+impl AdminRoutes for OperatorRoutes {
+    fn prefix(&self) -> &'static str {
+        "/fleet/"
+    }
+
+    fn answer(&self, request: AdminRequest, body: Body) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
+        let AdminRequest { method, path, query, is_compressed } = request;
+        let request = OperatorRequest { method, path, query, is_compressed };
+        Box::pin(async move { self.0.answer(&request, &body).await })
+    }
+}
+
+/// The agents' service, a server for each worker.
+pub(super) struct FleetService {
+    servers: Vec<Arc<Server<AgentApi>>>,
+    shutdowns: Vec<Shutdown>,
+    settings: Settings,
+}
+
+/// The same behind TLS. A kind of its own, so that connections without it have no room for it in their tasks.
+pub(super) struct FleetTlsService {
+    service: FleetService,
+    acceptor: Arc<TlsAcceptor>,
+}
+
+impl FleetService {
+    /// Behind TLS.
+    pub(super) fn with_tls(self, acceptor: Arc<TlsAcceptor>) -> FleetTlsService {
+        FleetTlsService { service: self, acceptor }
+    }
+}
+
+impl Serve for FleetService {
+    async fn serve(&self, worker: usize, stream: TcpStream) -> ConnectionEnd {
+        let Ok(peer) = stream.peer_addr() else { return ConnectionEnd::Lost };
+        // There is one for each worker, and at least one of those.
+        self.servers[worker % self.servers.len()].serve(stream, peer).await
+    }
+
+    fn one_too_many(&self) -> Option<Reply> {
+        Some(
+            Reply::new(429)
+                .content_type("application/json; charset=utf-8")
+                .retry_after(30)
+                .text("{\"statusCode\":429,\"error\":\"MaxConnections\",\"message\":\"there are too many connections\"}"),
+        )
+    }
+
+    fn count_turned_away(&self) {
+        self.servers.iter().take(1).for_each(|server| server.service().count_refused());
+    }
+
+    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
+        if let Some(reply) = self.one_too_many() {
+            reject(stream, reply, &self.settings).await;
+        }
+    }
+}
+
+impl Serve for FleetTlsService {
+    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ConnectionEnd> + Send {
+        Box::pin(async move {
+            let FleetService { servers, shutdowns, settings } = &self.service;
+            let shutdown = &shutdowns[worker % shutdowns.len()];
+            // So that what a handshake needs does not stay.
+            let entered = match Box::pin(accept_tls(stream, &self.acceptor, shutdown, settings)).await {
+                Ok(entered) => entered,
+                Err(ended) => return ended,
+            };
+            match entered.peer_addr() {
+                Ok(peer) => servers[worker % servers.len()].serve(entered, peer).await,
+                Err(_) => ConnectionEnd::Lost,
+            }
+        })
+    }
+
+    /// Saying it would take a handshake, which is what there are too many of.
+    fn one_too_many(&self) -> Option<Reply> {
+        None
+    }
+
+    fn count_turned_away(&self) {
+        self.service.count_turned_away();
+    }
+
+    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
+        tidegate_tls::reject(stream).await;
+    }
+}
