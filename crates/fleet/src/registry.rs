@@ -125,6 +125,13 @@ impl Agent {
         }
     }
 
+    /// Nothing is queued for it, unless something has come since `newest` was the newest.
+    pub(crate) fn none_is_queued(&mut self, newest: Option<u64>) {
+        if newest == Some(self.newest) {
+            self.newest = self.received;
+        }
+    }
+
     /// Tells it of an action of this number.
     pub(crate) fn queue(&mut self, number: u64) {
         self.newest = self.newest.max(number);

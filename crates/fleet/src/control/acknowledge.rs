@@ -50,7 +50,8 @@ impl Fleet {
         id: AgentId,
         events: &[AckEvent<'_>],
     ) -> Result<Vec<AckItem>, FleetError> {
-        let queued = self.queued(id).await?;
+        let newest = self.registry.with(id, |agent| agent.newest);
+        let mut queued = self.queued(id).await?;
         let (mut items, mut batch) = (Vec::with_capacity(events.len()), Vec::new());
         let (mut revision, mut leaves) = (None, false);
         for event in events {
@@ -66,10 +67,10 @@ impl Fleet {
                 continue;
             }
             let key = result_key(event.action_id, id);
-            match queued.get(event.action_id) {
+            match queued.remove(event.action_id) {
                 Some(place) => {
                     leaves |= !event.has_failed && self.ends(event.action_id).await?;
-                    batch.push(Write::remove(Table::Queue, place.as_slice()));
+                    batch.push(Write::remove(Table::Queue, place));
                     batch.push(Write::put(Table::Results, key, result(event)));
                     items.push(AckItem::OK);
                 }
@@ -82,6 +83,9 @@ impl Fleet {
             self.remove_agent(id, batch).await?;
         } else {
             self.keep_acknowledged(id, revision, batch).await?;
+            if queued.is_empty() {
+                self.registry.with(id, |agent| agent.none_is_queued(newest));
+            }
         }
         self.counts.acknowledged.fetch_add(events.len() as u64, Relaxed);
         Ok(items)

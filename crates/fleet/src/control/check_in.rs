@@ -118,12 +118,7 @@ impl Fleet {
             self.store.commit(over).await?;
         }
         if queued.is_empty() {
-            // What was queued is acknowledged or withdrawn, unless more has come meanwhile.
-            self.registry.with(id, |agent| {
-                if agent.newest == newest {
-                    agent.newest = agent.received;
-                }
-            });
+            self.registry.with(id, |agent| agent.none_is_queued(Some(newest)));
         }
         Ok(format!("{{\"action\":\"checkin\",\"ack_token\":\"{token}\",\"actions\":[{actions}]}}"))
     }

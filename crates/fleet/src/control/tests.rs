@@ -229,6 +229,8 @@ fn an_action_comes_until_it_is_acknowledged() {
         let event = AckEvent { action_id: &ordered.id, agent_id: "", whole: &whole, has_failed: false };
         let twice = trial.fleet.acknowledge(agent.id, &[event]).await.unwrap();
         assert_eq!(twice[0].status, 200);
+        // Also an agent that does not say what it has received waits then.
+        drop(trial.wait(agent.id).await);
         let shown = trial.fleet.show_action(&ordered.id).await.unwrap();
         assert_eq!((shown.acknowledged, shown.results[0].event.get()), (1, "{\"said\":true}"));
         let trial = trial.crashed().await;

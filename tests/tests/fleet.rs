@@ -1,0 +1,448 @@
+//! The fleet as agents and operators meet it: the client of a real Elastic Agent, requests as newer agents send them, and the
+//! command line. What an agent was answered is so after `kill -9`.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
+
+use flate2::Compression;
+use flate2::read::{GzDecoder, GzEncoder};
+use serde_json::{Value, json};
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use tidegate_tests::{Finished, Gateway, SOON, finish, free_address, http, skip, tidegate, until};
+
+/// How an agent of today names itself.
+const AGENT: &str = "User-Agent: Elastic Agent v9.1.0 (linux; amd64)";
+const POLICY: &str = "\
+outputs:
+  default:
+    type: elasticsearch
+    hosts: [http://127.0.0.1:9200]
+inputs:
+  - type: logfile
+    id: system-logs
+    use_output: default
+    streams: [{paths: [/var/log/syslog]}]
+";
+
+/// A gateway with a fleet.
+struct Fleet {
+    gateway: Gateway,
+    agents: SocketAddr,
+}
+
+/// An agent of newer versions, as its requests are.
+struct Agent {
+    address: SocketAddr,
+    id: String,
+    key: String,
+}
+
+impl Fleet {
+    fn start(settings: Value) -> Fleet {
+        let agents = free_address();
+        let mut fleet = json!({"address": agents});
+        fleet.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+        let mut gateway = Gateway::new(json!({}));
+        let listen = json!({
+            "http": gateway.http(), "grpc": gateway.grpc(), "admin": gateway.admin(), "fleet": fleet,
+        });
+        gateway.configure(json!({
+            "memory": "128MiB", "sinks": {"nothing": {"type": "blackhole"}}, "listen": listen,
+        }));
+        gateway.start();
+        Fleet { gateway, agents }
+    }
+
+    /// Runs a command about the fleet.
+    fn cli(&self, args: &[&str]) -> Finished {
+        let admin = self.gateway.admin().to_string();
+        tidegate(&[&["fleet"], args, &["--admin", &admin]].concat())
+    }
+
+    fn put_policy(&self, id: &str, text: &str) -> String {
+        let file = self.gateway.folder().join(format!("{id}.yaml"));
+        std::fs::write(&file, text).unwrap();
+        self.cli(&["policy", "put", file.to_str().unwrap()]).succeeded()
+    }
+
+    fn token(&self, policy: &str) -> String {
+        self.cli(&["token", "create", "--policy", policy]).succeeded().trim().to_owned()
+    }
+
+    fn restart_killed(&mut self) {
+        self.gateway.kill9();
+        self.gateway.start();
+    }
+
+    fn enroll(&self, token: &str) -> Agent {
+        let body =
+            json!({"type": "PERMANENT", "metadata": {"local": {"host": {"hostname": "h"}}, "tags": ["web"]}});
+        let answer = post(self.agents, "/api/fleet/agents/enroll", token, &body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let item = &answer.json()["item"];
+        let text = |name: &str| item[name].as_str().unwrap().to_owned();
+        Agent { address: self.agents, id: text("id"), key: text("access_api_key") }
+    }
+}
+
+impl Agent {
+    fn post(&self, route: &str, body: &Value) -> http::Answer {
+        post(self.address, &format!("/api/fleet/agents/{}/{route}", self.id), &self.key, body)
+    }
+
+    /// Checks in once; waits for the answer.
+    fn check_in(&self, more: Value) -> Value {
+        let mut body = json!({"status": "online", "message": "ok"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = self.post("checkin", &body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()
+    }
+
+    fn ack(&self, action: &str) -> http::Answer {
+        let event = json!({
+            "type": "ACTION_RESULT", "subtype": "ACKNOWLEDGED", "action_id": action, "agent_id": self.id, "message": "",
+            "timestamp": "2026-01-01T00:00:00.00000+00:00",
+        });
+        self.post("acks", &json!({"events": [event]}))
+    }
+}
+
+fn post(address: SocketAddr, path: &str, key: &str, body: &Value) -> http::Answer {
+    let authorization = format!("Authorization: ApiKey {key}");
+    let head = [&format!("POST {path}? HTTP/1.1"), &*authorization, AGENT, "Content-Type: application/json"];
+    http::request(address, &head, body.to_string().as_bytes()).unwrap()
+}
+
+fn zipped(bytes: &[u8]) -> Vec<u8> {
+    let mut zipped = Vec::new();
+    GzEncoder::new(bytes, Compression::default()).read_to_end(&mut zipped).unwrap();
+    zipped
+}
+
+/// The program with the client of Elastic Agent.
+fn elastic_agent() -> Option<PathBuf> {
+    let folder = std::env::var_os("TIDEGATE_TEST_SHIPPERS").filter(|value| !value.is_empty());
+    if folder.is_none() {
+        skip("TIDEGATE_TEST_SHIPPERS", "TIDEGATE_TEST_SHIPPERS is not set; `make test` sets it");
+    }
+    Some(PathBuf::from(folder?).join("agent/agent"))
+}
+
+/// The client of Elastic Agent 7.17 enrols, gets its policy, a later one, an action and its end, and acknowledges each, while the
+/// gateway is killed in between.
+#[test]
+fn an_elastic_agent_is_managed() {
+    let Some(program) = elastic_agent() else { return };
+    let mut fleet = Fleet::start(json!({"long_poll": "2s"}));
+    let url = format!("http://{}", fleet.agents);
+    assert!(
+        fleet
+            .put_policy("web", POLICY)
+            .contains("policy web has revision 1, which is on its way to 0 agents")
+    );
+
+    let line = fleet.cli(&["enroll-command", "--policy", "web", "--url", &url]).succeeded();
+    let token = line.split("--enrollment-token=").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    assert!(line.starts_with(&format!("elastic-agent enroll --url={url} ")), "{line}");
+    let enrolled = finish(Command::new(&program).args(["enroll", &url, &token])).succeeded();
+    let enrolled: Value = serde_json::from_str(&enrolled).unwrap();
+    let (id, key) = (enrolled["id"].as_str().unwrap(), enrolled["access_api_key"].as_str().unwrap());
+    assert_eq!(enrolled["policy_id"], "web");
+    assert_eq!(enrolled["user_provided_metadata"]["rack"], "7");
+
+    let works = |count: &str| -> Vec<Value> {
+        let text = finish(Command::new(&program).args(["run", &url, id, key, count])).succeeded();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    fleet.restart_killed();
+    let got = works("1");
+    assert_eq!(
+        (got[0]["type"].as_str(), got[0]["id"].as_str()),
+        (Some("POLICY_CHANGE"), Some("policy:web:1"))
+    );
+    assert_eq!(got[0]["policy"]["inputs"][0]["streams"][0]["paths"][0], "/var/log/syslog");
+    assert_eq!(got[0]["policy"]["revision"], 1);
+
+    // Acknowledged, so it does not come again: the next is revision 2.
+    fleet.restart_killed();
+    let said = fleet.put_policy("web", &POLICY.replace("syslog", "auth.log"));
+    assert!(said.contains("revision 2, which is on its way to 1 agents"), "{said}");
+    assert!(said.contains("/var/log/auth.log"), "{said}");
+    assert_eq!(works("1")[0]["id"], "policy:web:2");
+
+    let ordered = fleet.cli(&["agent", "upgrade", id, "--version", "7.17.29"]).succeeded();
+    let action = ordered.split(' ').nth(1).unwrap().to_owned();
+    fleet.restart_killed();
+    let got = works("1");
+    assert_eq!((got[0]["type"].as_str(), got[0]["id"].as_str()), (Some("UPGRADE"), Some(action.as_str())));
+    let shown: Value = serde_json::from_str(&fleet.cli(&["action", "show", &action]).succeeded()).unwrap();
+    assert_eq!((&shown["acknowledged"], &shown["results"][0]["agent_id"]), (&json!(1), &json!(id)));
+
+    fleet.cli(&["agent", "unenroll", id]).succeeded();
+    assert_eq!(works("1")[0]["type"], "UNENROLL");
+    fleet.restart_killed();
+    let gone = finish(Command::new(&program).args(["run", &url, id, key, "1"]));
+    assert!(gone.code != Some(0));
+    let body = json!({"status": "online"});
+    assert_eq!(post(fleet.agents, &format!("/api/fleet/agents/{id}/checkin"), key, &body).status, 401);
+    assert_eq!(fleet.gateway.term(), 0);
+}
+
+/// A check-in waits until there is a policy, an action, or the end of its time, and the end of the gateway.
+#[test]
+fn a_check_in_waits_for_something_to_do() {
+    let mut fleet = Fleet::start(json!({"long_poll": "1h"}));
+    fleet.put_policy("web", POLICY);
+    let agent = fleet.enroll(&fleet.token("web"));
+    let got = agent.check_in(json!({}));
+    assert_eq!(got["actions"][0]["id"], "policy:web:1");
+    assert_eq!(got["actions"][0]["agent_id"], agent.id);
+
+    let admin = fleet.gateway.admin().to_string();
+    let status = ["fleet", "status", "--admin", &admin];
+    let waiting = || tidegate(&status).succeeded().contains("\"waiting\": 1");
+    let has = |revision: u64| json!({"agent_policy_id": "web", "policy_revision_idx": revision});
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| agent.check_in(has(1)));
+        until(SOON, "the agent waits", waiting);
+        fleet.put_policy("web", &POLICY.replace("syslog", "messages"));
+        assert_eq!(waits.join().unwrap()["actions"][0]["id"], "policy:web:2");
+
+        let waits = scope.spawn(|| agent.check_in(has(2)));
+        until(SOON, "the agent waits again", waiting);
+        fleet.cli(&["agent", "diagnostics", &agent.id]).succeeded();
+        let got = waits.join().unwrap();
+        assert_eq!(got["actions"][0]["type"], "REQUEST_DIAGNOSTICS");
+        let action = got["actions"][0]["id"].as_str().unwrap().to_owned();
+        let answer = agent.ack(&action);
+        assert_eq!((answer.status, answer.json()["items"][0]["status"].clone()), (200, json!(200)));
+        assert_eq!(agent.ack("unknown").status, 404);
+
+        fleet.put_policy("other", "inputs: []\n");
+        let waits = scope.spawn(|| agent.check_in(has(2)));
+        until(SOON, "the agent waits for another policy", waiting);
+        fleet.cli(&["agent", "reassign", &agent.id, "--policy", "other"]).succeeded();
+        assert_eq!(waits.join().unwrap()["actions"][0]["id"], "policy:other:1");
+    });
+    let agent = &agent;
+    let waits = thread::scope(|scope| {
+        let has = json!({"agent_policy_id": "other", "policy_revision_idx": 1});
+        let waits = scope.spawn(move || agent.check_in(has));
+        until(SOON, "the agent waits for the end", waiting);
+        assert_eq!(fleet.gateway.term(), 0, "nobody is left waiting");
+        waits.join().unwrap()
+    });
+    assert_eq!(waits["actions"], json!([]));
+}
+
+/// Bodies are compressed both ways, and a body that is too long once decompressed is refused as such.
+#[test]
+fn bodies_are_compressed_both_ways() {
+    let fleet = Fleet::start(json!({"max_body": "256KiB"}));
+    fleet.put_policy("web", POLICY);
+    let agent = fleet.enroll(&fleet.token("web"));
+    let path = format!("POST /api/fleet/agents/{}/checkin HTTP/1.1", agent.id);
+    let authorization = format!("Authorization: ApiKey {}", agent.key);
+    let send = |body: &[u8]| {
+        let head = [&path, &*authorization, AGENT, "Content-Encoding: gzip", "Accept-Encoding: gzip"];
+        http::request(fleet.agents, &head, body).unwrap()
+    };
+    let answer =
+        send(&zipped(json!({"status": "online", "components": [{"id": "c"}]}).to_string().as_bytes()));
+    assert_eq!((answer.status, answer.header("content-encoding")), (200, Some("gzip")));
+    let mut text = String::new();
+    GzDecoder::new(&*answer.body).read_to_string(&mut text).unwrap();
+    let got: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(got["actions"][0]["data"]["policy"]["outputs"]["default"]["type"], "elasticsearch");
+
+    let bomb = zipped(&vec![b' '; 64 << 20]);
+    assert_eq!(send(&bomb).status, 413);
+    assert_eq!(send(b"not gzip").status, 400);
+    let shown = fleet.cli(&["agent", "show", &agent.id]).succeeded();
+    assert!(shown.contains("\"id\": \"c\""), "{shown}");
+}
+
+/// What agents send wrongly gets the status and the shape that they read, and changes nothing.
+#[test]
+fn bad_requests_are_told_so() {
+    let fleet = Fleet::start(json!({"max_body": "64KiB"}));
+    fleet.put_policy("web", POLICY);
+    let token = fleet.token("web");
+    let (agent, other) = (fleet.enroll(&token), fleet.enroll(&token));
+    let check_in = format!("/api/fleet/agents/{}/checkin", agent.id);
+    let enroll = "/api/fleet/agents/enroll";
+    let body = json!({"type": "PERMANENT"});
+    let key = |key: &str| format!("Authorization: ApiKey {key}");
+    let (own, of_other, enrolling) = (key(&agent.key), key(&other.key), key(&token));
+    let old = "User-Agent: Elastic Agent v7.12.0";
+    let new = "User-Agent: Elastic Agent v10.0.0";
+    let cases: [(&str, &[&str], &str, u16, &str); 13] = [
+        (&check_in, &[AGENT], "{}", 401, "Unauthorized"),
+        (&check_in, &["Authorization: ApiKey !!", AGENT], "{}", 401, "Unauthorized"),
+        (&check_in, &[&enrolling, AGENT], "{}", 401, "Unauthorized"),
+        (&check_in, &[&of_other, AGENT], "{}", 403, "AgentIdentity"),
+        (&check_in, &[&own], "{}", 400, "InvalidUserAgent"),
+        (&check_in, &[&own, old], "{}", 400, "UnsupportedVersion"),
+        (&check_in, &[&own, new], "{}", 400, "UnsupportedVersion"),
+        (&check_in, &[&own, AGENT, "Elastic-Api-Version: 2020-01-01"], "{}", 400, "UnsupportedAPIVersion"),
+        (&check_in, &[&own, AGENT], "{", 400, "BadRequest"),
+        (&check_in, &[&own, AGENT, "Content-Encoding: br"], "{}", 415, "UnsupportedMediaType"),
+        (enroll, &[&own, AGENT], "{}", 401, "Unauthorized"),
+        (enroll, &[&enrolling, AGENT], "{\"type\":\"TEMPORARY\"}", 400, "BadRequest"),
+        ("/api/fleet/nothing", &[&own, AGENT], "{}", 404, "NotFound"),
+    ];
+    for (path, headers, body, status, error) in cases {
+        let line = format!("POST {path} HTTP/1.1");
+        let head = [&[&*line], headers].concat();
+        let answer = http::request(fleet.agents, &head, body.as_bytes()).unwrap();
+        let said = answer.json();
+        assert_eq!(answer.status, status, "{path} {headers:?}: {said}");
+        assert_eq!(
+            (&said["statusCode"], &said["error"]),
+            (&json!(status), &json!(error)),
+            "{path} {headers:?}"
+        );
+    }
+    let long = json!({"status": "x".repeat(70_000)});
+    let answer = post(fleet.agents, &check_in, &agent.key, &long);
+    assert_eq!((answer.status, answer.json()["error"].clone()), (413, json!("RequestEntityTooLarge")));
+    let answer =
+        http::request(fleet.agents, &[&format!("GET {enroll} HTTP/1.1"), &enrolling, AGENT], b"").unwrap();
+    assert_eq!(answer.status, 405);
+
+    // Another's id is not given away, and a revoked token lets nobody in.
+    let taken = json!({"type": "PERMANENT", "id": agent.id});
+    assert_eq!(post(fleet.agents, enroll, &token, &taken).status, 403);
+    let tokens = fleet.cli(&["token", "ls", "--json"]).succeeded();
+    let listed: Value = serde_json::from_str(tokens.lines().next().unwrap()).unwrap();
+    fleet.cli(&["token", "revoke", listed["id"].as_str().unwrap()]).succeeded();
+    assert_eq!(post(fleet.agents, enroll, &token, &body).status, 401);
+    assert!(fleet.cli(&["status"]).succeeded().contains("\"agents\": 2"));
+}
+
+/// Probes are answered without credentials, and only those with some are told the version.
+#[test]
+fn the_status_is_for_everybody() {
+    let fleet = Fleet::start(json!({}));
+    fleet.put_policy("web", POLICY);
+    let agent = fleet.enroll(&fleet.token("web"));
+    let answer = http::get(fleet.agents, "/api/status").unwrap();
+    assert_eq!((answer.status, answer.json()), (200, json!({"name": "tidegate", "status": "HEALTHY"})));
+    let key = format!("Authorization: ApiKey {}", agent.key);
+    let known = http::request(fleet.agents, &["GET /api/status HTTP/1.1", &key], b"").unwrap();
+    assert!(known.json()["version"]["number"].is_string());
+}
+
+/// P2: every enrolment that was answered is there when the gateway was killed at any moment, and every acknowledgement.
+#[test]
+fn what_was_answered_outlives_kills() {
+    let mut fleet = Fleet::start(json!({}));
+    fleet.put_policy("web", POLICY);
+    let token = fleet.token("web");
+    let mut enrolled: Vec<Agent> = Vec::new();
+    for round in 0..4 {
+        let agents = thread::scope(|scope| {
+            let enrolling: Vec<_> = (0..8)
+                .map(|_| {
+                    let (token, address) = (&token, fleet.agents);
+                    scope.spawn(move || {
+                        let mut answered = Vec::new();
+                        let authorization = format!("Authorization: ApiKey {token}");
+                        let head = ["POST /api/fleet/agents/enroll HTTP/1.1", &authorization, AGENT];
+                        // Until the gateway is gone.
+                        while let Ok(answer) = http::request(address, &head, b"{\"type\":\"PERMANENT\"}") {
+                            if answer.status != 200 {
+                                break;
+                            }
+                            let item = &answer.json()["item"];
+                            let text = |name: &str| item[name].as_str().unwrap().to_owned();
+                            let agent = Agent { address, id: text("id"), key: text("access_api_key") };
+                            let is_acknowledged = agent.ack_policy();
+                            answered.push((agent, is_acknowledged));
+                        }
+                        answered
+                    })
+                })
+                .collect();
+            let enough = 100 * (round + 1);
+            until(SOON, "agents have enrolled", || {
+                let status = fleet.cli(&["status"]);
+                let status: Value = serde_json::from_str(&status.succeeded()).unwrap();
+                status["agents"].as_u64().unwrap() >= enough
+            });
+            fleet.gateway.kill9();
+            enrolling.into_iter().flat_map(|agents| agents.join().unwrap()).collect::<Vec<_>>()
+        });
+        fleet.gateway.start();
+        for (agent, is_acknowledged) in agents {
+            if is_acknowledged {
+                let shown = fleet.gateway.page(&format!("/fleet/agents/{}", agent.id)).json();
+                assert_eq!(shown["policy_revision"], 1, "{shown}");
+            }
+            enrolled.push(agent);
+        }
+        for agent in &enrolled {
+            let answer = agent.post("acks", &json!({"events": []}));
+            assert_eq!(answer.status, 200, "{} is unknown: {}", agent.id, answer.text());
+        }
+    }
+    assert!(enrolled.len() >= 400, "{}", enrolled.len());
+}
+
+impl Agent {
+    /// Acknowledges the first revision of its policy; whether it was answered.
+    fn ack_policy(&self) -> bool {
+        let event = json!({"action_id": "policy:web:1", "agent_id": self.id});
+        let path = format!("POST /api/fleet/agents/{}/acks HTTP/1.1", self.id);
+        let authorization = format!("Authorization: ApiKey {}", self.key);
+        let body = json!({"events": [event]}).to_string();
+        let answer = http::request(self.address, &[&path, &authorization, AGENT], body.as_bytes());
+        answer.is_ok_and(|answer| answer.status == 200)
+    }
+}
+
+/// A policy that is none is refused with its place and the old one stays; pages in a browser reach none of the routes for operators.
+#[test]
+fn operators_are_told_what_is_wrong() {
+    let fleet = Fleet::start(json!({}));
+    fleet.put_policy("web", POLICY);
+    let file = fleet.gateway.folder().join("web.yaml");
+    let put = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let refused = fleet.cli(&["policy", "put", file.to_str().unwrap()]);
+        assert!(refused.code != Some(0), "{text}");
+        refused.stderr
+    };
+    let said = put("inputs:\n  - type: logfile\n use_output: x\n");
+    assert!(said.contains("web.yaml:3"), "{said}");
+    let said = put("outputs: {default: {}}\ninputs: [{type: logfile, use_output: other}]\n");
+    assert!(said.contains("`inputs[0].use_output: other`, and `outputs` has no `other`"), "{said}");
+    let shown: Value = serde_json::from_str(&fleet.cli(&["policy", "show", "web"]).succeeded()).unwrap();
+    assert_eq!((&shown["revision"], &shown["inputs"][0]["id"]), (&json!(1), &json!("system-logs")));
+    std::fs::write(&file, POLICY.replace("syslog", "daemon.log")).unwrap();
+    let said = fleet.cli(&["policy", "diff", file.to_str().unwrap()]).succeeded();
+    assert!(said.contains("\"/var/log/syslog\"\n+ "), "{said}");
+    assert!(said.contains("would get revision 2"), "{said}");
+    let said = fleet.cli(&["token", "create", "--policy", "none"]);
+    assert!(said.stderr.contains("there is no policy `none`"), "{}", said.stderr);
+    let said = fleet.cli(&["policy", "ls"]).succeeded();
+    assert!(said.starts_with("id   revision  agents"), "{said}");
+
+    let admin = fleet.gateway.admin();
+    let from_a_page = ["GET /fleet/policies HTTP/1.1", "Sec-Fetch-Site: same-origin", "Connection: close"];
+    assert_eq!(http::request(admin, &from_a_page, b"").unwrap().status, 403);
+    assert_eq!(http::get(admin, "/fleet/nothing").unwrap().status, 404);
+}
+
+/// A gateway without a fleet says that it has none.
+#[test]
+fn a_gateway_without_a_fleet_says_so() {
+    let gateway = Gateway::started(json!({"sinks": {"nothing": {"type": "blackhole"}}}));
+    let admin = gateway.admin().to_string();
+    let said = tidegate(&["fleet", "agent", "ls", "--admin", &admin]);
+    assert!(said.stderr.contains("this gateway has no fleet: set `listen.fleet`"), "{}", said.stderr);
+}
