@@ -335,6 +335,11 @@ fn the_status_is_for_everybody() {
     let key = format!("Authorization: ApiKey {}", agent.key);
     let known = http::request(fleet.agents, &["GET /api/status HTTP/1.1", &key], b"").unwrap();
     assert!(known.json()["version"]["number"].is_string());
+    let metrics = fleet.gateway.metrics();
+    let metric = |name: &str| metrics.get(name).copied();
+    assert_eq!(metric("tidegate_fleet_enrollments_total"), Some(1.0), "{metrics:?}");
+    assert_eq!(metric("tidegate_fleet_policy_agents{policy=\"web\"}"), Some(1.0));
+    assert_eq!(metric("tidegate_fleet_agents_by_version{version=\"9.1.0\"}"), Some(1.0));
 }
 
 /// P2: every enrolment that was answered is there when the gateway was killed at any moment, and every acknowledgement.

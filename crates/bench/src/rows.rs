@@ -10,6 +10,7 @@ mod durability;
 mod elasticsearch;
 mod files;
 mod files_idle;
+mod fleet;
 mod idle;
 mod kubernetes_api;
 mod log_lines;
@@ -45,6 +46,7 @@ const ROWS: &[Row] = &[
     files::KUBERNETES,
     files_idle::ROW,
     storm::ROW,
+    fleet::ROW,
     connections::ROW,
     tls::ROW,
     idle::ROW,

@@ -206,9 +206,26 @@ impl Subject {
     }
 
     fn metrics(&self) -> io::Result<String> {
+        self.ask_admin("GET", "/metrics", &[], b"")
+    }
+
+    /// Asks its admin address; the answer with its head.
+    pub(crate) fn ask_admin(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[&str],
+        body: &[u8],
+    ) -> io::Result<String> {
         let mut stream = TcpStream::connect(self.admin)?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let more: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n{more}\r\n"
+        );
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(body)?;
         let (mut answer, mut piece) = (Vec::new(), [0; 8 << 10]);
         while answer.len() < LONGEST_ANSWER {
             match stream.read(&mut piece)? {

@@ -53,8 +53,21 @@ impl Service for AgentApi {
     }
 
     fn answer(&self, ticket: Ticket, body: Body) -> impl Future<Output = Reply> + Send {
-        // On the heap: most connections wait for the next request or are in this.
-        Box::pin(answer(Arc::clone(&self.0), ticket, body))
+        let fleet = Arc::clone(&self.0);
+        let Ticket { route, is_compressed, takes_gzip } = ticket;
+        // On the heap, each in a future of its own: a connection has no room for what only some requests need, and a check-in
+        // that waits none for what the others do.
+        let answered: Boxed<Answered> = match route {
+            Route::Status(is_known) => Box::pin(std::future::ready(Ok(answers::status(is_known)))),
+            Route::CheckIn(id, version) => {
+                let begun = Box::pin(begin_check_in(Arc::clone(&fleet), id, version, is_compressed, body));
+                Box::pin(check_in(fleet, id, takes_gzip, begun))
+            }
+            Route::Enroll { token, version } => Box::pin(enroll(fleet, token, version, is_compressed, body)),
+            Route::Acks(id) => Box::pin(acknowledge(fleet, id, is_compressed, body)),
+            Route::AuditUnenroll(id) => Box::pin(audit_unenroll(fleet, id, is_compressed, body)),
+        };
+        async { answered.await.unwrap_or_else(|answer| answer.reply()) }
     }
 
     fn is_withdrawn_by_leaving(&self, ticket: &Ticket) -> bool {
@@ -67,61 +80,52 @@ impl Service for AgentApi {
     }
 }
 
-async fn answer(fleet: Arc<Fleet>, ticket: Ticket, body: Body) -> Reply {
-    let answered = match ticket.route {
-        Route::Status(is_known) => Ok(answers::status(is_known)),
-        Route::CheckIn(id, version) => check_in(fleet, id, version, &ticket, body).await,
-        Route::Enroll { token, version } => {
-            Box::pin(enroll(&fleet, &token, version, ticket.is_compressed, body)).await
-        }
-        Route::Acks(id) => Box::pin(acknowledge(&fleet, id, ticket.is_compressed, body)).await,
-        Route::AuditUnenroll(id) => Box::pin(audit_unenroll(&fleet, id, ticket.is_compressed, body)).await,
-    };
-    answered.unwrap_or_else(|answer| answer.reply())
-}
+/// A future on the heap.
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// What comes of a request.
+type Answered = Result<Reply, Answer>;
 
-/// A pinned future, so that what needs much is not part of what waits.
-type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-async fn check_in(
+/// The answer to a check-in, whose beginning is a future of its own: what waits holds the wait.
+#[expect(clippy::manual_async_fn, reason = "an async function would have its arguments twice")]
+fn check_in(
     fleet: Arc<Fleet>,
     id: AgentId,
-    version: AgentVersion,
-    ticket: &Ticket,
-    body: Body,
-) -> Result<Reply, Answer> {
-    let begun: Boxed<'_, _> = Box::pin(begin_check_in(&fleet, id, version, ticket.is_compressed, body));
-    let parked = match begun.await? {
-        CheckInStart::Wait(parked) => parked,
-        CheckInStart::Actions => return Box::pin(actions(&fleet, id)).await,
-    };
-    match parked.await {
-        Wake::Policy(mut window, policy) => {
-            let envelope = policy.envelope(id, fleet.ack_token(id));
-            let written = policy.write(&envelope, ticket.takes_gzip, &mut window);
-            written.map_err(|_| Answer::BUSY)?;
-            Ok(answers::json_window(window, ticket.takes_gzip))
+    takes_gzip: bool,
+    begun: Boxed<Result<CheckInStart, Answer>>,
+) -> impl Future<Output = Answered> + Send {
+    async move {
+        let parked = match begun.await? {
+            CheckInStart::Wait(parked) => parked,
+            CheckInStart::Actions => return Box::pin(actions(&fleet, id)).await,
+        };
+        match parked.await {
+            Wake::Policy(mut window, policy) => {
+                let envelope = policy.envelope(id, fleet.ack_token(id));
+                let written = policy.write(&envelope, takes_gzip, &mut window);
+                written.map_err(|_| Answer::BUSY)?;
+                Ok(answers::json_window(window, takes_gzip))
+            }
+            Wake::Actions => Box::pin(actions(&fleet, id)).await,
+            Wake::End | Wake::Superseded | Wake::Stopped => Ok(answers::nothing_to_do(fleet.ack_token(id))),
+            Wake::Gone => Err(Answer::UNAUTHORIZED),
         }
-        Wake::Actions => Box::pin(actions(&fleet, id)).await,
-        Wake::End | Wake::Superseded | Wake::Stopped => Ok(answers::nothing_to_do(fleet.ack_token(id))),
-        Wake::Gone => Err(Answer::UNAUTHORIZED),
     }
 }
 
 async fn begin_check_in(
-    fleet: &Fleet,
+    fleet: Arc<Fleet>,
     id: AgentId,
     version: AgentVersion,
     is_compressed: bool,
     body: Body,
 ) -> Result<CheckInStart, Answer> {
-    let body = RequestBody::of(fleet, body, is_compressed)?;
+    let body = RequestBody::of(&fleet, body, is_compressed)?;
     let request: CheckInRequest<'_> = body.json()?;
     let said = request.check_in(version)?;
     Ok(fleet.check_in(id, &said).await?)
 }
 
-async fn actions(fleet: &Fleet, id: AgentId) -> Result<Reply, Answer> {
+async fn actions(fleet: &Fleet, id: AgentId) -> Answered {
     let text = fleet.actions_for(id).await?;
     let window = fleet.arena().window(Share::Egress, text.len()).await;
     let mut window = window.map_err(|_| Answer::BUSY)?;
@@ -130,34 +134,29 @@ async fn actions(fleet: &Fleet, id: AgentId) -> Result<Reply, Answer> {
 }
 
 async fn enroll(
-    fleet: &Fleet,
-    token: &str,
+    fleet: Arc<Fleet>,
+    token: Box<str>,
     version: AgentVersion,
     is_compressed: bool,
     body: Body,
-) -> Result<Reply, Answer> {
-    let body = RequestBody::of(fleet, body, is_compressed)?;
+) -> Answered {
+    let body = RequestBody::of(&fleet, body, is_compressed)?;
     let request: EnrollRequest<'_> = body.json()?;
-    let enrollment = request.enrollment(token, version)?;
+    let enrollment = request.enrollment(&token, version)?;
     let enrolled = fleet.enroll(&enrollment).await?;
     Ok(answers::enrolled(&enrollment, &enrolled))
 }
 
-async fn acknowledge(fleet: &Fleet, id: AgentId, is_compressed: bool, body: Body) -> Result<Reply, Answer> {
-    let body = RequestBody::of(fleet, body, is_compressed)?;
+async fn acknowledge(fleet: Arc<Fleet>, id: AgentId, is_compressed: bool, body: Body) -> Answered {
+    let body = RequestBody::of(&fleet, body, is_compressed)?;
     let request: AckRequest<'_> = body.json()?;
     let events = request.events()?;
     let items = fleet.acknowledge(id, &events).await?;
     Ok(answers::acknowledged(&items))
 }
 
-async fn audit_unenroll(
-    fleet: &Fleet,
-    id: AgentId,
-    is_compressed: bool,
-    body: Body,
-) -> Result<Reply, Answer> {
-    let body = RequestBody::of(fleet, body, is_compressed)?;
+async fn audit_unenroll(fleet: Arc<Fleet>, id: AgentId, is_compressed: bool, body: Body) -> Answered {
+    let body = RequestBody::of(&fleet, body, is_compressed)?;
     let request: AuditRequest<'_> = body.json()?;
     match fleet.audit_unenroll(id, request.reason()?).await? {
         true => Ok(json_reply(200, "{}".to_owned())),
@@ -185,5 +184,34 @@ impl From<BodyError> for Answer {
             BodyError::Busy => Answer::BUSY,
             BodyError::Malformed(_) => Answer::owned(400, "BadRequest", error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes_of<F: Future>(
+        _: impl FnOnce(Arc<Fleet>, AgentId, bool, Boxed<Result<CheckInStart, Answer>>) -> F,
+    ) -> usize {
+        size_of::<F>()
+    }
+
+    fn connection_bytes<F: Future>(
+        _: impl Fn(&Arc<tidegate_http1::Server<AgentApi>>, tokio::net::TcpStream, std::net::SocketAddr) -> F,
+    ) -> usize {
+        size_of::<F>()
+    }
+
+    /// What a check-in that waits has on the heap beside its connection and its entry.
+    #[test]
+    fn a_check_in_that_waits_is_small() {
+        let bytes = bytes_of(check_in);
+        assert!(
+            bytes <= 192,
+            "{bytes} bytes; a ticket {}; a connection {}",
+            size_of::<Ticket>(),
+            connection_bytes(tidegate_http1::Server::serve::<tokio::net::TcpStream>)
+        );
     }
 }

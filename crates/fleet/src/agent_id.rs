@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 /// The id of an agent: a UUID (RFC 9562).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct AgentId(u128);
+// Bytes rather than a number, whose alignment would make everything that has an id larger.
+pub(crate) struct AgentId([u8; 16]);
 
 /// A text that is no UUID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -20,17 +21,18 @@ impl AgentId {
     /// A new one, by chance (version 4).
     pub(crate) fn random() -> AgentId {
         let random: u128 = rand::random();
-        AgentId((random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62))
+        let number = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+        AgentId(number.to_be_bytes())
     }
 
     /// Its bytes, as keys of the state have them.
     pub(crate) fn to_bytes(self) -> [u8; 16] {
-        self.0.to_be_bytes()
+        self.0
     }
 
     /// The id with these bytes.
     pub(crate) fn from_bytes(bytes: [u8; 16]) -> AgentId {
-        AgentId(u128::from_be_bytes(bytes))
+        AgentId(bytes)
     }
 
     /// A number that spreads ids over `shards`.
@@ -59,13 +61,13 @@ impl FromStr for AgentId {
             let digit = char::from(byte).to_digit(16).ok_or(InvalidAgentId)?;
             number = number << 4 | u128::from(digit);
         }
-        Ok(AgentId(number))
+        Ok(AgentId(number.to_be_bytes()))
     }
 }
 
 impl fmt::Display for AgentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let AgentId(number) = self;
+        let number = u128::from_be_bytes(self.0);
         let part = |from: u32, digits: u32| number >> (from * 4) & ((1 << (digits * 4)) - 1);
         write!(
             f,
@@ -93,7 +95,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_id_is_read_as_it_is_written(number: u128) {
-            let id = AgentId(number);
+            let id = AgentId(number.to_be_bytes());
             prop_assert_eq!(id.to_string().parse(), Ok(id));
             prop_assert_eq!(AgentId::from_bytes(id.to_bytes()), id);
         }

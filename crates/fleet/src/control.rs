@@ -14,6 +14,7 @@ pub(crate) use acknowledge::{AckEvent, AckItem};
 pub(crate) use check_in::{CheckIn, CheckInStart};
 pub(crate) use enroll::{Enrolled, Enrollment};
 pub(crate) use operate::{ActionOrder, OperatorError};
+pub use operate::{FleetView, MOST_VERSIONS, PolicyView};
 
 use crate::agent_id::AgentId;
 use crate::api_key::KeyHash;

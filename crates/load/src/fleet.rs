@@ -3,12 +3,13 @@
 use flate2::read::GzDecoder;
 use std::io::{self, Read as _};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 /// Connections from one address of this machine: there are not more ports.
@@ -39,7 +40,9 @@ pub struct FleetSettings {
 /// Running agents. Dropping it ends them.
 pub struct FleetAgents {
     shared: Arc<Shared>,
-    _runtime: Runtime,
+    /// Each of the threads ends when its sender is gone.
+    ends: Vec<oneshot::Sender<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 /// How far the agents are.
@@ -66,7 +69,6 @@ struct Shared {
     forgotten: AtomicU64,
     /// The revision that is waited for, and when each agent has got it since.
     awaited: Mutex<(u64, Instant, Vec<Duration>)>,
-    has_ended: AtomicBool,
 }
 
 impl FleetAgents {
@@ -75,8 +77,6 @@ impl FleetAgents {
     /// # Errors
     /// When there are no threads.
     pub fn start(settings: FleetSettings, threads: usize) -> io::Result<FleetAgents> {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
         let shared = Arc::new(Shared {
             enrolled: AtomicU64::new(0),
             checked_in: AtomicU64::new(0),
@@ -84,13 +84,24 @@ impl FleetAgents {
             lost: AtomicU64::new(0),
             forgotten: AtomicU64::new(0),
             awaited: Mutex::new((u64::MAX, Instant::now(), Vec::new())),
-            has_ended: AtomicBool::new(false),
             settings,
         });
-        for number in 0..shared.settings.agents {
-            runtime.spawn(Agent::new(Arc::clone(&shared), number).live());
+        let mut running = FleetAgents { shared, ends: Vec::new(), threads: Vec::new() };
+        for thread in 0..threads {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let (end, ended) = oneshot::channel::<()>();
+            let shared = Arc::clone(&running.shared);
+            let work = move || {
+                for number in (thread..shared.settings.agents).step_by(threads) {
+                    runtime.spawn(Agent::new(Arc::clone(&shared), number).live());
+                }
+                // Its sender is dropped and never used.
+                let _ended = runtime.block_on(ended);
+            };
+            running.ends.push(end);
+            running.threads.push(std::thread::Builder::new().name("agents".to_owned()).spawn(work)?);
         }
-        Ok(FleetAgents { shared, _runtime: runtime })
+        Ok(running)
     }
 
     /// How far they are.
@@ -119,8 +130,57 @@ impl FleetAgents {
 
 impl Drop for FleetAgents {
     fn drop(&mut self) {
-        self.shared.has_ended.store(true, Relaxed);
+        self.ends.clear();
+        for thread in self.threads.drain(..) {
+            // A panic of an agent was reported where it happened.
+            let _ended = thread.join();
+        }
     }
+}
+
+/// Has agents check in as fast as they are answered, for `time`; how often that was. Each has the newest revision of the policy, so
+/// nothing comes for it: its check-in waits until the next, on another connection, takes its place.
+///
+/// # Errors
+/// When an agent cannot enrol, or is not answered.
+pub fn check_ins(settings: &FleetSettings, time: Duration) -> io::Result<u64> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut agents = tokio::task::JoinSet::new();
+        for _ in 0..settings.agents {
+            // The set waits for them.
+            agents.spawn(superseding(settings.clone(), time));
+        }
+        let mut total = 0;
+        while let Some(done) = agents.join_next().await {
+            total +=
+                done.map_err(io::Error::other)?.map_err(|_| io::Error::other("an agent was not answered"))?;
+        }
+        Ok(total)
+    })
+}
+
+async fn superseding(settings: FleetSettings, time: Duration) -> Result<u64, Setback> {
+    let FleetSettings { address, token, policy, .. } = settings;
+    let mut first = TcpStream::connect(address).await?;
+    let mut second = TcpStream::connect(address).await?;
+    let answer = ask(&mut first, "enroll", &token, "{\"type\":\"PERMANENT\"}").await?;
+    let (id, key) = enrolled(&answer).ok_or(Setback::Lost)?;
+    let route = format!("{id}/checkin");
+    let answer = ask(&mut first, &route, &key, "{\"status\":\"online\"}").await?;
+    let newest = revision(&answer, &policy).ok_or(Setback::Lost)?;
+    let body = format!(
+        "{{\"status\":\"online\",\"agent_policy_id\":\"{policy}\",\"policy_revision_idx\":{newest}}}"
+    );
+    let (begun, mut answered) = (Instant::now(), 0);
+    send(&mut first, &route, &key, &body).await?;
+    while begun.elapsed() < time {
+        send(&mut second, &route, &key, &body).await?;
+        receive(&mut first).await?;
+        answered += 1;
+        std::mem::swap(&mut first, &mut second);
+    }
+    Ok(answered)
 }
 
 /// An agent.
@@ -154,7 +214,7 @@ impl Agent {
     async fn live(mut self) {
         let FleetSettings { agents, spread, .. } = self.shared.settings;
         sleep(spread.mul_f64(self.number as f64 / agents.max(1) as f64)).await;
-        while !self.shared.has_ended.load(Relaxed) {
+        loop {
             match self.work().await {
                 Ok(()) => {}
                 Err(Setback::Refused(wait)) => {
@@ -175,7 +235,8 @@ impl Agent {
         let token = self.shared.settings.token.clone();
         loop {
             let Some((id, key)) = self.enrolled.clone() else {
-                let body = "{\"type\":\"PERMANENT\",\"metadata\":{\"local\":{\"host\":{\"hostname\":\"h\"}}}}";
+                let body =
+                    "{\"type\":\"PERMANENT\",\"metadata\":{\"local\":{\"host\":{\"hostname\":\"h\"}}}}";
                 let answer = ask(&mut stream, "enroll", &token, body).await?;
                 self.enrolled = enrolled(&answer);
                 if self.enrolled.is_none() {
@@ -207,7 +268,9 @@ impl Agent {
             };
             let Some(revision) = revision(&answer, policy) else { continue };
             self.got(revision);
-            let event = format!("{{\"events\":[{{\"action_id\":\"policy:{policy}:{revision}\",\"agent_id\":\"{id}\"}}]}}");
+            let event = format!(
+                "{{\"events\":[{{\"action_id\":\"policy:{policy}:{revision}\",\"agent_id\":\"{id}\"}}]}}"
+            );
             ask(&mut stream, &format!("{id}/acks"), &key, &event).await?;
             self.revision = revision;
         }
@@ -233,12 +296,21 @@ impl Agent {
 
 /// Sends a request and waits for its answer, which is whole.
 async fn ask(stream: &mut TcpStream, route: &str, key: &str, body: &str) -> Result<Vec<u8>, Setback> {
+    send(stream, route, key, body).await?;
+    receive(stream).await
+}
+
+async fn send(stream: &mut TcpStream, route: &str, key: &str, body: &str) -> io::Result<()> {
     let request = format!(
         "POST /api/fleet/agents/{route} HTTP/1.1\r\nHost: fleet\r\nAuthorization: ApiKey {key}\r\n\
          User-Agent: Elastic Agent v9.1.0\r\nAccept-Encoding: gzip\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    stream.write_all(request.as_bytes()).await?;
+    stream.write_all(request.as_bytes()).await
+}
+
+/// Waits for an answer; what of it is looked at.
+async fn receive(stream: &mut TcpStream) -> Result<Vec<u8>, Setback> {
     // An agent that waits has no buffer either, so that many fit.
     stream.readable().await?;
     let mut read = Vec::with_capacity(1 << 10);
@@ -270,6 +342,7 @@ async fn ask(stream: &mut TcpStream, route: &str, key: &str, body: &str) -> Resu
     match status {
         200 if is_compressed => {
             let mut envelope = Vec::new();
+            #[expect(clippy::disallowed_methods, reason = "`take` is the bound")]
             GzDecoder::new(&*body).take(ENVELOPE as u64).read_to_end(&mut envelope)?;
             Ok(envelope)
         }

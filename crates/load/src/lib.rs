@@ -13,6 +13,8 @@ mod demo;
 mod drive;
 #[cfg(feature = "drivers")]
 pub mod elastic_apm;
+#[cfg(feature = "drivers")]
+mod fleet;
 pub mod hostile;
 mod http;
 mod listener;
@@ -36,6 +38,8 @@ mod tests;
 pub use compare::{AcknowledgedSamples, Comparison, compare};
 pub use demo::{DEMO_BYTES, DEMO_SERIES, DemoReport, trickle};
 pub use drive::{LoadProfile, LoadReport, OnRefused, RunLimit, drive, drive_blocking};
+#[cfg(feature = "drivers")]
+pub use fleet::{FleetAgents, FleetProgress, FleetSettings, check_ins};
 pub use http::{Connection, RequestError, Response};
 pub use model::{SampleKind, Series, SeriesModel, Timeline};
 pub use numbers::NumberSet;

@@ -215,6 +215,9 @@ impl Gateway {
         });
         metrics::publish(&view);
         let fleet = RunningFleet::start(&config, &arena, &workers)?;
+        if let Some(fleet) = &fleet {
+            fleet.publish(&view.registry);
+        }
         let console_arena = Console::reserve()?;
         let console =
             Console::new(Arc::clone(&view) as Arc<dyn tidegate_console::Gateway>, console_arena.clone())

@@ -6,7 +6,7 @@ use crate::record::{ActionRecord, QueueRecord, ResultRecord, decode, encode};
 use crate::store::{KeyRange, StoreError, Table, Write};
 use crate::time;
 use serde_json::value::RawValue;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The longest event that is kept, in bytes; of a longer one only the action's end is.
@@ -51,7 +51,12 @@ impl Fleet {
         events: &[AckEvent<'_>],
     ) -> Result<Vec<AckItem>, FleetError> {
         let newest = self.registry.with(id, |agent| agent.newest);
-        let mut queued = self.queued(id).await?;
+        // Most acknowledgements are of policies, which are in no queue.
+        let mut queued = match events.iter().any(|event| policy_of(event.action_id).is_none()) {
+            true => Some(self.queued(id).await?),
+            false => None,
+        };
+        let mut done = HashSet::new();
         let (mut items, mut batch) = (Vec::with_capacity(events.len()), Vec::new());
         let (mut revision, mut leaves) = (None, false);
         for event in events {
@@ -67,13 +72,15 @@ impl Fleet {
                 continue;
             }
             let key = result_key(event.action_id, id);
-            match queued.remove(event.action_id) {
+            match queued.as_mut().and_then(|queued| queued.remove(event.action_id)) {
                 Some(place) => {
+                    done.insert(event.action_id);
                     leaves |= !event.has_failed && self.ends(event.action_id).await?;
                     batch.push(Write::remove(Table::Queue, place));
                     batch.push(Write::put(Table::Results, key, result(event)));
                     items.push(AckItem::OK);
                 }
+                None if done.contains(event.action_id) => items.push(AckItem::OK),
                 // The answer to the first may have been lost.
                 None if self.store.get(Table::Results, &key).await?.is_some() => items.push(AckItem::OK),
                 None => items.push(AckItem::UNKNOWN),
@@ -83,7 +90,7 @@ impl Fleet {
             self.remove_agent(id, batch).await?;
         } else {
             self.keep_acknowledged(id, revision, batch).await?;
-            if queued.is_empty() {
+            if queued.is_some_and(|queued| queued.is_empty()) {
                 self.registry.with(id, |agent| agent.none_is_queued(newest));
             }
         }

@@ -6,6 +6,8 @@ mod policies;
 mod tokens;
 
 pub(crate) use actions::ActionOrder;
+pub use agents::{FleetView, MOST_VERSIONS};
+pub use policies::PolicyView;
 
 use crate::policy::InvalidPolicy;
 use crate::store::StoreError;

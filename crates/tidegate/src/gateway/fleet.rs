@@ -1,9 +1,11 @@
 //! The fleet: its state and its tasks, and the service behind `listen.fleet`.
 
 use super::acceptor::Serve;
+use super::metrics;
 use super::workers::Workers;
 use crate::Failure;
 use std::future::Future;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use tidegate_config::{Config, FleetListener};
 use tidegate_console::{AdminRequest, AdminRoutes};
 use tidegate_fleet::{AgentApi, EmbeddedStore, Fleet, OperatorApi, OperatorRequest};
 use tidegate_http1::{Body, ConnectionEnd, Reply, Server, Settings, Shutdown, reject};
+use tidegate_meters::Registry;
 use tidegate_sources::accept_tls;
 use tidegate_tls::TlsAcceptor;
 use tokio::net::TcpStream;
@@ -80,6 +83,11 @@ impl RunningFleet {
     /// The memory of requests and answers.
     pub(super) fn arena(&self) -> &Arena {
         &self.arena
+    }
+
+    /// Publishes its meters.
+    pub(super) fn publish(&self, registry: &Registry) {
+        metrics::fleet::publish(registry, &self.fleet);
     }
 
     /// The routes on the admin address.
@@ -183,10 +191,11 @@ impl FleetService {
 }
 
 impl Serve for FleetService {
-    async fn serve(&self, worker: usize, stream: TcpStream) -> ConnectionEnd {
-        let Ok(peer) = stream.peer_addr() else { return ConnectionEnd::Lost };
-        // There is one for each worker, and at least one of those.
-        self.servers[worker % self.servers.len()].serve(stream, peer).await
+    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ConnectionEnd> + Send {
+        // There is one for each worker, and at least one of those. A connection that has no peer any more is
+        // closed by its first read.
+        let peer = stream.peer_addr().unwrap_or_else(|_| SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
+        self.servers[worker % self.servers.len()].serve(stream, peer)
     }
 
     fn one_too_many(&self) -> Option<Reply> {

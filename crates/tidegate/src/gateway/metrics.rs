@@ -1,5 +1,6 @@
 //! The meters that are read from the parts when somebody asks: memory, journal, sinks, connections.
 
+pub(super) mod fleet;
 mod forwarding;
 mod members;
 mod source_pipelines;

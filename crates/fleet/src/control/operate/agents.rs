@@ -37,29 +37,36 @@ pub(crate) struct AgentView {
 }
 
 /// The fleet as a whole.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct FleetView {
-    pub(crate) agents: usize,
-    /// Agents that wait for something to do.
-    pub(crate) waiting: usize,
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FleetView {
+    /// Agents that have enrolled and are not gone.
+    pub agents: usize,
+    /// Agents that wait here now for something to do.
+    pub waiting: usize,
     /// Agents that are about to get a policy.
-    pub(crate) in_rollout: usize,
-    pub(crate) by_status: BTreeMap<&'static str, usize>,
-    pub(crate) by_version: BTreeMap<String, usize>,
-    /// Since the start.
-    pub(crate) enrolled: u64,
-    pub(crate) check_ins: u64,
-    pub(crate) acknowledged: u64,
-    pub(crate) policies_delivered: u64,
-    pub(crate) refused: u64,
+    pub in_rollout: usize,
+    /// Agents by what they say of their health.
+    pub by_status: BTreeMap<&'static str, usize>,
+    /// Agents by version, of the first [`MOST_VERSIONS`].
+    pub by_version: BTreeMap<String, usize>,
+    /// Enrolments since the start.
+    pub enrolled: u64,
+    /// Check-ins since the start.
+    pub check_ins: u64,
+    /// Acknowledged events since the start.
+    pub acknowledged: u64,
+    /// Policies handed to agents since the start.
+    pub policies_delivered: u64,
+    /// Refused requests since the start.
+    pub refused: u64,
 }
 
-/// Versions that are told apart.
-const MOST_VERSIONS: usize = 100;
+/// Versions of agents that are told apart.
+pub const MOST_VERSIONS: usize = 100;
 
 impl Fleet {
     /// The fleet as a whole.
-    pub(crate) fn view(&self) -> FleetView {
+    pub fn view(&self) -> FleetView {
         let counts = self.counts();
         let mut view = FleetView {
             in_rollout: self.rollout.len(),

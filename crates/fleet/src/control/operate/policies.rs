@@ -79,7 +79,7 @@ impl Fleet {
     }
 
     /// All policies: id, revision, when it was changed, how many agents have it and how many have this revision.
-    pub(crate) fn list_policies(&self) -> Vec<PolicyView> {
+    pub fn list_policies(&self) -> Vec<PolicyView> {
         let policies: Vec<_> =
             self.policies.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         let mut views: Vec<PolicyView> = policies
@@ -135,14 +135,19 @@ impl Fleet {
 
 /// A policy as operators see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct PolicyView {
-    pub(crate) id: String,
-    pub(crate) revision: u64,
-    pub(crate) changed_at: String,
-    pub(crate) bytes: usize,
-    pub(crate) agents: usize,
-    /// How many of them have the newest revision.
-    pub(crate) up_to_date: usize,
+pub struct PolicyView {
+    /// Its id.
+    pub id: String,
+    /// The newest revision.
+    pub revision: u64,
+    /// When that was put (RFC 3339).
+    pub changed_at: String,
+    /// How long it is, in bytes.
+    pub bytes: usize,
+    /// Agents that have this policy.
+    pub agents: usize,
+    /// Agents that have its newest revision.
+    pub up_to_date: usize,
 }
 
 /// The lines of the one that the other does not have, and the reverse, of compact JSON.
