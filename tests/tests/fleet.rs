@@ -8,10 +8,12 @@ use flate2::read::{GzDecoder, GzEncoder};
 use serde_json::{Value, json};
 use std::io::Read as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use tidegate_tests::{Finished, Gateway, SOON, finish, free_address, http, skip, tidegate, until};
+use tidegate_tests::{
+    Finished, Gateway, SOON, certificates, finish, free_address, http, skip, tidegate, until,
+};
 
 /// How an agent of today names itself.
 const AGENT: &str = "User-Agent: Elastic Agent v9.1.0 (linux; amd64)";
@@ -42,12 +44,18 @@ struct Agent {
 
 impl Fleet {
     fn start(settings: Value) -> Fleet {
+        Fleet::start_with(settings, |_| Value::Null)
+    }
+
+    /// The same, with the settings of TLS for its folder.
+    fn start_with(settings: Value, tls: impl FnOnce(&Path) -> Value) -> Fleet {
         let agents = free_address();
         let mut fleet = json!({"address": agents});
         fleet.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
         let mut gateway = Gateway::new(json!({}));
         let listen = json!({
             "http": gateway.http(), "grpc": gateway.grpc(), "admin": gateway.admin(), "fleet": fleet,
+            "tls": {"fleet": tls(gateway.folder())},
         });
         gateway.configure(json!({
             "memory": "128MiB", "sinks": {"nothing": {"type": "blackhole"}}, "listen": listen,
@@ -314,6 +322,12 @@ fn bad_requests_are_told_so() {
         http::request(fleet.agents, &[&format!("GET {enroll} HTTP/1.1"), &enrolling, AGENT], b"").unwrap();
     assert_eq!(answer.status, 405);
 
+    // Small when compressed, and much work otherwise.
+    let events: Vec<Value> = vec![json!({"action_id": ""}); 1500];
+    assert_eq!(agent.post("acks", &json!({"events": events})).status, 400);
+    let tags = json!({"type": "PERMANENT", "metadata": {"tags": ["x".repeat(300)]}});
+    assert_eq!(post(fleet.agents, enroll, &token, &tags).status, 400);
+
     // Another's id is not given away, and a revoked token lets nobody in.
     let taken = json!({"type": "PERMANENT", "id": agent.id});
     assert_eq!(post(fleet.agents, enroll, &token, &taken).status, 403);
@@ -322,6 +336,51 @@ fn bad_requests_are_told_so() {
     fleet.cli(&["token", "revoke", listed["id"].as_str().unwrap()]).succeeded();
     assert_eq!(post(fleet.agents, enroll, &token, &body).status, 401);
     assert!(fleet.cli(&["status"]).succeeded().contains("\"agents\": 2"));
+}
+
+/// Behind TLS agents are served as without, and a client without it is told so.
+#[test]
+fn agents_come_by_tls() {
+    let fleet = Fleet::start_with(json!({}), |folder| {
+        certificates::authority(folder, "ca");
+        certificates::sign(folder, "ca", "server", "/CN=fleet");
+        json!({"cert_file": folder.join("server.pem"), "key_file": folder.join("server.key")})
+    });
+    fleet.put_policy("web", POLICY);
+    let token = fleet.token("web");
+    let authority = fleet.gateway.folder().join("ca.pem");
+    let url = format!("https://{}/api/fleet/agents/enroll", fleet.agents);
+    let authorization = format!("Authorization: ApiKey {token}");
+    let mut curl = Command::new("curl");
+    curl.args(["--silent", "--show-error", "--fail", "--http2", "--cacert"]).arg(authority);
+    curl.args(["-H", &authorization, "-H", AGENT, "--data", "{\"type\":\"PERMANENT\"}", &url]);
+    let enrolled: Value = serde_json::from_str(&finish(&mut curl).succeeded()).unwrap();
+    assert_eq!(enrolled["item"]["policy_id"], "web");
+    let plain = http::get(fleet.agents, "/api/status").unwrap();
+    assert_eq!((plain.status, plain.text().contains("HTTPS")), (400, true));
+}
+
+/// What an agent says of itself is shown as it said it, also what other readers of JSON refuse.
+#[test]
+fn hostile_metadata_is_shown_as_it_is() {
+    let fleet = Fleet::start(json!({}));
+    fleet.put_policy("web", POLICY);
+    let agent = fleet.enroll(&fleet.token("web"));
+    for hostile in ["[".repeat(500) + &"]".repeat(500), "1e999".to_owned(), "\"\\ud800\"".to_owned()] {
+        let head = [
+            &format!("POST /api/fleet/agents/{}/checkin HTTP/1.1", agent.id),
+            &*format!("Authorization: ApiKey {}", agent.key),
+            AGENT,
+        ];
+        let body = format!("{{\"status\":\"online\",\"components\":{hostile}}}");
+        let answer = http::request(fleet.agents, &head, body.as_bytes()).unwrap();
+        assert!([200, 400].contains(&answer.status), "{}", answer.text());
+        let shown = fleet.gateway.page(&format!("/fleet/agents/{}", agent.id));
+        assert_eq!(shown.status, 200, "{}", shown.text());
+        if answer.status == 200 {
+            assert!(shown.text().contains(&hostile), "{}", shown.text());
+        }
+    }
 }
 
 /// Probes are answered without credentials, and only those with some are told the version.

@@ -12,8 +12,8 @@ use crate::agent_id::AgentId;
 use crate::control::{CheckInStart, Fleet, FleetError};
 use crate::registry::{AgentVersion, Wake};
 use answers::{Answer, json_reply, refusal_reply};
-use body::RequestBody;
 pub use body::THREAD_BYTES;
+use body::{BodyCoding, RequestBody};
 pub(crate) use body::{BodyError, decompressed};
 use requests::{AckRequest, AuditRequest, CheckInRequest, EnrollRequest};
 pub use routes::Ticket;
@@ -21,7 +21,7 @@ use routes::{Route, route};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use tidegate_arena::Share;
+use tidegate_arena::{ChargeError, Share};
 use tidegate_http1::{Admitted, Body, Head, Refusal, RefusalContext, Reply, Service};
 
 /// The routes for agents.
@@ -54,18 +54,18 @@ impl Service for AgentApi {
 
     fn answer(&self, ticket: Ticket, body: Body) -> impl Future<Output = Reply> + Send {
         let fleet = Arc::clone(&self.0);
-        let Ticket { route, is_compressed, takes_gzip } = ticket;
+        let Ticket { route, coding, takes_gzip } = ticket;
         // On the heap, each in a future of its own: a connection has no room for what only some requests need, and a check-in
         // that waits none for what the others do.
         let answered: Boxed<Answered> = match route {
             Route::Status(is_known) => Box::pin(std::future::ready(Ok(answers::status(is_known)))),
             Route::CheckIn(id, version) => {
-                let begun = Box::pin(begin_check_in(Arc::clone(&fleet), id, version, is_compressed, body));
+                let begun = Box::pin(begin_check_in(Arc::clone(&fleet), id, version, coding, body));
                 Box::pin(check_in(fleet, id, takes_gzip, begun))
             }
-            Route::Enroll { token, version } => Box::pin(enroll(fleet, token, version, is_compressed, body)),
-            Route::Acks(id) => Box::pin(acknowledge(fleet, id, is_compressed, body)),
-            Route::AuditUnenroll(id) => Box::pin(audit_unenroll(fleet, id, is_compressed, body)),
+            Route::Enroll { token, version } => Box::pin(enroll(fleet, token, version, coding, body)),
+            Route::Acks(id) => Box::pin(acknowledge(fleet, id, coding, body)),
+            Route::AuditUnenroll(id) => Box::pin(audit_unenroll(fleet, id, coding, body)),
         };
         async { answered.await.unwrap_or_else(|answer| answer.reply()) }
     }
@@ -116,10 +116,10 @@ async fn begin_check_in(
     fleet: Arc<Fleet>,
     id: AgentId,
     version: AgentVersion,
-    is_compressed: bool,
+    coding: BodyCoding,
     body: Body,
 ) -> Result<CheckInStart, Answer> {
-    let body = RequestBody::of(&fleet, body, is_compressed)?;
+    let body = RequestBody::of(&fleet, body, coding)?;
     let request: CheckInRequest<'_> = body.json()?;
     let said = request.check_in(version)?;
     Ok(fleet.check_in(id, &said).await?)
@@ -128,7 +128,12 @@ async fn begin_check_in(
 async fn actions(fleet: &Fleet, id: AgentId) -> Answered {
     let text = fleet.actions_for(id).await?;
     let window = fleet.arena().window(Share::Egress, text.len()).await;
-    let mut window = window.map_err(|_| Answer::BUSY)?;
+    let mut window = window.map_err(|error| match error {
+        ChargeError::Never { .. } => {
+            Answer::new(500, "InternalServerError", "the actions are too long for an answer")
+        }
+        _ => Answer::BUSY,
+    })?;
     window.append(text.as_bytes()).map_err(|_| Answer::BUSY)?;
     Ok(answers::json_window(window, false))
 }
@@ -137,26 +142,26 @@ async fn enroll(
     fleet: Arc<Fleet>,
     token: Box<str>,
     version: AgentVersion,
-    is_compressed: bool,
+    coding: BodyCoding,
     body: Body,
 ) -> Answered {
-    let body = RequestBody::of(&fleet, body, is_compressed)?;
+    let body = RequestBody::of(&fleet, body, coding)?;
     let request: EnrollRequest<'_> = body.json()?;
     let enrollment = request.enrollment(&token, version)?;
     let enrolled = fleet.enroll(&enrollment).await?;
     Ok(answers::enrolled(&enrollment, &enrolled))
 }
 
-async fn acknowledge(fleet: Arc<Fleet>, id: AgentId, is_compressed: bool, body: Body) -> Answered {
-    let body = RequestBody::of(&fleet, body, is_compressed)?;
+async fn acknowledge(fleet: Arc<Fleet>, id: AgentId, coding: BodyCoding, body: Body) -> Answered {
+    let body = RequestBody::of(&fleet, body, coding)?;
     let request: AckRequest<'_> = body.json()?;
     let events = request.events()?;
     let items = fleet.acknowledge(id, &events).await?;
     Ok(answers::acknowledged(&items))
 }
 
-async fn audit_unenroll(fleet: Arc<Fleet>, id: AgentId, is_compressed: bool, body: Body) -> Answered {
-    let body = RequestBody::of(&fleet, body, is_compressed)?;
+async fn audit_unenroll(fleet: Arc<Fleet>, id: AgentId, coding: BodyCoding, body: Body) -> Answered {
+    let body = RequestBody::of(&fleet, body, coding)?;
     let request: AuditRequest<'_> = body.json()?;
     match fleet.audit_unenroll(id, request.reason()?).await? {
         true => Ok(json_reply(200, "{}".to_owned())),
@@ -168,6 +173,7 @@ impl From<FleetError> for Answer {
     fn from(error: FleetError) -> Answer {
         match error {
             FleetError::Unauthorized => Answer::UNAUTHORIZED,
+            FleetError::Busy => Answer::BUSY,
             FleetError::NotReplaceable(words) => Answer::new(403, "AgentNotReplaceable", words),
             FleetError::Memory => Answer::owned(503, "ServiceUnavailable", error.to_string()).retry_after(60),
             FleetError::Store(error) => {

@@ -11,14 +11,16 @@ mod tests;
 mod upkeep;
 
 pub(crate) use acknowledge::{AckEvent, AckItem};
+use check_in::LONGEST_ACTIONS;
 pub(crate) use check_in::{CheckIn, CheckInStart};
 pub(crate) use enroll::{Enrolled, Enrollment};
+use operate::LONGEST_DATA;
 pub(crate) use operate::{ActionOrder, OperatorError};
 pub use operate::{FleetView, MOST_VERSIONS, PolicyView};
 
 use crate::agent_id::AgentId;
 use crate::api_key::KeyHash;
-use crate::policy::Policy;
+use crate::policy::{LONGEST_POLICY, Policy};
 use crate::record::{AgentRecord, TokenRecord, decode, encode};
 use crate::registry::Registry;
 use crate::store::{Expected, Store, StoreError, Table, Write};
@@ -29,6 +31,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tidegate_arena::{Arena, Charge, ChargeError, Share};
 
+/// The longest answer that does not depend on settings, in bytes: a policy, or actions.
+pub const LONGEST_ANSWER: usize = longer(LONGEST_POLICY, LONGEST_ACTIONS + LONGEST_DATA) + (16 << 10);
 /// How often a write that was decided on an older version is decided on again.
 const ATTEMPTS: u32 = 8;
 
@@ -76,12 +80,19 @@ pub(crate) enum FleetError {
     /// It may not have the id that it asks for.
     #[error("{0}")]
     NotReplaceable(&'static str),
+    /// There is no memory for what it says.
+    #[error("the memory for requests of agents is in use; try again")]
+    Busy,
     /// There is no memory for it.
     #[error("there is no memory for another agent; raise `memory`")]
     Memory,
     /// The state is not available.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+const fn longer(one: usize, other: usize) -> usize {
+    if one > other { one } else { other }
 }
 
 impl From<ChargeError> for FleetError {

@@ -3,16 +3,18 @@
 use crate::agent_api::{BodyError, decompressed};
 use crate::agent_id::AgentId;
 use crate::control::{ActionOrder, Fleet, OperatorError};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
-use tidegate_arena::Share;
+use tidegate_arena::{ChargeError, Share};
 use tidegate_http1::Reply;
 use tokio::sync::Mutex;
 
 /// Entries of a page, where the request does not say how many.
 const PAGE: usize = 100;
 const LONGEST_PAGE: usize = 1000;
+/// The longest list of agents of a page, in bytes; one agent is there in any case.
+const LONGEST_LIST: usize = 384 << 10;
 const JSON: &str = "application/json; charset=utf-8";
 const HEADERS: &[(&str, &str)] = &[("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")];
 
@@ -59,12 +61,11 @@ impl OperatorApi {
     /// Answers a request.
     pub async fn answer(&self, request: &OperatorRequest, body: &[u8]) -> Reply {
         let _one_at_a_time = self.making.lock().await;
-        let (status, value) = match self.value(request, body).await {
-            Ok(value) => (200, value),
+        let (status, mut text) = match self.text(request, body).await {
+            Ok(text) => (200, text),
             Err(failed) => failed.answer(),
         };
-        let text = format!("{value}\n");
-        drop(value);
+        text.push('\n');
         // In memory that is paid for, since it stays until the client has it.
         let window = self.fleet.arena().try_window(Share::Egress, text.len());
         let content = window.and_then(|mut window| window.append(text.as_bytes()).map(|()| window));
@@ -72,69 +73,102 @@ impl OperatorApi {
         match content {
             Ok(window) if status == 503 => reply.retry_after(5).content(window),
             Ok(window) => reply.content(window),
+            Err(ChargeError::Never { .. }) => {
+                Reply::new(500).text("the answer is longer than `listen.fleet.memory` can hold\n")
+            }
             Err(_) => Reply::new(503).retry_after(1).text("the memory for answers is in use; try again\n"),
         }
     }
 
-    async fn value(&self, request: &OperatorRequest, body: &[u8]) -> Result<serde_json::Value, Failed> {
+    /// The answer as text: what agents have said is copied into it as it is, and no tree is made of it.
+    async fn text(&self, request: &OperatorRequest, body: &[u8]) -> Result<String, Failed> {
         let fleet = &self.fleet;
-        let decompressed = request.is_compressed.then(|| decompressed(fleet, body)).transpose()?;
+        let decompressed = request
+            .is_compressed
+            .then(|| decompressed(fleet, body, fleet.settings().max_body))
+            .transpose()?;
         let body = decompressed.as_deref().unwrap_or(body);
         let parts: Vec<&str> = request.path.split('/').filter(|part| !part.is_empty()).collect();
-        Ok(match (request.method.as_str(), &*parts) {
-            ("GET", ["status"]) => json!(fleet.view()),
+        match (request.method.as_str(), &*parts) {
+            ("GET", ["status"]) => written(&fleet.view()),
 
-            ("GET", ["policies"]) => json!({"policies": fleet.list_policies()}),
+            ("GET", ["policies"]) => listed("policies", &fleet.list_policies()),
             ("GET", ["policies", id]) => {
                 let policy = fleet.policy(id).ok_or_else(|| unknown("policy", id))?;
-                serde_json::from_str(policy.text()).map_err(Failed::Body)?
+                Ok(policy.text().to_owned())
             }
             ("PUT", ["policies", id]) => {
                 let is_trial = parameter(&request.query, "dry_run").is_some_and(|value| value != "false");
-                json!(fleet.put_policy(id, body, is_trial).await?)
+                written(&fleet.put_policy(id, body, is_trial).await?)
             }
             ("DELETE", ["policies", id]) => {
                 fleet.remove_policy(id).await?;
-                json!({})
+                Ok(DONE.to_owned())
             }
 
-            ("GET", ["tokens"]) => json!({"tokens": fleet.list_tokens()}),
+            ("GET", ["tokens"]) => listed("tokens", &fleet.list_tokens()),
             ("POST", ["tokens"]) => {
                 let order: TokenOrder = parsed(body)?;
-                json!(fleet.create_token(&order.policy_id, &order.name).await?)
+                written(&fleet.create_token(&order.policy_id, &order.name).await?)
             }
             ("DELETE", ["tokens", id]) => {
                 fleet.revoke_token(id).await?;
-                json!({})
+                Ok(DONE.to_owned())
             }
 
             ("GET", ["agents"]) => {
                 let after = parameter(&request.query, "after").map(agent).transpose()?;
-                let limit = limit(&request.query);
-                let agents = fleet.list_agents(after, limit).await?;
-                let next = agents.last().filter(|_| agents.len() == limit).map(|agent| agent.id.clone());
-                json!({"agents": agents, "next": next})
+                self.agents(after, limit(&request.query)).await
             }
-            ("GET", ["agents", id]) => json!(fleet.show_agent(agent(id)?).await?),
+            ("GET", ["agents", id]) => written(&fleet.show_agent(agent(id)?).await?),
             ("DELETE", ["agents", id]) => {
                 fleet.force_unenroll(agent(id)?).await?;
-                json!({})
+                Ok(DONE.to_owned())
             }
             ("POST", ["agents", id, "reassign"]) => {
                 let order: Reassignment = parsed(body)?;
                 fleet.reassign(agent(id)?, &order.policy_id).await?;
-                json!({})
+                Ok(DONE.to_owned())
             }
 
-            ("GET", ["actions"]) => json!({"actions": fleet.list_actions(limit(&request.query)).await?}),
-            ("GET", ["actions", id]) => json!(fleet.show_action(id).await?),
+            ("GET", ["actions"]) => listed("actions", &fleet.list_actions(limit(&request.query)).await?),
+            ("GET", ["actions", id]) => written(&fleet.show_action(id).await?),
             ("POST", ["actions"]) => {
                 let order: ActionOrder = parsed(body)?;
-                json!(fleet.order(order).await?)
+                written(&fleet.order(order).await?)
             }
-            _ => return Err(Failed::Unknown),
-        })
+            _ => Err(Failed::Unknown),
+        }
     }
+
+    /// A page of agents: as many as were asked for, or as fit.
+    async fn agents(&self, after: Option<AgentId>, limit: usize) -> Result<String, Failed> {
+        let agents = self.fleet.list_agents(after, limit).await?;
+        let mut page = String::new();
+        let mut next = None;
+        for (at, agent) in agents.iter().enumerate() {
+            let text = written(agent)?;
+            if at > 0 && page.len() + text.len() > LONGEST_LIST {
+                break;
+            }
+            page.push_str(if at == 0 { "" } else { "," });
+            page.push_str(&text);
+            let is_last = at + 1 == agents.len() && agents.len() < limit;
+            next = (!is_last).then_some(&agent.id);
+        }
+        Ok(format!("{{\"agents\":[{page}],\"next\":{}}}", written(&next)?))
+    }
+}
+
+/// The answer where there is nothing to say.
+const DONE: &str = "{}";
+
+fn written(value: &impl Serialize) -> Result<String, Failed> {
+    serde_json::to_string(value).map_err(Failed::Body)
+}
+
+fn listed(name: &str, values: &[impl Serialize]) -> Result<String, Failed> {
+    Ok(format!("{{\"{name}\":{}}}", serde_json::to_string(values).map_err(Failed::Body)?))
 }
 
 /// Why there is no answer as it was wished.
@@ -147,7 +181,7 @@ enum Failed {
 
 impl Failed {
     /// The status, and the words as JSON.
-    fn answer(&self) -> (u16, serde_json::Value) {
+    fn answer(&self) -> (u16, String) {
         let (status, error) = match self {
             Failed::Unknown => (404, "there is no such route; docs/fleet.md has them all".to_owned()),
             Failed::Body(error) => (400, format!("the body is not valid: {error}")),
@@ -155,7 +189,7 @@ impl Failed {
             Failed::Coding(error) => (400, error.to_string()),
             Failed::Operator(error) => (status_of(error), error.to_string()),
         };
-        (status, json!({"error": error}))
+        (status, json!({"error": error}).to_string())
     }
 }
 

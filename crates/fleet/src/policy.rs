@@ -179,7 +179,9 @@ pub(crate) fn body(text: &[u8]) -> Result<Box<RawValue>, InvalidPolicy> {
         compact.push_str(if compact.is_empty() { "{" } else { "," });
         // Without escapes, since it was borrowed.
         compact.push_str(&format!("\"{name}\":"));
-        json::compact(value.get(), &mut compact);
+        if !json::compact(value.get(), &mut compact) {
+            return Err(InvalidPolicy::Shape(format!("is nested too deeply in `{name}`")));
+        }
     }
     compact.push_str(if compact.is_empty() { "{}" } else { "}" });
     RawValue::from_string(compact).map_err(|error| InvalidPolicy::Json(error.to_string()))
@@ -259,6 +261,8 @@ mod tests {
         let dangling =
             refused("{\"outputs\":{\"default\":{}},\"inputs\":[{\"type\":\"x\",\"use_output\":\"other\"}]}");
         assert!(dangling.contains("`inputs[0].use_output: other`"), "{dangling}");
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(100), "]".repeat(100));
+        assert!(refused(&deep).contains("nested too deeply in `a`"));
         let long = format!("{{\"a\":\"{}\"}}", "x".repeat(LONGEST_POLICY));
         assert!(refused(&long).contains("are the most"));
     }

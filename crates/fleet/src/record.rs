@@ -1,7 +1,8 @@
 //! Records of the state: JSON behind a byte that is the version of their format.
 
+use crate::agent_id::AgentId;
 use crate::api_key::KeyHash;
-use crate::store::StoreError;
+use crate::store::{StoreError, Table, Write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -23,7 +24,7 @@ pub(crate) struct AgentRecord {
     pub(crate) enrollment_id: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tags: Vec<String>,
-    /// Hashes of what [`MetadataRecord`] has.
+    /// Hashes of its local metadata and its components.
     pub(crate) metadata_hash: u64,
     pub(crate) components_hash: u64,
     /// Why it says that it is gone, if it does: `uninstall`, `orphaned` and the like.
@@ -31,15 +32,32 @@ pub(crate) struct AgentRecord {
     pub(crate) audit_unenrolled: Option<String>,
 }
 
-/// What an agent says of itself.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct MetadataRecord {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) local_metadata: Option<Box<RawValue>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) user_provided_metadata: Option<Box<RawValue>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) components: Option<Box<RawValue>>,
+/// A part of what an agent says of itself. Each has a key of its own, so that a change of one costs no more than that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetadataPart {
+    Local,
+    UserProvided,
+    Components,
+}
+
+impl MetadataPart {
+    pub(crate) const ALL: [MetadataPart; 3] =
+        [MetadataPart::Local, MetadataPart::UserProvided, MetadataPart::Components];
+
+    /// Its key in the table of metadata.
+    pub(crate) fn key(self, id: AgentId) -> Vec<u8> {
+        let part = match self {
+            MetadataPart::Local => b'l',
+            MetadataPart::UserProvided => b'u',
+            MetadataPart::Components => b'c',
+        };
+        [&id.to_bytes()[..], &[part]].concat()
+    }
+
+    /// Writes it.
+    pub(crate) fn write(self, id: AgentId, json: &RawValue) -> Write {
+        Write::put(Table::Metadata, self.key(id), encode(json))
+    }
 }
 
 /// When an agent was seen last.
@@ -102,7 +120,7 @@ pub(crate) struct ResultRecord {
 }
 
 /// A record as the state keeps it.
-pub(crate) fn encode(record: &impl Serialize) -> Vec<u8> {
+pub(crate) fn encode(record: &(impl Serialize + ?Sized)) -> Vec<u8> {
     let mut bytes = vec![FORMAT];
     // Records are maps with texts as keys, and a vector takes everything.
     let written = serde_json::to_writer(&mut bytes, record);

@@ -54,6 +54,8 @@ pub(crate) struct Agent {
     pub(crate) version: AgentVersion,
     /// The state does not know yet when it was seen, or how it is.
     pub(crate) is_unsaved: bool,
+    /// It has said that it was uninstalled, or the like.
+    pub(crate) says_it_is_gone: bool,
     /// Its policy is on the way to it.
     pub(crate) is_in_rollout: bool,
     parked: Option<Box<Parked>>,
@@ -103,6 +105,7 @@ impl Agent {
             status: AgentStatus::Unknown,
             version: AgentVersion::default(),
             is_unsaved: false,
+            says_it_is_gone: false,
             is_in_rollout: false,
             parked: None,
             polls: 0,
@@ -212,7 +215,7 @@ impl Registry {
         SHARDS
     }
 
-    /// Has an agent wait, at the longest until `ends_s`, unless there are actions for it. A poll of it that waits already ends.
+    /// Has an agent wait, at the longest until `ends_s` of [`uptime_s`](crate::time::uptime_s), unless there are actions for it. A poll of it that waits already ends.
     pub(crate) fn park(self: &Arc<Self>, id: AgentId, ends_s: u32) -> PollStart {
         let start = self.with(id, |agent| {
             agent.wake(Wake::Superseded);

@@ -1,7 +1,8 @@
 //! Times as the protocol writes them.
 
 use jiff::Timestamp;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
@@ -12,6 +13,12 @@ pub(crate) fn now_ms() -> u64 {
 /// Seconds since 1970.
 pub(crate) fn now_s() -> u32 {
     u32::try_from(now_ms() / 1000).unwrap_or(u32::MAX)
+}
+
+/// Seconds since the first call, by a clock that nobody sets.
+pub(crate) fn uptime_s() -> u32 {
+    static BEGUN: OnceLock<Instant> = OnceLock::new();
+    u32::try_from(BEGUN.get_or_init(Instant::now).elapsed().as_secs()).unwrap_or(u32::MAX)
 }
 
 /// A time in the notation of RFC 3339.

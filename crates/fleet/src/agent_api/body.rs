@@ -15,6 +15,14 @@ thread_local! {
     static DECODER: RefCell<Decoder> = RefCell::new(Decoder::new());
 }
 
+/// How a body was sent, and how long it may become.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BodyCoding {
+    pub(super) is_compressed: bool,
+    /// In bytes, as received and decompressed.
+    pub(super) most: usize,
+}
+
 /// A body that can be read.
 pub(super) enum RequestBody {
     AsReceived(Body),
@@ -24,7 +32,9 @@ pub(super) enum RequestBody {
 /// Why a body cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
-    #[error("the body has more than {0} bytes once decompressed; `listen.fleet.max_body` is the limit")]
+    #[error(
+        "the body has more than the {0} bytes, once decompressed, that this route takes (`listen.fleet.max_body` at most)"
+    )]
     TooLarge(usize),
     #[error("there is no memory for the body now")]
     Busy,
@@ -34,11 +44,11 @@ pub(crate) enum BodyError {
 
 impl RequestBody {
     /// Decompresses a body, where it is compressed.
-    pub(super) fn of(fleet: &Fleet, body: Body, is_compressed: bool) -> Result<RequestBody, BodyError> {
-        if !is_compressed {
+    pub(super) fn of(fleet: &Fleet, body: Body, coding: BodyCoding) -> Result<RequestBody, BodyError> {
+        if !coding.is_compressed {
             return Ok(RequestBody::AsReceived(body));
         }
-        decompressed(fleet, &body).map(RequestBody::Decompressed)
+        decompressed(fleet, &body, coding.most).map(RequestBody::Decompressed)
     }
 
     /// Reads it.
@@ -51,12 +61,11 @@ impl RequestBody {
     }
 }
 
-/// Decompresses a body, to at most the bytes that a body may have.
+/// Decompresses a body, to at most `most` bytes.
 ///
 /// # Errors
 /// [`BodyError`].
-pub(crate) fn decompressed(fleet: &Fleet, body: &[u8]) -> Result<Window, BodyError> {
-    let most = fleet.settings().max_body;
+pub(crate) fn decompressed(fleet: &Fleet, body: &[u8], most: usize) -> Result<Window, BodyError> {
     DECODER.with_borrow_mut(|decoder| {
         let expected = decoder.expected_len(body).clamp(1, most);
         // Not waited for: whoever holds memory must not wait for more.

@@ -11,6 +11,9 @@ use std::borrow::Cow;
 
 const LONGEST_ENROLLMENT_ID: usize = 256;
 const MOST_TAGS: usize = 100;
+const LONGEST_TAG: usize = 256;
+/// Events of an acknowledgement: agents send as many as they got actions.
+const MOST_EVENTS: usize = 1000;
 const REASONS: [&str; 4] = ["uninstall", "orphaned", "key_revoked", "migrated"];
 
 #[derive(Debug, Deserialize)]
@@ -92,8 +95,8 @@ impl EnrollRequest<'_> {
         }
         let metadata = self.metadata.as_ref();
         let tags = metadata.and_then(|metadata| metadata.tags.clone()).unwrap_or_default();
-        if tags.len() > MOST_TAGS {
-            return Err(Answer::new(400, "BadRequest", "an agent has at most 100 tags"));
+        if tags.len() > MOST_TAGS || tags.iter().any(|tag| tag.len() > LONGEST_TAG) {
+            return Err(Answer::new(400, "BadRequest", "an agent has at most 100 tags of at most 256 bytes"));
         }
         Ok(Enrollment {
             token,
@@ -132,6 +135,9 @@ impl CheckInRequest<'_> {
 
 impl<'a> AckRequest<'a> {
     pub(super) fn events(&self) -> Result<Vec<AckEvent<'a>>, Answer> {
+        if self.events.len() > MOST_EVENTS {
+            return Err(Answer::new(400, "BadRequest", "an acknowledgement has at most 1000 events"));
+        }
         let event = |whole: &&'a RawValue| {
             let event: AckedEvent<'a> = serde_json::from_str(whole.get()).map_err(|error| {
                 Answer::owned(400, "BadRequest", format!("an event is not valid: {error}"))

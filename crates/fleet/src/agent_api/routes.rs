@@ -1,6 +1,7 @@
 //! Where a request leads, and whether it may: decided on its head.
 
 use super::answers::Answer;
+use super::body::BodyCoding;
 use crate::agent_id::AgentId;
 use crate::control::Fleet;
 use crate::registry::AgentVersion;
@@ -21,8 +22,7 @@ const LONGEST_AUDIT: usize = 1 << 10;
 #[derive(Debug)]
 pub struct Ticket {
     pub(super) route: Route,
-    /// Whether its body is compressed.
-    pub(super) is_compressed: bool,
+    pub(super) coding: BodyCoding,
     pub(super) takes_gzip: bool,
 }
 
@@ -89,7 +89,8 @@ pub(super) fn route(fleet: &Fleet, head: &Head<'_>) -> Result<(Ticket, usize), A
     let takes_gzip = head.values("accept-encoding").any(|value| {
         value.split(|byte| *byte == b',').any(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"gzip"))
     });
-    Ok((Ticket { route, is_compressed, takes_gzip }, max_body))
+    let coding = BodyCoding { is_compressed, most: max_body };
+    Ok((Ticket { route, coding, takes_gzip }, max_body))
 }
 
 fn expect(head: &Head<'_>, method: &str) -> Result<(), Answer> {

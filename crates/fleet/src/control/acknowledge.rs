@@ -2,7 +2,7 @@
 
 use super::{Fleet, FleetError};
 use crate::agent_id::AgentId;
-use crate::record::{ActionRecord, QueueRecord, ResultRecord, decode, encode};
+use crate::record::{ActionRecord, MetadataPart, QueueRecord, ResultRecord, decode, encode};
 use crate::store::{KeyRange, StoreError, Table, Write};
 use crate::time;
 use serde_json::value::RawValue;
@@ -10,9 +10,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The longest event that is kept, in bytes; of a longer one only the action's end is.
-const LONGEST_EVENT: usize = 64 << 10;
+const LONGEST_EVENT: usize = 8 << 10;
 /// Queued actions that are looked at: they come to the agent in their order, so what it acknowledges is among the first.
 const MOST_QUEUED: usize = 1000;
+/// Events that are looked up before others have a turn.
+const AT_ONCE: usize = 50;
 /// Actions behind which an agent is gone.
 const ENDS: [&str; 2] = ["UNENROLL", "MIGRATE"];
 
@@ -58,15 +60,19 @@ impl Fleet {
         };
         let mut done = HashSet::new();
         let (mut items, mut batch) = (Vec::with_capacity(events.len()), Vec::new());
-        let (mut revision, mut leaves) = (None, false);
-        for event in events {
+        let (mut revisions, mut leaves) = (Vec::new(), false);
+        for (at, event) in events.iter().enumerate() {
+            if at % AT_ONCE == AT_ONCE - 1 {
+                // Looking an event up waits for nothing, so others get their turn here.
+                tokio::task::yield_now().await;
+            }
             if !event.agent_id.is_empty() && event.agent_id.parse() != Ok(id) {
                 items.push(AckItem::OF_ANOTHER);
                 continue;
             }
             if let Some((policy, acknowledged)) = policy_of(event.action_id) {
-                if !event.has_failed && self.is_policy_of(id, policy) {
-                    revision = revision.max(Some(acknowledged));
+                if !event.has_failed {
+                    revisions.push((policy, acknowledged));
                 }
                 items.push(AckItem::OK);
                 continue;
@@ -89,7 +95,7 @@ impl Fleet {
         if leaves {
             self.remove_agent(id, batch).await?;
         } else {
-            self.keep_acknowledged(id, revision, batch).await?;
+            self.keep_acknowledged(id, &revisions, batch).await?;
             if queued.is_some_and(|queued| queued.is_empty()) {
                 self.registry.with(id, |agent| agent.none_is_queued(newest));
             }
@@ -103,7 +109,8 @@ impl Fleet {
     pub(super) async fn remove_agent(&self, id: AgentId, mut batch: Vec<Write>) -> Result<bool, StoreError> {
         let Some((record, _)) = self.agent_record(id).await? else { return Ok(false) };
         let key = id.to_bytes();
-        batch.extend([Table::Agents, Table::Metadata, Table::Seen].map(|table| Write::remove(table, key)));
+        batch.extend([Table::Agents, Table::Seen].map(|table| Write::remove(table, key)));
+        batch.extend(MetadataPart::ALL.map(|part| Write::remove(Table::Metadata, part.key(id))));
         if let Some(enrollment_id) = record.enrollment_id {
             batch.push(Write::remove(Table::Enrollments, enrollment_id));
         }
@@ -128,26 +135,33 @@ impl Fleet {
                 is_new.then(Vec::new)
             })
             .await?;
-        match is_there {
+        let is_known = self.registry.with(id, |agent| agent.says_it_is_gone = true).is_some();
+        match is_there && is_known {
             true => Ok(is_new),
             false => Err(FleetError::Unauthorized),
         }
     }
 
+    /// Writes what was acknowledged: revisions of policies, of which only those of the agent's policy count, and `batch`.
     async fn keep_acknowledged(
         &self,
         id: AgentId,
-        revision: Option<u64>,
+        revisions: &[(&str, u64)],
         batch: Vec<Write>,
     ) -> Result<(), FleetError> {
-        let Some(revision) = revision else {
+        let newest_of = |policy: &str| {
+            revisions.iter().filter(|(of, _)| *of == policy).map(|(_, revision)| *revision).max()
+        };
+        if revisions.is_empty() {
             if !batch.is_empty() {
                 self.store.commit(batch).await?;
             }
             return Ok(());
-        };
+        }
         let is_there = self
             .change_agent(id, |record| {
+                // The agent may have got another policy meanwhile.
+                let revision = newest_of(&record.policy_id).unwrap_or(0);
                 let is_newer = revision > record.revision;
                 record.revision = record.revision.max(revision);
                 (is_newer || !batch.is_empty()).then(|| batch.clone())
@@ -156,7 +170,9 @@ impl Fleet {
         if !is_there {
             return Err(FleetError::Unauthorized);
         }
-        self.registry.with(id, |agent| agent.revision = agent.revision.max(revision));
+        self.registry.with(id, |agent| {
+            agent.revision = agent.revision.max(newest_of(&agent.policy).unwrap_or(0));
+        });
         Ok(())
     }
 
@@ -169,10 +185,6 @@ impl Fleet {
             queued.insert(record.action_id, key);
         }
         Ok(queued)
-    }
-
-    fn is_policy_of(&self, id: AgentId, policy: &str) -> bool {
-        self.registry.with(id, |agent| *agent.policy == *policy).unwrap_or(false)
     }
 
     /// Whether an agent is gone behind this action.

@@ -3,7 +3,7 @@
 use super::{Fleet, FleetError};
 use crate::agent_id::AgentId;
 use crate::policy::Policy;
-use crate::record::{ActionRecord, MetadataRecord, QueueRecord, decode, encode};
+use crate::record::{ActionRecord, MetadataPart, QueueRecord, decode};
 use crate::registry::{AgentStatus, AgentVersion, ParkedPoll, PollStart};
 use crate::store::{KeyRange, Table, Write};
 use crate::time;
@@ -12,12 +12,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use tidegate_arena::Share;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Actions of an answer.
 const MOST_ACTIONS: usize = 32;
-/// The longest actions of an answer together, in bytes; a longer one comes alone.
-const LONGEST_ACTIONS: usize = 256 << 10;
+/// The longest actions of an answer together, in bytes.
+pub(crate) const LONGEST_ACTIONS: usize = 256 << 10;
 /// Taken from the time that an agent can wait, so that the answer is there in time.
 const MARGIN: Duration = Duration::from_secs(120);
 const SHORTEST_POLL: Duration = Duration::from_secs(60);
@@ -153,22 +154,21 @@ impl Fleet {
                 metadata: metadata.filter(|hash| *hash != agent.metadata_hash),
                 components: components.filter(|hash| *hash != agent.components_hash),
                 version,
+                is_back: agent.says_it_is_gone,
             }
         })
     }
 
     /// Has the state keep what has changed.
     async fn keep(&self, id: AgentId, said: &CheckIn<'_>, changes: Changes) -> Result<(), FleetError> {
-        let stored = self.store.get(Table::Metadata, &id.to_bytes()).await?;
-        let mut metadata: MetadataRecord =
-            stored.map(|stored| decode(&stored.value)).transpose()?.unwrap_or_default();
-        if let (Some(_), Some(local)) = (changes.metadata, said.local_metadata) {
-            metadata.local_metadata = Some(local.to_owned());
-        }
-        if let (Some(_), Some(components)) = (changes.components, said.components) {
-            metadata.components = Some(components.to_owned());
-        }
-        let metadata = encode(&metadata);
+        let parts = [
+            (MetadataPart::Local, said.local_metadata.filter(|_| changes.metadata.is_some())),
+            (MetadataPart::Components, said.components.filter(|_| changes.components.is_some())),
+        ];
+        let bytes: usize = parts.iter().filter_map(|(_, json)| Some(json.as_ref()?.get().len())).sum();
+        // On the heap: in the batch, and in the store's thread.
+        let _heap =
+            self.arena.try_charge(Share::Ingest, (2 * bytes + 1) as u64).map_err(|_| FleetError::Busy)?;
         let is_there = self
             .change_agent(id, |record| {
                 record.metadata_hash = changes.metadata.unwrap_or(record.metadata_hash);
@@ -177,7 +177,7 @@ impl Fleet {
                     record.version = version.to_string();
                 }
                 record.audit_unenrolled = None;
-                Some(vec![Write::put(Table::Metadata, id.to_bytes(), metadata.clone())])
+                Some(parts.iter().filter_map(|(part, json)| Some(part.write(id, json.as_ref()?))).collect())
             })
             .await?;
         if !is_there {
@@ -186,11 +186,12 @@ impl Fleet {
         self.registry.with(id, |agent| {
             agent.metadata_hash = changes.metadata.unwrap_or(agent.metadata_hash);
             agent.components_hash = changes.components.unwrap_or(agent.components_hash);
+            agent.says_it_is_gone = false;
         });
         Ok(())
     }
 
-    /// When a poll ends, in seconds since 1970: some time before it must, by chance, so that agents that came together do not come
+    /// When a poll ends, in [`time::uptime_s`]: some time before it must, by chance, so that agents that came together do not come
     /// together again.
     fn end_of_poll(&self, timeout: Option<Duration>) -> u32 {
         let longest = match timeout {
@@ -199,7 +200,7 @@ impl Fleet {
         };
         let early = longest.min(Duration::from_secs(300)).mul_f64(rand::random::<f64>() / 10.0);
         let seconds = u32::try_from(longest.saturating_sub(early).as_secs()).unwrap_or(u32::MAX);
-        time::now_s().saturating_add(seconds.max(1))
+        time::uptime_s().saturating_add(seconds.max(1))
     }
 }
 
@@ -209,11 +210,13 @@ struct Changes {
     metadata: Option<u64>,
     components: Option<u64>,
     version: Option<AgentVersion>,
+    /// It has said that it is gone.
+    is_back: bool,
 }
 
 impl Changes {
     fn any(&self) -> bool {
-        self.metadata.is_some() || self.components.is_some() || self.version.is_some()
+        self.metadata.is_some() || self.components.is_some() || self.version.is_some() || self.is_back
     }
 }
 

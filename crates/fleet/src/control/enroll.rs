@@ -3,7 +3,7 @@
 use super::{Fleet, FleetError};
 use crate::agent_id::AgentId;
 use crate::api_key::NewSecret;
-use crate::record::{AgentRecord, MetadataRecord, decode, encode};
+use crate::record::{AgentRecord, MetadataPart, decode, encode};
 use crate::registry::{Agent, AgentVersion};
 use crate::store::{Expected, StoreError, Table, Write};
 use crate::time;
@@ -64,20 +64,14 @@ impl Fleet {
             components_hash: 0,
             audit_unenrolled: None,
         };
-        let metadata = MetadataRecord {
-            local_metadata: request.local_metadata.map(ToOwned::to_owned),
-            user_provided_metadata: request.user_provided_metadata.map(ToOwned::to_owned),
-            components: None,
-        };
         let key = id.to_bytes();
         let expected = match before {
             Some((agent, version)) if agent == id => Expected::Version(version),
             _ => Expected::Absent,
         };
-        let mut batch = vec![
-            Write::put(Table::Agents, key, encode(&record)).expecting(expected),
-            Write::put(Table::Metadata, key, encode(&metadata)),
-        ];
+        let mut batch = vec![Write::put(Table::Agents, key, encode(&record)).expecting(expected)];
+        batch.extend(request.local_metadata.map(|json| MetadataPart::Local.write(id, json)));
+        batch.extend(request.user_provided_metadata.map(|json| MetadataPart::UserProvided.write(id, json)));
         if let Some(enrollment_id) = request.enrollment_id {
             batch.push(Write::put(Table::Enrollments, enrollment_id.as_bytes(), key.to_vec()));
         }
@@ -120,6 +114,8 @@ impl Fleet {
         }
         let Some(stored) = self.store.get(Table::Agents, &id.to_bytes()).await? else { return Ok(None) };
         let record: AgentRecord = decode(&stored.value)?;
-        Ok((record.enrollment_id.as_deref() == Some(enrollment_id)).then_some((id, stored.version)))
+        // When it was seen is written now and then, that it has acknowledged a policy at once.
+        let is_it = record.enrollment_id.as_deref() == Some(enrollment_id) && record.revision == 0;
+        Ok(is_it.then_some((id, stored.version)))
     }
 }

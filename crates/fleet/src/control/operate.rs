@@ -5,7 +5,7 @@ mod agents;
 mod policies;
 mod tokens;
 
-pub(crate) use actions::ActionOrder;
+pub(crate) use actions::{ActionOrder, LONGEST_DATA};
 pub use agents::{FleetView, MOST_VERSIONS};
 pub use policies::PolicyView;
 

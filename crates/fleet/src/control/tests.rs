@@ -31,7 +31,7 @@ impl Trial {
 
     /// As after a crash: nothing that was only in memory is there.
     async fn crashed(self) -> Trial {
-        self.store.close();
+        assert!(self.store.close(std::time::Instant::now() + Duration::from_secs(60)));
         let store = EmbeddedStore::open(&self.folder.path().join("state.redb")).unwrap();
         let fleet = loaded(&store).await;
         Trial { folder: self.folder, store, fleet }
@@ -232,7 +232,7 @@ fn an_action_comes_until_it_is_acknowledged() {
         // Also an agent that does not say what it has received waits then.
         drop(trial.wait(agent.id).await);
         let shown = trial.fleet.show_action(&ordered.id).await.unwrap();
-        assert_eq!((shown.acknowledged, shown.results[0].event.get()), (1, "{\"said\":true}"));
+        assert_eq!((shown.acknowledged, shown.results[0].event.get()), (Some(1), "{\"said\":true}"));
         let trial = trial.crashed().await;
         assert_eq!(actions(&trial.fleet, agent.id).await["actions"], serde_json::json!([]));
         let event = AckEvent { action_id: &ordered.id, agent_id: "", whole: &whole, has_failed: false };
@@ -299,6 +299,52 @@ fn a_reassigned_agent_gets_its_policy() {
         assert!(trial.fleet.remove_policy("q").await.is_err(), "an agent has it");
         assert!(trial.fleet.reassign(agent.id, "none").await.is_err());
         rollout.abort();
+    });
+}
+
+/// A late acknowledgement of the policy that an agent had before says nothing of the one that it has now.
+#[test]
+fn an_acknowledgement_of_the_policy_before_does_not_count() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        trial.fleet.put_policy("q", b"{}", false).await.unwrap();
+        trial.fleet.reassign(agent.id, "q").await.unwrap();
+        let whole = raw("{}");
+        let event = AckEvent { action_id: "policy:p:7", agent_id: "", whole: &whole, has_failed: false };
+        trial.fleet.acknowledge(agent.id, &[event]).await.unwrap();
+        assert_eq!(trial.fleet.show_agent(agent.id).await.unwrap().policy_revision, 0);
+    });
+}
+
+/// What an agent has said of its end is forgotten when it checks in again.
+#[test]
+fn an_agent_that_comes_back_is_not_gone() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        assert!(trial.fleet.audit_unenroll(agent.id, "orphaned").await.unwrap());
+        assert!(!trial.fleet.audit_unenroll(agent.id, "orphaned").await.unwrap());
+        let trial = trial.crashed().await;
+        assert!(trial.fleet.show_agent(agent.id).await.unwrap().audit_unenrolled.is_some());
+        drop(trial.wait(agent.id).await);
+        assert!(trial.fleet.show_agent(agent.id).await.unwrap().audit_unenrolled.is_none());
+    });
+}
+
+/// Data that agents cannot read is refused: they would get it again and again.
+#[test]
+fn an_action_has_data_that_agents_can_read() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(1000), "]".repeat(1000));
+        for data in ["7", "\"x\"", "{\"a\":1e999}", &deep] {
+            let mut order = order(&[agent.id], "SETTINGS");
+            order.data = Some(raw(data));
+            assert!(matches!(trial.fleet.order(order).await, Err(OperatorError::Invalid(_))), "{data:.40}");
+        }
+        assert!(actions(&trial.fleet, agent.id).await["actions"].as_array().unwrap().is_empty());
     });
 }
 

@@ -13,27 +13,30 @@ use std::time::Duration;
 /// A round over all agents takes so much of the time that a poll lasts, and not longer than this.
 const POLL_FRACTION: u32 = 16;
 const LONGEST_ROUND: Duration = Duration::from_secs(8);
-/// Every so many rounds the state learns when agents were seen.
-const ROUNDS_UNTIL_SAVED: u32 = 4;
+/// How often the state learns when agents were seen.
+const SAVE_INTERVAL: Duration = Duration::from_secs(30);
 /// Writes of a batch.
 const TOGETHER: usize = 500;
 
 impl Fleet {
-    /// Ends polls, and writes down when agents were seen, until the fleet stops.
-    pub async fn keep_up(self: Arc<Self>) {
+    /// Ends polls, until the fleet stops.
+    pub async fn end_polls(self: Arc<Self>) {
         let round = (self.settings.long_poll / POLL_FRACTION).min(LONGEST_ROUND);
         let step = round / u32::try_from(Registry::shards()).unwrap_or(1);
-        let mut rounds = 0;
         while !self.is_stopped() {
             for shard in 0..Registry::shards() {
                 // A pace, not a wait: so the agents of a round are spread over its time.
                 tokio::time::sleep(step).await;
-                self.registry.end_polls(shard, time::now_s());
+                self.registry.end_polls(shard, time::uptime_s());
             }
-            rounds = (rounds + 1) % ROUNDS_UNTIL_SAVED;
-            if rounds == 0
-                && let Err(error) = self.save_seen().await
-            {
+        }
+    }
+
+    /// Writes down now and then when agents were seen, until the fleet stops. Apart from the polls, whose ends need no disk.
+    pub async fn keep_seen(self: Arc<Self>) {
+        while !self.is_stopped() {
+            tokio::time::sleep(SAVE_INTERVAL).await;
+            if let Err(error) = self.save_seen().await {
                 tracing::warn!(%error, "the state does not learn when agents were seen; it is tried again");
             }
         }

@@ -5,6 +5,7 @@ use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition,
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 /// The pages that the database keeps in memory, in bytes.
@@ -15,6 +16,8 @@ pub const STACK_BYTES: usize = 512 << 10;
 const QUEUE: usize = 256;
 /// The most batches of a transaction: a conflict is found before anything is written, so there is no other bound.
 const TOGETHER: usize = 1024;
+/// How often it is looked whether the thread has ended.
+const CLOSE_POLL: Duration = Duration::from_millis(2);
 /// Numbers the writes, so that no version comes twice.
 const VERSIONS: TableDefinition<'static, &str, u64> = TableDefinition::new("versions");
 /// The format of the file.
@@ -63,15 +66,23 @@ impl EmbeddedStore {
         Ok(EmbeddedStore(Arc::new(Inner { file, queue, thread })))
     }
 
-    /// Writes what was given to it, and takes no more.
-    pub fn close(&self) {
+    /// Writes what was given to it, and takes no more; says whether it was done by the deadline. What a disk that hangs keeps
+    /// was not acknowledged.
+    pub fn close(&self, deadline: Instant) -> bool {
         drop(self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // A panic there was reported by the watch over it.
-            let _ended = thread.join();
+        let Some(thread) = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return true;
+        };
+        while !thread.is_finished() {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(CLOSE_POLL);
         }
+        // A panic there was reported by the watch over it.
+        let _ended = thread.join();
         self.0.file.close();
+        true
     }
 
     /// Whether its thread has ended although it must not.

@@ -49,7 +49,7 @@ fn commits_outlive_the_process() {
     let store = open(&folder);
     let write = |key: &str| Write::put(Table::Agents, key, key.as_bytes().to_vec());
     runtime().block_on(store.commit(vec![write("x"), write("y")])).unwrap();
-    store.close();
+    assert!(store.close(std::time::Instant::now() + std::time::Duration::from_secs(60)));
     assert!(matches!(runtime().block_on(store.commit(vec![write("z")])), Err(StoreError::Unavailable(_))));
     let store = open(&folder);
     assert_eq!(all(&store, b""), [(b"x".to_vec(), b"x".to_vec()), (b"y".to_vec(), b"y".to_vec())]);

@@ -101,7 +101,7 @@ fn action(command: &ActionCommand) -> Outcome {
     match command {
         ActionCommand::Ls(args) => {
             let found = Client::new(args)?.get("actions")?;
-            list(args, &found, "actions", &["id", "type", "agents", "acknowledged", "created_at"])
+            list(args, &found, "actions", &["id", "type", "agents", "created_at"])
         }
         ActionCommand::Show { id, fleet } => {
             show(fleet, &Client::new(fleet)?.get(&format!("actions/{}", client::encoded(id)))?)

@@ -31,7 +31,7 @@ pub(super) struct RunningFleet {
     fleet: Arc<Fleet>,
     store: EmbeddedStore,
     arena: Arena,
-    tasks: [(&'static str, AbortHandle); 2],
+    tasks: [(&'static str, AbortHandle); 3],
 }
 
 /// The memory of the fleet, as lines of the plan.
@@ -75,7 +75,8 @@ impl RunningFleet {
         let fleet = runtime.block_on(load).map_err(|error| failed(&error))?;
         let tasks = [
             ("the roll-out of policies", runtime.spawn(Arc::clone(&fleet).roll_out()).abort_handle()),
-            ("the clock of check-ins", runtime.spawn(Arc::clone(&fleet).keep_up()).abort_handle()),
+            ("the clock of check-ins", runtime.spawn(Arc::clone(&fleet).end_polls()).abort_handle()),
+            ("the record of who was seen", runtime.spawn(Arc::clone(&fleet).keep_seen()).abort_handle()),
         ];
         Ok(Some(RunningFleet { fleet, store, arena, tasks }))
     }
@@ -138,7 +139,11 @@ impl RunningFleet {
             Ok(Err(error)) => tracing::warn!(%error, "the state does not know when agents were seen last"),
             Err(_) => tracing::warn!("there was no time to write down when agents were seen last"),
         }
-        self.store.close();
+        if !self.store.close(deadline.max(Instant::now() + Duration::from_secs(1))) {
+            tracing::warn!(
+                "the state of the fleet could not be closed in time; what was acknowledged is in it"
+            );
+        }
     }
 }
 
@@ -151,7 +156,8 @@ fn state(config: &Config) -> PathBuf {
 fn arena(settings: &FleetListener) -> std::io::Result<Arena> {
     let total = settings.memory.get();
     let floors = Floors::NONE.with(Share::Ingest, total / 4).with(Share::Egress, total / 4);
-    let window = tidegate_arena::rounded(settings.max_body.as_usize() + AROUND_BODY);
+    let longest = settings.max_body.as_usize().max(tidegate_fleet::LONGEST_ANSWER);
+    let window = tidegate_arena::rounded(longest + AROUND_BODY);
     Arena::new(total, floors, window, REQUESTS, REQUESTS)
 }
 

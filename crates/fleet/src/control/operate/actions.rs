@@ -24,11 +24,14 @@ const KINDS: [&str; 9] = [
     "PRIVILEGE_LEVEL_CHANGE",
 ];
 /// The longest data of an action, in bytes.
-const LONGEST_DATA: usize = 64 << 10;
+pub(crate) const LONGEST_DATA: usize = 64 << 10;
 /// Writes of a batch.
 const TOGETHER: usize = 1000;
-/// Results that are shown.
+/// Results that are shown, and their bytes.
 const MOST_RESULTS: usize = 200;
+const LONGEST_RESULTS: usize = 128 << 10;
+/// Entries of the state that are read at a time.
+const PAGE: usize = 50;
 /// The counter of actions.
 const NUMBER: &[u8] = b"actions";
 const ATTEMPTS: u32 = 8;
@@ -72,12 +75,14 @@ pub(crate) struct ActionView {
     pub(crate) created_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expiration: Option<String>,
-    /// How many agents it is for, and how many have acknowledged it.
+    /// How many agents it is for.
     pub(crate) agents: u64,
-    pub(crate) acknowledged: usize,
+    /// How many have acknowledged it; where one action is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) acknowledged: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<Box<RawValue>>,
-    /// What agents have said, of the first [`MOST_RESULTS`].
+    /// What agents have said, of the first [`MOST_RESULTS`] with [`LONGEST_RESULTS`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) results: Vec<ResultView>,
 }
@@ -103,10 +108,8 @@ impl Fleet {
                 KINDS.join(", ")
             )));
         }
-        if order.data.as_ref().is_some_and(|data| data.get().len() > LONGEST_DATA) {
-            return Err(OperatorError::Invalid(format!(
-                "the data of an action has at most {LONGEST_DATA} bytes"
-            )));
+        if let Some(data) = &order.data {
+            check_data(data)?;
         }
         let agents = self.targets(order.agents.as_deref(), order.policy_id.as_deref())?;
         let moment = |name: &str, text: &Option<String>| {
@@ -156,25 +159,29 @@ impl Fleet {
         Ok(view(&id, record))
     }
 
-    /// The newest actions first.
+    /// The newest actions first, without their data.
     ///
     /// # Errors
     /// When the state cannot be read.
     pub(crate) async fn list_actions(&self, limit: usize) -> Result<Vec<ActionView>, OperatorError> {
-        let range = KeyRange { prefix: b"", after: None, limit: usize::MAX };
-        let mut actions = Vec::new();
-        for (key, stored) in self.store.list(Table::Actions, range).await? {
-            let record: ActionRecord = decode(&stored.value)?;
-            actions.push((String::from_utf8_lossy(&key).into_owned(), record));
+        let mut newest: Vec<(u64, ActionView)> = Vec::new();
+        let mut after: Option<Vec<u8>> = None;
+        loop {
+            let range = KeyRange { prefix: b"", after: after.as_deref(), limit: PAGE };
+            let page = self.store.list(Table::Actions, range).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            for (key, stored) in page {
+                let record: ActionRecord = decode(&stored.value)?;
+                let id = String::from_utf8_lossy(&key);
+                newest.push((record.number, ActionView { data: None, ..view(&id, record) }));
+            }
+            newest.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+            newest.truncate(limit);
+            // Reading waits for nothing, so others get their turn here.
+            tokio::task::yield_now().await;
         }
-        actions.sort_by_key(|(_, record)| std::cmp::Reverse(record.number));
-        actions.truncate(limit);
-        let mut views = Vec::new();
-        for (id, record) in actions {
-            let acknowledged = self.results(&id, usize::MAX).await?.len();
-            views.push(ActionView { acknowledged, data: None, ..view(&id, record) });
-        }
-        Ok(views)
+        Ok(newest.into_iter().map(|(_, view)| view).collect())
     }
 
     /// An action, with what agents have said.
@@ -183,28 +190,31 @@ impl Fleet {
     /// [`OperatorError`].
     pub(crate) async fn show_action(&self, id: &str) -> Result<ActionView, OperatorError> {
         let stored = self.store.get(Table::Actions, id.as_bytes()).await?;
-        let stored = stored.ok_or_else(|| OperatorError::Unknown(format!("action `{id}`")))?;
-        let results = self.results(id, usize::MAX).await?;
-        let acknowledged = results.len();
-        let results = results.into_iter().take(MOST_RESULTS).map(|(agent, record)| ResultView {
-            agent_id: agent.to_string(),
-            at: time::text(record.at_ms),
-            event: record.event,
-        });
-        Ok(ActionView { acknowledged, results: results.collect(), ..view(id, decode(&stored.value)?) })
-    }
-
-    async fn results(&self, id: &str, limit: usize) -> Result<Vec<(AgentId, ResultRecord)>, StoreError> {
+        let stored = stored.ok_or_else(|| OperatorError::Unknown(format!("action `{id:.80}`")))?;
         let prefix = [id.as_bytes(), b"\0"].concat();
-        let range = KeyRange { prefix: &prefix, after: None, limit };
-        let mut results = Vec::new();
-        for (key, stored) in self.store.list(Table::Results, range).await? {
-            let agent = key.get(prefix.len()..).and_then(|agent| agent.first_chunk());
-            if let Some(agent) = agent {
-                results.push((AgentId::from_bytes(*agent), decode(&stored.value)?));
+        let (mut results, mut bytes, mut acknowledged) = (Vec::new(), 0, 0);
+        let mut after: Option<Vec<u8>> = None;
+        loop {
+            let range = KeyRange { prefix: &prefix, after: after.as_deref(), limit: PAGE };
+            let page = self.store.list(Table::Results, range).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            acknowledged += page.len();
+            for (key, stored) in page {
+                let agent = key.get(prefix.len()..).and_then(|agent| agent.first_chunk());
+                if results.len() < MOST_RESULTS
+                    && bytes + stored.value.len() <= LONGEST_RESULTS
+                    && let Some(agent) = agent
+                {
+                    bytes += stored.value.len();
+                    let record: ResultRecord = decode(&stored.value)?;
+                    let agent_id = AgentId::from_bytes(*agent).to_string();
+                    results.push(ResultView { agent_id, at: time::text(record.at_ms), event: record.event });
+                }
             }
+            tokio::task::yield_now().await;
         }
-        Ok(results)
+        Ok(ActionView { acknowledged: Some(acknowledged), results, ..view(id, decode(&stored.value)?) })
     }
 
     /// Writes an action under a number of its own, which no later one has.
@@ -258,6 +268,20 @@ impl Fleet {
     }
 }
 
+/// Agents read the data of an action as an object. What they cannot read they would get again and again.
+fn check_data(data: &RawValue) -> Result<(), OperatorError> {
+    if data.get().len() > LONGEST_DATA {
+        return Err(OperatorError::Invalid(format!(
+            "the data of an action has at most {LONGEST_DATA} bytes"
+        )));
+    }
+    match serde_json::from_str(data.get()) {
+        Ok(serde_json::Value::Object(_)) => Ok(()),
+        Ok(_) => Err(OperatorError::Invalid("the data of an action is an object".to_owned())),
+        Err(error) => Err(OperatorError::Invalid(format!("the data of the action cannot be read: {error}"))),
+    }
+}
+
 fn view(id: &str, record: ActionRecord) -> ActionView {
     ActionView {
         id: id.to_owned(),
@@ -265,7 +289,7 @@ fn view(id: &str, record: ActionRecord) -> ActionView {
         created_at: time::text(record.created_ms),
         expiration: record.expires_ms.map(time::text),
         agents: record.agents,
-        acknowledged: 0,
+        acknowledged: None,
         data: record.data,
         results: Vec::new(),
     }

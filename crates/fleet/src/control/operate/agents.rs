@@ -3,7 +3,7 @@
 use super::OperatorError;
 use crate::agent_id::AgentId;
 use crate::control::Fleet;
-use crate::record::{AgentRecord, MetadataRecord, decode};
+use crate::record::{AgentRecord, MetadataPart, decode};
 use crate::store::{KeyRange, StoreError, Table};
 use crate::time;
 use serde::Serialize;
@@ -32,6 +32,8 @@ pub(crate) struct AgentView {
     pub(crate) audit_unenrolled: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) local_metadata: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) user_provided_metadata: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) components: Option<Box<RawValue>>,
 }
@@ -116,10 +118,15 @@ impl Fleet {
     /// [`OperatorError`].
     pub(crate) async fn show_agent(&self, id: AgentId) -> Result<AgentView, OperatorError> {
         let (record, _) = self.agent_record(id).await?.ok_or_else(|| unknown(id))?;
-        let metadata = self.store.get(Table::Metadata, &id.to_bytes()).await?;
-        let metadata: Option<MetadataRecord> = metadata.map(|stored| decode(&stored.value)).transpose()?;
-        let MetadataRecord { local_metadata, components, .. } = metadata.unwrap_or_default();
-        Ok(AgentView { local_metadata, components, ..self.view_of(id, record) })
+        let local_metadata = self.metadata(id, MetadataPart::Local).await?;
+        let user_provided_metadata = self.metadata(id, MetadataPart::UserProvided).await?;
+        let components = self.metadata(id, MetadataPart::Components).await?;
+        Ok(AgentView { local_metadata, user_provided_metadata, components, ..self.view_of(id, record) })
+    }
+
+    async fn metadata(&self, id: AgentId, part: MetadataPart) -> Result<Option<Box<RawValue>>, StoreError> {
+        let stored = self.store.get(Table::Metadata, &part.key(id)).await?;
+        stored.map(|stored| decode(&stored.value)).transpose()
     }
 
     /// Gives an agent another policy, which is on its way to it when this returns.
@@ -176,6 +183,7 @@ impl Fleet {
             tags: record.tags,
             audit_unenrolled: record.audit_unenrolled,
             local_metadata: None,
+            user_provided_metadata: None,
             components: None,
         }
     }

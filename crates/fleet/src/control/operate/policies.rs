@@ -51,23 +51,31 @@ impl Fleet {
         let revision = before.as_ref().map_or(0, |before| before.revision) + u64::from(changed);
         let change =
             PolicyChange { id: id.to_owned(), revision, changed, agents: self.agents_of(id), removed, added };
-        if is_trial || !changed {
+        // A commit that failed may have reached the disk: then it is there and nobody has it.
+        let is_active = self.policy(id).is_some_and(|policy| policy.revision >= revision);
+        if is_trial || (!changed && is_active) {
             return Ok(change);
         }
         let record = PolicyRecord { revision, changed_ms: time::now_ms(), body };
         let policy = Policy::new(id, &record, |bytes| self.charge(bytes));
-        let mut policy = policy.map_err(|error| OperatorError::Memory(error.to_string()))?;
+        let policy = policy.map_err(|error| OperatorError::Memory(error.to_string()))?;
         let write = Write::put(Table::Policies, id, encode(&record)).expecting(expected);
         self.store.commit(vec![write]).await?;
+        self.activate(policy);
+        Ok(change)
+    }
+
+    /// Has agents get a policy from now on.
+    fn activate(&self, mut policy: Policy) {
         let policy = {
             let mut policies = self.policies.write().unwrap_or_else(PoisonError::into_inner);
             // Agents have the name of the policy as it was when they came.
-            if let Some(known) = policies.get(id) {
+            if let Some(known) = policies.get(&policy.id) {
                 policy.id = Arc::clone(&known.id);
             }
             let policy = Arc::new(policy);
             // The other way round would leave the key of the one before.
-            let newest = policies.get(id).map_or(0, |known| known.revision);
+            let newest = policies.get(&policy.id).map_or(0, |known| known.revision);
             if policy.revision > newest {
                 policies.insert(Arc::clone(&policy.id), Arc::clone(&policy));
             }
@@ -75,7 +83,6 @@ impl Fleet {
         };
         // Behind the insertion: an agent that begins to wait in between sees the new one.
         self.roll_out_policy(&policy);
-        Ok(change)
     }
 
     /// All policies: id, revision, when it was changed, how many agents have it and how many have this revision.

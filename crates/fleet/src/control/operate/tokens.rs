@@ -10,9 +10,9 @@ use serde::Serialize;
 use std::sync::PoisonError;
 
 /// The longest name of a token, in characters.
-const LONGEST_NAME: usize = 200;
-/// Tokens are kept in memory.
-const MOST_TOKENS: usize = 10_000;
+const LONGEST_NAME: usize = 64;
+/// Tokens are kept in memory, and listed in one answer.
+const MOST_TOKENS: usize = 2_000;
 
 /// A token as operators see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
