@@ -4,9 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
 use flate2::Compression;
-use flate2::read::{GzDecoder, GzEncoder};
+use flate2::write::{GzDecoder, GzEncoder};
 use serde_json::{Value, json};
-use std::io::Read as _;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -126,9 +126,9 @@ fn post(address: SocketAddr, path: &str, key: &str, body: &Value) -> http::Answe
 }
 
 fn zipped(bytes: &[u8]) -> Vec<u8> {
-    let mut zipped = Vec::new();
-    GzEncoder::new(bytes, Compression::default()).read_to_end(&mut zipped).unwrap();
-    zipped
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// The program with the client of Elastic Agent.
@@ -178,7 +178,7 @@ fn an_elastic_agent_is_managed() {
     // Acknowledged, so it does not come again: the next is revision 2.
     fleet.restart_killed();
     let said = fleet.put_policy("web", &POLICY.replace("syslog", "auth.log"));
-    assert!(said.contains("revision 2, which is on its way to 1 agents"), "{said}");
+    assert!(said.contains("revision 2, which is on its way to 1 agent"), "{said}");
     assert!(said.contains("/var/log/auth.log"), "{said}");
     assert_eq!(works("1")[0]["id"], "policy:web:2");
 
@@ -262,9 +262,9 @@ fn bodies_are_compressed_both_ways() {
     let answer =
         send(&zipped(json!({"status": "online", "components": [{"id": "c"}]}).to_string().as_bytes()));
     assert_eq!((answer.status, answer.header("content-encoding")), (200, Some("gzip")));
-    let mut text = String::new();
-    GzDecoder::new(&*answer.body).read_to_string(&mut text).unwrap();
-    let got: Value = serde_json::from_str(&text).unwrap();
+    let mut decoder = GzDecoder::new(Vec::new());
+    decoder.write_all(&answer.body).unwrap();
+    let got: Value = serde_json::from_slice(&decoder.finish().unwrap()).unwrap();
     assert_eq!(got["actions"][0]["data"]["policy"]["outputs"]["default"]["type"], "elasticsearch");
 
     let bomb = zipped(&vec![b' '; 64 << 20]);

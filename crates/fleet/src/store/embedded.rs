@@ -16,6 +16,8 @@ pub const STACK_BYTES: usize = 512 << 10;
 const QUEUE: usize = 256;
 /// The most batches of a transaction: a conflict is found before anything is written, so there is no other bound.
 const TOGETHER: usize = 1024;
+/// How often it is said that the state cannot be written.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
 /// How often it is looked whether the thread has ended.
 const CLOSE_POLL: Duration = Duration::from_millis(2);
 /// Numbers the writes, so that no version comes twice.
@@ -181,6 +183,7 @@ impl DatabaseFile {
 /// The thread that writes.
 fn write_all(file: &DatabaseFile, mut queue: mpsc::Receiver<Job>) {
     let mut jobs = Vec::new();
+    let (mut told, mut failed) = (None::<Instant>, 0_u64);
     while let Some(first) = queue.blocking_recv() {
         jobs.push(first);
         while jobs.len() < TOGETHER
@@ -193,7 +196,11 @@ fn write_all(file: &DatabaseFile, mut queue: mpsc::Receiver<Job>) {
         }
         let written = file.write(&jobs);
         if let Err(error) = &written {
-            tracing::error!(%error, batches = jobs.len(), "the state of the fleet could not be written");
+            failed += jobs.len() as u64;
+            if told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
+                told = Some(Instant::now());
+                tracing::error!(%error, batches = failed, "the state of the fleet cannot be written; clients are told to try again");
+            }
         }
         for (at, job) in jobs.drain(..).enumerate() {
             let outcome = match &written {

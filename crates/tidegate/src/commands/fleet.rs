@@ -80,7 +80,7 @@ fn agent(command: &AgentCommand) -> Outcome {
             for id in &agents.ids {
                 client.delete(&agent_path(id))?;
             }
-            done(fleet, &format!("{} agents are removed, and their keys revoked", agents.ids.len()))
+            done(fleet, &format!("removed, and keys revoked: {}", counted(agents.ids.len() as u64)))
         }
         AgentCommand::Unenroll { agents, force: false, fleet } => order(fleet, agents, "UNENROLL", json!({})),
         AgentCommand::Upgrade { agents, version, source_uri, rollout_seconds, fleet } => {
@@ -120,10 +120,9 @@ fn order(fleet: &FleetArgs, agents: &AgentFilter, kind: &str, mut order: Value) 
     if fleet.json {
         return show(fleet, &ordered);
     }
-    let agents = ordered.get("agents").and_then(Value::as_u64).unwrap_or_default();
+    let agents = counted(ordered.get("agents").and_then(Value::as_u64).unwrap_or_default());
     let id = text(&ordered, "id");
-    let words =
-        format!("action {id} is for {agents} agents; `tidegate fleet action show {id}` says what they say");
+    let words = format!("action {id} is for {agents}; `tidegate fleet action show {id}` says what they say");
     Ok(output::print(&format!("{words}\n"))?)
 }
 
@@ -144,11 +143,11 @@ fn put(args: &FleetArgs, file: &Path, id: Option<&str>, is_trial: bool) -> Outco
     }
     let (id, number) =
         (text(&change, "id"), |name: &str| change.get(name).and_then(Value::as_u64).unwrap_or(0));
-    let (revision, agents) = (number("revision"), number("agents"));
+    let (revision, agents) = (number("revision"), counted(number("agents")));
     let words = match (change.get("changed").and_then(Value::as_bool), is_trial) {
-        (Some(false), _) => format!("policy {id} has not changed: revision {revision}, {agents} agents"),
-        (_, true) => format!("policy {id} would get revision {revision}, and {agents} agents with it"),
-        (_, false) => format!("policy {id} has revision {revision}, which is on its way to {agents} agents"),
+        (Some(false), _) => format!("policy {id} has not changed: revision {revision}, {agents}"),
+        (_, true) => format!("policy {id} would get revision {revision}, which would go to {agents}"),
+        (_, false) => format!("policy {id} has revision {revision}, which is on its way to {agents}"),
     };
     let _ = writeln!(shown, "{words}");
     Ok(output::print(&shown)?)
@@ -204,6 +203,11 @@ fn done(args: &FleetArgs, words: &str) -> Outcome {
         output::print(&format!("{words}\n"))?;
     }
     Ok(())
+}
+
+/// A number of agents, in words.
+fn counted(agents: u64) -> String {
+    if agents == 1 { "1 agent".to_owned() } else { format!("{agents} agents") }
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {

@@ -262,7 +262,10 @@ impl Fleet {
         agents.sort_unstable();
         agents.dedup();
         match agents.is_empty() {
-            true => Err(OperatorError::Invalid("the action is for no agent".to_owned())),
+            true => Err(OperatorError::Invalid(match policy {
+                Some(policy) => format!("no agent has policy `{policy:.80}`"),
+                None => "an action needs at least one agent".to_owned(),
+            })),
             false => Ok(agents),
         }
     }
