@@ -2,10 +2,13 @@
 
 use super::{Expected, KeyRange, Store, StoreError, StoreFuture, Stored, Table, Write};
 use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition, WriteTransaction};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tidegate_files::Access;
 use tokio::sync::{mpsc, oneshot};
 
 /// The pages that the database keeps in memory, in bytes.
@@ -51,7 +54,7 @@ struct DatabaseFile {
 }
 
 impl EmbeddedStore {
-    /// Opens the file, or makes it.
+    /// Opens the file, or makes it and its folder: the owner's alone, since policies may hold credentials. A link is not followed.
     ///
     /// # Errors
     /// When it cannot be opened, or was written by a version that this one does not know.
@@ -215,11 +218,13 @@ fn write_all(file: &DatabaseFile, mut queue: mpsc::Receiver<Job>) {
 }
 
 fn open(path: &Path) -> Result<Database, StoreError> {
-    let database = Database::builder().set_cache_size(CACHE_BYTES).create(path);
-    let database = database.map_err(|error| {
+    let unusable = |error: &dyn std::fmt::Display| {
         let path = path.display();
         StoreError::Unusable(format!("opening the state of the fleet, {path}: {error}"))
-    })?;
+    };
+    make(path).map_err(|error| unusable(&error))?;
+    let database = Database::builder().set_cache_size(CACHE_BYTES).create(path);
+    let database = database.map_err(|error| unusable(&error))?;
     let format = prepare(&database).map_err(|error| unavailable(&error))?;
     if format != FORMAT {
         return Err(StoreError::Unusable(format!(
@@ -228,6 +233,14 @@ fn open(path: &Path) -> Result<Database, StoreError> {
         )));
     }
     Ok(database)
+}
+
+/// Makes the file where there is none, so that it is there after a power cut.
+fn make(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    tidegate_files::create_folder(folder, Access::Owner)?;
+    tidegate_files::open(path, Access::Owner, |options| options.read(true).write(true).create(true))?;
+    File::open(folder)?.sync_all()
 }
 
 /// Makes the tables; the format of the file.

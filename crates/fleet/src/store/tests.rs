@@ -55,6 +55,22 @@ fn commits_outlive_the_process() {
     assert_eq!(all(&store, b""), [(b"x".to_vec(), b"x".to_vec()), (b"y".to_vec(), b"y".to_vec())]);
 }
 
+/// Policies may hold credentials: the file is the owner's, and where a link is in its place nothing is opened.
+#[test]
+fn the_file_is_the_owners() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fleet/state.redb");
+    let store = EmbeddedStore::open(&path).unwrap();
+    for (path, expected) in [(path.as_path(), 0o600), (path.parent().unwrap(), 0o700)] {
+        assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, expected);
+    }
+    drop(store);
+    let link = folder.path().join("link");
+    symlink(folder.path().join("elsewhere"), &link).unwrap();
+    assert!(EmbeddedStore::open(&link).err().unwrap().to_string().contains("a link"));
+}
+
 /// A file of a later format is refused by its number.
 #[test]
 fn a_newer_format_is_named() {

@@ -6,7 +6,7 @@ use tidegate_config::{Config, Sink};
 use tidegate_files::{Access, Tightened, create_folder, tighten, tighten_folder};
 
 /// The gateway's files there. A lake elsewhere takes care of itself.
-const OURS: [&str; 5] = ["journal", "dead-letters", "lake", "accepted", "accepted.new"];
+const OURS: [&str; 6] = ["journal", "dead-letters", "lake", "accepted", "accepted.new", "fleet"];
 
 /// Makes the folder where there is none, and takes from others what an earlier version let them read. Other files there
 /// are left alone: nobody can reach them through a folder that is not theirs.

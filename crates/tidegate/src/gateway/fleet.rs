@@ -61,11 +61,7 @@ impl RunningFleet {
         let Some(settings) = &config.listen.fleet else { return Ok(None) };
         let failed = |error: &dyn std::fmt::Display| Failure(format!("starting the fleet: {error}"));
         let arena = arena(settings).map_err(|error| failed(&error))?;
-        let path = state(config);
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| failed(&error))?;
-        }
-        let store = EmbeddedStore::open(&path).map_err(|error| failed(&error))?;
+        let store = EmbeddedStore::open(&state(config)).map_err(|error| failed(&error))?;
         let runtime = workers.worker(0);
         let limits = tidegate_fleet::Settings {
             long_poll: settings.long_poll.get(),
