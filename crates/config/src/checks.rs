@@ -34,18 +34,18 @@ pub(crate) fn check(config: &Config) -> Vec<Clash> {
     clashes
 }
 
-/// A request that was received and one that is decompressed must fit in the memory for both.
+/// A request as received and decompressed, and what of it goes to the state, must fit in the part of the memory for requests.
 fn fleet(config: &Config, clashes: &mut Vec<Clash>) {
     let Some(fleet) = &config.listen.fleet else { return };
-    if fleet.memory.get() < 2 * fleet.max_body.get() {
+    if fleet.memory.get() < 5 * fleet.max_body.get() {
         let path = |name: &str| ["listen", "fleet", name].map(str::to_owned).to_vec();
         clashes.push(Clash {
             about: vec![path("memory"), path("max_body")],
             message: format!(
-                "`listen.fleet.memory` ({}) is less than twice `listen.fleet.max_body` ({})",
+                "`listen.fleet.memory` ({}) is less than five times `listen.fleet.max_body` ({})",
                 fleet.memory, fleet.max_body
             ),
-            help: "a body is held as received and decompressed: raise the one, or lower the other".to_owned(),
+            help: "a body is held as received, decompressed, and on its way to the disk: raise the one, or lower the other".to_owned(),
         });
     }
 }

@@ -5,13 +5,14 @@
 
 mod answers;
 mod body;
+mod limited;
 mod requests;
 mod routes;
 
 use crate::agent_id::AgentId;
 use crate::control::{CheckInStart, Fleet, FleetError};
-use crate::registry::{AgentVersion, Wake};
-use answers::{Answer, json_reply, refusal_reply};
+use crate::registry::{AgentVersion, PollOutcome};
+use answers::{ApiError, json_reply, refusal_reply};
 pub use body::THREAD_BYTES;
 use body::{BodyCoding, RequestBody};
 pub(crate) use body::{BodyError, decompressed};
@@ -38,7 +39,7 @@ impl AgentApi {
         self.0.counts().refused.fetch_add(1, Relaxed);
     }
 
-    fn refused(&self, answer: Answer) -> Reply {
+    fn refused(&self, answer: ApiError) -> Reply {
         self.count_refused();
         answer.reply()
     }
@@ -57,7 +58,7 @@ impl Service for AgentApi {
         let Ticket { route, coding, takes_gzip } = ticket;
         // On the heap, each in a future of its own: a connection has no room for what only some requests need, and a check-in
         // that waits none for what the others do.
-        let answered: Boxed<Answered> = match route {
+        let answered: Boxed<ApiResult> = match route {
             Route::Status(is_known) => Box::pin(std::future::ready(Ok(answers::status(is_known)))),
             Route::CheckIn(id, version) => {
                 let begun = Box::pin(begin_check_in(Arc::clone(&fleet), id, version, coding, body));
@@ -83,7 +84,7 @@ impl Service for AgentApi {
 /// A future on the heap.
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// What comes of a request.
-type Answered = Result<Reply, Answer>;
+type ApiResult = Result<Reply, ApiError>;
 
 /// The answer to a check-in, whose beginning is a future of its own: what waits holds the wait.
 #[expect(clippy::manual_async_fn, reason = "an async function would have its arguments twice")]
@@ -91,23 +92,25 @@ fn check_in(
     fleet: Arc<Fleet>,
     id: AgentId,
     takes_gzip: bool,
-    begun: Boxed<Result<CheckInStart, Answer>>,
-) -> impl Future<Output = Answered> + Send {
+    begun: Boxed<Result<CheckInStart, ApiError>>,
+) -> impl Future<Output = ApiResult> + Send {
     async move {
         let parked = match begun.await? {
             CheckInStart::Wait(parked) => parked,
             CheckInStart::Actions => return Box::pin(actions(&fleet, id)).await,
         };
         match parked.await {
-            Wake::Policy(mut window, policy) => {
+            PollOutcome::Policy(mut window, policy) => {
                 let envelope = policy.envelope(id, fleet.ack_token(id));
                 let written = policy.write(&envelope, takes_gzip, &mut window);
-                written.map_err(|_| Answer::BUSY)?;
+                written.map_err(|_| ApiError::BUSY)?;
                 Ok(answers::json_window(window, takes_gzip))
             }
-            Wake::Actions => Box::pin(actions(&fleet, id)).await,
-            Wake::End | Wake::Superseded | Wake::Stopped => Ok(answers::nothing_to_do(fleet.ack_token(id))),
-            Wake::Gone => Err(Answer::UNAUTHORIZED),
+            PollOutcome::Actions => Box::pin(actions(&fleet, id)).await,
+            PollOutcome::TimedOut | PollOutcome::Superseded | PollOutcome::Stopped => {
+                Ok(answers::nothing_to_do(fleet.ack_token(id)))
+            }
+            PollOutcome::Gone => Err(ApiError::UNAUTHORIZED),
         }
     }
 }
@@ -118,23 +121,23 @@ async fn begin_check_in(
     version: AgentVersion,
     coding: BodyCoding,
     body: Body,
-) -> Result<CheckInStart, Answer> {
+) -> Result<CheckInStart, ApiError> {
     let body = RequestBody::of(&fleet, body, coding)?;
     let request: CheckInRequest<'_> = body.json()?;
     let said = request.check_in(version)?;
     Ok(fleet.check_in(id, &said).await?)
 }
 
-async fn actions(fleet: &Fleet, id: AgentId) -> Answered {
+async fn actions(fleet: &Fleet, id: AgentId) -> ApiResult {
     let text = fleet.actions_for(id).await?;
     let window = fleet.arena().window(Share::Egress, text.len()).await;
     let mut window = window.map_err(|error| match error {
         ChargeError::Never { .. } => {
-            Answer::new(500, "InternalServerError", "the actions are too long for an answer")
+            ApiError::new(500, "InternalServerError", "the actions are too long for an answer")
         }
-        _ => Answer::BUSY,
+        _ => ApiError::BUSY,
     })?;
-    window.append(text.as_bytes()).map_err(|_| Answer::BUSY)?;
+    window.append(text.as_bytes()).map_err(|_| ApiError::BUSY)?;
     Ok(answers::json_window(window, false))
 }
 
@@ -144,15 +147,20 @@ async fn enroll(
     version: AgentVersion,
     coding: BodyCoding,
     body: Body,
-) -> Answered {
+) -> ApiResult {
     let body = RequestBody::of(&fleet, body, coding)?;
     let request: EnrollRequest<'_> = body.json()?;
     let enrollment = request.enrollment(&token, version)?;
+    // Before anything is changed, since the answer has what the agent has said of itself.
+    let len = answers::enrolled_len(&enrollment);
+    let mut window = fleet.arena().try_window(Share::Egress, len).map_err(|_| ApiError::BUSY)?;
     let enrolled = fleet.enroll(&enrollment).await?;
-    Ok(answers::enrolled(&enrollment, &enrolled))
+    let text = answers::enrolled(&enrollment, &enrolled);
+    window.append(text.as_bytes()).map_err(|_| ApiError::BUSY)?;
+    Ok(answers::json_window(window, false))
 }
 
-async fn acknowledge(fleet: Arc<Fleet>, id: AgentId, coding: BodyCoding, body: Body) -> Answered {
+async fn acknowledge(fleet: Arc<Fleet>, id: AgentId, coding: BodyCoding, body: Body) -> ApiResult {
     let body = RequestBody::of(&fleet, body, coding)?;
     let request: AckRequest<'_> = body.json()?;
     let events = request.events()?;
@@ -160,35 +168,37 @@ async fn acknowledge(fleet: Arc<Fleet>, id: AgentId, coding: BodyCoding, body: B
     Ok(answers::acknowledged(&items))
 }
 
-async fn audit_unenroll(fleet: Arc<Fleet>, id: AgentId, coding: BodyCoding, body: Body) -> Answered {
+async fn audit_unenroll(fleet: Arc<Fleet>, id: AgentId, coding: BodyCoding, body: Body) -> ApiResult {
     let body = RequestBody::of(&fleet, body, coding)?;
     let request: AuditRequest<'_> = body.json()?;
     match fleet.audit_unenroll(id, request.reason()?).await? {
         true => Ok(json_reply(200, "{}".to_owned())),
-        false => Err(Answer::new(409, "AuditUnenrolled", "the agent has said so already")),
+        false => Err(ApiError::new(409, "AuditUnenrolled", "the agent has said so already")),
     }
 }
 
-impl From<FleetError> for Answer {
-    fn from(error: FleetError) -> Answer {
+impl From<FleetError> for ApiError {
+    fn from(error: FleetError) -> ApiError {
         match error {
-            FleetError::Unauthorized => Answer::UNAUTHORIZED,
-            FleetError::Busy => Answer::BUSY,
-            FleetError::NotReplaceable(words) => Answer::new(403, "AgentNotReplaceable", words),
-            FleetError::Memory => Answer::owned(503, "ServiceUnavailable", error.to_string()).retry_after(60),
+            FleetError::Unauthorized => ApiError::UNAUTHORIZED,
+            FleetError::Busy => ApiError::BUSY,
+            FleetError::NotReplaceable(words) => ApiError::new(403, "AgentNotReplaceable", words),
+            FleetError::Memory => {
+                ApiError::owned(503, "ServiceUnavailable", error.to_string()).retry_after(60)
+            }
             FleetError::Store(error) => {
-                Answer::owned(503, "ServiceUnavailable", error.to_string()).retry_after(10)
+                ApiError::owned(503, "ServiceUnavailable", error.to_string()).retry_after(10)
             }
         }
     }
 }
 
-impl From<BodyError> for Answer {
-    fn from(error: BodyError) -> Answer {
+impl From<BodyError> for ApiError {
+    fn from(error: BodyError) -> ApiError {
         match error {
-            BodyError::TooLarge(_) => Answer::owned(413, "RequestEntityTooLarge", error.to_string()),
-            BodyError::Busy => Answer::BUSY,
-            BodyError::Malformed(_) => Answer::owned(400, "BadRequest", error.to_string()),
+            BodyError::TooLarge(_) => ApiError::owned(413, "RequestEntityTooLarge", error.to_string()),
+            BodyError::Busy => ApiError::BUSY,
+            BodyError::Malformed(_) => ApiError::owned(400, "BadRequest", error.to_string()),
         }
     }
 }
@@ -198,7 +208,7 @@ mod tests {
     use super::*;
 
     fn bytes_of<F: Future>(
-        _: impl FnOnce(Arc<Fleet>, AgentId, bool, Boxed<Result<CheckInStart, Answer>>) -> F,
+        _: impl FnOnce(Arc<Fleet>, AgentId, bool, Boxed<Result<CheckInStart, ApiError>>) -> F,
     ) -> usize {
         size_of::<F>()
     }

@@ -23,7 +23,7 @@ use crate::api_key::KeyHash;
 use crate::policy::{LONGEST_POLICY, Policy};
 use crate::record::{AgentRecord, TokenRecord, decode, encode};
 use crate::registry::Registry;
-use crate::store::{Expected, Store, StoreError, Table, Write};
+use crate::store::{Batch, Expected, Store, StoreError, Table, Write};
 use rollout::RolloutQueue;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -41,7 +41,7 @@ const ATTEMPTS: u32 = 8;
 pub struct Settings {
     /// How long a check-in waits for something to do, where the agent does not say how long it can.
     pub long_poll: Duration,
-    /// The longest body of a request, as received and decompressed, and the longest policy, in bytes.
+    /// The longest body of a request, as received and decompressed, in bytes.
     pub max_body: usize,
 }
 
@@ -150,10 +150,11 @@ impl Fleet {
     }
 
     /// Changes the record of an agent, with other writes in the same transaction; decides again when somebody else has changed
-    /// it meanwhile. `change` says whether there is anything to write. False when there is no such agent.
+    /// it meanwhile. `memory` pays for the other writes. `change` says whether there is anything to write. False when there is no such agent.
     async fn change_agent(
         &self,
         agent: AgentId,
+        memory: Option<Arc<Charge>>,
         mut change: impl FnMut(&mut AgentRecord) -> Option<Vec<Write>>,
     ) -> Result<bool, StoreError> {
         for _ in 0..ATTEMPTS {
@@ -161,7 +162,7 @@ impl Fleet {
             let Some(mut batch) = change(&mut record) else { return Ok(true) };
             let write = Write::put(Table::Agents, agent.to_bytes(), encode(&record));
             batch.push(write.expecting(Expected::Version(version)));
-            match self.store.commit(batch).await {
+            match self.store.commit(Batch { writes: batch, memory: memory.clone() }).await {
                 Err(StoreError::Conflict) => {}
                 outcome => return outcome.map(|()| true),
             }

@@ -13,6 +13,8 @@ use tokio::sync::Mutex;
 /// Entries of a page, where the request does not say how many.
 const PAGE: usize = 100;
 const LONGEST_PAGE: usize = 1000;
+/// Agents that are read at a time.
+const AT_ONCE: usize = 50;
 /// The longest list of agents of a page, in bytes; one agent is there in any case.
 const LONGEST_LIST: usize = 384 << 10;
 const JSON: &str = "application/json; charset=utf-8";
@@ -74,7 +76,7 @@ impl OperatorApi {
             Ok(window) if status == 503 => reply.retry_after(5).content(window),
             Ok(window) => reply.content(window),
             Err(ChargeError::Never { .. }) => {
-                Reply::new(500).text("the answer is longer than `listen.fleet.memory` can hold\n")
+                Reply::new(500).text("the answer is longer than one may be; raise `listen.fleet.max_body`\n")
             }
             Err(_) => Reply::new(503).retry_after(1).text("the memory for answers is in use; try again\n"),
         }
@@ -143,19 +145,28 @@ impl OperatorApi {
 
     /// A page of agents: as many as were asked for, or as fit.
     async fn agents(&self, after: Option<AgentId>, limit: usize) -> Result<String, Failed> {
-        let agents = self.fleet.list_agents(after, limit).await?;
-        let mut page = String::new();
-        let mut next = None;
-        for (at, agent) in agents.iter().enumerate() {
-            let text = written(agent)?;
-            if at > 0 && page.len() + text.len() > LONGEST_LIST {
-                break;
+        let (mut page, mut listed, mut last) = (String::new(), 0, after);
+        let next = 'all: loop {
+            if listed == limit {
+                break last;
             }
-            page.push_str(if at == 0 { "" } else { "," });
-            page.push_str(&text);
-            let is_last = at + 1 == agents.len() && agents.len() < limit;
-            next = (!is_last).then_some(&agent.id);
-        }
+            let agents = self.fleet.list_agents(last, (limit - listed).min(AT_ONCE)).await?;
+            if agents.is_empty() {
+                break None;
+            }
+            for agent in &agents {
+                let text = written(agent)?;
+                if listed > 0 && page.len() + text.len() > LONGEST_LIST {
+                    break 'all last;
+                }
+                page.push_str(if listed == 0 { "" } else { "," });
+                page.push_str(&text);
+                (listed, last) = (listed + 1, agent.id.parse().ok());
+            }
+            // Reading waits for nothing, so others get their turn here.
+            tokio::task::yield_now().await;
+        };
+        let next = next.map(|next| next.to_string());
         Ok(format!("{{\"agents\":[{page}],\"next\":{}}}", written(&next)?))
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct AgentRecord {
     pub(crate) revision: u64,
     pub(crate) key: KeyHash,
     pub(crate) enrolled_ms: u64,
-    /// Of the program that enrolled.
+    /// Of the agent, as it said last.
     pub(crate) version: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) enrollment_id: Option<String>,

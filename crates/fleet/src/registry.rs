@@ -7,7 +7,7 @@ mod parked;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use parked::{ParkedPoll, Wake};
+pub(crate) use parked::{ParkedPoll, PollOutcome};
 
 use crate::agent_id::AgentId;
 use crate::api_key::KeyHash;
@@ -55,7 +55,7 @@ pub(crate) struct Agent {
     /// The state does not know yet when it was seen, or how it is.
     pub(crate) is_unsaved: bool,
     /// It has said that it was uninstalled, or the like.
-    pub(crate) says_it_is_gone: bool,
+    pub(crate) audit_unenrolled: bool,
     /// Its policy is on the way to it.
     pub(crate) is_in_rollout: bool,
     parked: Option<Box<Parked>>,
@@ -105,7 +105,7 @@ impl Agent {
             status: AgentStatus::Unknown,
             version: AgentVersion::default(),
             is_unsaved: false,
-            says_it_is_gone: false,
+            audit_unenrolled: false,
             is_in_rollout: false,
             parked: None,
             polls: 0,
@@ -118,7 +118,7 @@ impl Agent {
     }
 
     /// Ends its wait, if it waits; else what was for it is given back.
-    pub(crate) fn wake(&mut self, with: Wake) -> Option<Wake> {
+    pub(crate) fn wake(&mut self, with: PollOutcome) -> Option<PollOutcome> {
         match &mut self.parked {
             Some(parked) if parked.is_waiting() => {
                 parked.wake(with);
@@ -138,7 +138,7 @@ impl Agent {
     /// Tells it of an action of this number.
     pub(crate) fn queue(&mut self, number: u64) {
         self.newest = self.newest.max(number);
-        self.wake(Wake::Actions);
+        self.wake(PollOutcome::Actions);
     }
 }
 
@@ -175,9 +175,16 @@ impl Registry {
     }
 
     /// Adds an agent that was paid for, or puts it in the place of the one with this id.
-    pub(crate) fn insert(&self, id: AgentId, agent: Agent) {
-        if let Some(mut replaced) = self.shard(id).insert(id, Box::new(agent)) {
-            replaced.wake(Wake::Gone);
+    pub(crate) fn insert(&self, id: AgentId, mut agent: Agent) {
+        let mut agents = self.shard(id);
+        if let Some(replaced) = agents.get(&id) {
+            // What is queued stays queued.
+            agent.newest = agent.newest.max(replaced.newest);
+        }
+        let replaced = agents.insert(id, Box::new(agent));
+        drop(agents);
+        if let Some(mut replaced) = replaced {
+            replaced.wake(PollOutcome::Gone);
             self.release();
         }
     }
@@ -186,7 +193,7 @@ impl Registry {
     pub(crate) fn remove(&self, id: AgentId) -> bool {
         let removed = self.shard(id).remove(&id);
         let Some(mut removed) = removed else { return false };
-        removed.wake(Wake::Gone);
+        removed.wake(PollOutcome::Gone);
         self.release();
         true
     }
@@ -218,7 +225,7 @@ impl Registry {
     /// Has an agent wait, at the longest until `ends_s` of [`uptime_s`](crate::time::uptime_s), unless there are actions for it. A poll of it that waits already ends.
     pub(crate) fn park(self: &Arc<Self>, id: AgentId, ends_s: u32) -> PollStart {
         let start = self.with(id, |agent| {
-            agent.wake(Wake::Superseded);
+            agent.wake(PollOutcome::Superseded);
             agent.polls = agent.polls.wrapping_add(1);
             if agent.newest > agent.received {
                 return None;
@@ -237,7 +244,7 @@ impl Registry {
     pub(crate) fn end_polls(&self, shard: usize, now_s: u32) {
         self.each_of(shard, |_, agent| {
             if agent.parked.as_ref().is_some_and(|parked| parked.is_over(now_s)) {
-                agent.wake(Wake::End);
+                agent.wake(PollOutcome::TimedOut);
             }
         });
     }

@@ -7,13 +7,15 @@ mod tests;
 pub use embedded::{CACHE_BYTES, EmbeddedStore, STACK_BYTES};
 
 use std::pin::Pin;
+use std::sync::Arc;
+use tidegate_arena::Charge;
 
 /// A table of the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Table {
     /// Agents, by id.
     Agents,
-    /// Their metadata, by id: large, and seldom changed.
+    /// Their metadata, by id and part: large, and seldom changed.
     Metadata,
     /// When they were seen last, by id.
     Seen,
@@ -66,6 +68,21 @@ pub struct Write {
     pub value: Option<Vec<u8>>,
 }
 
+/// Writes of one transaction.
+#[derive(Default)]
+pub struct Batch {
+    /// The writes.
+    pub writes: Vec<Write>,
+    /// What pays for their bytes: held until they are written, also where nobody waits for that any more.
+    pub memory: Option<Arc<Charge>>,
+}
+
+impl From<Vec<Write>> for Batch {
+    fn from(writes: Vec<Write>) -> Batch {
+        Batch { writes, memory: None }
+    }
+}
+
 /// A part of a table, in the order of keys.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyRange<'a> {
@@ -103,7 +120,7 @@ pub trait Store: Send + Sync + 'static {
     fn list(&self, table: Table, range: KeyRange<'_>) -> StoreFuture<'_, Vec<(Vec<u8>, Stored)>>;
 
     /// Writes all of a batch, or nothing where an expectation fails. Durable when this returns.
-    fn commit(&self, batch: Vec<Write>) -> StoreFuture<'_, ()>;
+    fn commit(&self, batch: Batch) -> StoreFuture<'_, ()>;
 }
 
 impl Write {

@@ -16,8 +16,8 @@ settings! {
         /// The longest body of a request of an agent, as received and decompressed. Agents with many inputs send long
         /// check-ins.
         max_body: Bytes [Bytes::kib(64)..=Bytes::mib(64)] = Bytes::mib(4),
-        /// Memory of requests and answers in progress. It also sets the pace at which a policy goes to many agents. At least twice
-        /// `max_body`.
-        memory: Bytes [Bytes::mib(1)..=Bytes::gib(4)] = Bytes::mib(16),
+        /// Memory of requests and answers in progress. It also sets the pace at which a policy goes to many agents. At least five
+        /// times `max_body`.
+        memory: Bytes [Bytes::mib(1)..=Bytes::gib(4)] = Bytes::mib(20),
     }
 }

@@ -19,37 +19,37 @@ const COMPRESSED: &[(&str, &str)] = &[
 
 /// A refusal: `{"statusCode":…,"error":…,"message":…}`.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
+pub(super) struct ApiError {
     status: u16,
     error: &'static str,
     message: Cow<'static, str>,
     retry_after: Option<u32>,
 }
 
-impl Answer {
-    pub(super) const UNAUTHORIZED: Answer =
-        Answer::new(401, "Unauthorized", "the API key is missing, unknown or revoked");
-    pub(super) const BUSY: Answer = Answer {
+impl ApiError {
+    pub(super) const UNAUTHORIZED: ApiError =
+        ApiError::new(401, "Unauthorized", "the API key is missing, unknown or revoked");
+    pub(super) const BUSY: ApiError = ApiError {
         status: 503,
         error: "ServiceUnavailable",
         message: Cow::Borrowed("the memory for requests of agents is in use; try again"),
         retry_after: Some(5),
     };
 
-    pub(super) const fn new(status: u16, error: &'static str, message: &'static str) -> Answer {
-        Answer { status, error, message: Cow::Borrowed(message), retry_after: None }
+    pub(super) const fn new(status: u16, error: &'static str, message: &'static str) -> ApiError {
+        ApiError { status, error, message: Cow::Borrowed(message), retry_after: None }
     }
 
-    pub(super) fn owned(status: u16, error: &'static str, message: String) -> Answer {
-        Answer { message: Cow::Owned(message), ..Answer::new(status, error, "") }
+    pub(super) fn owned(status: u16, error: &'static str, message: String) -> ApiError {
+        ApiError { message: Cow::Owned(message), ..ApiError::new(status, error, "") }
     }
 
-    pub(super) fn retry_after(self, seconds: u32) -> Answer {
-        Answer { retry_after: Some(seconds), ..self }
+    pub(super) fn retry_after(self, seconds: u32) -> ApiError {
+        ApiError { retry_after: Some(seconds), ..self }
     }
 
     pub(super) fn reply(&self) -> Reply {
-        let Answer { status, error, message, retry_after } = self;
+        let ApiError { status, error, message, retry_after } = self;
         let body = json!({"statusCode": status, "error": error, "message": message});
         let reply = json_reply(*status, body.to_string());
         match retry_after {
@@ -87,8 +87,17 @@ pub(super) fn nothing_to_do(ack_token: u64) -> Reply {
     json_reply(200, format!("{{\"action\":\"checkin\",\"ack_token\":\"{ack_token}\",\"actions\":[]}}"))
 }
 
+/// How long the answer to an enrolment is at most, in bytes.
+pub(super) fn enrolled_len(request: &Enrollment<'_>) -> usize {
+    let json = [request.local_metadata, request.user_provided_metadata];
+    let json: usize = json.iter().flatten().map(|json| json.get().len()).sum();
+    // A character of a tag takes six bytes at most, and the rest are ids, a time and a key.
+    let tags: usize = request.tags.iter().map(|tag| 6 * tag.len() + 3).sum();
+    json + tags + (1 << 10)
+}
+
 /// The answer to an enrolment.
-pub(super) fn enrolled(request: &Enrollment<'_>, agent: &Enrolled) -> Reply {
+pub(super) fn enrolled(request: &Enrollment<'_>, agent: &Enrolled) -> String {
     let empty = || RawValue::from_string("{}".to_owned()).unwrap_or_default();
     let metadata = |json: Option<&RawValue>| json.map_or_else(empty, ToOwned::to_owned);
     let body = EnrollResponse {
@@ -108,7 +117,7 @@ pub(super) fn enrolled(request: &Enrollment<'_>, agent: &Enrolled) -> Reply {
             tags: &request.tags,
         },
     };
-    json_reply(200, serde_json::to_string(&body).unwrap_or_default())
+    serde_json::to_string(&body).unwrap_or_default()
 }
 
 #[derive(serde::Serialize)]

@@ -1,6 +1,7 @@
 //! The JSON of agents. Fields that are not known are skipped: later versions add some.
 
-use super::answers::Answer;
+use super::answers::ApiError;
+use super::limited::Limited;
 use crate::agent_id::AgentId;
 use crate::control::{AckEvent, CheckIn, Enrollment};
 use crate::registry::{AgentStatus, AgentVersion};
@@ -35,7 +36,7 @@ struct EnrollMetadata<'a> {
     #[serde(borrow, default)]
     user_provided: Option<&'a RawValue>,
     #[serde(default)]
-    tags: Option<Vec<String>>,
+    tags: Option<Limited<String, MOST_TAGS>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -59,7 +60,7 @@ pub(super) struct CheckInRequest<'a> {
 #[derive(Debug, Deserialize)]
 pub(super) struct AckRequest<'a> {
     #[serde(borrow)]
-    events: Vec<&'a RawValue>,
+    events: Limited<&'a RawValue, MOST_EVENTS>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -83,20 +84,20 @@ impl EnrollRequest<'_> {
         &'b self,
         token: &'b str,
         version: AgentVersion,
-    ) -> Result<Enrollment<'b>, Answer> {
+    ) -> Result<Enrollment<'b>, ApiError> {
         if self.kind != "PERMANENT" {
-            return Err(Answer::new(400, "BadRequest", "the `type` of an enrolment is PERMANENT"));
+            return Err(ApiError::new(400, "BadRequest", "the `type` of an enrolment is PERMANENT"));
         }
         let id = self.id.as_deref().filter(|id| !id.is_empty()).map(str::parse::<AgentId>).transpose();
-        let id = id.map_err(|error| Answer::owned(400, "BadRequest", error.to_string()))?;
+        let id = id.map_err(|error| ApiError::owned(400, "BadRequest", error.to_string()))?;
         let enrollment_id = self.enrollment_id.as_deref().filter(|id| !id.is_empty());
         if enrollment_id.is_some_and(|id| id.len() > LONGEST_ENROLLMENT_ID) {
-            return Err(Answer::new(400, "BadRequest", "an `enrollment_id` has at most 256 bytes"));
+            return Err(ApiError::new(400, "BadRequest", "an `enrollment_id` has at most 256 bytes"));
         }
         let metadata = self.metadata.as_ref();
-        let tags = metadata.and_then(|metadata| metadata.tags.clone()).unwrap_or_default();
-        if tags.len() > MOST_TAGS || tags.iter().any(|tag| tag.len() > LONGEST_TAG) {
-            return Err(Answer::new(400, "BadRequest", "an agent has at most 100 tags of at most 256 bytes"));
+        let tags = metadata.and_then(|metadata| metadata.tags.as_ref()).map_or(&[][..], |tags| &tags.0);
+        if tags.iter().any(|tag| tag.len() > LONGEST_TAG) {
+            return Err(ApiError::new(400, "BadRequest", "a tag has at most 256 bytes"));
         }
         Ok(Enrollment {
             token,
@@ -105,16 +106,16 @@ impl EnrollRequest<'_> {
             enrollment_id,
             local_metadata: metadata.and_then(|metadata| metadata.local),
             user_provided_metadata: metadata.and_then(|metadata| metadata.user_provided),
-            tags,
+            tags: tags.to_vec(),
         })
     }
 }
 
 impl CheckInRequest<'_> {
-    pub(super) fn check_in(&self, version: AgentVersion) -> Result<CheckIn<'_>, Answer> {
+    pub(super) fn check_in(&self, version: AgentVersion) -> Result<CheckIn<'_>, ApiError> {
         let poll_timeout = self.poll_timeout.as_deref().filter(|text| !text.is_empty());
         let poll_timeout = poll_timeout.map(|text| {
-            time::parse_go_duration(text).ok_or(Answer::new(
+            time::parse_go_duration(text).ok_or(ApiError::new(
                 400,
                 "BadRequest",
                 "`poll_timeout` is a duration such as 5m30s",
@@ -134,13 +135,10 @@ impl CheckInRequest<'_> {
 }
 
 impl<'a> AckRequest<'a> {
-    pub(super) fn events(&self) -> Result<Vec<AckEvent<'a>>, Answer> {
-        if self.events.len() > MOST_EVENTS {
-            return Err(Answer::new(400, "BadRequest", "an acknowledgement has at most 1000 events"));
-        }
+    pub(super) fn events(&self) -> Result<Vec<AckEvent<'a>>, ApiError> {
         let event = |whole: &&'a RawValue| {
             let event: AckedEvent<'a> = serde_json::from_str(whole.get()).map_err(|error| {
-                Answer::owned(400, "BadRequest", format!("an event is not valid: {error}"))
+                ApiError::owned(400, "BadRequest", format!("an event is not valid: {error}"))
             })?;
             Ok(AckEvent {
                 action_id: event.action_id,
@@ -149,15 +147,15 @@ impl<'a> AckRequest<'a> {
                 has_failed: event.error.is_some_and(|error| !error.is_empty()),
             })
         };
-        self.events.iter().map(event).collect()
+        self.events.0.iter().map(event).collect()
     }
 }
 
 impl AuditRequest<'_> {
-    pub(super) fn reason(&self) -> Result<&str, Answer> {
+    pub(super) fn reason(&self) -> Result<&str, ApiError> {
         match REASONS.contains(&&*self.reason) {
             true => Ok(&self.reason),
-            false => Err(Answer::owned(
+            false => Err(ApiError::owned(
                 400,
                 "BadRequest",
                 format!("the `reason` is one of {}", REASONS.join(", ")),

@@ -1,6 +1,6 @@
 //! Where a request leads, and whether it may: decided on its head.
 
-use super::answers::Answer;
+use super::answers::ApiError;
 use super::body::BodyCoding;
 use crate::agent_id::AgentId;
 use crate::control::Fleet;
@@ -40,7 +40,7 @@ pub(super) enum Route {
 }
 
 /// The route of a request, and the most bytes of its body.
-pub(super) fn route(fleet: &Fleet, head: &Head<'_>) -> Result<(Ticket, usize), Answer> {
+pub(super) fn route(fleet: &Fleet, head: &Head<'_>) -> Result<(Ticket, usize), ApiError> {
     let most = fleet.settings().max_body;
     let path = head.path();
     let (route, max_body) =
@@ -54,7 +54,7 @@ pub(super) fn route(fleet: &Fleet, head: &Head<'_>) -> Result<(Ticket, usize), A
                 let token = credentials(head, |id, secret| {
                     fleet.is_enrollment_token(id, secret).then(|| Box::from(id))
                 });
-                let token = token.flatten().ok_or(Answer::UNAUTHORIZED)?;
+                let token = token.flatten().ok_or(ApiError::UNAUTHORIZED)?;
                 (Route::Enroll { token, version: version_of(head)? }, LONGEST_ENROLLMENT.min(most))
             }
             Some((id, "checkin")) => {
@@ -70,16 +70,20 @@ pub(super) fn route(fleet: &Fleet, head: &Head<'_>) -> Result<(Ticket, usize), A
                 expect(head, "POST")?;
                 (Route::AuditUnenroll(agent(fleet, head, id)?), LONGEST_AUDIT)
             }
-            _ => return Err(Answer::new(404, "NotFound", "there is no such route")),
+            _ => return Err(ApiError::new(404, "NotFound", "there is no such route")),
         };
     if !matches!(head.sole_header("elastic-api-version"), Ok(None | Some(API_VERSION))) {
-        return Err(Answer::new(400, "UnsupportedAPIVersion", "the only version of this API is 2023-06-01"));
+        return Err(ApiError::new(
+            400,
+            "UnsupportedAPIVersion",
+            "the only version of this API is 2023-06-01",
+        ));
     }
     let is_compressed = match head.sole_header("content-encoding") {
         Ok(None | Some(b"identity" | b"")) => false,
         Ok(Some(b"gzip")) => true,
         _ => {
-            return Err(Answer::new(
+            return Err(ApiError::new(
                 415,
                 "UnsupportedMediaType",
                 "a body is compressed with gzip, or not at all",
@@ -93,10 +97,10 @@ pub(super) fn route(fleet: &Fleet, head: &Head<'_>) -> Result<(Ticket, usize), A
     Ok((Ticket { route, coding, takes_gzip }, max_body))
 }
 
-fn expect(head: &Head<'_>, method: &str) -> Result<(), Answer> {
+fn expect(head: &Head<'_>, method: &str) -> Result<(), ApiError> {
     match head.method() == method {
         true => Ok(()),
-        false => Err(Answer::new(405, "MethodNotAllowed", "this route has another method")),
+        false => Err(ApiError::new(405, "MethodNotAllowed", "this route has another method")),
     }
 }
 
@@ -118,31 +122,31 @@ fn is_known(fleet: &Fleet, id: &str, secret: &[u8]) -> bool {
 }
 
 /// The agent in the path, if the request has its key.
-fn agent(fleet: &Fleet, head: &Head<'_>, in_path: &str) -> Result<AgentId, Answer> {
+fn agent(fleet: &Fleet, head: &Head<'_>, in_path: &str) -> Result<AgentId, ApiError> {
     let of_key = credentials(head, |id, secret| {
         let agent: AgentId = id.parse().ok()?;
         fleet.is_key_of(agent, secret).then_some(agent)
     });
-    let of_key = of_key.flatten().ok_or(Answer::UNAUTHORIZED)?;
+    let of_key = of_key.flatten().ok_or(ApiError::UNAUTHORIZED)?;
     match in_path.parse() {
         Ok(agent) if agent == of_key => Ok(agent),
-        _ => Err(Answer::new(403, "AgentIdentity", "the API key is that of another agent")),
+        _ => Err(ApiError::new(403, "AgentIdentity", "the API key is that of another agent")),
     }
 }
 
 /// The version of the agent: `Elastic Agent v8.15.0 (…)`.
-fn version_of(head: &Head<'_>) -> Result<AgentVersion, Answer> {
+fn version_of(head: &Head<'_>) -> Result<AgentVersion, ApiError> {
     let value = head.sole_header("user-agent").ok().flatten().and_then(|value| str::from_utf8(value).ok());
     let version =
         value.and_then(|value| value.to_ascii_lowercase().strip_prefix("elastic agent ").map(str::to_owned));
     let version = version.and_then(|rest| rest.split(' ').next()?.trim_start_matches('v').parse().ok());
-    let version: AgentVersion = version.ok_or(Answer::new(
+    let version: AgentVersion = version.ok_or(ApiError::new(
         400,
         "InvalidUserAgent",
         "the header `User-Agent` must name an Elastic Agent and its version, as in `Elastic Agent v8.15.0`",
     ))?;
     match (version.major, version.minor) >= OLDEST && version.major <= NEWEST_MAJOR {
         true => Ok(version),
-        false => Err(Answer::new(400, "UnsupportedVersion", "agents from 7.13 to 9.x are supported")),
+        false => Err(ApiError::new(400, "UnsupportedVersion", "agents from 7.13 to 9.x are supported")),
     }
 }

@@ -14,9 +14,9 @@ const LONGEST_EVENT: usize = 8 << 10;
 /// Queued actions that are looked at: they come to the agent in their order, so what it acknowledges is among the first.
 const MOST_QUEUED: usize = 1000;
 /// Events that are looked up before others have a turn.
-const AT_ONCE: usize = 50;
+const EVENTS_PER_YIELD: usize = 50;
 /// Actions behind which an agent is gone.
-const ENDS: [&str; 2] = ["UNENROLL", "MIGRATE"];
+const UNENROLLING_ACTIONS: [&str; 2] = ["UNENROLL", "MIGRATE"];
 
 /// An event of an acknowledgement.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Fleet {
         let (mut items, mut batch) = (Vec::with_capacity(events.len()), Vec::new());
         let (mut revisions, mut leaves) = (Vec::new(), false);
         for (at, event) in events.iter().enumerate() {
-            if at % AT_ONCE == AT_ONCE - 1 {
+            if at % EVENTS_PER_YIELD == EVENTS_PER_YIELD - 1 {
                 // Looking an event up waits for nothing, so others get their turn here.
                 tokio::task::yield_now().await;
             }
@@ -107,7 +107,10 @@ impl Fleet {
     /// Removes an agent and all that is about it, with other writes; its key is nobody's from now on. What it said of actions
     /// stays. False when there is no such agent.
     pub(super) async fn remove_agent(&self, id: AgentId, mut batch: Vec<Write>) -> Result<bool, StoreError> {
-        let Some((record, _)) = self.agent_record(id).await? else { return Ok(false) };
+        let Some((record, _)) = self.agent_record(id).await? else {
+            // A removal that failed may have reached the disk: then the agent is in memory alone.
+            return Ok(self.registry.remove(id));
+        };
         let key = id.to_bytes();
         batch.extend([Table::Agents, Table::Seen].map(|table| Write::remove(table, key)));
         batch.extend(MetadataPart::ALL.map(|part| Write::remove(Table::Metadata, part.key(id))));
@@ -117,7 +120,7 @@ impl Fleet {
         let range = KeyRange { prefix: &key, after: None, limit: MOST_QUEUED };
         let queued = self.store.list(Table::Queue, range).await?;
         batch.extend(queued.into_iter().map(|(key, _)| Write::remove(Table::Queue, key)));
-        self.store.commit(batch).await?;
+        self.store.commit(batch.into()).await?;
         self.registry.remove(id);
         Ok(true)
     }
@@ -129,13 +132,13 @@ impl Fleet {
     pub(crate) async fn audit_unenroll(&self, id: AgentId, reason: &str) -> Result<bool, FleetError> {
         let mut is_new = false;
         let is_there = self
-            .change_agent(id, |record| {
+            .change_agent(id, None, |record| {
                 is_new = record.audit_unenrolled.is_none();
                 record.audit_unenrolled = Some(reason.to_owned());
                 is_new.then(Vec::new)
             })
             .await?;
-        let is_known = self.registry.with(id, |agent| agent.says_it_is_gone = true).is_some();
+        let is_known = self.registry.with(id, |agent| agent.audit_unenrolled = true).is_some();
         match is_there && is_known {
             true => Ok(is_new),
             false => Err(FleetError::Unauthorized),
@@ -154,12 +157,12 @@ impl Fleet {
         };
         if revisions.is_empty() {
             if !batch.is_empty() {
-                self.store.commit(batch).await?;
+                self.store.commit(batch.into()).await?;
             }
             return Ok(());
         }
         let is_there = self
-            .change_agent(id, |record| {
+            .change_agent(id, None, |record| {
                 // The agent may have got another policy meanwhile.
                 let revision = newest_of(&record.policy_id).unwrap_or(0);
                 let is_newer = revision > record.revision;
@@ -193,7 +196,7 @@ impl Fleet {
             return Ok(false);
         };
         let action: ActionRecord = decode(&stored.value)?;
-        Ok(ENDS.contains(&action.kind.as_str()))
+        Ok(UNENROLLING_ACTIONS.contains(&action.kind.as_str()))
     }
 }
 

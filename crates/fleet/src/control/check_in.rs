@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use tidegate_arena::Share;
+use tidegate_arena::{Charge, Share};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Actions of an answer.
@@ -102,12 +102,11 @@ impl Fleet {
             let action: Option<ActionRecord> = action.map(|action| decode(&action.value)).transpose()?;
             match action.filter(|action| action.expires_ms.is_none_or(|expires| expires > time::now_ms())) {
                 Some(action) => {
-                    let len = action.data.as_ref().map_or(0, |data| data.get().len());
-                    if !actions.is_empty() && actions.len() + len > LONGEST_ACTIONS {
+                    let written = action_text(id, &queued, &action);
+                    if !actions.is_empty() && actions.len() + written.len() > LONGEST_ACTIONS {
                         break;
                     }
                     let separator = if actions.is_empty() { "" } else { "," };
-                    let written = action_text(id, &queued, &action);
                     // A string takes everything.
                     let _ = write!(actions, "{separator}{written}");
                 }
@@ -116,7 +115,7 @@ impl Fleet {
             token = u64::from_be_bytes(*number);
         }
         if !over.is_empty() {
-            self.store.commit(over).await?;
+            self.store.commit(over.into()).await?;
         }
         if queued.is_empty() {
             self.registry.with(id, |agent| agent.none_is_queued(Some(newest)));
@@ -154,7 +153,7 @@ impl Fleet {
                 metadata: metadata.filter(|hash| *hash != agent.metadata_hash),
                 components: components.filter(|hash| *hash != agent.components_hash),
                 version,
-                is_back: agent.says_it_is_gone,
+                clears_audit_unenrolled: agent.audit_unenrolled,
             }
         })
     }
@@ -167,10 +166,9 @@ impl Fleet {
         ];
         let bytes: usize = parts.iter().filter_map(|(_, json)| Some(json.as_ref()?.get().len())).sum();
         // On the heap: in the batch, and in the store's thread.
-        let _heap =
-            self.arena.try_charge(Share::Ingest, (2 * bytes + 1) as u64).map_err(|_| FleetError::Busy)?;
+        let memory = self.metadata_memory(bytes)?;
         let is_there = self
-            .change_agent(id, |record| {
+            .change_agent(id, Some(memory), |record| {
                 record.metadata_hash = changes.metadata.unwrap_or(record.metadata_hash);
                 record.components_hash = changes.components.unwrap_or(record.components_hash);
                 if let Some(version) = changes.version {
@@ -186,9 +184,15 @@ impl Fleet {
         self.registry.with(id, |agent| {
             agent.metadata_hash = changes.metadata.unwrap_or(agent.metadata_hash);
             agent.components_hash = changes.components.unwrap_or(agent.components_hash);
-            agent.says_it_is_gone = false;
+            agent.audit_unenrolled = false;
         });
         Ok(())
+    }
+
+    /// Pays for metadata of so many bytes on its way to the state: in the batch, and where it is written.
+    pub(super) fn metadata_memory(&self, bytes: usize) -> Result<Arc<Charge>, FleetError> {
+        let charge = self.arena.try_charge(Share::Ingest, (2 * bytes + 1) as u64);
+        charge.map(Arc::new).map_err(|_| FleetError::Busy)
     }
 
     /// When a poll ends, in [`time::uptime_s`]: some time before it must, by chance, so that agents that came together do not come
@@ -211,12 +215,15 @@ struct Changes {
     components: Option<u64>,
     version: Option<AgentVersion>,
     /// It has said that it is gone.
-    is_back: bool,
+    clears_audit_unenrolled: bool,
 }
 
 impl Changes {
     fn any(&self) -> bool {
-        self.metadata.is_some() || self.components.is_some() || self.version.is_some() || self.is_back
+        self.metadata.is_some()
+            || self.components.is_some()
+            || self.version.is_some()
+            || self.clears_audit_unenrolled
     }
 }
 

@@ -5,7 +5,7 @@ use crate::agent_id::AgentId;
 use crate::api_key::NewSecret;
 use crate::record::{AgentRecord, MetadataPart, decode, encode};
 use crate::registry::{Agent, AgentVersion};
-use crate::store::{Expected, StoreError, Table, Write};
+use crate::store::{Batch, Expected, StoreError, Table, Write};
 use crate::time;
 use serde_json::value::RawValue;
 use std::sync::atomic::Ordering::Relaxed;
@@ -75,6 +75,9 @@ impl Fleet {
         if let Some(enrollment_id) = request.enrollment_id {
             batch.push(Write::put(Table::Enrollments, enrollment_id.as_bytes(), key.to_vec()));
         }
+        let metadata = [request.local_metadata, request.user_provided_metadata];
+        let bytes = metadata.iter().flatten().map(|json| json.get().len()).sum();
+        let batch = Batch { writes: batch, memory: Some(self.metadata_memory(bytes)?) };
         self.registry.reserve()?;
         match self.store.commit(batch).await {
             Ok(()) => {}

@@ -79,7 +79,7 @@ impl Fleet {
                     Agent::new(record.key, policy.unwrap_or_else(|| record.policy_id.as_str().into()));
                 agent.revision = record.revision;
                 (agent.metadata_hash, agent.components_hash) = (record.metadata_hash, record.components_hash);
-                agent.says_it_is_gone = record.audit_unenrolled.is_some();
+                agent.audit_unenrolled = record.audit_unenrolled.is_some();
                 agent.version = record.version.parse().unwrap_or_default();
                 self.registry.reserve().map_err(|_| no_memory("agents"))?;
                 self.registry.insert(id, agent);

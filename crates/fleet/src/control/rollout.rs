@@ -3,7 +3,7 @@
 use super::Fleet;
 use crate::agent_id::AgentId;
 use crate::policy::Policy;
-use crate::registry::{Registry, Wake};
+use crate::registry::{PollOutcome, Registry};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -110,7 +110,7 @@ impl Fleet {
                 Err(_) => tokio::time::sleep(CROWDED_PAUSE).await,
             }
         };
-        let left = self.registry.with(id, |agent| agent.wake(Wake::Policy(window, policy)));
+        let left = self.registry.with(id, |agent| agent.wake(PollOutcome::Policy(window, policy)));
         if matches!(left, Some(None)) {
             self.counts.policies_delivered.fetch_add(1, Relaxed);
         }

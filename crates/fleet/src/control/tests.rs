@@ -1,5 +1,5 @@
 use super::*;
-use crate::registry::{AgentStatus, AgentVersion, Wake};
+use crate::registry::{AgentStatus, AgentVersion, PollOutcome};
 use crate::store::EmbeddedStore;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -156,7 +156,7 @@ fn a_policy_reaches_its_agents() {
         let trial = Trial::new().await;
         let agent = trial.agent().await;
         let rollout = spawn(Arc::clone(&trial.fleet).roll_out());
-        let Wake::Policy(_, policy) = trial.wait(agent.id).await.await else { panic!("no policy") };
+        let PollOutcome::Policy(_, policy) = trial.wait(agent.id).await.await else { panic!("no policy") };
         assert_eq!(policy.revision, 1);
         let has = |revision| CheckIn { policy: Some(("p", revision)), ..current() };
         let start = trial.fleet.check_in(agent.id, &has(1)).await.unwrap();
@@ -164,7 +164,7 @@ fn a_policy_reaches_its_agents() {
         let waits = spawn(parked);
         let change = trial.fleet.put_policy("p", b"{\"inputs\":[{\"type\":\"log\"}]}", false).await.unwrap();
         assert_eq!((change.revision, change.agents, change.changed), (2, 1, true));
-        let Wake::Policy(_, policy) = waits.await.unwrap() else { panic!("no policy") };
+        let PollOutcome::Policy(_, policy) = waits.await.unwrap() else { panic!("no policy") };
         assert_eq!(policy.revision, 2);
         let same = trial.fleet.put_policy("p", b"{ \"inputs\": [{\"type\":\"log\"}] }", false).await.unwrap();
         assert_eq!((same.revision, same.changed), (2, false));
@@ -212,7 +212,7 @@ fn an_action_comes_until_it_is_acknowledged() {
         let agent = trial.agent().await;
         let waits = spawn(trial.wait(agent.id).await);
         let ordered = trial.fleet.order(order(&[agent.id], "SETTINGS")).await.unwrap();
-        assert!(matches!(waits.await.unwrap(), Wake::Actions));
+        assert!(matches!(waits.await.unwrap(), PollOutcome::Actions));
         let answer = actions(&trial.fleet, agent.id).await;
         assert_eq!(answer["actions"][0]["id"], ordered.id);
         assert_eq!(answer["actions"][0]["data"]["a"], 1);
@@ -294,7 +294,7 @@ fn a_reassigned_agent_gets_its_policy() {
         let rollout = spawn(Arc::clone(&trial.fleet).roll_out());
         let waits = spawn(trial.wait(agent.id).await);
         trial.fleet.reassign(agent.id, "q").await.unwrap();
-        let Wake::Policy(_, policy) = waits.await.unwrap() else { panic!("no policy") };
+        let PollOutcome::Policy(_, policy) = waits.await.unwrap() else { panic!("no policy") };
         assert_eq!((&*policy.id, policy.revision), ("q", 1));
         assert!(trial.fleet.remove_policy("q").await.is_err(), "an agent has it");
         assert!(trial.fleet.reassign(agent.id, "none").await.is_err());
@@ -381,7 +381,7 @@ fn nobody_waits_for_a_fleet_that_stops() {
         let waits = spawn(trial.wait(agent.id).await);
         tokio::task::yield_now().await;
         trial.fleet.stop();
-        assert!(matches!(waits.await.unwrap(), Wake::Stopped));
+        assert!(matches!(waits.await.unwrap(), PollOutcome::Stopped));
         let late = trial.fleet.check_in(agent.id, &current()).await.unwrap();
         assert!(matches!(late, CheckInStart::Actions));
     });

@@ -3,7 +3,7 @@
 use super::Fleet;
 use crate::agent_id::AgentId;
 use crate::record::{SeenRecord, encode};
-use crate::registry::{Registry, Wake};
+use crate::registry::{PollOutcome, Registry};
 use crate::store::{StoreError, Table, Write};
 use crate::time;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Fleet {
         while !self.is_stopped() {
             tokio::time::sleep(SAVE_INTERVAL).await;
             if let Err(error) = self.save_seen().await {
-                tracing::warn!(%error, "the state does not learn when agents were seen; it is tried again");
+                tracing::warn!(%error, "could not save when agents were last seen; retrying in 30 s");
             }
         }
     }
@@ -47,7 +47,7 @@ impl Fleet {
     pub fn stop(&self) {
         self.is_stopped.store(true, Ordering::Release);
         self.registry.each(|_, agent| {
-            agent.wake(Wake::Stopped);
+            agent.wake(PollOutcome::Stopped);
         });
     }
 
@@ -67,7 +67,8 @@ impl Fleet {
             for (at, some) in unsaved.chunks(TOGETHER).enumerate() {
                 let write =
                     |(id, seen): &(AgentId, SeenRecord)| Write::put(Table::Seen, id.to_bytes(), encode(seen));
-                if let Err(error) = self.store.commit(some.iter().map(write).collect()).await {
+                if let Err(error) = self.store.commit(some.iter().map(write).collect::<Vec<_>>().into()).await
+                {
                     for (id, _) in unsaved.get(at * TOGETHER..).unwrap_or_default() {
                         self.registry.with(*id, |agent| agent.is_unsaved = true);
                     }

@@ -9,13 +9,13 @@ use std::task::{Context, Poll, Waker};
 use tidegate_arena::Window;
 
 /// Why a wait is over.
-pub(crate) enum Wake {
+pub(crate) enum PollOutcome {
     /// There are actions.
     Actions,
     /// There is a new policy, and memory for the answer with it.
     Policy(Window, Arc<Policy>),
     /// It has waited for as long as it wanted.
-    End,
+    TimedOut,
     /// The agent has checked in again.
     Superseded,
     /// The gateway stops.
@@ -29,7 +29,7 @@ pub(super) struct Parked {
     number: u32,
     ends_s: u32,
     waker: Option<Waker>,
-    outcome: Option<Wake>,
+    outcome: Option<PollOutcome>,
 }
 
 /// A wait of an agent. Dropping it ends it.
@@ -53,7 +53,7 @@ impl Parked {
         self.is_waiting() && self.ends_s <= now_s
     }
 
-    pub(super) fn wake(&mut self, with: Wake) {
+    pub(super) fn wake(&mut self, with: PollOutcome) {
         self.outcome = Some(with);
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -68,12 +68,12 @@ impl ParkedPoll {
 }
 
 impl Future for ParkedPoll {
-    type Output = Wake;
+    type Output = PollOutcome;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Wake> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<PollOutcome> {
         let look = |agent: &mut super::Agent| {
             let Some(parked) = agent.parked.as_mut().filter(|parked| parked.number == self.number) else {
-                return Poll::Ready(Wake::Superseded);
+                return Poll::Ready(PollOutcome::Superseded);
             };
             if let Some(outcome) = parked.outcome.take() {
                 agent.parked = None;
@@ -85,7 +85,7 @@ impl Future for ParkedPoll {
             }
             Poll::Pending
         };
-        self.registry.with(self.id, look).unwrap_or(Poll::Ready(Wake::Gone))
+        self.registry.with(self.id, look).unwrap_or(Poll::Ready(PollOutcome::Gone))
     }
 }
 

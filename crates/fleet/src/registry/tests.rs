@@ -28,7 +28,7 @@ fn parked(registry: &Arc<Registry>, id: AgentId) -> ParkedPoll {
     }
 }
 
-fn polled(poll: &mut ParkedPoll, wakes: &Arc<Wakes>) -> Option<Wake> {
+fn polled(poll: &mut ParkedPoll, wakes: &Arc<Wakes>) -> Option<PollOutcome> {
     let waker = Waker::from(Arc::clone(wakes));
     match std::pin::Pin::new(poll).poll(&mut Context::from_waker(&waker)) {
         Poll::Ready(wake) => Some(wake),
@@ -48,13 +48,13 @@ fn what_comes_first_ends_the_wait() {
     registry.with(id, |agent| agent.queue(5));
     registry.end_polls(id.shard(SHARDS), 100);
     assert_eq!(wakes.0.load(Relaxed), 1);
-    assert!(matches!(polled(&mut poll, &wakes), Some(Wake::Actions)));
+    assert!(matches!(polled(&mut poll, &wakes), Some(PollOutcome::Actions)));
     assert!(matches!(registry.park(id, 100), PollStart::Actions), "it has not received the action");
     registry.with(id, |agent| agent.received = 5);
     let mut poll = parked(&registry, id);
     assert!(polled(&mut poll, &wakes).is_none());
     registry.end_polls(id.shard(SHARDS), 100);
-    assert!(matches!(polled(&mut poll, &wakes), Some(Wake::End)));
+    assert!(matches!(polled(&mut poll, &wakes), Some(PollOutcome::TimedOut)));
 }
 
 /// An agent waits once: a second check-in ends the first, and the end of the first leaves the second alone.
@@ -66,7 +66,7 @@ fn a_second_check_in_ends_the_first() {
     assert!(polled(&mut first, &wakes).is_none());
     let mut second = parked(&registry, id);
     assert_eq!(wakes.0.load(Relaxed), 1);
-    assert!(matches!(polled(&mut first, &wakes), Some(Wake::Superseded)));
+    assert!(matches!(polled(&mut first, &wakes), Some(PollOutcome::Superseded)));
     drop(first);
     assert!(polled(&mut second, &wakes).is_none());
     assert!(registry.with(id, |agent| agent.is_waiting()).unwrap());
@@ -78,10 +78,13 @@ fn a_second_check_in_ends_the_first() {
 #[test]
 fn nothing_is_left_for_an_agent_that_does_not_wait() {
     let (registry, id) = registry();
-    assert!(registry.with(id, |agent| agent.wake(Wake::End)).unwrap().is_some());
+    assert!(registry.with(id, |agent| agent.wake(PollOutcome::TimedOut)).unwrap().is_some());
     let poll = parked(&registry, id);
-    assert!(registry.with(id, |agent| agent.wake(Wake::End)).unwrap().is_none());
-    assert!(registry.with(id, |agent| agent.wake(Wake::End)).unwrap().is_some(), "one has come already");
+    assert!(registry.with(id, |agent| agent.wake(PollOutcome::TimedOut)).unwrap().is_none());
+    assert!(
+        registry.with(id, |agent| agent.wake(PollOutcome::TimedOut)).unwrap().is_some(),
+        "one has come already"
+    );
     drop(poll);
 }
 
@@ -94,7 +97,7 @@ fn a_removed_agent_does_not_wait() {
     assert!(polled(&mut poll, &wakes).is_none());
     assert!(registry.remove(id));
     assert_eq!(wakes.0.load(Relaxed), 1);
-    assert!(matches!(polled(&mut poll, &wakes), Some(Wake::Gone)));
+    assert!(matches!(polled(&mut poll, &wakes), Some(PollOutcome::Gone)));
     assert!(registry.with(id, |_| ()).is_none());
 }
 

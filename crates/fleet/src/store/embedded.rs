@@ -1,6 +1,6 @@
 //! The state in one file of `redb`. One thread writes, and commits together whatever arrived while it committed before.
 
-use super::{Expected, KeyRange, Store, StoreError, StoreFuture, Stored, Table, Write};
+use super::{Batch, Expected, KeyRange, Store, StoreError, StoreFuture, Stored, Table, Write};
 use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition, WriteTransaction};
 use std::fs::File;
 use std::io;
@@ -43,7 +43,7 @@ struct Inner {
 
 /// A batch, and whoever waits for it.
 struct Job {
-    batch: Vec<Write>,
+    batch: Batch,
     done: oneshot::Sender<Result<(), StoreError>>,
 }
 
@@ -128,7 +128,7 @@ impl Store for EmbeddedStore {
         Box::pin(std::future::ready(read))
     }
 
-    fn commit(&self, batch: Vec<Write>) -> StoreFuture<'_, ()> {
+    fn commit(&self, batch: Batch) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let queue = self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let queue = queue.ok_or_else(stopped)?;
@@ -152,9 +152,9 @@ impl DatabaseFile {
             let transaction = database.begin_write()?;
             let mut as_expected = Vec::with_capacity(jobs.len());
             for job in jobs {
-                let fits = fits(&transaction, &job.batch)?;
+                let fits = fits(&transaction, &job.batch.writes)?;
                 if fits {
-                    apply(&transaction, &job.batch)?;
+                    apply(&transaction, &job.batch.writes)?;
                 }
                 as_expected.push(fits);
             }
@@ -172,7 +172,8 @@ impl DatabaseFile {
         let mut database = self.open.write().unwrap_or_else(PoisonError::into_inner);
         // First, since the file is locked by it.
         drop(database.take());
-        match open(&self.path) {
+        // Not made anew: where the file is gone, nothing must be taken for an empty state.
+        match open_existing(&self.path) {
             Ok(opened) => *database = Some(opened),
             Err(error) => tracing::error!(%error, "the state of the fleet cannot be opened again"),
         }
@@ -224,7 +225,17 @@ fn open(path: &Path) -> Result<Database, StoreError> {
     };
     make(path).map_err(|error| unusable(&error))?;
     let database = Database::builder().set_cache_size(CACHE_BYTES).create(path);
-    let database = database.map_err(|error| unusable(&error))?;
+    checked(path, database.map_err(|error| unusable(&error))?)
+}
+
+/// Opens a file that was open before.
+fn open_existing(path: &Path) -> Result<Database, StoreError> {
+    let database = Database::builder().set_cache_size(CACHE_BYTES).open(path);
+    checked(path, database.map_err(|error| StoreError::Unavailable(error.to_string()))?)
+}
+
+/// Looks at the format of a database.
+fn checked(path: &Path, database: Database) -> Result<Database, StoreError> {
     let format = prepare(&database).map_err(|error| unavailable(&error))?;
     if format != FORMAT {
         return Err(StoreError::Unusable(format!(
@@ -240,7 +251,12 @@ fn make(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     tidegate_files::create_folder(folder, Access::Owner)?;
     tidegate_files::open(path, Access::Owner, |options| options.read(true).write(true).create(true))?;
-    File::open(folder)?.sync_all()
+    File::open(folder)?.sync_all()?;
+    // The folder may be new itself.
+    match folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
 }
 
 /// Makes the tables; the format of the file.

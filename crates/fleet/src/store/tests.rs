@@ -24,8 +24,8 @@ fn a_batch_is_written_whole_or_not_at_all() {
     runtime().block_on(async {
         let new = || Write::put(Table::Agents, "a", b"1".to_vec()).expecting(Expected::Absent);
         let beside = |value: &[u8]| Write::put(Table::Tokens, "t", value.to_vec());
-        store.commit(vec![new(), beside(b"first")]).await.unwrap();
-        let again = store.commit(vec![beside(b"second"), new()]).await;
+        store.commit(vec![new(), beside(b"first")].into()).await.unwrap();
+        let again = store.commit(vec![beside(b"second"), new()].into()).await;
         assert_eq!(again, Err(StoreError::Conflict));
         assert_eq!(store.get(Table::Tokens, b"t").await.unwrap().unwrap().value, b"first");
 
@@ -33,7 +33,7 @@ fn a_batch_is_written_whole_or_not_at_all() {
         let change =
             || Write::put(Table::Agents, "a", b"2".to_vec()).expecting(Expected::Version(found.version));
         // Both were decided on the same version: one of them wins.
-        let both = [store.commit(vec![change()]), store.commit(vec![change()])];
+        let both = [store.commit(vec![change()].into()), store.commit(vec![change()].into())];
         let mut outcomes = Vec::new();
         for one in both {
             outcomes.push(one.await);
@@ -48,9 +48,12 @@ fn commits_outlive_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(&folder);
     let write = |key: &str| Write::put(Table::Agents, key, key.as_bytes().to_vec());
-    runtime().block_on(store.commit(vec![write("x"), write("y")])).unwrap();
+    runtime().block_on(store.commit(vec![write("x"), write("y")].into())).unwrap();
     assert!(store.close(std::time::Instant::now() + std::time::Duration::from_secs(60)));
-    assert!(matches!(runtime().block_on(store.commit(vec![write("z")])), Err(StoreError::Unavailable(_))));
+    assert!(matches!(
+        runtime().block_on(store.commit(vec![write("z")].into())),
+        Err(StoreError::Unavailable(_))
+    ));
     let store = open(&folder);
     assert_eq!(all(&store, b""), [(b"x".to_vec(), b"x".to_vec()), (b"y".to_vec(), b"y".to_vec())]);
 }
@@ -87,7 +90,7 @@ fn a_newer_format_is_named() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
     /// The store has what a map has, page by page and by prefix.
     #[test]
     fn it_lists_what_a_map_has(
@@ -113,7 +116,7 @@ proptest! {
             }
         }
         let listed = runtime().block_on(async {
-            store.commit(batch).await.unwrap();
+            store.commit(batch.into()).await.unwrap();
             let mut listed: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
             loop {
                 let after = listed.last().map(|(key, _)| key.clone());

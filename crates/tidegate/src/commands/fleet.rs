@@ -186,7 +186,11 @@ fn enroll_command(args: &EnrollCommandArgs) -> Outcome {
 
 /// Prints a value, for people and programs alike.
 fn show(_: &FleetArgs, value: &Value) -> Outcome {
-    Ok(output::print(&format!("{}\n", serde_json::to_string_pretty(value)?))?)
+    let text = match value {
+        Value::String(text) => text.clone(),
+        value => serde_json::to_string_pretty(value)?,
+    };
+    Ok(output::print(&format!("{text}\n"))?)
 }
 
 fn list(args: &FleetArgs, found: &Value, name: &str, columns: &[&str]) -> Outcome {

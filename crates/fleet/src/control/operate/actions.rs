@@ -25,6 +25,7 @@ const KINDS: [&str; 9] = [
 ];
 /// The longest data of an action, in bytes.
 pub(crate) const LONGEST_DATA: usize = 64 << 10;
+const LONGEST_INPUT_TYPE: usize = 256;
 /// Writes of a batch.
 const TOGETHER: usize = 1000;
 /// Results that are shown, and their bytes.
@@ -111,6 +112,11 @@ impl Fleet {
         if let Some(data) = &order.data {
             check_data(data)?;
         }
+        if order.input_type.as_ref().is_some_and(|kind| kind.len() > LONGEST_INPUT_TYPE) {
+            return Err(OperatorError::Invalid(format!(
+                "`input_type` has at most {LONGEST_INPUT_TYPE} bytes"
+            )));
+        }
         let agents = self.targets(order.agents.as_deref(), order.policy_id.as_deref())?;
         let moment = |name: &str, text: &Option<String>| {
             text.as_deref()
@@ -150,7 +156,7 @@ impl Fleet {
         };
         for (first, some) in agents.chunks(TOGETHER).enumerate() {
             let numbered = (first * TOGETHER..).zip(some);
-            self.store.commit(numbered.map(place).collect()).await?;
+            self.store.commit(numbered.map(place).collect::<Vec<_>>().into()).await?;
             for agent in some {
                 self.registry.with(*agent, |agent| agent.queue(record.number));
             }
@@ -226,7 +232,7 @@ impl Fleet {
             let expected = last.map_or(Expected::Absent, |last| Expected::Version(last.version));
             let counter = Write::put(Table::Counters, NUMBER, record.number.to_be_bytes().to_vec());
             let action = Write::put(Table::Actions, id, encode(record));
-            match self.store.commit(vec![counter.expecting(expected), action]).await {
+            match self.store.commit(vec![counter.expecting(expected), action].into()).await {
                 Ok(()) => return Ok(record.number),
                 Err(StoreError::Conflict) => {}
                 Err(error) => return Err(error.into()),

@@ -63,6 +63,8 @@ pub struct FleetView {
     pub refused: u64,
 }
 
+/// The longest part of an agent's metadata that is shown, in bytes.
+const LONGEST_SHOWN: usize = 128 << 10;
 /// Versions of agents that are told apart.
 pub const MOST_VERSIONS: usize = 100;
 
@@ -126,7 +128,12 @@ impl Fleet {
 
     async fn metadata(&self, id: AgentId, part: MetadataPart) -> Result<Option<Box<RawValue>>, StoreError> {
         let stored = self.store.get(Table::Metadata, &part.key(id)).await?;
-        stored.map(|stored| decode(&stored.value)).transpose()
+        let json: Option<Box<RawValue>> = stored.map(|stored| decode(&stored.value)).transpose()?;
+        let shown = json.map(|json| match json.get().len() {
+            0..=LONGEST_SHOWN => Ok(json),
+            len => RawValue::from_string(format!("{{\"omitted_bytes\":{len}}}")),
+        });
+        shown.transpose().map_err(|error| StoreError::Unusable(error.to_string()))
     }
 
     /// Gives an agent another policy, which is on its way to it when this returns.
@@ -143,7 +150,7 @@ impl Fleet {
             }
             is_new.then(Vec::new)
         };
-        if !self.change_agent(id, change).await? {
+        if !self.change_agent(id, None, change).await? {
             return Err(unknown(id));
         }
         self.registry.with(id, |agent| {

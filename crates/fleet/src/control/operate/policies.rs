@@ -48,19 +48,22 @@ impl Fleet {
         let changed = before.as_ref().is_none_or(|before| before.body.get() != body.get());
         let (removed, added) =
             difference(before.as_ref().map_or("{}", |before| before.body.get()), body.get());
-        let revision = before.as_ref().map_or(0, |before| before.revision) + u64::from(changed);
+        let active = self.policy(id).map_or(0, |policy| policy.revision);
+        // A removal that failed may have reached the disk: agents know the revisions before it.
+        let newest = before.as_ref().map_or(0, |before| before.revision).max(active);
+        let revision = newest + u64::from(changed);
+        // A commit that failed may have reached the disk: then it is there and nobody has it.
+        let changed = changed || active < revision;
         let change =
             PolicyChange { id: id.to_owned(), revision, changed, agents: self.agents_of(id), removed, added };
-        // A commit that failed may have reached the disk: then it is there and nobody has it.
-        let is_active = self.policy(id).is_some_and(|policy| policy.revision >= revision);
-        if is_trial || (!changed && is_active) {
+        if is_trial || !changed {
             return Ok(change);
         }
         let record = PolicyRecord { revision, changed_ms: time::now_ms(), body };
         let policy = Policy::new(id, &record, |bytes| self.charge(bytes));
         let policy = policy.map_err(|error| OperatorError::Memory(error.to_string()))?;
         let write = Write::put(Table::Policies, id, encode(&record)).expecting(expected);
-        self.store.commit(vec![write]).await?;
+        self.store.commit(vec![write].into()).await?;
         self.activate(policy);
         Ok(change)
     }
@@ -127,7 +130,7 @@ impl Fleet {
                 "the policy `{id}` has {agents} agents and {tokens} enrolment tokens; reassign the agents and revoke the tokens first"
             )));
         }
-        self.store.commit(vec![Write::remove(Table::Policies, id)]).await?;
+        self.store.commit(vec![Write::remove(Table::Policies, id)].into()).await?;
         self.policies.write().unwrap_or_else(PoisonError::into_inner).remove(id);
         Ok(())
     }

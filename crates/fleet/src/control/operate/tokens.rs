@@ -54,7 +54,7 @@ impl Fleet {
             key: secret.hash(),
             created_ms: time::now_ms(),
         };
-        self.store.commit(vec![Write::put(Table::Tokens, id.as_str(), encode(&record))]).await?;
+        self.store.commit(vec![Write::put(Table::Tokens, id.as_str(), encode(&record))].into()).await?;
         let view = TokenView { token: Some(secret.token(&id)), ..view(&id, &record) };
         self.tokens.write().unwrap_or_else(PoisonError::into_inner).insert(id, record);
         Ok(view)
@@ -76,7 +76,7 @@ impl Fleet {
         if !self.tokens.read().unwrap_or_else(PoisonError::into_inner).contains_key(id) {
             return Err(OperatorError::Unknown(format!("token `{id}`")));
         }
-        self.store.commit(vec![Write::remove(Table::Tokens, id)]).await?;
+        self.store.commit(vec![Write::remove(Table::Tokens, id)].into()).await?;
         self.tokens.write().unwrap_or_else(PoisonError::into_inner).remove(id);
         Ok(())
     }

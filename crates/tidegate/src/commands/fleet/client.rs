@@ -48,7 +48,8 @@ impl Client {
         let answer: Option<Value> = serde_json::from_str(&body).ok();
         let error = answer.as_ref().and_then(|answer| answer.get("error")).and_then(Value::as_str);
         match (status, answer.as_ref(), error) {
-            (200, Some(_), _) => answer.ok_or_else(|| Failure::from("the answer is not JSON")),
+            // What agents have said may be no JSON for us: it is shown as it is.
+            (200, ..) => Ok(answer.unwrap_or_else(|| Value::String(body.trim_end().to_owned()))),
             (401, ..) => {
                 Err(Failure(format!("{}: name the file with a token in --admin-token-file", body.trim())))
             }

@@ -18,10 +18,12 @@ const WAITING: Name = Name::plain("fleet_agents_waiting", "Agents whose check-in
 const IN_ROLLOUT: Name = Name::plain("fleet_agents_in_rollout", "Agents that are about to get a policy");
 const ENROLLED: Name = Name::plain("fleet_enrollments", "Agents that have enrolled");
 const CHECK_INS: Name = Name::plain("fleet_check_ins", "Check-ins of agents");
-const ACKNOWLEDGED: Name = Name::plain("fleet_acknowledgements", "Events that agents have acknowledged");
+const ACKNOWLEDGED: Name = Name::plain("fleet_acknowledgements", "Acknowledgements of agents");
 const DELIVERED: Name = Name::plain("fleet_policies_delivered", "Policies handed to agents");
-const REFUSED: Name =
-    Name::plain("fleet_requests_refused", "Requests of agents that were refused by their head");
+const REFUSED: Name = Name::plain(
+    "fleet_requests_refused",
+    "Requests and connections of agents that were refused before they were looked into",
+);
 const POLICY_AGENTS: Name = Name::plain("fleet_policy_agents", "Agents that have a policy");
 const POLICY_CURRENT: Name =
     Name::plain("fleet_policy_agents_up_to_date", "Agents that have the newest revision of a policy");
