@@ -1,4 +1,4 @@
-//! What happens in the fleet: agents enrol, check in and acknowledge; operators change policies and act on agents.
+//! The fleet's operations: agents enrol, check in and acknowledge; operators change policies and act on agents.
 
 mod acknowledge;
 mod check_in;
@@ -30,9 +30,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tidegate_arena::{Arena, Charge, ChargeError, Share};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The longest answer that does not depend on settings, in bytes: a policy, or actions.
-pub const LONGEST_ANSWER: usize = longer(LONGEST_POLICY, LONGEST_ACTIONS + LONGEST_DATA) + (16 << 10);
+pub const LONGEST_ANSWER: usize = longer(LONGEST_POLICY + (16 << 10), LONGEST_ACTION_ANSWER);
+/// Answers with actions that are put together at a time.
+pub const ACTION_ANSWERS: usize = 8;
+/// The longest answer with actions, in bytes.
+pub const LONGEST_ACTION_ANSWER: usize = LONGEST_ACTIONS + LONGEST_DATA + (16 << 10);
 /// How often a write that was decided on an older version is decided on again.
 const ATTEMPTS: u32 = 8;
 
@@ -45,13 +50,15 @@ pub struct Settings {
     pub max_body: usize,
 }
 
-/// The control plane. Clones of its handle are the same.
+/// The control plane.
 pub struct Fleet {
     store: Arc<dyn Store>,
     registry: Arc<Registry>,
     policies: RwLock<BTreeMap<Arc<str>, Arc<Policy>>>,
     tokens: RwLock<HashMap<String, TokenRecord>>,
     rollout: RolloutQueue,
+    /// Turns of answers with actions: [`ACTION_ANSWERS`].
+    action_turns: Semaphore,
     /// The memory of requests and answers.
     arena: Arena,
     /// The memory that agents and policies are charged to.
@@ -61,7 +68,7 @@ pub struct Fleet {
     counts: Counts,
 }
 
-/// What has happened since the start.
+/// Counters since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) enrolled: AtomicU64,
@@ -110,6 +117,12 @@ impl Fleet {
     /// The memory of requests and answers.
     pub(crate) fn arena(&self) -> &Arena {
         &self.arena
+    }
+
+    /// Waits for a turn to put an answer with actions together.
+    pub(crate) async fn action_turn(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.action_turns.acquire().await.ok()
     }
 
     pub(crate) fn counts(&self) -> &Counts {

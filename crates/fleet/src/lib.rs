@@ -28,7 +28,10 @@ mod store;
 mod time;
 
 pub use agent_api::{AgentApi, THREAD_BYTES, Ticket};
-pub use control::{Fleet, FleetView, LONGEST_ANSWER, MOST_VERSIONS, PolicyView, Settings};
+pub use control::{
+    ACTION_ANSWERS, Fleet, FleetView, LONGEST_ACTION_ANSWER, LONGEST_ANSWER, MOST_VERSIONS, PolicyView,
+    Settings,
+};
 pub use operator_api::{OperatorApi, OperatorRequest};
 pub use policy::{CHANGE_BYTES, LONGEST_POLICY};
 pub use registry::AGENT_BYTES;

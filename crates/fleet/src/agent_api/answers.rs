@@ -65,9 +65,9 @@ pub(super) fn json_reply(status: u16, body: String) -> Reply {
 }
 
 /// An answer with the JSON in a window, compressed or not.
-pub(super) fn json_window(window: Window, is_compressed: bool) -> Reply {
+pub(super) fn json_window(status: u16, window: Window, is_compressed: bool) -> Reply {
     let headers = if is_compressed { COMPRESSED } else { HEADERS };
-    Reply::new(200).content_type(JSON).headers(headers).content(window)
+    Reply::new(status).content_type(JSON).headers(headers).content(window)
 }
 
 /// The answer to a probe. Only those with credentials are told the version.
@@ -143,13 +143,13 @@ struct EnrolledItem<'a> {
     tags: &'a [String],
 }
 
-/// The answer to an acknowledgement. Its status is the worst of its items.
-pub(super) fn acknowledged(items: &[AckItem]) -> Reply {
+/// The answer to an acknowledgement: its status, which is the worst of its items, and its JSON.
+pub(super) fn acknowledged(items: &[AckItem]) -> (u16, String) {
     let status = items.iter().map(|item| item.status).max().unwrap_or(200);
     let all: Vec<_> =
         items.iter().map(|item| json!({"status": item.status, "message": item.message})).collect();
     let body = json!({"action": "acks", "errors": status >= 400, "items": all});
-    json_reply(status, body.to_string())
+    (status, body.to_string())
 }
 
 /// The answer where the codec refuses.

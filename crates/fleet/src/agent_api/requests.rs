@@ -1,14 +1,13 @@
 //! The JSON of agents. Fields that are not known are skipped: later versions add some.
 
 use super::answers::ApiError;
-use super::limited::Limited;
+use super::limited::{Limited, ShortText};
 use crate::agent_id::AgentId;
 use crate::control::{AckEvent, CheckIn, Enrollment};
 use crate::registry::{AgentStatus, AgentVersion};
 use crate::time;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 
 const LONGEST_ENROLLMENT_ID: usize = 256;
 const MOST_TAGS: usize = 100;
@@ -19,12 +18,12 @@ const REASONS: [&str; 4] = ["uninstall", "orphaned", "key_revoked", "migrated"];
 
 #[derive(Debug, Deserialize)]
 pub(super) struct EnrollRequest<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    #[serde(borrow, default)]
-    id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    enrollment_id: Option<Cow<'a, str>>,
+    #[serde(rename = "type")]
+    kind: ShortText,
+    #[serde(default)]
+    id: Option<ShortText>,
+    #[serde(default)]
+    enrollment_id: Option<ShortText>,
     #[serde(borrow, default)]
     metadata: Option<EnrollMetadata<'a>>,
 }
@@ -41,18 +40,18 @@ struct EnrollMetadata<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct CheckInRequest<'a> {
-    #[serde(borrow, default)]
-    status: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    ack_token: Option<Cow<'a, str>>,
+    #[serde(default)]
+    status: Option<ShortText>,
+    #[serde(default)]
+    ack_token: Option<ShortText>,
     #[serde(borrow, default)]
     local_metadata: Option<&'a RawValue>,
     #[serde(borrow, default)]
     components: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    poll_timeout: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    agent_policy_id: Option<Cow<'a, str>>,
+    #[serde(default)]
+    poll_timeout: Option<ShortText>,
+    #[serde(default)]
+    agent_policy_id: Option<ShortText>,
     #[serde(default)]
     policy_revision_idx: Option<u64>,
 }
@@ -70,13 +69,12 @@ struct AckedEvent<'a> {
     #[serde(borrow, default)]
     agent_id: Option<&'a str>,
     #[serde(borrow, default)]
-    error: Option<Cow<'a, str>>,
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct AuditRequest<'a> {
-    #[serde(borrow)]
-    reason: Cow<'a, str>,
+pub(super) struct AuditRequest {
+    reason: ShortText,
 }
 
 impl EnrollRequest<'_> {
@@ -85,12 +83,12 @@ impl EnrollRequest<'_> {
         token: &'b str,
         version: AgentVersion,
     ) -> Result<Enrollment<'b>, ApiError> {
-        if self.kind != "PERMANENT" {
+        if self.kind.0 != "PERMANENT" {
             return Err(ApiError::new(400, "BadRequest", "the `type` of an enrolment is PERMANENT"));
         }
-        let id = self.id.as_deref().filter(|id| !id.is_empty()).map(str::parse::<AgentId>).transpose();
+        let id = given(&self.id).map(str::parse::<AgentId>).transpose();
         let id = id.map_err(|error| ApiError::owned(400, "BadRequest", error.to_string()))?;
-        let enrollment_id = self.enrollment_id.as_deref().filter(|id| !id.is_empty());
+        let enrollment_id = given(&self.enrollment_id);
         if enrollment_id.is_some_and(|id| id.len() > LONGEST_ENROLLMENT_ID) {
             return Err(ApiError::new(400, "BadRequest", "an `enrollment_id` has at most 256 bytes"));
         }
@@ -113,7 +111,7 @@ impl EnrollRequest<'_> {
 
 impl CheckInRequest<'_> {
     pub(super) fn check_in(&self, version: AgentVersion) -> Result<CheckIn<'_>, ApiError> {
-        let poll_timeout = self.poll_timeout.as_deref().filter(|text| !text.is_empty());
+        let poll_timeout = given(&self.poll_timeout);
         let poll_timeout = poll_timeout.map(|text| {
             time::parse_go_duration(text).ok_or(ApiError::new(
                 400,
@@ -123,13 +121,13 @@ impl CheckInRequest<'_> {
         });
         Ok(CheckIn {
             version,
-            status: self.status.as_deref().and_then(AgentStatus::named),
+            status: given(&self.status).and_then(AgentStatus::named),
             // A token of another server says nothing here.
-            received: self.ack_token.as_deref().and_then(|token| token.parse().ok()),
+            received: given(&self.ack_token).and_then(|token| token.parse().ok()),
             local_metadata: self.local_metadata,
             components: self.components,
             poll_timeout: poll_timeout.transpose()?,
-            policy: self.agent_policy_id.as_deref().zip(self.policy_revision_idx),
+            policy: given(&self.agent_policy_id).zip(self.policy_revision_idx),
         })
     }
 }
@@ -144,17 +142,17 @@ impl<'a> AckRequest<'a> {
                 action_id: event.action_id,
                 agent_id: event.agent_id.unwrap_or_default(),
                 whole,
-                has_failed: event.error.is_some_and(|error| !error.is_empty()),
+                has_failed: event.error.is_some_and(|error| error.get() != "\"\""),
             })
         };
         self.events.0.iter().map(event).collect()
     }
 }
 
-impl AuditRequest<'_> {
+impl AuditRequest {
     pub(super) fn reason(&self) -> Result<&str, ApiError> {
-        match REASONS.contains(&&*self.reason) {
-            true => Ok(&self.reason),
+        match REASONS.contains(&self.reason.0.as_str()) {
+            true => Ok(&self.reason.0),
             false => Err(ApiError::owned(
                 400,
                 "BadRequest",
@@ -162,4 +160,9 @@ impl AuditRequest<'_> {
             )),
         }
     }
+}
+
+/// A text, where there is one that is not empty.
+fn given(text: &Option<ShortText>) -> Option<&str> {
+    text.as_ref().map(|text| text.0.as_str()).filter(|text| !text.is_empty())
 }

@@ -1,6 +1,6 @@
 //! Reads the state at the start.
 
-use super::{Counts, Fleet, RolloutQueue, Settings};
+use super::{ACTION_ANSWERS, Counts, Fleet, RolloutQueue, Settings};
 use crate::agent_id::AgentId;
 use crate::policy::Policy;
 use crate::record::{AgentRecord, PolicyRecord, SeenRecord, TokenRecord, decode};
@@ -9,6 +9,7 @@ use crate::store::{KeyRange, Store, StoreError, Stored, Table};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, RwLock};
 use tidegate_arena::Arena;
+use tokio::sync::Semaphore;
 
 /// Entries that are read at a time.
 const PAGE: usize = 1000;
@@ -28,6 +29,7 @@ impl Fleet {
             policies: RwLock::default(),
             tokens: RwLock::default(),
             rollout: RolloutQueue::default(),
+            action_turns: Semaphore::new(ACTION_ANSWERS),
             is_stopped: AtomicBool::new(false),
             counts: Counts::default(),
             store,

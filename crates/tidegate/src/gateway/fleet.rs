@@ -45,6 +45,8 @@ pub(super) fn declare(plan: &mut MemoryPlan, config: &Config, workers: usize) {
     line("pages of the state", 1, tidegate_fleet::CACHE_BYTES as u64, None);
     line("the thread of the state", 1, tidegate_fleet::STACK_BYTES as u64, None);
     line("a policy being put, or an answer to an operator", 1, tidegate_fleet::CHANGE_BYTES as u64, None);
+    let actions = tidegate_fleet::LONGEST_ACTION_ANSWER as u64;
+    line("answers with actions, being put together", tidegate_fleet::ACTION_ANSWERS, actions, None);
     line("scratch of a worker", workers, tidegate_fleet::THREAD_BYTES as u64, None);
 }
 
