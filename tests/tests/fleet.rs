@@ -273,7 +273,7 @@ fn bodies_are_compressed_both_ways() {
     assert!(shown.contains("\"id\": \"c\""), "{shown}");
 }
 
-/// What agents send wrongly gets the status and the shape that they read, and changes nothing.
+/// Invalid requests get the status and the shape that agents expect, and change nothing.
 #[test]
 fn bad_requests_are_told_so() {
     let fleet = Fleet::start(json!({"max_body": "64KiB"}));
@@ -337,6 +337,33 @@ fn bad_requests_are_told_so() {
     assert!(fleet.cli(&["status"]).succeeded().contains("\"agents\": 2"));
 }
 
+/// P1: at the least memory that the configuration allows, the longest check-in is taken as it is and compressed, and a policy of some
+/// hundred KB reaches the agent.
+#[test]
+fn the_least_memory_holds_the_longest_requests() {
+    let fleet = Fleet::start(json!({"max_body": "512KiB", "memory": "2560KiB"}));
+    let mut noise = 1_u64;
+    let mut text = |len: usize| -> String {
+        let mut digit = || {
+            noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            char::from(b"0123456789abcdef"[(noise >> 60) as usize])
+        };
+        std::iter::repeat_with(&mut digit).take(len).collect()
+    };
+    fleet.put_policy("web", &format!("{POLICY}note: '{}'\n", text(200_000)));
+    let agent = fleet.enroll(&fleet.token("web"));
+    let path = format!("POST /api/fleet/agents/{}/checkin HTTP/1.1", agent.id);
+    let authorization = format!("Authorization: ApiKey {}", agent.key);
+    for coding in ["identity", "gzip"] {
+        let body = json!({"status": "online", "components": [text(523_000)]}).to_string();
+        let body = if coding == "gzip" { zipped(body.as_bytes()) } else { body.into_bytes() };
+        let head = [&path, &*authorization, AGENT, &format!("Content-Encoding: {coding}")];
+        let answer = http::request(fleet.agents, &head, &body).unwrap();
+        assert_eq!(answer.status, 200, "{coding}: {:.300}", answer.text());
+        assert_eq!(answer.json()["actions"][0]["id"], "policy:web:1", "{coding}");
+    }
+}
+
 /// Behind TLS agents are served as without, and a client without it is told so.
 #[test]
 fn agents_come_by_tls() {
@@ -359,7 +386,7 @@ fn agents_come_by_tls() {
     assert_eq!((plain.status, plain.text().contains("HTTPS")), (400, true));
 }
 
-/// What an agent says of itself is shown as it said it, also what other readers of JSON refuse.
+/// Metadata is shown as the agent sent it, even JSON that other readers refuse.
 #[test]
 fn hostile_metadata_is_shown_as_it_is() {
     let fleet = Fleet::start(json!({}));
