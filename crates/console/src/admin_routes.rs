@@ -9,7 +9,7 @@ use tidegate_http1::{Body, Head, Reply};
 /// Routes under a prefix of their own, for programs: they read and write. Whoever may use the admin address may use them; from
 /// other machines, only those with credentials.
 pub trait AdminRoutes: Send + Sync + 'static {
-    /// What their paths begin with, such as `/fleet/`.
+    /// The prefix of their paths, such as `/fleet/`.
     fn prefix(&self) -> &'static str;
 
     /// Answers a request.

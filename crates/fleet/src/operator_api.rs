@@ -1,4 +1,4 @@
-//! What operators ask for, as JSON: the routes behind `/fleet/` on the admin address. `docs/fleet.md` lists them.
+//! The JSON API for operators, below `/fleet/` on the admin address. `docs/fleet.md` lists them.
 
 use crate::agent_api::{BodyError, decompressed};
 use crate::agent_id::AgentId;

@@ -187,7 +187,7 @@ pub(crate) fn body(text: &[u8]) -> Result<Box<RawValue>, InvalidPolicy> {
     RawValue::from_string(compact).map_err(|error| InvalidPolicy::Json(error.to_string()))
 }
 
-/// What is looked at of an input.
+/// The checked members of an input.
 #[derive(serde::Deserialize)]
 struct Input {
     #[serde(rename = "type")]
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// What agents could not use is refused with the place.
+    /// An invalid policy is refused, and the error names the place.
     #[test]
     fn a_text_that_is_no_policy_is_refused() {
         let refused = |text: &str| body(text.as_bytes()).unwrap_err().to_string();

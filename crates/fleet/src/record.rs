@@ -32,7 +32,7 @@ pub(crate) struct AgentRecord {
     pub(crate) audit_unenrolled: Option<String>,
 }
 
-/// A part of what an agent says of itself. Each has a key of its own, so that a change of one costs no more than that.
+/// A part of an agent's metadata. Each has a key of its own, so that a change of one costs no more than that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MetadataPart {
     Local,
@@ -102,7 +102,7 @@ pub(crate) struct ActionRecord {
     pub(crate) agents: u64,
 }
 
-/// What one agent is to do.
+/// An action queued for an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct QueueRecord {
     pub(crate) action_id: String,
@@ -111,7 +111,7 @@ pub(crate) struct QueueRecord {
     pub(crate) start_ms: Option<u64>,
 }
 
-/// What one agent has said of an action.
+/// One agent's answer to an action.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ResultRecord {
     pub(crate) at_ms: u64,

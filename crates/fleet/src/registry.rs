@@ -62,7 +62,7 @@ pub(crate) struct Agent {
     polls: u32,
 }
 
-/// What an agent says of its health.
+/// The health that an agent reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AgentStatus {
     Unknown,

@@ -27,9 +27,9 @@ pub enum Table {
     Tokens,
     /// Actions, by id.
     Actions,
-    /// What agents are to do, by agent and number.
+    /// Queued actions, by agent and number.
     Queue,
-    /// What agents have said of actions, by action and agent.
+    /// Agents' answers to actions, by action and agent.
     Results,
     /// Counters, by name.
     Counters,

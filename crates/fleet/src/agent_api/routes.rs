@@ -1,4 +1,4 @@
-//! Where a request leads, and whether it may: decided on its head.
+//! Routing and authentication of a request by its head.
 
 use super::answers::ApiError;
 use super::body::BodyCoding;
@@ -104,7 +104,7 @@ fn expect(head: &Head<'_>, method: &str) -> Result<(), ApiError> {
     }
 }
 
-/// What `look` makes of the id and the secret that a request presents.
+/// Applies `look` to the id and the secret in the `Authorization` header.
 fn credentials<T>(head: &Head<'_>, look: impl FnOnce(&str, &[u8]) -> T) -> Option<T> {
     let value = head.sole_header("authorization").ok()??;
     let mut scratch = [0; MAX_CREDENTIAL_BYTES];

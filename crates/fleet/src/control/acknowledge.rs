@@ -179,7 +179,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// What is queued for an agent: the keys, by action.
+    /// Keys of an agent's queued actions, by action id.
     async fn queued(&self, id: AgentId) -> Result<HashMap<String, Vec<u8>>, FleetError> {
         let range = KeyRange { prefix: &id.to_bytes(), after: None, limit: MOST_QUEUED };
         let mut queued = HashMap::new();

@@ -24,7 +24,7 @@ const MARGIN: Duration = Duration::from_secs(120);
 const SHORTEST_POLL: Duration = Duration::from_secs(60);
 const LONGEST_POLL: Duration = Duration::from_secs(3600);
 
-/// What an agent says when it checks in.
+/// The contents of a check-in.
 #[derive(Debug, Default)]
 pub(crate) struct CheckIn<'a> {
     pub(crate) version: AgentVersion,
@@ -208,7 +208,7 @@ impl Fleet {
     }
 }
 
-/// What an agent has said that the state does not have.
+/// Differences between a check-in and the stored agent.
 #[derive(Debug, Clone, Copy)]
 struct Changes {
     metadata: Option<u64>,

@@ -1,4 +1,4 @@
-//! What operators do: put policies, make tokens, act on agents, and look.
+//! Operators' commands: policies, tokens, agents, actions.
 
 mod actions;
 mod agents;

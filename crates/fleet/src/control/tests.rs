@@ -317,7 +317,7 @@ fn an_acknowledgement_of_the_policy_before_does_not_count() {
     });
 }
 
-/// What an agent has said of its end is forgotten when it checks in again.
+/// A check-in clears the mark that an agent was uninstalled.
 #[test]
 fn an_agent_that_comes_back_is_not_gone() {
     run(async {
@@ -348,7 +348,7 @@ fn an_action_has_data_that_agents_can_read() {
     });
 }
 
-/// What an agent says of itself is kept where it differs, and when it was seen is written down by and by.
+/// Changed metadata is stored at once, the time of the last check-in later.
 #[test]
 fn what_an_agent_says_is_kept() {
     run(async {

@@ -1,4 +1,4 @@
-//! What happens by the clock: polls end, and the state learns when agents were seen.
+//! Periodic work: ends polls that are over, and stores when agents were last seen.
 
 use super::Fleet;
 use crate::agent_id::AgentId;

@@ -74,7 +74,7 @@ fn a_second_check_in_ends_the_first() {
     assert!(!registry.with(id, |agent| agent.is_waiting()).unwrap(), "nobody waits any more");
 }
 
-/// What comes for an agent that does not wait is given back, and its memory with it.
+/// An outcome for an agent that does not wait is returned to the caller.
 #[test]
 fn nothing_is_left_for_an_agent_that_does_not_wait() {
     let (registry, id) = registry();

@@ -42,7 +42,7 @@ fn a_batch_is_written_whole_or_not_at_all() {
     });
 }
 
-/// What was committed is there when the file is opened again.
+/// Committed writes are there after reopening the file.
 #[test]
 fn commits_outlive_the_process() {
     let folder = tempfile::tempdir().unwrap();

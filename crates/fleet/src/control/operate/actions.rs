@@ -50,7 +50,7 @@ pub(crate) struct ActionOrder {
     /// The policy of the agents.
     #[serde(default)]
     pub(crate) policy_id: Option<String>,
-    /// What agents of this type of action read.
+    /// Parameters of the action; which ones depends on its type.
     #[serde(default)]
     pub(crate) data: Option<Box<RawValue>>,
     /// Of an `INPUT_ACTION`.
@@ -83,12 +83,12 @@ pub(crate) struct ActionView {
     pub(crate) acknowledged: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<Box<RawValue>>,
-    /// What agents have said, of the first [`MOST_RESULTS`] with [`LONGEST_RESULTS`].
+    /// Agents' answers: at most [`MOST_RESULTS`], of [`LONGEST_RESULTS`] in all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) results: Vec<ResultView>,
 }
 
-/// What an agent has said of an action.
+/// One agent's answer to an action.
 #[derive(Debug, Serialize)]
 pub(crate) struct ResultView {
     pub(crate) agent_id: String,

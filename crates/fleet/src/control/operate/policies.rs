@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
-/// What putting a policy changes.
+/// The effect of putting a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct PolicyChange {
     pub(crate) id: String,

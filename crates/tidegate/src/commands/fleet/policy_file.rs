@@ -18,7 +18,7 @@ pub(super) struct PolicyFile {
 /// Reads a policy. Its id is the given one, or else that in the file, or the file's name.
 ///
 /// # Errors
-/// What is wrong with the file, with its place.
+/// The problems of the file, with their places.
 pub(super) fn read(file: &Path, id: Option<&str>) -> Result<PolicyFile, Failure> {
     let name = file.display().to_string();
     let mut text = String::new();
