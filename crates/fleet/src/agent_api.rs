@@ -22,7 +22,7 @@ use routes::{Route, route};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use tidegate_arena::{ChargeError, Share};
+use tidegate_arena::{ChargeError, Share, Window};
 use tidegate_http1::{Admitted, Body, Head, Refusal, RefusalContext, Reply, Service};
 
 /// The routes for agents.
@@ -80,6 +80,9 @@ impl Service for AgentApi {
         refusal_reply(refusal)
     }
 }
+
+/// The longest answer that is left on the heap, in bytes: any socket takes it at once.
+const SHORT_ANSWER: usize = 4 << 10;
 
 /// A future on the heap.
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -155,12 +158,9 @@ async fn enroll(
     let request: EnrollRequest<'_> = body.json()?;
     let enrollment = request.enrollment(&token, version)?;
     // Before anything is changed, since the answer has what the agent has said of itself.
-    let len = answers::enrolled_len(&enrollment);
-    let mut window = fleet.arena().try_window(Share::Egress, len).map_err(|_| ApiError::BUSY)?;
+    let window = answer_window(&fleet, answers::enrolled_len(&enrollment)).await?;
     let enrolled = fleet.enroll(&enrollment).await?;
-    let text = answers::enrolled(&enrollment, &enrolled);
-    window.append(text.as_bytes()).map_err(|_| ApiError::BUSY)?;
-    Ok(answers::json_window(200, window, false))
+    answer_in(window, 200, answers::enrolled(&enrollment, &enrolled))
 }
 
 async fn acknowledge(fleet: Arc<Fleet>, id: AgentId, coding: BodyCoding, body: Body) -> ApiResult {
@@ -170,8 +170,22 @@ async fn acknowledge(fleet: Arc<Fleet>, id: AgentId, coding: BodyCoding, body: B
     let items = fleet.acknowledge(id, &events).await?;
     let (status, text) = answers::acknowledged(&items);
     // Where there is no memory for the answer, the agent acknowledges again, which changes nothing.
-    let window = fleet.arena().try_window(Share::Egress, text.len());
-    let mut window = window.map_err(|_| ApiError::BUSY)?;
+    answer_in(answer_window(&fleet, text.len()).await?, status, text)
+}
+
+/// Memory for an answer of this length; none for a short one, which is left on the heap. It is waited for with the body in hand: no
+/// answer waits for the memory of bodies.
+async fn answer_window(fleet: &Fleet, len: usize) -> Result<Option<Window>, ApiError> {
+    if len <= SHORT_ANSWER {
+        return Ok(None);
+    }
+    let window = fleet.arena().window(Share::Egress, len).await;
+    Ok(Some(window.map_err(|_| ApiError::BUSY)?))
+}
+
+/// The answer with this JSON, in its memory.
+fn answer_in(window: Option<Window>, status: u16, text: String) -> ApiResult {
+    let Some(mut window) = window else { return Ok(json_reply(status, text)) };
     window.append(text.as_bytes()).map_err(|_| ApiError::BUSY)?;
     Ok(answers::json_window(status, window, false))
 }
