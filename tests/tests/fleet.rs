@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
 
+use base64::Engine as _;
 use flate2::Compression;
 use flate2::write::{GzDecoder, GzEncoder};
 use serde_json::{Value, json};
@@ -49,16 +50,23 @@ impl Fleet {
 
     /// The same, with the settings of TLS for its folder.
     fn start_with(settings: Value, tls: impl FnOnce(&Path) -> Value) -> Fleet {
+        Fleet::start_among(settings, tls, json!({}))
+    }
+
+    /// The same, with more settings of `listen`.
+    fn start_among(settings: Value, tls: impl FnOnce(&Path) -> Value, more: Value) -> Fleet {
         let agents = free_address();
         let mut fleet = json!({"address": agents});
         fleet.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
         let mut gateway = Gateway::new(json!({}));
-        let listen = json!({
+        let mut listen = json!({
             "http": gateway.http(), "grpc": gateway.grpc(), "admin": gateway.admin(), "fleet": fleet,
             "tls": {"fleet": tls(gateway.folder())},
         });
+        listen.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         gateway.configure(json!({
             "memory": "128MiB", "sinks": {"nothing": {"type": "blackhole"}}, "listen": listen,
+            "tenants": {"header": "X-Scope-OrgID", "default": "everybody"},
         }));
         gateway.start();
         Fleet { gateway, agents }
@@ -409,6 +417,54 @@ fn hostile_metadata_is_shown_as_it_is() {
             assert!(said.contains(&agent.id), "{said}");
         }
     }
+}
+
+/// An agent sends to the gateway that manages it with the key that its policy brings: for the tenant of the policy, and as long as it is
+/// enrolled.
+#[test]
+fn a_managed_agent_sends_with_a_key_of_its_own() {
+    let elasticsearch = free_address();
+    let url = format!("http://{elasticsearch}");
+    let none = |_: &Path| Value::Null;
+    let mut fleet = Fleet::start_among(
+        json!({"elasticsearch_hosts": [url]}),
+        none,
+        json!({"elasticsearch": elasticsearch}),
+    );
+    fleet.put_policy("web", "outputs: {default: {type: tidegate, tenant: shop, preset: latency}}");
+    let shown = fleet.cli(&["policy", "show", "web"]).succeeded();
+    assert!(shown.contains("a key of the agent's own"), "{shown}");
+    let (agent, other) = (fleet.enroll(&fleet.token("web")), fleet.enroll(&fleet.token("web")));
+    let policy = agent.check_in(json!({}))["actions"][0]["data"]["policy"].clone();
+    let output = &policy["outputs"]["default"];
+    assert_eq!(output["type"], "elasticsearch");
+    assert_eq!((&output["hosts"], &output["preset"]), (&json!([url]), &json!("latency")));
+    let key = output["api_key"].as_str().unwrap();
+    let others = other.check_in(json!({}));
+    assert_ne!(others["actions"][0]["data"]["policy"]["outputs"]["default"]["api_key"], *key);
+
+    let send = |key: &str| {
+        let key = base64::engine::general_purpose::STANDARD.encode(key);
+        let authorization = format!("Authorization: ApiKey {key}");
+        let head = ["POST /_bulk HTTP/1.1", &*authorization, "Content-Type: application/x-ndjson"];
+        let body = "{\"create\":{\"_index\":\"logs-app-default\"}}\n{\"message\":\"m\"}\n";
+        http::request(elasticsearch, &head, body.as_bytes()).unwrap()
+    };
+    let sent = send(key);
+    assert_eq!((sent.status, sent.json()["errors"].as_bool()), (200, Some(false)), "{}", sent.text());
+    let metrics = fleet.gateway.metrics();
+    let of_shop = |(name, value): (&String, &f64)| {
+        (name.starts_with("tidegate_tenant_") && name.contains("tenant=\"shop\"") && *value == 1.0)
+            .then_some(())
+    };
+    assert!(metrics.iter().find_map(of_shop).is_some(), "{metrics:?}");
+
+    fleet.restart_killed();
+    assert_eq!(send(key).status, 200);
+    let (id, _) = key.split_once(':').unwrap();
+    assert_eq!(send(&format!("{id}:wrong")).status, 401);
+    fleet.cli(&["agent", "unenroll", "--force", &agent.id]).succeeded();
+    assert_eq!(send(key).status, 401);
 }
 
 /// Probes are answered without credentials, and only those with some are told the version.

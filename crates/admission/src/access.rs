@@ -10,12 +10,14 @@
 mod authorization;
 mod credentials;
 mod failures;
+mod issued_keys;
 mod rights;
 mod secret;
 mod slow_hashes;
 
 pub use authorization::{MAX_CREDENTIAL_BYTES, PresentedCredentials, presented};
 pub use credentials::{Credentials, CredentialsError, TenantRule};
+pub use issued_keys::{ApiKeyIssuer, IssuedKey};
 pub use rights::{BulkAction, BulkActions, BulkRights, Indices, LONGEST_INDEX};
 pub use secret::{NewSecret, SecretError, make};
 pub use tidegate_http1::{AdmissionFuture, Certificate};
@@ -24,6 +26,7 @@ use crate::rejection::Rejection;
 use arc_swap::ArcSwapOption;
 use credentials::{Credential, CredentialOptions, Secret};
 use failures::FailureLimiter;
+use issued_keys::IssuedKeys;
 use secret::{Match, ProcessKey};
 use slow_hashes::{HashJob, SlowHashes};
 use std::net::IpAddr;
@@ -45,6 +48,12 @@ const HASH_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Identity(Option<Arc<Credential>>);
 
 impl Identity {
+    /// A caller whose key was [issued](ApiKeyIssuer), with the rights of a line of the file that has no options but the tenant.
+    pub fn of_issued_key(name: &str, tenant: TenantRule) -> Identity {
+        let may = CredentialOptions { tenant, ..CredentialOptions::default() };
+        Identity(Some(Arc::new(Credential { name: name.into(), may })))
+    }
+
     /// By what name the caller is known; nothing where everybody may send.
     pub fn name(&self) -> Option<&str> {
         self.0.as_ref().map(|entry| &*entry.name)
@@ -77,7 +86,10 @@ impl Identity {
 
 /// Decides who may send. Clones decide alike.
 #[derive(Clone, Default)]
-pub struct Access(Option<Arc<AccessState>>);
+pub struct Access {
+    file: Option<Arc<AccessState>>,
+    issued: Option<Arc<IssuedKeys>>,
+}
 
 struct AccessState {
     file: PathBuf,
@@ -93,7 +105,7 @@ struct AccessState {
 impl Access {
     /// Everybody may send.
     pub fn open() -> Access {
-        Access(None)
+        Access::default()
     }
 
     /// Only those may send whom `file` knows. `header` may carry a token besides `Authorization`.
@@ -104,7 +116,7 @@ impl Access {
         let stamp = FileStamp::of(file);
         let guard = AccessState::new(file.to_owned(), header, Credentials::read(file)?)?;
         *guard.seen.lock().unwrap_or_else(PoisonError::into_inner) = (stamp, stamp);
-        Ok(Access(Some(Arc::new(guard))))
+        Ok(Access { file: Some(Arc::new(guard)), issued: None })
     }
 
     /// Accepts the credentials in `known`, which never change: there is no file to read again.
@@ -112,25 +124,38 @@ impl Access {
     /// # Errors
     /// When the system has no random numbers.
     pub fn from_credentials(known: Credentials) -> Result<Access, SecretError> {
-        Ok(Access(Some(Arc::new(AccessState::new(PathBuf::new(), None, known)?))))
+        let state = AccessState::new(PathBuf::new(), None, known)?;
+        Ok(Access { file: Some(Arc::new(state)), issued: None })
+    }
+
+    /// Also accepts the keys of `issuer`. They are never looked up in the file, and a wrong one is refused where everybody may
+    /// send, so a revoked key is of no use.
+    #[must_use]
+    pub fn with_issuer(self, issuer: Arc<dyn ApiKeyIssuer>) -> Access {
+        Access { issued: Some(Arc::new(IssuedKeys::new(issuer))), ..self }
     }
 
     /// Whether everybody may send.
     pub fn is_open(&self) -> bool {
-        self.0.is_none()
+        self.file.is_none()
+    }
+
+    /// Whether [`check`](Self::check) looks at a request at all.
+    pub(crate) fn has_credentials(&self) -> bool {
+        self.file.is_some() || self.issued.is_some()
     }
 
     /// The header that may carry a token: what it says is for [`check`](Self::check) where there is no
     /// `Authorization`.
     pub fn header(&self) -> Option<&str> {
-        self.0.as_ref().and_then(|guard| guard.header.as_deref())
+        self.file.as_ref().and_then(|guard| guard.header.as_deref())
     }
 
     /// The hash to wait for before [`check`](Self::check) can decide; `None` unless the request has a password that is
     /// not known yet. It takes as long for unknown names and wrong passwords.
     #[inline]
     pub fn prepare(&self, authorization: Option<&[u8]>, peer: IpAddr) -> Option<AdmissionFuture> {
-        let guard = self.0.as_ref()?;
+        let guard = self.file.as_ref()?;
         let authorization = authorization.filter(|value| authorization::is_basic(value))?;
         guard.prepare(authorization, peer)
     }
@@ -146,7 +171,10 @@ impl Access {
         certificate: Option<&Certificate>,
         peer: IpAddr,
     ) -> Result<Identity, Rejection> {
-        let Some(guard) = &self.0 else { return Ok(Identity(None)) };
+        if let Some(decided) = self.issued.as_ref().and_then(|issued| issued.check(authorization, peer)) {
+            return decided;
+        }
+        let Some(guard) = &self.file else { return Ok(Identity(None)) };
         guard.check(authorization, certificate, peer)
     }
 
@@ -155,7 +183,7 @@ impl Access {
     /// # Errors
     /// When that is not possible; what was known before is kept.
     pub fn reload(&self) -> Result<(), CredentialsError> {
-        let Some(guard) = &self.0 else { return Ok(()) };
+        let Some(guard) = &self.file else { return Ok(()) };
         guard.reload(FileStamp::of(&guard.file))
     }
 
@@ -165,7 +193,7 @@ impl Access {
     /// # Errors
     /// As those of [`reload`](Self::reload), once for each change of the file.
     pub fn reload_if_changed(&self) -> Result<bool, CredentialsError> {
-        let Some(guard) = &self.0 else { return Ok(false) };
+        let Some(guard) = &self.file else { return Ok(false) };
         let now = FileStamp::of(&guard.file);
         let settled = {
             let mut seen = guard.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -265,21 +293,8 @@ impl AccessState {
         self.slow.recent(&self.keyed.of_both(name, presented)).unwrap_or(Match::Unsaid)
     }
 
-    /// Counts a failure, and says so now and then.
     fn failed(&self, peer: IpAddr, refused: Rejection) -> Rejection {
-        let verdict = self.failures.note(peer, Instant::now());
-        if let Some(count) = verdict.say {
-            tracing::warn!(
-                %peer,
-                failures = count,
-                reason = refused.reason.name(),
-                "requests without valid credentials are refused"
-            );
-        }
-        match verdict.wait {
-            None => refused,
-            Some(wait) => TOO_OFTEN.retry_after(seconds(wait)),
-        }
+        verdict(&self.failures, peer, refused)
     }
 
     fn reload(&self, stamp: FileStamp) -> Result<(), CredentialsError> {
@@ -292,6 +307,23 @@ impl AccessState {
         self.known.store(Some(Arc::new(new)));
         self.slow.forget();
         Ok(())
+    }
+}
+
+/// Counts a failure, and logs it now and then. Whoever has failed too often is told to come back later instead.
+fn verdict(failures: &FailureLimiter, peer: IpAddr, refused: Rejection) -> Rejection {
+    let verdict = failures.note(peer, Instant::now());
+    if let Some(count) = verdict.say {
+        tracing::warn!(
+            %peer,
+            failures = count,
+            reason = refused.reason.name(),
+            "requests without valid credentials are refused"
+        );
+    }
+    match verdict.wait {
+        None => refused,
+        Some(wait) => TOO_OFTEN.retry_after(seconds(wait)),
     }
 }
 

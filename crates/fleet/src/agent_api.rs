@@ -104,7 +104,8 @@ fn check_in(
         };
         match parked.await {
             PollOutcome::Policy(mut window, policy) => {
-                let envelope = policy.envelope(id, fleet.ack_token(id));
+                let output_key = fleet.output_key(id, &policy).ok_or(ApiError::UNAUTHORIZED)?;
+                let envelope = policy.envelope(id, fleet.ack_token(id), output_key);
                 let written = policy.write(&envelope, takes_gzip, &mut window);
                 written.map_err(|_| ApiError::BUSY)?;
                 Ok(answers::json_window(200, window, takes_gzip))

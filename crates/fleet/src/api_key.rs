@@ -26,6 +26,11 @@ impl KeyHash {
         KeyHash(hash)
     }
 
+    /// Its bytes.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Whether it is the hash of the same secret; takes as long whatever the answer.
     pub(crate) fn is(&self, other: &KeyHash) -> bool {
         self.0.ct_eq(&other.0).into()

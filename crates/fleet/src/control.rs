@@ -5,6 +5,7 @@ mod check_in;
 mod enroll;
 mod load;
 mod operate;
+mod output_senders;
 mod rollout;
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,8 @@ pub use operate::{FleetView, MOST_VERSIONS, PolicyView};
 
 use crate::agent_id::AgentId;
 use crate::api_key::KeyHash;
-use crate::policy::{LONGEST_POLICY, Policy};
+use crate::output_keys::OutputKeys;
+use crate::policy::{LONGEST_POLICY, OutputSettings, Policy};
 use crate::record::{AgentRecord, TokenRecord, decode, encode};
 use crate::registry::Registry;
 use crate::store::{Batch, Expected, Store, StoreError, Table, Write};
@@ -42,12 +44,14 @@ pub const LONGEST_ACTION_ANSWER: usize = LONGEST_ACTIONS + LONGEST_DATA + (16 <<
 const ATTEMPTS: u32 = 8;
 
 /// The settings of the fleet.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// How long a check-in waits for something to do, where the agent does not say how long it can.
     pub long_poll: Duration,
     /// The longest body of a request, as received and decompressed, in bytes.
     pub max_body: usize,
+    /// How agents reach this gateway with their data.
+    pub outputs: OutputSettings,
 }
 
 /// The control plane.
@@ -56,6 +60,7 @@ pub struct Fleet {
     registry: Arc<Registry>,
     policies: RwLock<BTreeMap<Arc<str>, Arc<Policy>>>,
     tokens: RwLock<HashMap<String, TokenRecord>>,
+    output_keys: OutputKeys,
     rollout: RolloutQueue,
     /// Turns of answers with actions: [`ACTION_ANSWERS`].
     action_turns: Semaphore,

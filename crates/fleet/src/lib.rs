@@ -21,6 +21,7 @@ mod agent_id;
 mod api_key;
 mod control;
 mod operator_api;
+mod output_keys;
 mod policy;
 mod record;
 mod registry;
@@ -33,7 +34,7 @@ pub use control::{
     Settings,
 };
 pub use operator_api::{OperatorApi, OperatorRequest};
-pub use policy::{CHANGE_BYTES, LONGEST_POLICY};
+pub use policy::{CHANGE_BYTES, LONGEST_POLICY, OutputSettings};
 pub use registry::AGENT_BYTES;
 pub use store::{
     CACHE_BYTES, EmbeddedStore, Expected, KeyRange, STACK_BYTES, Store, StoreError, StoreFuture, Stored,

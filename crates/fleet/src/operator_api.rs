@@ -97,7 +97,7 @@ impl OperatorApi {
             ("GET", ["policies"]) => listed("policies", &fleet.list_policies()),
             ("GET", ["policies", id]) => {
                 let policy = fleet.policy(id).ok_or_else(|| unknown("policy", id))?;
-                Ok(policy.text().to_owned())
+                Ok(policy.text())
             }
             ("PUT", ["policies", id]) => {
                 let is_trial = parameter(&request.query, "dry_run").is_some_and(|value| value != "false");

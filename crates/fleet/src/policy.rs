@@ -1,13 +1,18 @@
 //! A policy in memory, ready to be sent to any number of agents.
 
 pub(crate) mod json;
+mod outputs;
+
+pub use outputs::OutputSettings;
 
 use crate::agent_id::AgentId;
+use crate::output_keys;
 use crate::record::PolicyRecord;
 use crate::time;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tidegate_admission::access::{Identity, TenantRule};
 use tidegate_arena::{Charge, ChargeError, Window};
 use tidegate_wire::gzip::{Piece, Section, splice, spliced_len};
 
@@ -17,6 +22,8 @@ const LEVEL: i32 = 6;
 pub const LONGEST_POLICY: usize = 512 << 10;
 /// The heap of a policy that is put: as it was and is, as text and line by line, and as it goes to the state.
 pub const CHANGE_BYTES: usize = 12 * LONGEST_POLICY;
+/// Stands for an agent's output key where a policy is shown to operators.
+const ANY_KEY: &str = "(a key of the agent's own)";
 /// The longest id of a policy, in bytes.
 const LONGEST_ID: usize = 128;
 
@@ -25,17 +32,26 @@ pub(crate) struct Policy {
     pub(crate) id: Arc<str>,
     pub(crate) revision: u64,
     pub(crate) changed_ms: u64,
-    /// A JSON object, with `id` and `revision`.
+    /// A JSON object, with `id` and `revision`, cut where the output key of an agent belongs.
+    parts: Box<[Part]>,
+    /// The sender of what agents send to this gateway; `None` where the policy has no such output.
+    pub(crate) sender: Option<Identity>,
+    /// For the parts.
+    _memory: Charge,
+}
+
+/// A part of a policy that is the same for all agents.
+struct Part {
     text: Box<str>,
     compressed: Section,
-    /// For both.
-    _memory: Charge,
 }
 
 /// The parts of an answer around a policy.
 pub(crate) struct Envelope {
     before: String,
     behind: String,
+    /// The agent's, for the outputs to this gateway.
+    output_key: String,
 }
 
 /// Why a text cannot be a policy.
@@ -64,26 +80,39 @@ impl Policy {
         record: &PolicyRecord,
         charge: impl FnOnce(u64) -> Result<Charge, ChargeError>,
     ) -> Result<Policy, ChargeError> {
-        let body = record.body.get().trim();
-        let rest = body.strip_prefix('{').unwrap_or("}").trim_start();
-        let separator = if rest.starts_with('}') { "" } else { "," };
-        // An id has no characters that JSON escapes.
-        let text = format!("{{\"id\":\"{id}\",\"revision\":{}{separator}{rest}", record.revision);
-        let compressed = Section::new(text.as_bytes(), LEVEL).unwrap_or_else(|_| unreachable!("a level"));
-        let memory = charge((text.len() + compressed.compressed_len()) as u64)?;
+        let (texts, tenant) = parts_of(id, record);
+        let of = |text: String| {
+            let compressed = Section::new(text.as_bytes(), LEVEL).unwrap_or_else(|_| unreachable!("a level"));
+            Part { text: text.into_boxed_str(), compressed }
+        };
+        let parts: Box<[Part]> = texts.into_iter().map(of).collect();
+        let bytes: usize = parts.iter().map(|part| part.text.len() + part.compressed.compressed_len()).sum();
+        let name = format!("an agent with the policy {id}");
         Ok(Policy {
             id: id.into(),
             revision: record.revision,
             changed_ms: record.changed_ms,
-            text: text.into_boxed_str(),
-            compressed,
-            _memory: memory,
+            parts,
+            sender: tenant.map(|tenant| Identity::of_issued_key(&name, tenant)),
+            _memory: charge(bytes as u64)?,
         })
     }
 
-    /// Its JSON.
-    pub(crate) fn text(&self) -> &str {
-        &self.text
+    /// Its JSON, without an agent's key.
+    pub(crate) fn text(&self) -> String {
+        let texts: Vec<&str> = self.parts.iter().map(|part| &*part.text).collect();
+        texts.join(ANY_KEY)
+    }
+
+    /// How long its JSON is, in bytes.
+    pub(crate) fn len(&self) -> usize {
+        let texts: usize = self.parts.iter().map(|part| part.text.len()).sum();
+        texts + self.keys() * output_keys::TEXT_LEN
+    }
+
+    /// How often the output key of an agent is in it.
+    fn keys(&self) -> usize {
+        self.parts.len().saturating_sub(1)
     }
 
     /// The id of the action that brings it.
@@ -91,15 +120,15 @@ impl Policy {
         format!("policy:{}:{}", self.id, self.revision)
     }
 
-    /// The answer to a check-in around it.
-    pub(crate) fn envelope(&self, agent: AgentId, ack_token: u64) -> Envelope {
+    /// The parts of an answer to a check-in that are the agent's own.
+    pub(crate) fn envelope(&self, agent: AgentId, ack_token: u64, output_key: String) -> Envelope {
         let action = self.action_id();
         let at = time::text(self.changed_ms);
         let before = format!(
             "{{\"action\":\"checkin\",\"ack_token\":\"{ack_token}\",\"actions\":[{{\"agent_id\":\"{agent}\",\"created_at\":\"{at}\",\
              \"id\":\"{action}\",\"input_type\":\"\",\"type\":\"POLICY_CHANGE\",\"data\":{{\"policy\":"
         );
-        Envelope { before, behind: "}}]}".to_owned() }
+        Envelope { before, behind: "}}]}".to_owned(), output_key }
     }
 
     /// How long an answer is at most, in bytes, compressed or not.
@@ -107,8 +136,8 @@ impl Policy {
         // Around it are an id of an agent, two of the policy, a time and two numbers.
         let around = 2 * LONGEST_ID + 512;
         match is_compressed {
-            true => spliced_len(&[Piece::Compressed(&self.compressed)]) + around,
-            false => self.text.len() + around,
+            true => spliced_len(&self.pieces(&[0; output_keys::TEXT_LEN])) + around,
+            false => self.len() + around,
         }
     }
 
@@ -118,28 +147,69 @@ impl Policy {
     /// When `window` may not grow by as much.
     pub(crate) fn write(
         &self,
-        Envelope { before, behind }: &Envelope,
+        Envelope { before, behind, output_key }: &Envelope,
         is_compressed: bool,
         window: &mut Window,
     ) -> Result<(), ChargeError> {
         if is_compressed {
-            let pieces = [
-                Piece::Stored(before.as_bytes()),
-                Piece::Compressed(&self.compressed),
-                Piece::Stored(behind.as_bytes()),
-            ];
+            let mut pieces = self.pieces(output_key.as_bytes());
+            pieces.insert(0, Piece::Stored(before.as_bytes()));
+            pieces.push(Piece::Stored(behind.as_bytes()));
             return splice(&pieces, |bytes| window.append(bytes));
         }
-        [before.as_str(), &self.text, behind].iter().try_for_each(|part| window.append(part.as_bytes()))
+        window.append(before.as_bytes())?;
+        for (at, part) in self.parts.iter().enumerate() {
+            let key = if at > 0 { output_key.as_str() } else { "" };
+            window.append(key.as_bytes())?;
+            window.append(part.text.as_bytes())?;
+        }
+        window.append(behind.as_bytes())
+    }
+
+    /// The parts, and this key between them.
+    fn pieces<'a>(&'a self, output_key: &'a [u8]) -> Vec<Piece<'a>> {
+        let mut pieces = Vec::with_capacity(2 * self.parts.len() + 1);
+        for (at, part) in self.parts.iter().enumerate() {
+            pieces.extend((at > 0).then_some(Piece::Stored(output_key)));
+            pieces.push(Piece::Compressed(&part.compressed));
+        }
+        pieces
     }
 }
 
+/// The JSON of a policy as agents get it, cut where their output key belongs, and the tenant of what they send with it.
+fn parts_of(id: &str, record: &PolicyRecord) -> (Vec<String>, Option<TenantRule>) {
+    let (mut parts, mut tenant) = (Vec::new(), None);
+    // An id has no characters that JSON escapes.
+    let mut last = format!("{{\"id\":\"{id}\",\"revision\":{}", record.revision);
+    // It was read when it was put.
+    let members: BTreeMap<&str, &RawValue> = serde_json::from_str(record.body.get()).unwrap_or_default();
+    for (name, value) in members {
+        last.push_str(&format!(",\"{name}\":"));
+        if name != "outputs" {
+            last.push_str(value.get());
+            continue;
+        }
+        let outputs = outputs::for_agents(value);
+        tenant = outputs.tenant;
+        for (at, part) in outputs.parts.iter().enumerate() {
+            if at > 0 {
+                parts.push(std::mem::take(&mut last));
+            }
+            last.push_str(part);
+        }
+    }
+    last.push('}');
+    parts.push(last);
+    (parts, tenant)
+}
+
 /// The body of a policy from a text that somebody wrote: an object without `id` and `revision`, which are given by where and when
-/// it is put.
+/// it is put. Outputs to this gateway get their hosts from `settings` where they name none.
 ///
 /// # Errors
 /// When the text is no policy.
-pub(crate) fn body(text: &[u8]) -> Result<Box<RawValue>, InvalidPolicy> {
+pub(crate) fn body(text: &[u8], settings: &OutputSettings) -> Result<Box<RawValue>, InvalidPolicy> {
     if text.len() > LONGEST_POLICY {
         return Err(InvalidPolicy::Shape(format!(
             "has {} bytes, and {LONGEST_POLICY} are the most",
@@ -174,16 +244,24 @@ pub(crate) fn body(text: &[u8]) -> Result<Box<RawValue>, InvalidPolicy> {
             )));
         }
     }
+    let resolved = members.get("outputs").map(|outputs| outputs::resolved(outputs, settings)).transpose()?;
     let mut compact = String::with_capacity(text.len());
     for (name, value) in members.iter().filter(|(name, _)| !matches!(**name, "id" | "revision")) {
         compact.push_str(if compact.is_empty() { "{" } else { "," });
         // Without escapes, since it was borrowed.
         compact.push_str(&format!("\"{name}\":"));
-        if !json::compact(value.get(), &mut compact) {
+        let value = match &resolved {
+            Some(Some(outputs)) if *name == "outputs" => outputs,
+            _ => value.get(),
+        };
+        if !json::compact(value, &mut compact) {
             return Err(InvalidPolicy::Shape(format!("is nested too deeply in `{name}`")));
         }
     }
     compact.push_str(if compact.is_empty() { "{}" } else { "}" });
+    if compact.len() > LONGEST_POLICY {
+        return Err(InvalidPolicy::Shape(format!("is longer than {LONGEST_POLICY} bytes with its hosts")));
+    }
     RawValue::from_string(compact).map_err(|error| InvalidPolicy::Json(error.to_string()))
 }
 
@@ -217,20 +295,51 @@ mod tests {
     use super::*;
     use tidegate_arena::{Arena, Floors, Share};
 
+    /// Output that grows as it must.
+    #[derive(Default)]
+    struct Unlimited {
+        bytes: Vec<u8>,
+        len: usize,
+    }
+
+    impl tidegate_wire::coding::Grow for Unlimited {
+        fn spare(&mut self) -> &mut [u8] {
+            &mut self.bytes[self.len..]
+        }
+
+        fn advance(&mut self, bytes: usize) {
+            self.len += bytes;
+        }
+
+        fn grow(&mut self, more: usize) -> bool {
+            self.bytes.resize(self.len + more.max(1), 0);
+            true
+        }
+    }
+
+    fn settings() -> OutputSettings {
+        OutputSettings { hosts: vec!["http://gw:9200".to_owned()], has_tenants: true }
+    }
+
     fn policy(body_text: &str) -> (Policy, Arena) {
         let arena = Arena::new(4 << 20, Floors::NONE, 1 << 20, 4, 4).unwrap();
-        let record = PolicyRecord { revision: 3, changed_ms: 0, body: body(body_text.as_bytes()).unwrap() };
+        let record = PolicyRecord {
+            revision: 3,
+            changed_ms: 0,
+            body: body(body_text.as_bytes(), &settings()).unwrap(),
+        };
         (Policy::new("p", &record, |bytes| arena.try_charge(Share::Ingest, bytes)).unwrap(), arena)
     }
 
     /// The answer fits in the memory that is asked for, and has the agent, the token and the policy.
     #[test]
     fn an_answer_has_the_policy() {
-        for text in ["{}", "{\"id\":\"other\",\"revision\":9,\"inputs\":[{\"type\":\"logfile\"}]}"] {
+        let outputs = "{\"outputs\":{\"a\":{\"type\":\"tidegate\"},\"b\":{\"type\":\"tidegate\"}}}";
+        for text in ["{}", "{\"id\":\"other\",\"revision\":9,\"inputs\":[{\"type\":\"logfile\"}]}", outputs] {
             let (policy, arena) = policy(text);
-            let agent = AgentId::random();
+            let (agent, key) = (AgentId::random(), "k".repeat(output_keys::TEXT_LEN));
             let mut window = arena.try_window(Share::Egress, policy.answer_len(false)).unwrap();
-            policy.write(&policy.envelope(agent, 42), false, &mut window).unwrap();
+            policy.write(&policy.envelope(agent, 42, key.clone()), false, &mut window).unwrap();
             assert!(window.len() <= policy.answer_len(false));
             let answer: serde_json::Value = serde_json::from_slice(&window).unwrap();
             assert_eq!(answer["ack_token"], "42");
@@ -242,18 +351,27 @@ mod tests {
             assert_eq!(action["agent_id"], agent.to_string());
             assert_eq!(action["data"]["policy"]["revision"], 3);
             assert_eq!(action["data"]["policy"]["id"], "p");
+            for output in action["data"]["policy"]["outputs"].as_object().into_iter().flatten() {
+                assert_eq!(
+                    (&output.1["type"], &output.1["api_key"]),
+                    (&"elasticsearch".into(), &(*key).into())
+                );
+            }
 
             let mut compressed = arena.try_window(Share::Egress, policy.answer_len(true)).unwrap();
-            policy.write(&policy.envelope(agent, 42), true, &mut compressed).unwrap();
+            policy.write(&policy.envelope(agent, 42, key.clone()), true, &mut compressed).unwrap();
             assert!(compressed.len() <= policy.answer_len(true));
-            assert!(compressed.starts_with(&[0x1f, 0x8b]));
+            let mut decoder = tidegate_wire::gzip::Decoder::new();
+            let mut decompressed = Unlimited::default();
+            tidegate_wire::coding::decode(&mut decoder, &compressed, &mut decompressed).unwrap();
+            assert_eq!(decompressed.bytes[..decompressed.len], window[..]);
         }
     }
 
     /// An invalid policy is refused, and the error names the place.
     #[test]
     fn a_text_that_is_no_policy_is_refused() {
-        let refused = |text: &str| body(text.as_bytes()).unwrap_err().to_string();
+        let refused = |text: &str| body(text.as_bytes(), &settings()).unwrap_err().to_string();
         assert!(refused("{").contains("not valid JSON"));
         assert!(refused("[]").contains("is not an object"));
         assert!(refused("{\"outputs\":[]}").contains("`outputs`, which must be an object"));

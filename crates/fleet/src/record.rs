@@ -2,6 +2,7 @@
 
 use crate::agent_id::AgentId;
 use crate::api_key::KeyHash;
+use crate::output_keys::SECRET_BYTES;
 use crate::store::{StoreError, Table, Write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -117,6 +118,12 @@ pub(crate) struct ResultRecord {
     pub(crate) at_ms: u64,
     /// The event as the agent sent it.
     pub(crate) event: Box<RawValue>,
+}
+
+/// A secret of the fleet as a whole.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SecretRecord {
+    pub(crate) secret: [u8; SECRET_BYTES],
 }
 
 /// A record as the state keeps it.

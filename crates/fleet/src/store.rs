@@ -33,6 +33,8 @@ pub enum Table {
     Results,
     /// Counters, by name.
     Counters,
+    /// Secrets of the fleet as a whole, by name.
+    Secrets,
 }
 
 /// A value, and the version that a write may expect.
@@ -143,7 +145,7 @@ impl Write {
 
 impl Table {
     /// All tables.
-    pub const ALL: [Table; 10] = [
+    pub const ALL: [Table; 11] = [
         Table::Agents,
         Table::Metadata,
         Table::Seen,
@@ -154,6 +156,7 @@ impl Table {
         Table::Queue,
         Table::Results,
         Table::Counters,
+        Table::Secrets,
     ];
 
     /// Its name on disk.
@@ -169,6 +172,7 @@ impl Table {
             Table::Queue => "queue",
             Table::Results => "results",
             Table::Counters => "counters",
+            Table::Secrets => "secrets",
         }
     }
 }

@@ -161,7 +161,12 @@ impl Gateway {
         let destination = Destination::start(&config, &planned, &arena, &workers, &registry)?;
 
         let memory_wait = config.limits.memory_wait.get();
-        let (access, operators) = (keys.senders.clone(), keys.admins.clone());
+        let fleet = RunningFleet::start(&config, &arena, &workers)?;
+        let access = match &fleet {
+            Some(fleet) => fleet.senders(keys.senders.clone()),
+            None => keys.senders.clone(),
+        };
+        let operators = keys.admins.clone();
         let pipelines = SourcePipelines::new(SourcePipelines::runs(planned.workers), pool.clone());
         pipelines.set(planned.source_pipelines.all(), None);
         let rules = GateRules { access, operators, pipelines, ..rules::of(&config, &ledger)? };
@@ -214,7 +219,6 @@ impl Gateway {
             refusals: refusals::Refusals::default(),
         });
         metrics::publish(&view);
-        let fleet = RunningFleet::start(&config, &arena, &workers)?;
         if let Some(fleet) = &fleet {
             fleet.publish(&view.registry);
         }

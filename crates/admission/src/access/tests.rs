@@ -436,3 +436,52 @@ fn without_a_file_everybody_may_send() {
     let granted = access.check(Some(b"\xff"), None, PEER).unwrap();
     assert_eq!((granted.name(), granted.owner()), (None, None));
 }
+
+/// Issues `fleet-1:right` for the tenant `shop`.
+struct Issuer;
+
+impl ApiKeyIssuer for Issuer {
+    fn verify(&self, id: &[u8], key: &[u8]) -> IssuedKey {
+        match (id, key) {
+            (b"fleet-1", b"right") => {
+                IssuedKey::Valid(Identity::of_issued_key("agent", TenantRule::Named("shop".into())))
+            }
+            (id, _) if id.starts_with(b"fleet-") => IssuedKey::Invalid,
+            _ => IssuedKey::Foreign,
+        }
+    }
+}
+
+/// An issued key is the issuer's alone to judge, with a file and without; all else is as it would be without the issuer.
+#[test]
+fn issued_keys_are_judged_by_their_issuer() {
+    let key = token();
+    let rig = rig(&format!("api_key fleet-2 {0}\napi_key beats {0}", key.kept));
+    let api_key = |id: &str, key: &str| format!("ApiKey {}", BASE64.encode(format!("{id}:{key}")));
+    let known = Ok(("agent".to_owned(), Some("shop".to_owned())));
+    for access in [rig.access.clone(), Access::open()] {
+        let access = access.with_issuer(Arc::new(Issuer));
+        assert_eq!(asked(&access, &api_key("fleet-1", "right"), PEER), known);
+        for wrong in [api_key("fleet-1", "wrong"), api_key("fleet-2", &key.secret)] {
+            assert_eq!(asked(&access, &wrong, PEER), Err(Refusal::Unauthorized), "{wrong}");
+        }
+    }
+    let access = rig.access.with_issuer(Arc::new(Issuer));
+    assert_eq!(asked(&access, &api_key("beats", &key.secret), PEER), Ok(("beats".to_owned(), None)));
+    assert_eq!(asked(&access, &api_key("other", "right"), PEER), Err(Refusal::Unauthorized));
+    assert_eq!(verdict(access.check(None, None, PEER)), Err(Refusal::Unauthorized));
+    let open = Access::open().with_issuer(Arc::new(Issuer));
+    assert_eq!(verdict(open.check(None, None, PEER)), Ok((String::new(), None)));
+    assert!(open.is_open());
+}
+
+/// Invalid issued keys are bounded like other failures, and do not lock out who comes from the same address with a valid one.
+#[test]
+fn invalid_issued_keys_are_bounded() {
+    let access = Access::open().with_issuer(Arc::new(Issuer));
+    let api_key = |key: &str| format!("ApiKey {}", BASE64.encode(format!("fleet-1:{key}")));
+    let answers: Vec<_> = (0..40).map(|_| asked(&access, &api_key("wrong"), PEER)).collect();
+    assert_eq!(answers.first(), Some(&Err(Refusal::Unauthorized)));
+    assert_eq!(answers.last(), Some(&Err(Refusal::RateLimited)));
+    assert!(asked(&access, &api_key("right"), PEER).is_ok());
+}

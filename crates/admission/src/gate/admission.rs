@@ -49,7 +49,7 @@ impl Gate {
     ) -> Result<(Permit, Identity), Rejection> {
         may_come(caller)?;
         let rules = &self.0.rules;
-        if rules.access.is_open() && rules.tenancy.is_none() && rules.operators.is_open() {
+        if !rules.access.has_credentials() && rules.tenancy.is_none() && rules.operators.is_open() {
             self.check_open_for(caller.journalled)?;
             let permit = match &rules.limits {
                 Some(table) if table.is_active() => self.limited(Demand::of(caller), open, table, None)?,

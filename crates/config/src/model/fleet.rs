@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use crate::declare::settings;
-use crate::values::{Bytes, Duration};
+use crate::values::{Bytes, Duration, Url};
 
 settings! {
     /// An address where Elastic Agents enrol, get their policies and actions, and acknowledge them. `tidegate fleet` manages
@@ -19,5 +19,8 @@ settings! {
         /// Memory of requests and answers in progress. It also sets the pace at which a policy goes to many agents. At least five
         /// times `max_body`.
         memory: Bytes [Bytes::mib(1)..=Bytes::gib(4)] = Bytes::mib(20),
+        /// The URLs by which agents reach `listen.elasticsearch`, such as `https://gateway.example:9200`. Policies with an output of
+        /// type `tidegate` get them, and for each agent an API key of its own.
+        elasticsearch_hosts: Option<Vec<Url>> = None,
     }
 }

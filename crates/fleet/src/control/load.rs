@@ -1,6 +1,6 @@
 //! Reads the state at the start.
 
-use super::{ACTION_ANSWERS, Counts, Fleet, RolloutQueue, Settings};
+use super::{ACTION_ANSWERS, Counts, Fleet, RolloutQueue, Settings, output_senders};
 use crate::agent_id::AgentId;
 use crate::policy::Policy;
 use crate::record::{AgentRecord, PolicyRecord, SeenRecord, TokenRecord, decode};
@@ -24,7 +24,9 @@ impl Fleet {
         settings: Settings,
         (arena, memory): (Arena, Arena),
     ) -> Result<Arc<Fleet>, StoreError> {
+        let output_keys = output_senders::load_keys(&*store).await?;
         let fleet = Fleet {
+            output_keys,
             registry: Arc::new(Registry::new(memory.clone())),
             policies: RwLock::default(),
             tokens: RwLock::default(),

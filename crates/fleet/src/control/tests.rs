@@ -3,6 +3,7 @@ use crate::registry::{AgentStatus, AgentVersion, PollOutcome};
 use crate::store::EmbeddedStore;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tidegate_admission::access::{IssuedKey, TenantRule};
 use tidegate_arena::Floors;
 
 /// A fleet on a folder; opened again it is what it was.
@@ -17,7 +18,8 @@ fn arena() -> Arena {
 }
 
 async fn loaded(store: &EmbeddedStore) -> Arc<Fleet> {
-    let settings = Settings { long_poll: Duration::from_secs(300), max_body: 1 << 20 };
+    let outputs = OutputSettings { hosts: vec!["http://gw:9200".to_owned()], has_tenants: true };
+    let settings = Settings { long_poll: Duration::from_secs(300), max_body: 1 << 20, outputs };
     Fleet::load(Arc::new(store.clone()), settings, (arena(), arena())).await.unwrap()
 }
 
@@ -384,5 +386,51 @@ fn nobody_waits_for_a_fleet_that_stops() {
         assert!(matches!(waits.await.unwrap(), PollOutcome::Stopped));
         let late = trial.fleet.check_in(agent.id, &current()).await.unwrap();
         assert!(matches!(late, CheckInStart::Actions));
+    });
+}
+
+/// An agent sends with the key that its policy brings, for the tenant of the policy, until it leaves or has another policy; after a
+/// crash too.
+#[test]
+fn an_output_key_is_valid_while_the_agent_has_the_policy() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let put = |trial: &Trial, tenant: &str| {
+            let policy =
+                format!("{{\"outputs\":{{\"o\":{{\"type\":\"tidegate\",\"tenant\":\"{tenant}\"}}}}}}");
+            let fleet = Arc::clone(&trial.fleet);
+            async move { fleet.put_policy("p", policy.as_bytes(), false).await.unwrap() }
+        };
+        put(&trial, "shop").await;
+        let text = trial.fleet.output_key(agent.id, &trial.fleet.policy("p").unwrap()).unwrap();
+        let (id, key) = text.split_once(':').unwrap();
+        let tenant = |fleet: &Arc<Fleet>, key: &str| match fleet
+            .api_key_issuer()
+            .verify(id.as_bytes(), key.as_bytes())
+        {
+            IssuedKey::Valid(caller) => match caller.owner() {
+                Some(TenantRule::Named(name)) => Some(name.to_string()),
+                other => panic!("{other:?}"),
+            },
+            IssuedKey::Invalid => None,
+            IssuedKey::Foreign => panic!("it is no key of an agent"),
+        };
+        assert_eq!(tenant(&trial.fleet, key), Some("shop".to_owned()));
+        assert_eq!(tenant(&trial.fleet, "x"), None);
+        assert!(matches!(trial.fleet.api_key_issuer().verify(b"beats", b"x"), IssuedKey::Foreign));
+
+        let trial = trial.crashed().await;
+        assert_eq!(tenant(&trial.fleet, key), Some("shop".to_owned()));
+        put(&trial, "lab").await;
+        assert_eq!(tenant(&trial.fleet, key), Some("lab".to_owned()));
+
+        trial.fleet.put_policy("other", b"{}", false).await.unwrap();
+        trial.fleet.reassign(agent.id, "other").await.unwrap();
+        assert_eq!(tenant(&trial.fleet, key), None);
+        trial.fleet.reassign(agent.id, "p").await.unwrap();
+        assert_eq!(tenant(&trial.fleet, key), Some("lab".to_owned()));
+        trial.fleet.force_unenroll(agent.id).await.unwrap();
+        assert_eq!(tenant(&trial.fleet, key), None);
     });
 }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tidegate_admission::access::Access;
 use tidegate_arena::{Arena, Floors, MemoryPlan, Reservation, Share};
 use tidegate_config::{Config, FleetListener};
 use tidegate_console::{AdminRequest, AdminRoutes};
@@ -68,6 +69,15 @@ impl RunningFleet {
         let limits = tidegate_fleet::Settings {
             long_poll: settings.long_poll.get(),
             max_body: settings.max_body.as_usize(),
+            outputs: tidegate_fleet::OutputSettings {
+                hosts: settings
+                    .elasticsearch_hosts
+                    .iter()
+                    .flatten()
+                    .map(|url| url.expose().to_owned())
+                    .collect(),
+                has_tenants: config.has_tenants(),
+            },
         };
         let load = Fleet::load(Arc::new(store.clone()), limits, (arena.clone(), memory.clone()));
         let fleet = runtime.block_on(load).map_err(|error| failed(&error))?;
@@ -77,6 +87,11 @@ impl RunningFleet {
             ("the record of who was seen", runtime.spawn(Arc::clone(&fleet).keep_seen()).abort_handle()),
         ];
         Ok(Some(RunningFleet { fleet, store, arena, tasks }))
+    }
+
+    /// Who may send: agents too, with the keys that their policies bring.
+    pub(super) fn senders(&self, others: Access) -> Access {
+        others.with_issuer(self.fleet.api_key_issuer())
     }
 
     /// The memory of requests and answers.

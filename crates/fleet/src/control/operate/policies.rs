@@ -41,7 +41,7 @@ impl Fleet {
         is_trial: bool,
     ) -> Result<PolicyChange, OperatorError> {
         policy::check_id(id)?;
-        let body = policy::body(text)?;
+        let body = policy::body(text, &self.settings.outputs)?;
         let before = self.store.get(Table::Policies, id.as_bytes()).await?;
         let expected = before.as_ref().map_or(Expected::Absent, |before| Expected::Version(before.version));
         let before: Option<PolicyRecord> = before.map(|before| decode(&before.value)).transpose()?;
@@ -98,7 +98,7 @@ impl Fleet {
                 id: policy.id.to_string(),
                 revision: policy.revision,
                 changed_at: time::text(policy.changed_ms),
-                bytes: policy.text().len(),
+                bytes: policy.len(),
                 agents: 0,
                 up_to_date: 0,
             })
