@@ -11,6 +11,7 @@ mod elasticsearch;
 mod files;
 mod files_idle;
 mod fleet;
+mod fleet_tls;
 mod idle;
 mod kubernetes_api;
 mod log_lines;
@@ -47,6 +48,7 @@ const ROWS: &[Row] = &[
     files_idle::ROW,
     storm::ROW,
     fleet::ROW,
+    fleet_tls::ROW,
     connections::ROW,
     tls::ROW,
     idle::ROW,

@@ -15,7 +15,7 @@ pub(super) const ROW: Row = Row {
 };
 
 /// As many as the bars are for, where this process and the gateway may have as many files open.
-const MOST_AGENTS: u64 = 100_000;
+pub(super) const MOST_AGENTS: u64 = 100_000;
 const QUICK_AGENTS: u64 = 5_000;
 /// Files beside connections.
 const OTHER_FILES: u64 = 1_000;
@@ -23,7 +23,7 @@ const SPREAD: Duration = Duration::from_secs(5);
 /// How long all may take to be in, and to get a policy.
 const PATIENCE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(50);
-const POLICY: &str = "bench";
+pub(super) const POLICY: &str = "bench";
 const POLICY_BYTES: usize = 200_000;
 /// Agents that come first: what is made once is made for them.
 const FIRST: u64 = 2_000;
@@ -166,7 +166,7 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) -> Result<(), Failure> {
 }
 
 /// Puts a policy of 200 KB.
-fn put_policy(subject: &Subject, revision: u64) -> Result<(), Failure> {
+pub(super) fn put_policy(subject: &Subject, revision: u64) -> Result<(), Failure> {
     let mut inputs = String::new();
     let mut number = 0_u64;
     while inputs.len() < POLICY_BYTES {
@@ -193,7 +193,7 @@ fn put_policy(subject: &Subject, revision: u64) -> Result<(), Failure> {
 }
 
 /// Asks the routes for operators.
-fn operate(subject: &Subject, method: &str, path: &str, body: &[u8]) -> Result<String, Failure> {
+pub(super) fn operate(subject: &Subject, method: &str, path: &str, body: &[u8]) -> Result<String, Failure> {
     let mut encoder = tidegate_wire::gzip::Encoder::new(6).map_err(|error| error.to_string())?;
     let mut compressed = vec![0; tidegate_wire::gzip::Encoder::max_len(body.len())];
     let (_, written) = encoder.step(body, &mut compressed);
@@ -207,7 +207,7 @@ fn operate(subject: &Subject, method: &str, path: &str, body: &[u8]) -> Result<S
 }
 
 /// A text in an answer.
-fn member(answer: &str, name: &str) -> Result<String, Failure> {
+pub(super) fn member(answer: &str, name: &str) -> Result<String, Failure> {
     let start = format!("\"{name}\":\"");
     let text = answer.split_once(&start).and_then(|(_, rest)| rest.split('"').next());
     text.map(str::to_owned).ok_or_else(|| Failure(format!("there is no `{name}` in {answer}")))

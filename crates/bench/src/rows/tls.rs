@@ -79,7 +79,7 @@ fn used_once(address: SocketAddr, client: &Arc<ClientConfig>) -> Result<TcpStrea
 }
 
 /// Trusts this certificate, and does a whole handshake each time.
-fn client(certificate: &Path) -> Result<ClientConfig, Failure> {
+pub(super) fn client(certificate: &Path) -> Result<ClientConfig, Failure> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(certificate)?)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -90,7 +90,7 @@ fn client(certificate: &Path) -> Result<ClientConfig, Failure> {
 }
 
 /// A certificate and its key, made by `openssl`.
-fn self_signed(folder: &Path) -> Result<(PathBuf, PathBuf), Failure> {
+pub(super) fn self_signed(folder: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     const CONFIG: &str = "[req]\nprompt=no\ndistinguished_name=dn\nx509_extensions=ext\n[dn]\nCN=bench\n\
                           [ext]\nbasicConstraints=critical,CA:FALSE\nsubjectAltName=IP:127.0.0.1\n";
     let (certificate, key, config) = (folder.join("cert.pem"), folder.join("key.pem"), folder.join("req"));
