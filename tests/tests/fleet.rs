@@ -467,6 +467,32 @@ fn a_managed_agent_sends_with_a_key_of_its_own() {
     assert_eq!(send(key).status, 401);
 }
 
+/// The status page, its JSON and the metrics say how far a policy has come.
+#[test]
+fn the_status_shows_the_roll_out() {
+    let fleet = Fleet::start(json!({}));
+    fleet.put_policy("web", POLICY);
+    let agent = fleet.enroll(&fleet.token("web"));
+    agent.check_in(json!({}));
+    agent.ack("policy:web:1");
+    fleet.put_policy("web", &POLICY.replace("syslog", "auth.log"));
+    let policy = || fleet.gateway.status()["fleet"]["policies"][0].clone();
+    assert_eq!((&policy()["revision"], &policy()["up_to_date"]), (&json!(2), &json!(0)));
+    assert_eq!(policy()["rollout_seconds"], json!([null, null, null]));
+    agent.check_in(json!({}));
+    agent.ack("policy:web:2");
+    assert_eq!(policy()["up_to_date"], 1);
+    assert!(policy()["rollout_seconds"][2].as_f64().is_some_and(|last| last > 0.0), "{}", policy());
+    let page = fleet.gateway.page("/status").text();
+    assert!(page.contains("FLEET") && page.contains("9.1.0 1"), "{page}");
+    let metrics = fleet.gateway.metrics();
+    let last = "tidegate_fleet_policy_rollout_seconds{policy=\"web\",agents=\"1\"}";
+    assert!(metrics.get(last).is_some_and(|last| *last >= 1.0), "{metrics:?}");
+    let listed = fleet.cli(&["policy", "ls", "--json"]).succeeded();
+    let listed: Value = serde_json::from_str(listed.trim()).unwrap();
+    assert_eq!((&listed["rollout"]["agents"], &listed["rollout"]["arrived"]), (&json!(1), &json!(1)));
+}
+
 /// Probes are answered without credentials, and only those with some are told the version.
 #[test]
 fn the_status_is_for_everybody() {

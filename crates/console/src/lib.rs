@@ -50,9 +50,9 @@ pub use pipelines_page::{LONGEST_LISTED, ListedPipeline, MOST_LISTED};
 pub use resident::Resident;
 pub use state::{State, StateReport};
 pub use status::{
-    BlockedIndex, Damage, DeclaredLine, Destination, Failed, Handshakes, Journal, Lag, LastError, LeftBehind,
-    MOST_MEMBERS, MOST_STEPS, MOST_WAITING, Memory, Payload, PipelineStep, RingMember, ShareLine, Sink,
-    SourcePipeline, Status, Syncs, Tenant, Tenants,
+    BlockedIndex, Damage, DeclaredLine, Destination, Failed, Fleet, FleetPolicy, Handshakes, Journal, Lag,
+    LastError, LeftBehind, MOST_MEMBERS, MOST_STEPS, MOST_WAITING, Memory, Payload, PipelineStep, RingMember,
+    ShareLine, Sink, SourcePipeline, Status, Syncs, Tenant, Tenants,
 };
 pub use trial::{
     ChangeReport, FormError, ItemReport, LONGEST_ITEMS, LONGEST_STEPS, LoadedSteps, StatementReport, Taken,

@@ -2,6 +2,7 @@
 
 mod books;
 mod destination;
+mod fleet;
 mod handshakes;
 mod journal;
 mod left_behind;
@@ -106,6 +107,7 @@ impl Page {
                 Some(books::section(&status.books)),
                 status.tenants.as_ref().map(tenants::section),
                 status.handshakes.as_ref().map(handshakes::section),
+                status.fleet.as_ref().map(fleet::section),
                 status.destination.as_ref().map(|destination| destination::section(destination, status.at)),
                 source_pipelines::section(&status.source_pipelines),
                 Some(sinks::section(&status.sinks, status.at)),

@@ -3,6 +3,7 @@
 //! As JSON, bytes and counts are numbers, lengths of time are seconds (`…_seconds`), moments are RFC 3339.
 
 mod destination;
+mod fleet;
 mod handshakes;
 mod journal;
 mod left_behind;
@@ -13,6 +14,7 @@ mod source_pipeline;
 mod tenants;
 
 pub use destination::Destination;
+pub use fleet::{Fleet, FleetPolicy};
 pub use handshakes::{Failed, Handshakes};
 pub use journal::{Damage, Journal, Syncs};
 pub use left_behind::LeftBehind;
@@ -67,6 +69,9 @@ pub struct Status {
     /// How TLS handshakes end, where any address speaks TLS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handshakes: Option<Handshakes>,
+    /// The agents that are managed here, where `listen.fleet` is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<Fleet>,
     /// Items received, and their outcomes.
     #[serde(serialize_with = "raw::books")]
     pub books: Balance,

@@ -25,6 +25,7 @@ mod output_keys;
 mod policy;
 mod record;
 mod registry;
+mod rollout_progress;
 mod store;
 mod time;
 
@@ -36,6 +37,7 @@ pub use control::{
 pub use operator_api::{OperatorApi, OperatorRequest};
 pub use policy::{CHANGE_BYTES, LONGEST_POLICY, OutputSettings};
 pub use registry::AGENT_BYTES;
+pub use rollout_progress::RolloutView;
 pub use store::{
     CACHE_BYTES, EmbeddedStore, Expected, KeyRange, STACK_BYTES, Store, StoreError, StoreFuture, Stored,
     Table, Write,

@@ -8,6 +8,7 @@ pub use outputs::OutputSettings;
 use crate::agent_id::AgentId;
 use crate::output_keys;
 use crate::record::PolicyRecord;
+use crate::rollout_progress::RolloutProgress;
 use crate::time;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -36,6 +37,8 @@ pub(crate) struct Policy {
     parts: Box<[Part]>,
     /// The sender of what agents send to this gateway; `None` where the policy has no such output.
     pub(crate) sender: Option<Identity>,
+    /// How far this revision has come; that of one that was put before the start is not known.
+    pub(crate) progress: Arc<RolloutProgress>,
     /// For the parts.
     _memory: Charge,
 }
@@ -94,6 +97,7 @@ impl Policy {
             changed_ms: record.changed_ms,
             parts,
             sender: tenant.map(|tenant| Identity::of_issued_key(&name, tenant)),
+            progress: RolloutProgress::new(),
             _memory: charge(bytes as u64)?,
         })
     }

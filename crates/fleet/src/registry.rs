@@ -11,6 +11,7 @@ pub(crate) use parked::{ParkedPoll, PollOutcome};
 
 use crate::agent_id::AgentId;
 use crate::api_key::KeyHash;
+use crate::rollout_progress::AwaitedAgent;
 use parked::Parked;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -58,6 +59,8 @@ pub(crate) struct Agent {
     pub(crate) audit_unenrolled: bool,
     /// Its policy is on the way to it.
     pub(crate) is_in_rollout: bool,
+    /// It is to get a newer revision of its policy than it has.
+    pub(crate) awaited: Option<AwaitedAgent>,
     parked: Option<Box<Parked>>,
     polls: u32,
 }
@@ -107,6 +110,7 @@ impl Agent {
             is_unsaved: false,
             audit_unenrolled: false,
             is_in_rollout: false,
+            awaited: None,
             parked: None,
             polls: 0,
         }

@@ -11,6 +11,7 @@ mod destination;
 mod file_budget;
 mod files;
 mod fleet;
+mod fleet_status;
 mod head_series;
 mod idle_connections;
 mod ingest;
@@ -217,6 +218,7 @@ impl Gateway {
             running_sources: running_sources.clone(),
             rates: rates::Rates::default(),
             refusals: refusals::Refusals::default(),
+            fleet: fleet.as_ref().map(RunningFleet::fleet),
         });
         metrics::publish(&view);
         if let Some(fleet) = &fleet {

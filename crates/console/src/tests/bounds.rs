@@ -5,8 +5,8 @@ use crate::console::LONGEST_FORM;
 use crate::page::Page;
 use crate::pipelines_page::{self, LONGEST_LISTED, ListedPipeline, MOST_LISTED};
 use crate::{
-    BlockedIndex, Console, Failed, Handshakes, LONGEST_ANSWER, MOST_STEPS, MOST_WAITING, PipelineStep,
-    SourcePipeline, Status, Tenant, Tenants, html, text,
+    BlockedIndex, Console, Failed, Fleet, FleetPolicy, Handshakes, LONGEST_ANSWER, MOST_STEPS, MOST_WAITING,
+    PipelineStep, SourcePipeline, Status, Tenant, Tenants, html, text,
 };
 use tidegate_arena::Share;
 use tidegate_ledger::{Dropped, MAX_SINKS, MAX_SOURCES, PipelineBalance, Refusal};
@@ -80,7 +80,28 @@ fn crowded() -> Status {
     status.tenants = Some(Tenants::of(vec![tenant; 256], 256, 256));
     let failed = Failed { reason: "unknown_authority", count: many, advice: ADVICE };
     status.handshakes = Some(Handshakes::of(many, vec![failed; 10]));
+    status.fleet = Some(fleet(many));
     status
+}
+
+fn fleet(many: u64) -> Fleet {
+    let policy = FleetPolicy {
+        id: "n".repeat(128),
+        revision: many,
+        agents: many,
+        up_to_date: many,
+        rollout_seconds: [Some(1e15 / 3.0); 3],
+    };
+    Fleet {
+        agents: many,
+        waiting: many,
+        in_rollout: many,
+        by_status: vec![("disconnected".to_owned(), many); 6],
+        by_version: vec![("255.255.65535".to_owned(), many); Fleet::MOST_VERSIONS],
+        check_ins: Some(1e15 / 3.0),
+        refused: many,
+        policies: vec![policy; Fleet::MOST_POLICIES],
+    }
 }
 
 /// The sources that can have a pipeline: one of each kind.

@@ -83,6 +83,7 @@ pub(super) fn healthy() -> Status {
         sinks: vec![sink("lake", "lake", "./tidegate-data/lake", 600), upstream()],
         tenants: None,
         handshakes: None,
+        fleet: None,
         books: books(),
     }
 }

@@ -174,7 +174,8 @@ impl Fleet {
             return Err(FleetError::Unauthorized);
         }
         self.registry.with(id, |agent| {
-            agent.revision = agent.revision.max(newest_of(&agent.policy).unwrap_or(0));
+            let acknowledged = newest_of(&agent.policy).unwrap_or(0);
+            self.note_revision(agent, agent.revision.max(acknowledged));
         });
         Ok(())
     }

@@ -143,7 +143,7 @@ impl Fleet {
                 agent.received = agent.received.max(received.min(agent.newest.max(agent.received)));
             }
             match said.policy {
-                Some((policy, revision)) if *policy == *agent.policy => agent.revision = revision,
+                Some((policy, revision)) if *policy == *agent.policy => self.note_revision(agent, revision),
                 Some(_) => agent.revision = 0,
                 None => {}
             }

@@ -3,7 +3,7 @@
 use super::Fleet;
 use crate::agent_id::AgentId;
 use crate::policy::Policy;
-use crate::registry::{PollOutcome, Registry};
+use crate::registry::{Agent, PollOutcome, Registry};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -75,19 +75,31 @@ impl Fleet {
         }
     }
 
-    /// Has all agents get this policy that have an older revision and wait.
+    /// Has all agents get this policy that have an older revision: those that wait now, and the others when they check in.
     pub(super) fn roll_out_policy(&self, policy: &Policy) {
         for shard in 0..Registry::shards() {
             self.registry.each_of(shard, |id, agent| {
-                let is_due = *agent.policy == *policy.id
-                    && agent.revision < policy.revision
-                    && !agent.is_in_rollout
-                    && agent.is_waiting();
-                if is_due {
+                if *agent.policy != *policy.id || agent.revision >= policy.revision {
+                    return;
+                }
+                agent.awaited = Some(policy.progress.await_agent());
+                if !agent.is_in_rollout && agent.is_waiting() {
                     agent.is_in_rollout = true;
                     self.rollout.push(id);
                 }
             });
+        }
+        policy.progress.all_are_awaited();
+    }
+
+    /// Takes note that an agent has a revision of its policy.
+    pub(super) fn note_revision(&self, agent: &mut Agent, revision: u64) {
+        agent.revision = revision;
+        if agent.awaited.is_some()
+            && self.outdated(&agent.policy, revision).is_none()
+            && let Some(awaited) = agent.awaited.take()
+        {
+            awaited.arrive();
         }
     }
 

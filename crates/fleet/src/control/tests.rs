@@ -434,3 +434,29 @@ fn an_output_key_is_valid_while_the_agent_has_the_policy() {
         assert_eq!(tenant(&trial.fleet, key), None);
     });
 }
+
+/// A roll-out counts the agents that had an older revision: those that have the new one, and not those that left.
+#[test]
+fn a_roll_out_shows_its_progress() {
+    run(async {
+        let trial = Trial::new().await;
+        let (first, second) = (trial.agent().await, trial.agent().await);
+        let rollout = || {
+            let policies = trial.fleet.list_policies();
+            policies[0]
+                .rollout
+                .map(|rollout| (rollout.agents, rollout.arrived, rollout.last_seconds.is_some()))
+        };
+        assert_eq!(rollout(), None, "nobody was there when it was put");
+        let changed = trial.fleet.put_policy("p", b"{}", false).await.unwrap();
+        assert_eq!((changed.revision, rollout()), (2, Some((2, 0, false))));
+        let has = |revision| CheckIn { policy: Some(("p", revision)), ..current() };
+        trial.fleet.check_in(first.id, &has(1)).await.unwrap();
+        assert_eq!(rollout(), Some((2, 0, false)));
+        trial.fleet.check_in(first.id, &has(2)).await.unwrap();
+        trial.fleet.check_in(first.id, &has(2)).await.unwrap();
+        assert_eq!(rollout(), Some((2, 1, false)));
+        trial.fleet.force_unenroll(second.id).await.unwrap();
+        assert_eq!(rollout(), Some((1, 1, true)));
+    });
+}

@@ -99,6 +99,11 @@ impl RunningFleet {
         &self.arena
     }
 
+    /// The fleet.
+    pub(super) fn fleet(&self) -> Arc<Fleet> {
+        Arc::clone(&self.fleet)
+    }
+
     /// Publishes its meters.
     pub(super) fn publish(&self, registry: &Registry) {
         metrics::fleet::publish(registry, &self.fleet);

@@ -21,6 +21,8 @@ struct Sample {
     at: Duration,
     /// Items of all records, ever.
     items: u64,
+    /// Check-ins of agents since the start.
+    check_ins: u64,
     /// Bytes that the sink which is furthest behind has not completed.
     queued_bytes: u64,
     /// The items before each cursor.
@@ -28,8 +30,8 @@ struct Sample {
 }
 
 impl Rates {
-    /// Notes the journal's numbers at `at`, a time since the start. To be called about once a second.
-    pub(crate) fn note(&self, at: Duration, stats: &Stats) {
+    /// Notes the journal's numbers and the fleet's check-ins at `at`, a time since the start. To be called about once a second.
+    pub(crate) fn note(&self, at: Duration, stats: &Stats, check_ins: u64) {
         let mut samples = self.samples();
         if samples.back().is_some_and(|last| at.saturating_sub(last.at) < SAMPLE_INTERVAL) {
             return;
@@ -39,12 +41,17 @@ impl Rates {
         }
         let sinks = stats.sinks.iter().map(|sink| (sink.name.clone(), sink.position.items));
         let queued_bytes = stats.sinks.iter().map(|sink| sink.lag_bytes).max().unwrap_or(0);
-        samples.push_back(Sample { at, items: stats.items, queued_bytes, sinks: sinks.collect() });
+        samples.push_back(Sample { at, items: stats.items, check_ins, queued_bytes, sinks: sinks.collect() });
     }
 
     /// Items appended a second.
     pub(crate) fn arriving(&self) -> Option<f64> {
         self.rate(|sample| Some(sample.items))
+    }
+
+    /// Check-ins of agents a second.
+    pub(crate) fn check_ins(&self) -> Option<f64> {
+        self.rate(|sample| Some(sample.check_ins))
     }
 
     /// Items a second that the cursor of `sink` passed.
@@ -114,22 +121,23 @@ mod tests {
         let rates = Rates::default();
         let second = Duration::from_secs(1);
         for at in 0..9_u32 {
-            rates.note(second * at, &stats(u64::from(at) * 100, 0, 0));
+            rates.note(second * at, &stats(u64::from(at) * 100, 0, 0), 0);
         }
         assert_eq!((rates.arriving(), rates.full_in(1000)), (None, None));
         for at in 9..500_u32 {
             let at64 = u64::from(at);
-            rates.note(second * at, &stats(at64 * 100, at64 * 60, at64 * 10));
+            rates.note(second * at, &stats(at64 * 100, at64 * 60, at64 * 10), at64 * 7);
         }
         assert_eq!(rates.arriving(), Some(100.0));
         assert_eq!(rates.leaving("up"), Some(60.0));
+        assert_eq!(rates.check_ins(), Some(7.0));
         assert_eq!(rates.leaving("down"), None);
         // 495 seconds of ten bytes are there.
         assert_eq!(rates.full_in(4950 + 600), Some(Duration::from_secs(60)));
         assert_eq!(rates.full_in(10), Some(Duration::ZERO));
         // It stands still.
         for at in 500..700_u32 {
-            rates.note(second * at, &stats(50_000, 50_000, 0));
+            rates.note(second * at, &stats(50_000, 50_000, 0), 0);
         }
         assert_eq!((rates.arriving(), rates.full_in(1000)), (Some(0.0), None));
     }

@@ -278,7 +278,7 @@ pub(crate) fn round(view: Weak<StatusView>) -> impl FnMut() + Send + 'static {
     move || {
         let Some(view) = view.upgrade() else { return };
         let now = view.started.elapsed();
-        view.rates.note(now, &view.journal.stats());
+        view.rates.note(now, &view.journal.stats(), view.check_ins());
         view.refusals.note(now, view.journal.append_error().is_some(), &own(&view.ledger.balance().sources));
         let status = view.brief();
         state_log.look(status.uptime, &GatewaySnapshot::of(&status), &mut |line| log(&line));

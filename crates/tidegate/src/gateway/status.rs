@@ -53,11 +53,14 @@ pub(crate) struct StatusView {
     pub(crate) running_sources: RunningSources,
     pub(crate) rates: Rates,
     pub(crate) refusals: Refusals,
+    /// The agents that are managed here.
+    pub(crate) fleet: Option<Arc<tidegate_fleet::Fleet>>,
 }
 
 impl Gateway for StatusView {
     fn status(&self) -> Status {
-        Status { tenants: self.tenants(), handshakes: self.handshakes(), ..self.brief() }
+        let (tenants, handshakes, fleet) = (self.tenants(), self.handshakes(), self.fleet());
+        Status { tenants, handshakes, fleet, ..self.brief() }
     }
 
     fn metrics(&self, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -176,6 +179,7 @@ impl StatusView {
             journal: self.journal(&stats),
             tenants: None,
             handshakes: None,
+            fleet: None,
             books,
         }
     }

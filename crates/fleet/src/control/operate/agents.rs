@@ -95,6 +95,11 @@ impl Fleet {
         view
     }
 
+    /// Check-ins since the start.
+    pub fn check_ins(&self) -> u64 {
+        self.counts().check_ins.load(Relaxed)
+    }
+
     /// Agents behind `after`, in the order of their ids, without their metadata.
     ///
     /// # Errors
@@ -155,7 +160,7 @@ impl Fleet {
         }
         self.registry.with(id, |agent| {
             if agent.policy != policy.id {
-                (agent.policy, agent.revision) = (Arc::clone(&policy.id), 0);
+                (agent.policy, agent.revision, agent.awaited) = (Arc::clone(&policy.id), 0, None);
             }
         });
         self.roll_out_to(id);

@@ -4,6 +4,7 @@ use super::OperatorError;
 use crate::control::Fleet;
 use crate::policy::{self, Policy};
 use crate::record::{PolicyRecord, decode, encode};
+use crate::rollout_progress::RolloutView;
 use crate::store::{Expected, Table, Write};
 use crate::time;
 use serde::Serialize;
@@ -101,6 +102,7 @@ impl Fleet {
                 bytes: policy.len(),
                 agents: 0,
                 up_to_date: 0,
+                rollout: policy.progress.view(),
             })
             .collect();
         self.registry.each(|_, agent| {
@@ -144,7 +146,7 @@ impl Fleet {
 }
 
 /// A policy as operators see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PolicyView {
     /// Its id.
     pub id: String,
@@ -158,6 +160,9 @@ pub struct PolicyView {
     pub agents: usize,
     /// Agents that have its newest revision.
     pub up_to_date: usize,
+    /// How far that has come; `None` where no agent was to get it, or it was put before the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<RolloutView>,
 }
 
 /// The lines of the one that the other does not have, and the reverse, of compact JSON.

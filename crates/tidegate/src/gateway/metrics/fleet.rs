@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
-use tidegate_fleet::{Fleet, FleetView, MOST_VERSIONS, PolicyView};
+use tidegate_fleet::{Fleet, FleetView, MOST_VERSIONS, PolicyView, RolloutView};
 use tidegate_meters::{Kind, Name, Registry, Value};
 
 /// The most policies that have series.
@@ -27,6 +27,11 @@ const REFUSED: Name = Name::plain(
 const POLICY_AGENTS: Name = Name::plain("fleet_policy_agents", "Agents that have a policy");
 const POLICY_CURRENT: Name =
     Name::plain("fleet_policy_agents_up_to_date", "Agents that have the newest revision of a policy");
+
+const POLICY_ROLLOUT: Name = Name::plain(
+    "fleet_policy_rollout_seconds",
+    "Time from putting a policy until a share of the agents that had an older revision had the new one",
+);
 
 /// Reads a meter from what it is about.
 type Read<T, V> = fn(&T) -> V;
@@ -66,6 +71,14 @@ pub(in crate::gateway) fn publish(registry: &Registry, fleet: &Arc<Fleet>) {
             policies.iter().take(MOST_POLICIES).for_each(|policy| emit([&policy.id], level(read(policy))));
         });
     }
+    let most = 3 * MOST_POLICIES;
+    let meter = (POLICY_ROLLOUT, Kind::Gauge);
+    counts.publish(registry, meter, ["policy", "agents"], most, |_, policies, emit| {
+        for policy in policies.iter().take(MOST_POLICIES) {
+            let shares = policy.rollout.iter().flat_map(rollout_seconds);
+            shares.for_each(|(share, seconds)| emit([&policy.id, share], seconds));
+        }
+    });
 }
 
 /// The counts of the moment.
@@ -105,6 +118,13 @@ impl Counts {
             show(&counted.view, &counted.policies, emit);
         });
     }
+}
+
+/// The shares of the agents that have the newest revision, and how long each took, rounded up.
+fn rollout_seconds(rollout: &RolloutView) -> impl Iterator<Item = (&'static str, Value)> {
+    let RolloutView { half_seconds, ninety_nine_percent_seconds, last_seconds, .. } = *rollout;
+    let shares = [("0.5", half_seconds), ("0.99", ninety_nine_percent_seconds), ("1", last_seconds)];
+    shares.into_iter().filter_map(|(share, seconds)| Some((share, Value::Gauge(seconds?.ceil() as i64))))
 }
 
 fn level(value: usize) -> Value {
