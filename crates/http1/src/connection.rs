@@ -144,10 +144,17 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                 Ok(answered) => answered,
                 Err(ended) => return ended,
             };
-            if let Some(unsent) = unsent {
+            if let Some(mut unsent) = unsent {
                 let deadline = Instant::now() + self.server.settings.write;
                 if self.link.send_rest(&unsent, deadline).await.is_err() {
                     return ConnectionEnd::Lost;
+                }
+                if let Some(stream) = unsent.stream() {
+                    // On the heap: nearly no answer has one.
+                    let sent = Box::pin(self.link.send_stream(stream, self.server.settings.write));
+                    if sent.await.is_err() {
+                        return ConnectionEnd::Lost;
+                    }
                 }
             }
             if let Some(ended) = self.settle(after).await {

@@ -29,7 +29,7 @@ pub use certificate::Certificate;
 pub use connection::BodyDeadlines;
 pub use head::{BodyLength, DuplicateHeader, Head, MAX_HEADERS, Version, parse_head};
 pub use refusal::{Refusal, SyntaxError};
-pub use reply::{Content, ErrorFormat, PreparedReply, Reply};
+pub use reply::{Content, ContentPiece, ContentRange, ContentStream, ErrorFormat, PreparedReply, Reply};
 pub use server::{ConnectionEnd, Server, reject, reply_and_close};
 pub use service::{AdmissionFuture, Admitted, Body, RefusalContext, Service};
 pub use settings::Settings;

@@ -1,11 +1,13 @@
 //! An answer, small enough to be kept in a connection's task and made without an allocation.
 
+mod content_stream;
 mod date;
 mod prepared;
 mod render;
 #[cfg(test)]
 mod tests;
 
+pub use content_stream::{ContentPiece, ContentRange, ContentStream};
 pub use prepared::PreparedReply;
 pub(crate) use render::{ConnectionHeaders, render_head};
 
@@ -46,6 +48,8 @@ pub enum Content {
     Owned(Box<[u8]>),
     /// Bytes made for this answer in memory that is paid for.
     Window(Window),
+    /// Bytes that are made while they are sent. Only HTTP/1.1 sends them.
+    Stream(Box<dyn ContentStream>),
     /// The whole answer, put together at the start: what else the reply says but its delay is not looked at.
     Prepared(&'static PreparedReply),
 }
@@ -187,10 +191,10 @@ impl Reply {
 }
 
 impl Content {
-    /// Its bytes, but for a sentence, which has none of its own.
+    /// Its bytes, but for a sentence and a stream, which have none of their own.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Content::Empty | Content::Sentence(..) | Content::Prepared(_) => &[],
+            Content::Empty | Content::Sentence(..) | Content::Stream(_) | Content::Prepared(_) => &[],
             Content::Fixed(bytes) => bytes,
             Content::Owned(bytes) => bytes,
             Content::Window(window) => window,
@@ -219,6 +223,12 @@ impl From<String> for Content {
 impl From<Vec<u8>> for Content {
     fn from(bytes: Vec<u8>) -> Content {
         Content::Owned(bytes.into_boxed_slice())
+    }
+}
+
+impl From<Box<dyn ContentStream>> for Content {
+    fn from(stream: Box<dyn ContentStream>) -> Content {
+        Content::Stream(stream)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The transport of a connection with its one timer: every wait has a deadline.
 
 use crate::certificate::Certificate;
-use crate::reply::{ConnectionHeaders, Content, Reply, render_head};
+use crate::reply::{ConnectionHeaders, Content, ContentStream, Reply, render_head};
 use crate::settings::Settings;
 use crate::stream::Stream;
 use std::cell::RefCell;
@@ -9,6 +9,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
 /// Bytes of an answer that are put together before they are written; also the size of the sink below.
@@ -183,6 +184,29 @@ impl<'a, T: Stream> TimedStream<'a, T> {
     pub(crate) async fn send_rest(&mut self, unsent: &UnsentAnswer, deadline: Instant) -> io::Result<()> {
         self.write_all(&unsent.scratch, deadline).await?;
         self.write_all(unsent.left.bytes(), deadline).await?;
+        self.flush(deadline).await
+    }
+
+    /// Sends content while it is made. Each of its pieces may take the client as long as `patience`.
+    pub(crate) async fn send_stream(
+        &mut self,
+        stream: &mut dyn ContentStream,
+        patience: Duration,
+    ) -> io::Result<()> {
+        let mut left = stream.total_bytes();
+        while left > 0 {
+            let piece = stream.next_piece().await?;
+            left = match left.checked_sub(piece.len() as u64) {
+                Some(rest) if !piece.is_empty() => rest,
+                // It is not as long as its head says.
+                _ => return Err(io::ErrorKind::UnexpectedEof.into()),
+            };
+            self.write_all(piece, Instant::now() + patience).await?;
+        }
+        self.flush(Instant::now() + patience).await
+    }
+
+    async fn flush(&mut self, deadline: Instant) -> io::Result<()> {
         poll_fn(|context| match self.stream.poll_flush(context) {
             Poll::Ready(flushed) => Poll::Ready(flushed),
             Poll::Pending => self.poll_late(context, deadline).map(|()| Err(io::ErrorKind::TimedOut.into())),
@@ -261,11 +285,21 @@ pub(crate) struct UnsentContent {
     sent: usize,
 }
 
+impl UnsentAnswer {
+    /// The content that is still to be made, if it is such.
+    pub(crate) fn stream(&mut self) -> Option<&mut dyn ContentStream> {
+        match &mut self.left.content {
+            Content::Stream(stream) => Some(&mut **stream),
+            _ => None,
+        }
+    }
+}
+
 impl UnsentContent {
     pub(crate) const NOTHING: UnsentContent = UnsentContent { content: Content::Empty, sent: 0 };
 
     pub(crate) fn is_nothing(&self) -> bool {
-        self.bytes().is_empty()
+        self.bytes().is_empty() && !matches!(self.content, Content::Stream(_))
     }
 
     fn bytes(&self) -> &[u8] {
@@ -289,6 +323,8 @@ pub(crate) fn put(reply: Reply, ending: ConnectionHeaders, now_ns: u64, out: &mu
     if follows {
         sent = sent.min(WRITE_BUFFER_LEN.saturating_sub(out.len()));
         out.extend_from_slice(content.bytes().get(..sent).unwrap_or_default());
+    } else if matches!(content, Content::Stream(_)) {
+        return UnsentContent::NOTHING;
     }
     UnsentContent { content, sent }
 }

@@ -1,7 +1,7 @@
 //! An answer's bytes on the wire.
 
 use super::date::with_date;
-use super::{Content, ErrorFormat, Reply};
+use super::{Content, ContentRange, ErrorFormat, Reply};
 
 /// The parts of an answer that depend on the request and the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,11 +53,16 @@ pub(super) fn fields(reply: &Reply, out: &mut Vec<u8>) {
         line(name, out);
         out.extend_from_slice(value.as_bytes());
     }
+    if let Content::Stream(stream) = &reply.content
+        && let Some(range) = stream.range()
+    {
+        content_range(range, out);
+    }
     if reply.is_bare() {
         return;
     }
     let len = match reply.shape {
-        Some(shape) if has_text(&reply.content) => shaped_length(shape, reply, out),
+        Some(shape) if has_text(&reply.content) => shaped_length(shape, reply, out) as u64,
         _ => length(&reply.content),
     };
     if len > 0 {
@@ -65,7 +70,26 @@ pub(super) fn fields(reply: &Reply, out: &mut Vec<u8>) {
         out.extend_from_slice(reply.content_type.as_bytes());
     }
     line("Content-Length", out);
-    number(len as u64, out);
+    number(len, out);
+}
+
+fn content_range(range: ContentRange, out: &mut Vec<u8>) {
+    line("Content-Range", out);
+    out.extend_from_slice(b"bytes ");
+    let total = match range {
+        ContentRange::Part { first, last, total } => {
+            number(first, out);
+            out.push(b'-');
+            number(last, out);
+            total
+        }
+        ContentRange::Unsatisfiable { total } => {
+            out.push(b'*');
+            total
+        }
+    };
+    out.push(b'/');
+    number(total, out);
 }
 
 /// The `Connection` header, if one is needed.
@@ -161,10 +185,11 @@ fn line(name: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b": ");
 }
 
-fn length(content: &Content) -> usize {
+fn length(content: &Content) -> u64 {
     match content {
-        Content::Sentence([before, after], value) => before.len() + digits(*value) + after.len(),
-        other => other.bytes().len(),
+        Content::Sentence([before, after], value) => (before.len() + digits(*value) + after.len()) as u64,
+        Content::Stream(stream) => stream.total_bytes(),
+        other => other.bytes().len() as u64,
     }
 }
 
@@ -179,6 +204,7 @@ fn reason(status: u16) -> &'static str {
         201 => "Created",
         202 => "Accepted",
         204 => "No Content",
+        206 => "Partial Content",
         304 => "Not Modified",
         307 => "Temporary Redirect",
         308 => "Permanent Redirect",
@@ -194,6 +220,7 @@ fn reason(status: u16) -> &'static str {
         413 => "Content Too Large",
         414 => "URI Too Long",
         415 => "Unsupported Media Type",
+        416 => "Range Not Satisfiable",
         417 => "Expectation Failed",
         421 => "Misdirected Request",
         422 => "Unprocessable Content",

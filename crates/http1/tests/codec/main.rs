@@ -7,6 +7,7 @@ mod memory;
 mod oracle;
 mod pipe;
 mod record;
+mod streams;
 mod strict;
 mod tcp;
 mod together;

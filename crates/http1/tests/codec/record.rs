@@ -4,8 +4,8 @@ use crate::pipe::{Client, pipe};
 use std::sync::{Arc, Mutex};
 use tidegate_arena::{Arena, Floors};
 use tidegate_http1::{
-    Admitted, Body, ConnectionEnd, Content, Head, Refusal, RefusalContext, Reply, Server, Service, Settings,
-    Shutdown,
+    Admitted, Body, ConnectionEnd, Content, ContentPiece, ContentRange, ContentStream, Head, Refusal,
+    RefusalContext, Reply, Server, Service, Settings, Shutdown,
 };
 
 /// One request as the service saw it.
@@ -19,7 +19,7 @@ pub(crate) struct Seen {
 }
 
 /// Answers by path: `/refuse` is not let in, `/small` takes 10 bytes, `/large` answers with 100,000
-/// bytes, `/close` ends the connection, anything else is 204.
+/// bytes, `/stream` with as many that are made while they are sent, `/broken` with half of them, `/part` with some of more, `/close` ends the connection, anything else is 204.
 #[derive(Default)]
 pub(crate) struct Record {
     pub(crate) seen: Mutex<Vec<Seen>>,
@@ -48,6 +48,9 @@ impl Service for Record {
         drop(body);
         let reply = match ticket.path.as_str() {
             "/large" => Reply::new(200).content(Content::from(vec![b'x'; 100_000])),
+            "/stream" => streamed(200, 100_000, 100_000),
+            "/broken" => streamed(200, 100_000, 50_000),
+            "/part" => streamed(206, 10, 10),
             "/close" => Reply::new(204).closing(),
             "/text" => Reply::new(200).text("some text\n"),
             _ => Reply::new(204),
@@ -60,6 +63,36 @@ impl Service for Record {
         self.refused.lock().unwrap().push(refusal);
         refusal.reply()
     }
+}
+
+/// Announces a number of bytes, and makes another, a thousand at a time.
+struct Letters {
+    announced: u64,
+    left: usize,
+}
+
+impl ContentStream for Letters {
+    fn total_bytes(&self) -> u64 {
+        self.announced
+    }
+
+    fn range(&self) -> Option<ContentRange> {
+        (self.announced == 10).then_some(ContentRange::Part { first: 5, last: 14, total: 20 })
+    }
+
+    fn next_piece(&mut self) -> ContentPiece<'_> {
+        let len = self.left.min(1000);
+        self.left -= len;
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            Ok(&[b'z'; 1000][..len])
+        })
+    }
+}
+
+fn streamed(status: u16, announced: u64, left: usize) -> Reply {
+    let stream: Box<dyn ContentStream> = Box::new(Letters { announced, left });
+    Reply::new(status).content(stream)
 }
 
 /// A server with 16 MiB for bodies.

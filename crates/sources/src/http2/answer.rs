@@ -8,6 +8,7 @@ mod scratch;
 use crate::grpc::{CallError, ENCODINGS, PREFIX};
 use crate::otlp::LeftOut;
 use bytes::Bytes;
+use h2::Reason;
 use h2::server::SendResponse;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
@@ -139,8 +140,13 @@ pub(super) fn reply(respond: &mut SendResponse<Bytes>, reply: Reply, is_head: bo
             response.headers_mut().append(name, unremembered(value));
         }
     }
+    let content = reply.into_content();
+    if follows && matches!(content, Content::Stream(_)) {
+        // No source has one. A client must not take nothing for the whole.
+        return respond.send_reset(Reason::INTERNAL_ERROR);
+    }
     let body = match follows {
-        true => bytes_of(reply.into_content()),
+        true => bytes_of(content),
         false => rendered.slice((end + END.len()).min(rendered.len())..),
     };
     let is_empty = is_head || body.is_empty();
@@ -156,7 +162,7 @@ fn bytes_of(content: Content) -> Bytes {
         Content::Fixed(bytes) => Bytes::from_static(bytes),
         Content::Owned(bytes) => Bytes::from(bytes),
         Content::Window(window) => Bytes::from_owner(HeldAnswer(window)),
-        Content::Empty | Content::Sentence(..) | Content::Prepared(_) => Bytes::new(),
+        Content::Empty | Content::Sentence(..) | Content::Stream(_) | Content::Prepared(_) => Bytes::new(),
     }
 }
 
