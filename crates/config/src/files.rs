@@ -62,6 +62,9 @@ fn each(config: &Config, look: &mut dyn FnMut(&[&str], &Path, Content)) {
     look(&["listen", "tls", "cert_file"], tls.cert_file.as_deref(), Public);
     look(&["listen", "tls", "key_file"], tls.key_file.as_deref(), Secret);
     look(&["listen", "tls", "client_ca_file"], tls.client_ca_file.as_deref(), Public);
+    let fleet = config.listen.fleet.as_ref();
+    let pgp_key = fleet.and_then(|fleet| fleet.pgp_key_file.as_deref());
+    look(&["listen", "fleet", "pgp_key_file"], pgp_key, Public);
     for listener in Listener::ALL {
         let (name, own) = (&*listener.to_string(), tls.own(listener));
         look(&["listen", "tls", name, "cert_file"], own.cert_file.as_deref(), Public);

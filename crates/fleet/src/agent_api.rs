@@ -5,12 +5,15 @@
 
 mod answers;
 mod body;
+mod file_answers;
+mod file_routes;
 mod limited;
 mod requests;
 mod routes;
 
 use crate::agent_id::AgentId;
 use crate::control::{CheckInStart, Fleet, FleetError};
+use crate::files::FleetFiles;
 use crate::registry::{AgentVersion, PollOutcome};
 use answers::{ApiError, json_reply, refusal_reply};
 pub use body::THREAD_BYTES;
@@ -26,12 +29,12 @@ use tidegate_arena::{ChargeError, Share, Window};
 use tidegate_http1::{Admitted, Body, Head, Refusal, RefusalContext, Reply, Service};
 
 /// The routes for agents.
-pub struct AgentApi(Arc<Fleet>);
+pub struct AgentApi(Arc<Fleet>, Arc<FleetFiles>);
 
 impl AgentApi {
-    /// Those of this fleet.
-    pub fn new(fleet: Arc<Fleet>) -> AgentApi {
-        AgentApi(fleet)
+    /// Those of this fleet and its files.
+    pub fn new(fleet: Arc<Fleet>, files: Arc<FleetFiles>) -> AgentApi {
+        AgentApi(fleet, files)
     }
 
     /// Counts a connection that was turned away.
@@ -49,7 +52,7 @@ impl Service for AgentApi {
     type RequestState = Ticket;
 
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<Ticket>, Reply> {
-        let (ticket, max_body) = route(&self.0, head).map_err(|answer| self.refused(answer))?;
+        let (ticket, max_body) = route(&self.0, &self.1, head).map_err(|answer| self.refused(answer))?;
         Ok(Admitted { max_body, ticket })
     }
 
@@ -67,6 +70,9 @@ impl Service for AgentApi {
             Route::Enroll { token, version } => Box::pin(enroll(fleet, token, version, coding, body)),
             Route::Acks(id) => Box::pin(acknowledge(fleet, id, coding, body)),
             Route::AuditUnenroll(id) => Box::pin(audit_unenroll(fleet, id, coding, body)),
+            Route::Files(route) => {
+                Box::pin(file_answers::answer(fleet, Arc::clone(&self.1), *route, coding, body))
+            }
         };
         async { answered.await.unwrap_or_else(|answer| answer.reply()) }
     }

@@ -3,6 +3,7 @@
 mod acknowledge;
 mod check_in;
 mod enroll;
+mod file_access;
 mod load;
 mod operate;
 mod output_senders;

@@ -20,6 +20,7 @@ mod agent_api;
 mod agent_id;
 mod api_key;
 mod control;
+mod files;
 mod operator_api;
 mod output_keys;
 mod policy;
@@ -33,6 +34,10 @@ pub use agent_api::{AgentApi, THREAD_BYTES, Ticket};
 pub use control::{
     ACTION_ANSWERS, Fleet, FleetView, LONGEST_ACTION_ANSWER, LONGEST_ANSWER, MOST_VERSIONS, PolicyView,
     Settings,
+};
+pub use files::{
+    DOWNLOAD_BYTES, DOWNLOADS, FILE_STACK_BYTES, FileSettings, FleetFiles, LONGEST_PGP_KEY,
+    OPERATOR_DOWNLOADS, PgpKey,
 };
 pub use operator_api::{OperatorApi, OperatorRequest};
 pub use policy::{CHANGE_BYTES, LONGEST_POLICY, OutputSettings};

@@ -1,8 +1,11 @@
 //! The JSON API for operators, below `/fleet/` on the admin address. `docs/fleet.md` lists them.
 
+mod files;
+
 use crate::agent_api::{BodyError, decompressed};
 use crate::agent_id::AgentId;
 use crate::control::{ActionOrder, Fleet, OperatorError};
+use crate::files::{FileError, FleetFiles};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
@@ -23,6 +26,7 @@ const HEADERS: &[(&str, &str)] = &[("Cache-Control", "no-store"), ("X-Content-Ty
 /// The routes for operators.
 pub struct OperatorApi {
     fleet: Arc<Fleet>,
+    files: Arc<FleetFiles>,
     /// Held while an answer is made, so that the heap for it is that of one.
     making: Mutex<()>,
 }
@@ -55,15 +59,20 @@ struct Reassignment {
 }
 
 impl OperatorApi {
-    /// Those of this fleet.
-    pub fn new(fleet: Arc<Fleet>) -> OperatorApi {
-        OperatorApi { fleet, making: Mutex::new(()) }
+    /// Those of this fleet and its files.
+    pub fn new(fleet: Arc<Fleet>, files: Arc<FleetFiles>) -> OperatorApi {
+        OperatorApi { fleet, files, making: Mutex::new(()) }
     }
 
     /// Answers a request.
     pub async fn answer(&self, request: &OperatorRequest, body: &[u8]) -> Reply {
         let _one_at_a_time = self.making.lock().await;
-        let (status, mut text) = match self.text(request, body).await {
+        let outcome = match self.download(request).await {
+            Some(Ok(reply)) => return reply,
+            Some(Err(failed)) => Err(failed),
+            None => self.text(request, body).await,
+        };
+        let (status, mut text) = match outcome {
             Ok(text) => (200, text),
             Err(failed) => failed.answer(),
         };
@@ -139,7 +148,7 @@ impl OperatorApi {
                 let order: ActionOrder = parsed(body)?;
                 written(&fleet.order(order).await?)
             }
-            _ => Err(Failed::Unknown),
+            _ => self.file_text(request, &parts, body).await,
         }
     }
 
@@ -188,6 +197,7 @@ enum Failed {
     Body(serde_json::Error),
     Coding(BodyError),
     Operator(OperatorError),
+    File(FileError),
 }
 
 impl Failed {
@@ -198,6 +208,7 @@ impl Failed {
             Failed::Body(error) => (400, format!("the body is not valid: {error}")),
             Failed::Coding(BodyError::Busy) => (503, BodyError::Busy.to_string()),
             Failed::Coding(error) => (400, error.to_string()),
+            Failed::File(error) => return files::answer(error),
             Failed::Operator(error) => (status_of(error), error.to_string()),
         };
         (status, json!({"error": error}).to_string())

@@ -35,6 +35,8 @@ pub enum Table {
     Counters,
     /// Secrets of the fleet as a whole, by name.
     Secrets,
+    /// Files, by kind and id.
+    Files,
 }
 
 /// A value, and the version that a write may expect.
@@ -145,7 +147,7 @@ impl Write {
 
 impl Table {
     /// All tables.
-    pub const ALL: [Table; 11] = [
+    pub const ALL: [Table; 12] = [
         Table::Agents,
         Table::Metadata,
         Table::Seen,
@@ -157,6 +159,7 @@ impl Table {
         Table::Results,
         Table::Counters,
         Table::Secrets,
+        Table::Files,
     ];
 
     /// Its name on disk.
@@ -173,6 +176,7 @@ impl Table {
             Table::Results => "results",
             Table::Counters => "counters",
             Table::Secrets => "secrets",
+            Table::Files => "files",
         }
     }
 }

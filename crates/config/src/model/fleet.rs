@@ -1,6 +1,7 @@
 //! The address of the fleet.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use crate::declare::settings;
 use crate::values::{Bytes, Duration, Url};
@@ -22,5 +23,10 @@ settings! {
         /// The URLs by which agents reach `listen.elasticsearch`, such as `https://gateway.example:9200`. Policies with an output of
         /// type `tidegate` get them, and for each agent an API key of its own.
         elasticsearch_hosts: Option<Vec<Url>> = None,
+        /// Room in the data folder for files: what agents upload, such as diagnostics, artifacts, and files for agents. An upload for
+        /// which there is none is refused. Uploads are removed after seven days.
+        files: Bytes [Bytes::mib(1)..=Bytes::gib(16_384)] = Bytes::gib(1),
+        /// File with the public key by which agents verify the packages of an upgrade. They get it by TLS alone.
+        pgp_key_file: Option<PathBuf> = None,
     }
 }

@@ -11,6 +11,12 @@ use tidegate_http1::{ErrorFormat, Refusal, Reply};
 const JSON: &str = "application/json; charset=utf-8";
 const HEADERS: &[(&str, &str)] =
     &[("Elastic-Api-Version", "2023-06-01"), ("X-Content-Type-Options", "nosniff")];
+/// Of files: clients may ask for a part, and what is in one is nothing to show in a page.
+pub(super) const DOWNLOAD_HEADERS: &[(&str, &str)] = &[
+    ("Accept-Ranges", "bytes"),
+    ("Elastic-Api-Version", "2023-06-01"),
+    ("X-Content-Type-Options", "nosniff"),
+];
 const COMPRESSED: &[(&str, &str)] = &[
     ("Content-Encoding", "gzip"),
     ("Elastic-Api-Version", "2023-06-01"),

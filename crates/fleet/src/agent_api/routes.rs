@@ -2,8 +2,10 @@
 
 use super::answers::ApiError;
 use super::body::BodyCoding;
+use super::file_routes::{self, FileRoute};
 use crate::agent_id::AgentId;
 use crate::control::Fleet;
+use crate::files::FleetFiles;
 use crate::registry::AgentVersion;
 use tidegate_admission::access::{MAX_CREDENTIAL_BYTES, PresentedCredentials, presented};
 use tidegate_http1::Head;
@@ -37,10 +39,15 @@ pub(super) enum Route {
     CheckIn(AgentId, AgentVersion),
     Acks(AgentId),
     AuditUnenroll(AgentId),
+    /// On the heap, since few requests are for files.
+    Files(Box<FileRoute>),
 }
 
 /// The route of a request, and the most bytes of its body.
-pub(super) fn route(fleet: &Fleet, head: &Head<'_>) -> Result<(Ticket, usize), ApiError> {
+pub(super) fn route(fleet: &Fleet, files: &FleetFiles, head: &Head<'_>) -> Result<(Ticket, usize), ApiError> {
+    if let Some((route, max_body)) = file_routes::route(fleet, files, head)? {
+        return Ok((ticket(Route::Files(Box::new(route)), head, max_body)?, max_body));
+    }
     let most = fleet.settings().max_body;
     let path = head.path();
     let (route, max_body) =
@@ -72,6 +79,11 @@ pub(super) fn route(fleet: &Fleet, head: &Head<'_>) -> Result<(Ticket, usize), A
             }
             _ => return Err(ApiError::new(404, "NotFound", "there is no such route")),
         };
+    Ok((ticket(route, head, max_body)?, max_body))
+}
+
+/// The ticket for a route, by what the head says of the version and of the body.
+fn ticket(route: Route, head: &Head<'_>, max_body: usize) -> Result<Ticket, ApiError> {
     if !matches!(head.sole_header("elastic-api-version"), Ok(None | Some(API_VERSION))) {
         return Err(ApiError::new(
             400,
@@ -94,10 +106,10 @@ pub(super) fn route(fleet: &Fleet, head: &Head<'_>) -> Result<(Ticket, usize), A
         value.split(|byte| *byte == b',').any(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"gzip"))
     });
     let coding = BodyCoding { is_compressed, most: max_body };
-    Ok((Ticket { route, coding, takes_gzip }, max_body))
+    Ok(Ticket { route, coding, takes_gzip })
 }
 
-fn expect(head: &Head<'_>, method: &str) -> Result<(), ApiError> {
+pub(super) fn expect(head: &Head<'_>, method: &str) -> Result<(), ApiError> {
     match head.method() == method {
         true => Ok(()),
         false => Err(ApiError::new(405, "MethodNotAllowed", "this route has another method")),
@@ -121,13 +133,18 @@ fn is_known(fleet: &Fleet, id: &str, secret: &[u8]) -> bool {
     }
 }
 
-/// The agent in the path, if the request has its key.
-fn agent(fleet: &Fleet, head: &Head<'_>, in_path: &str) -> Result<AgentId, ApiError> {
+/// The agent whose key the request has.
+pub(super) fn agent_of_key(fleet: &Fleet, head: &Head<'_>) -> Result<AgentId, ApiError> {
     let of_key = credentials(head, |id, secret| {
         let agent: AgentId = id.parse().ok()?;
         fleet.is_key_of(agent, secret).then_some(agent)
     });
-    let of_key = of_key.flatten().ok_or(ApiError::UNAUTHORIZED)?;
+    of_key.flatten().ok_or(ApiError::UNAUTHORIZED)
+}
+
+/// The agent in the path, if the request has its key.
+fn agent(fleet: &Fleet, head: &Head<'_>, in_path: &str) -> Result<AgentId, ApiError> {
+    let of_key = agent_of_key(fleet, head)?;
     match in_path.parse() {
         Ok(agent) if agent == of_key => Ok(agent),
         _ => Err(ApiError::new(403, "AgentIdentity", "the API key is that of another agent")),

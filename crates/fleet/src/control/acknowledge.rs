@@ -2,7 +2,7 @@
 
 use super::{Fleet, FleetError};
 use crate::agent_id::AgentId;
-use crate::record::{ActionRecord, MetadataPart, QueueRecord, ResultRecord, decode, encode};
+use crate::record::{MetadataPart, QueueRecord, ResultRecord, decode, encode};
 use crate::store::{KeyRange, StoreError, Table, Write};
 use crate::time;
 use serde_json::value::RawValue;
@@ -181,7 +181,7 @@ impl Fleet {
     }
 
     /// Keys of an agent's queued actions, by action id.
-    async fn queued(&self, id: AgentId) -> Result<HashMap<String, Vec<u8>>, FleetError> {
+    pub(super) async fn queued(&self, id: AgentId) -> Result<HashMap<String, Vec<u8>>, FleetError> {
         let range = KeyRange { prefix: &id.to_bytes(), after: None, limit: MOST_QUEUED };
         let mut queued = HashMap::new();
         for (key, stored) in self.store.list(Table::Queue, range).await? {
@@ -193,16 +193,13 @@ impl Fleet {
 
     /// Whether an agent is gone behind this action.
     async fn ends(&self, action_id: &str) -> Result<bool, FleetError> {
-        let Some(stored) = self.store.get(Table::Actions, action_id.as_bytes()).await? else {
-            return Ok(false);
-        };
-        let action: ActionRecord = decode(&stored.value)?;
-        Ok(UNENROLLING_ACTIONS.contains(&action.kind.as_str()))
+        let action = self.action_record(action_id).await?;
+        Ok(action.is_some_and(|action| UNENROLLING_ACTIONS.contains(&action.kind.as_str())))
     }
 }
 
 /// The key of what an agent has said of an action.
-fn result_key(action_id: &str, id: AgentId) -> Vec<u8> {
+pub(super) fn result_key(action_id: &str, id: AgentId) -> Vec<u8> {
     [action_id.as_bytes(), b"\0", &id.to_bytes()].concat()
 }
 

@@ -5,6 +5,7 @@
 //! `limits.connections` says.
 
 use super::destination;
+use super::fleet;
 use super::head_series;
 use super::ingest::ADMIN_CONNECTIONS;
 use super::listeners;
@@ -130,7 +131,12 @@ fn reserve(config: &Config, workers: usize) -> u64 {
     let sinks: u64 = config.sinks.values().map(|sink| SINK + kinds::of(sink).files()).sum();
     let of_sources = |kind: &'static sources::SourceKind| Some((kind.runs.as_ref()?.files)(config));
     let sources: u64 = sources::configured(config).filter_map(of_sources).sum();
-    OWN + WORKER * workers as u64 + sinks + sources + destination::files(config) + head_series::files(config)
+    OWN + WORKER * workers as u64
+        + sinks
+        + sources
+        + destination::files(config)
+        + head_series::files(config)
+        + fleet::files(config)
 }
 
 #[cfg(test)]

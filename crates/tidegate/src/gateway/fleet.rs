@@ -12,9 +12,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_admission::access::Access;
 use tidegate_arena::{Arena, Floors, MemoryPlan, Reservation, Share};
-use tidegate_config::{Config, FleetListener};
+use tidegate_config::{Config, FleetListener, Listener};
 use tidegate_console::{AdminRequest, AdminRoutes};
-use tidegate_fleet::{AgentApi, EmbeddedStore, Fleet, OperatorApi, OperatorRequest};
+use tidegate_fleet::{
+    AgentApi, EmbeddedStore, FileSettings, Fleet, FleetFiles, OperatorApi, OperatorRequest, PgpKey,
+};
 use tidegate_http1::{Body, ConnectionEnd, Reply, Server, Settings, Shutdown, reject};
 use tidegate_meters::Registry;
 use tidegate_sources::accept_tls;
@@ -30,9 +32,10 @@ const AROUND_BODY: usize = 64 << 10;
 /// The fleet of a running gateway.
 pub(super) struct RunningFleet {
     fleet: Arc<Fleet>,
+    files: Arc<FleetFiles>,
     store: EmbeddedStore,
     arena: Arena,
-    tasks: [(&'static str, AbortHandle); 3],
+    tasks: [(&'static str, AbortHandle); 4],
 }
 
 /// The memory of the fleet, as lines of the plan.
@@ -45,6 +48,10 @@ pub(super) fn declare(plan: &mut MemoryPlan, config: &Config, workers: usize) {
     line("bookkeeping of a window or of a wait", 2 * REQUESTS, 64, None);
     line("pages of the state", 1, tidegate_fleet::CACHE_BYTES as u64, None);
     line("the thread of the state", 1, tidegate_fleet::STACK_BYTES as u64, None);
+    let downloads = tidegate_fleet::DOWNLOADS + tidegate_fleet::OPERATOR_DOWNLOADS;
+    line("downloads of files", downloads, tidegate_fleet::DOWNLOAD_BYTES as u64, None);
+    line("the thread of files", 1, tidegate_fleet::FILE_STACK_BYTES as u64, None);
+    line("the key of packages", 1, tidegate_fleet::LONGEST_PGP_KEY as u64, None);
     line("a policy being put, or an answer to an operator", 1, tidegate_fleet::CHANGE_BYTES as u64, None);
     let actions = tidegate_fleet::LONGEST_ACTION_ANSWER as u64;
     line("answers with actions, being put together", tidegate_fleet::ACTION_ANSWERS, actions, None);
@@ -52,7 +59,7 @@ pub(super) fn declare(plan: &mut MemoryPlan, config: &Config, workers: usize) {
 }
 
 impl RunningFleet {
-    /// Opens the state and starts the tasks, if the configuration has a fleet. Agents and policies are charged to `memory`.
+    /// Opens the state and the files and starts the tasks, if the configuration has a fleet. Agents and policies are charged to `memory`.
     ///
     /// # Errors
     /// In words: what was being started, what is wrong.
@@ -81,12 +88,27 @@ impl RunningFleet {
         };
         let load = Fleet::load(Arc::new(store.clone()), limits, (arena.clone(), memory.clone()));
         let fleet = runtime.block_on(load).map_err(|error| failed(&error))?;
+        let limits = FileSettings {
+            quota: settings.files.get(),
+            max_body: settings.max_body.as_usize(),
+            memory: settings.memory.get(),
+        };
+        let (has_tls, key) = (config.listen.tls.is_on(Listener::Fleet), pgp_key(settings)?);
+        let folder = config.data.join("fleet").join("files");
+        let open = FleetFiles::open(
+            &folder,
+            Arc::new(store.clone()),
+            (limits, PgpKey { has_tls, key }),
+            memory.clone(),
+        );
+        let files = runtime.block_on(open).map_err(|error| failed(&error))?;
         let tasks = [
             ("the roll-out of policies", runtime.spawn(Arc::clone(&fleet).roll_out()).abort_handle()),
             ("the clock of check-ins", runtime.spawn(Arc::clone(&fleet).end_polls()).abort_handle()),
             ("the record of who was seen", runtime.spawn(Arc::clone(&fleet).keep_seen()).abort_handle()),
+            ("the clean-up of files", runtime.spawn(Arc::clone(&files).keep_clean()).abort_handle()),
         ];
-        Ok(Some(RunningFleet { fleet, store, arena, tasks }))
+        Ok(Some(RunningFleet { fleet, files, store, arena, tasks }))
     }
 
     /// Who may send: agents too, with the keys that their policies bring.
@@ -111,13 +133,13 @@ impl RunningFleet {
 
     /// The routes on the admin address.
     pub(super) fn operator_routes(&self) -> Arc<dyn AdminRoutes> {
-        Arc::new(OperatorRoutes(OperatorApi::new(Arc::clone(&self.fleet))))
+        Arc::new(OperatorRoutes(OperatorApi::new(Arc::clone(&self.fleet), Arc::clone(&self.files))))
     }
 
     /// The service of the listener: a server for each worker.
     pub(super) fn listener(&self, settings: Settings, shutdowns: &[Shutdown]) -> FleetService {
         let server = |shutdown: &Shutdown| {
-            let api = AgentApi::new(Arc::clone(&self.fleet));
+            let api = AgentApi::new(Arc::clone(&self.fleet), Arc::clone(&self.files));
             Server::new(api, settings, self.arena.clone(), shutdown.clone())
         };
         FleetService {
@@ -129,8 +151,11 @@ impl RunningFleet {
 
     /// The words for a part of it that has ended although it must not.
     pub(super) fn watched(&self) -> impl Fn() -> Option<String> + Send + 'static {
-        let (store, tasks) = (self.store.clone(), self.tasks.clone());
+        let (store, files, tasks) = (self.store.clone(), Arc::clone(&self.files), self.tasks.clone());
         move || {
+            if files.has_ended() {
+                return Some("the thread of the fleet's files".to_owned());
+            }
             if store.has_ended() {
                 return Some("the thread of the fleet's state".to_owned());
             }
@@ -168,6 +193,27 @@ impl RunningFleet {
 /// Where the state is.
 fn state(config: &Config) -> PathBuf {
     config.data.join("fleet").join("state.redb")
+}
+
+/// Open files of a fleet: its state, what its threads work on, and downloads.
+pub(super) fn files(config: &Config) -> u64 {
+    const OWN: usize = 8;
+    let downloads = tidegate_fleet::DOWNLOADS + tidegate_fleet::OPERATOR_DOWNLOADS;
+    config.listen.fleet.as_ref().map_or(0, |_| (OWN + downloads) as u64)
+}
+
+/// The key that agents verify packages with.
+fn pgp_key(settings: &FleetListener) -> Result<Option<Box<[u8]>>, Failure> {
+    let Some(path) = &settings.pgp_key_file else { return Ok(None) };
+    let failed =
+        |words: String| Failure(format!("reading `listen.fleet.pgp_key_file`, {}: {words}", path.display()));
+    let longest = tidegate_fleet::LONGEST_PGP_KEY as u64;
+    let len = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
+    if len > longest {
+        return Err(failed(format!("it has {len} bytes, and a key has {longest} at most")));
+    }
+    let key = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    Ok(Some(key.into_boxed_slice()))
 }
 
 /// The memory of requests and answers. Neither can take all of it.
