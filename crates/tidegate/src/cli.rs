@@ -11,8 +11,8 @@ mod ring;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use file::{FileCommand, FileLsArgs, FileSort};
 pub(crate) use fleet::{
-    ActionCommand, AgentCommand, AgentFilter, EnrollCommandArgs, FleetArgs, FleetCommand, PolicyCommand,
-    TokenCommand,
+    ActionCommand, AgentCommand, AgentFileCommand, AgentFilter, ArtifactCommand, EnrollCommandArgs,
+    FleetArgs, FleetCommand, PolicyCommand, TokenCommand, UploadCommand,
 };
 pub(crate) use import::{CheckpointProgram, CheckpointsArgs, ImportCommand};
 pub(crate) use journal::{ForgetArgs, ForgetSourceArgs, JournalCommand, ResendArgs};

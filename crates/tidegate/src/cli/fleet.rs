@@ -32,6 +32,15 @@ pub(crate) enum FleetCommand {
     /// Actions: what agents were told to do, and what they said
     #[command(subcommand)]
     Action(ActionCommand),
+    /// Uploads: files that agents have sent, such as diagnostics
+    #[command(subcommand)]
+    Upload(UploadCommand),
+    /// Artifacts: files that policies list
+    #[command(subcommand)]
+    Artifact(ArtifactCommand),
+    /// Files that actions name
+    #[command(subcommand)]
+    File(AgentFileCommand),
     /// Make an enrolment token, and print the line to run on a host
     EnrollCommand(EnrollCommandArgs),
 }
@@ -180,6 +189,77 @@ pub(crate) enum ActionCommand {
     /// Show an action, and what agents said
     Show {
         /// The action's id
+        id: String,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UploadCommand {
+    /// List uploads, the newest first
+    Ls(FleetArgs),
+    /// Fetch an upload
+    Get {
+        /// The upload's id, as in `data.upload_id` of what the agent says of the action
+        id: String,
+        /// Where to write it. Default: the standard output
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+    /// Remove an upload
+    Rm {
+        /// The upload's id
+        id: String,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ArtifactCommand {
+    /// Put an artifact, and print the path by which policies list it (`relative_url`)
+    Put {
+        /// The file, as agents get it
+        file: PathBuf,
+        /// What policies call it. Default: the file's name
+        #[arg(long)]
+        id: Option<String>,
+        /// The SHA-256 of what the file decodes to, where it is compressed: policies list it by that
+        #[arg(long, value_name = "SHA256")]
+        decoded_sha256: Option<String>,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+    /// List artifacts, the newest first
+    Ls(FleetArgs),
+    /// Remove an artifact
+    Rm {
+        /// What policies call it
+        id: String,
+        /// The SHA-256 in its path
+        sha256: String,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentFileCommand {
+    /// Put a file, and print its id: agents may fetch it while they have an action with the id in its data
+    Put {
+        /// The file
+        file: PathBuf,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
+    /// List files for agents, the newest first
+    Ls(FleetArgs),
+    /// Remove a file
+    Rm {
+        /// The file's id
         id: String,
         #[command(flatten)]
         fleet: FleetArgs,

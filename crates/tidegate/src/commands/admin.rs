@@ -79,6 +79,35 @@ impl Admin {
         self.ask_on(BufReader::new(stream), (method, target), content, wait)
     }
 
+    /// Fetches content of any length, which it hands on as it comes.
+    ///
+    /// # Errors
+    /// When there is no answer, or it ends too early, or cannot be written.
+    pub(crate) fn download(
+        &mut self,
+        target: &str,
+        into: &mut dyn Write,
+        wait: Duration,
+    ) -> io::Result<Download> {
+        let stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(wait + PATIENCE))?;
+        let Admin { address, authorization, .. } = self;
+        let mut stream = BufReader::new(stream);
+        let request = format!("GET {target} HTTP/1.1\r\nHost: {address}\r\n{authorization}\r\n");
+        stream.get_mut().write_all(request.as_bytes())?;
+        let (status, length, _) = head(&mut stream)?;
+        if status != 200 {
+            let body = text_of(&mut stream, length)?;
+            return Ok(Download::Refusal(status, body));
+        }
+        let copied = io::copy(&mut stream.take(length), into)?;
+        match copied == length {
+            true => Ok(Download::Content(copied)),
+            false => Err(invalid("the answer ends before its end")),
+        }
+    }
+
     fn ask_on(
         &mut self,
         mut stream: BufReader<TcpStream>,
@@ -96,12 +125,26 @@ impl Admin {
         }
         stream.get_mut().write_all(&request)?;
         let (status, length, stays) = head(&mut stream)?;
-        let mut body = vec![0; length];
-        stream.read_exact(&mut body)?;
+        let body = text_of(&mut stream, length)?;
         self.stream = stays.then_some(stream);
-        let body = String::from_utf8(body).map_err(|_| invalid("the answer is not text"))?;
         Ok((status, body))
     }
+}
+
+/// What came of a download.
+pub(crate) enum Download {
+    /// So many bytes, all of which were handed on.
+    Content(u64),
+    /// The status of another answer, and its text.
+    Refusal(u16, String),
+}
+
+/// The text of an answer of this length.
+fn text_of(stream: &mut impl Read, length: u64) -> io::Result<String> {
+    let length = usize::try_from(length).ok().filter(|length| *length as u64 <= LONGEST_ANSWER);
+    let mut body = vec![0; length.ok_or_else(|| invalid("the answer is too long"))?];
+    stream.read_exact(&mut body)?;
+    String::from_utf8(body).map_err(|_| invalid("the answer is not text"))
 }
 
 /// Appends the rest of a head and the content, compressed: the gateway takes no long ones on this address.
@@ -129,7 +172,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 }
 
 /// The status of an answer, the length of its content, and whether the connection stays open behind it.
-fn head(answer: &mut impl BufRead) -> io::Result<(u16, usize, bool)> {
+fn head(answer: &mut impl BufRead) -> io::Result<(u16, u64, bool)> {
     let mut head = String::new();
     let mut limited = answer.take(LONGEST_HEAD as u64);
     while !head.ends_with("\r\n\r\n") {
@@ -143,12 +186,11 @@ fn head(answer: &mut impl BufRead) -> io::Result<(u16, usize, bool)> {
     let (mut length, mut stays) = (None, true);
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
         if name.eq_ignore_ascii_case("content-length") {
-            length = value.trim().parse::<usize>().ok();
+            length = value.trim().parse::<u64>().ok();
         } else if name.eq_ignore_ascii_case("connection") {
             stays = !value.trim().eq_ignore_ascii_case("close");
         }
     }
-    let length = length.filter(|length| *length as u64 <= LONGEST_ANSWER);
     Ok((status, length.ok_or_else(|| invalid("the answer does not say how long it is"))?, stays))
 }
 

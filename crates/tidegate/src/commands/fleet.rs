@@ -1,6 +1,7 @@
 //! `tidegate fleet`: asks a running gateway by its routes for operators.
 
 mod client;
+mod files;
 mod policy_file;
 mod tables;
 
@@ -25,6 +26,9 @@ pub(crate) fn fleet(command: &FleetCommand) -> Outcome {
         FleetCommand::Token(command) => token(command),
         FleetCommand::Agent(command) => agent(command),
         FleetCommand::Action(command) => action(command),
+        FleetCommand::Upload(command) => files::upload(command),
+        FleetCommand::Artifact(command) => files::artifact(command),
+        FleetCommand::File(command) => files::file(command),
         FleetCommand::EnrollCommand(args) => enroll_command(args),
     }
 }
@@ -122,8 +126,12 @@ fn order(fleet: &FleetArgs, agents: &AgentFilter, kind: &str, mut order: Value) 
     }
     let agents = counted(ordered.get("agents").and_then(Value::as_u64).unwrap_or_default());
     let id = text(&ordered, "id");
-    let words = format!("action {id} is for {agents}; `tidegate fleet action show {id}` says what they say");
-    Ok(output::print(&format!("{words}\n"))?)
+    let mut words =
+        format!("action {id} is for {agents}; `tidegate fleet action show {id}` says what they say\n");
+    if kind == "REQUEST_DIAGNOSTICS" {
+        words.push_str("when they have sent it, `tidegate fleet upload ls` lists it, and `tidegate fleet upload get ID -o FILE` fetches it\n");
+    }
+    Ok(output::print(&words)?)
 }
 
 fn put(args: &FleetArgs, file: &Path, id: Option<&str>, is_trial: bool) -> Outcome {

@@ -2,9 +2,10 @@
 
 use crate::Failure;
 use crate::cli::FleetArgs;
-use crate::commands::admin::Admin;
+use crate::commands::admin::{Admin, Download};
 use serde_json::Value;
 use std::fmt::Write as _;
+use std::io::{self, Write};
 use std::time::Duration;
 
 /// How long the gateway may take: an action for many agents is many writes.
@@ -34,18 +35,48 @@ impl Client {
         self.ask("DELETE", path, None).map(drop)
     }
 
+    /// Sends bytes as they are.
+    pub(super) fn put_bytes(&mut self, path: &str, content: &[u8]) -> Result<Value, Failure> {
+        self.ask_with("PUT", path, Some(content))
+    }
+
+    /// Sends a request without content that does something.
+    pub(super) fn post_nothing(&mut self, path: &str) -> Result<Value, Failure> {
+        self.ask_with("POST", path, Some(b""))
+    }
+
+    /// Fetches bytes, however many.
+    pub(super) fn download(&mut self, path: &str, into: &mut dyn Write) -> Result<u64, Failure> {
+        let target = format!("/fleet/{path}");
+        let fetched = self.0.download(&target, into, WAIT).map_err(|error| self.no_answer(&error))?;
+        match fetched {
+            Download::Content(bytes) => Ok(bytes),
+            Download::Refusal(status, body) => Client::answer(status, &body).map(|_| 0),
+        }
+    }
+
     fn ask(&mut self, method: &str, path: &str, content: Option<&Value>) -> Result<Value, Failure> {
         let content = content.map(Value::to_string);
-        let asked =
-            self.0.send(method, &format!("/fleet/{path}"), content.as_deref().map(str::as_bytes), WAIT);
-        let (status, body) = asked.map_err(|error| {
-            Failure(format!(
-                "asking the gateway at {}: {error}; is it running, and is that its `listen.admin`? Name another with --admin, or \
-                 the configuration with --config",
-                self.0.address()
-            ))
-        })?;
-        let answer: Option<Value> = serde_json::from_str(&body).ok();
+        self.ask_with(method, path, content.as_deref().map(str::as_bytes))
+    }
+
+    fn ask_with(&mut self, method: &str, path: &str, content: Option<&[u8]>) -> Result<Value, Failure> {
+        let asked = self.0.send(method, &format!("/fleet/{path}"), content, WAIT);
+        let (status, body) = asked.map_err(|error| self.no_answer(&error))?;
+        Client::answer(status, &body)
+    }
+
+    fn no_answer(&self, error: &io::Error) -> Failure {
+        Failure(format!(
+            "asking the gateway at {}: {error}; is it running, and is that its `listen.admin`? Name another with --admin, or \
+             the configuration with --config",
+            self.0.address()
+        ))
+    }
+
+    /// What an answer says, or why there is none.
+    fn answer(status: u16, body: &str) -> Result<Value, Failure> {
+        let answer: Option<Value> = serde_json::from_str(body).ok();
         let error = answer.as_ref().and_then(|answer| answer.get("error")).and_then(Value::as_str);
         match (status, answer.as_ref(), error) {
             // What agents have said may be no JSON for us: it is shown as it is.
