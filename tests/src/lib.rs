@@ -14,6 +14,7 @@ mod cgroup;
 mod collector;
 mod debian;
 mod duckdb;
+pub mod fleet;
 mod gateway;
 pub mod http;
 mod kubernetes_api;

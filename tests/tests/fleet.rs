@@ -8,130 +8,11 @@ use flate2::Compression;
 use flate2::write::{GzDecoder, GzEncoder};
 use serde_json::{Value, json};
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use tidegate_tests::{
-    Finished, Gateway, SOON, certificates, finish, free_address, http, skip, tidegate, until,
-};
-
-/// How an agent of today names itself.
-const AGENT: &str = "User-Agent: Elastic Agent v9.1.0 (linux; amd64)";
-const POLICY: &str = "\
-outputs:
-  default:
-    type: elasticsearch
-    hosts: [http://127.0.0.1:9200]
-inputs:
-  - type: logfile
-    id: system-logs
-    use_output: default
-    streams: [{paths: [/var/log/syslog]}]
-";
-
-/// A gateway with a fleet.
-struct Fleet {
-    gateway: Gateway,
-    agents: SocketAddr,
-}
-
-/// An agent of newer versions, as its requests are.
-struct Agent {
-    address: SocketAddr,
-    id: String,
-    key: String,
-}
-
-impl Fleet {
-    fn start(settings: Value) -> Fleet {
-        Fleet::start_with(settings, |_| Value::Null)
-    }
-
-    /// The same, with the settings of TLS for its folder.
-    fn start_with(settings: Value, tls: impl FnOnce(&Path) -> Value) -> Fleet {
-        Fleet::start_among(settings, tls, json!({}))
-    }
-
-    /// The same, with more settings of `listen`.
-    fn start_among(settings: Value, tls: impl FnOnce(&Path) -> Value, more: Value) -> Fleet {
-        let agents = free_address();
-        let mut fleet = json!({"address": agents});
-        fleet.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
-        let mut gateway = Gateway::new(json!({}));
-        let mut listen = json!({
-            "http": gateway.http(), "grpc": gateway.grpc(), "admin": gateway.admin(), "fleet": fleet,
-            "tls": {"fleet": tls(gateway.folder())},
-        });
-        listen.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        gateway.configure(json!({
-            "memory": "128MiB", "sinks": {"nothing": {"type": "blackhole"}}, "listen": listen,
-            "tenants": {"header": "X-Scope-OrgID", "default": "everybody"},
-        }));
-        gateway.start();
-        Fleet { gateway, agents }
-    }
-
-    /// Runs a command about the fleet.
-    fn cli(&self, args: &[&str]) -> Finished {
-        let admin = self.gateway.admin().to_string();
-        tidegate(&[&["fleet"], args, &["--admin", &admin]].concat())
-    }
-
-    fn put_policy(&self, id: &str, text: &str) -> String {
-        let file = self.gateway.folder().join(format!("{id}.yaml"));
-        std::fs::write(&file, text).unwrap();
-        self.cli(&["policy", "put", file.to_str().unwrap()]).succeeded()
-    }
-
-    fn token(&self, policy: &str) -> String {
-        self.cli(&["token", "create", "--policy", policy]).succeeded().trim().to_owned()
-    }
-
-    fn restart_killed(&mut self) {
-        self.gateway.kill9();
-        self.gateway.start();
-    }
-
-    fn enroll(&self, token: &str) -> Agent {
-        let body =
-            json!({"type": "PERMANENT", "metadata": {"local": {"host": {"hostname": "h"}}, "tags": ["web"]}});
-        let answer = post(self.agents, "/api/fleet/agents/enroll", token, &body);
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        let item = &answer.json()["item"];
-        let text = |name: &str| item[name].as_str().unwrap().to_owned();
-        Agent { address: self.agents, id: text("id"), key: text("access_api_key") }
-    }
-}
-
-impl Agent {
-    fn post(&self, route: &str, body: &Value) -> http::Answer {
-        post(self.address, &format!("/api/fleet/agents/{}/{route}", self.id), &self.key, body)
-    }
-
-    /// Checks in once; waits for the answer.
-    fn check_in(&self, more: Value) -> Value {
-        let mut body = json!({"status": "online", "message": "ok"});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let answer = self.post("checkin", &body);
-        assert_eq!(answer.status, 200, "{}", answer.text());
-        answer.json()
-    }
-
-    fn ack(&self, action: &str) -> http::Answer {
-        let event = json!({
-            "type": "ACTION_RESULT", "subtype": "ACKNOWLEDGED", "action_id": action, "agent_id": self.id, "message": "",
-            "timestamp": "2026-01-01T00:00:00.00000+00:00",
-        });
-        self.post("acks", &json!({"events": [event]}))
-    }
-}
-
-fn post(address: SocketAddr, path: &str, key: &str, body: &Value) -> http::Answer {
-    let authorization = format!("Authorization: ApiKey {key}");
-    let head = [&format!("POST {path}? HTTP/1.1"), &*authorization, AGENT, "Content-Type: application/json"];
-    http::request(address, &head, body.to_string().as_bytes()).unwrap()
-}
+use tidegate_tests::fleet::{AGENT, Agent, Fleet, POLICY, post};
+use tidegate_tests::{Gateway, SOON, certificates, finish, free_address, http, skip, tidegate, until};
 
 fn zipped(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
@@ -540,7 +421,7 @@ fn what_was_answered_outlives_kills() {
                             let item = &answer.json()["item"];
                             let text = |name: &str| item[name].as_str().unwrap().to_owned();
                             let agent = Agent { address, id: text("id"), key: text("access_api_key") };
-                            let is_acknowledged = agent.ack_policy();
+                            let is_acknowledged = ack_policy(&agent);
                             answered.push((agent, is_acknowledged));
                         }
                         answered
@@ -571,16 +452,14 @@ fn what_was_answered_outlives_kills() {
     assert!(enrolled.len() >= 300, "{}", enrolled.len());
 }
 
-impl Agent {
-    /// Acknowledges the first revision of its policy; whether it was answered.
-    fn ack_policy(&self) -> bool {
-        let event = json!({"action_id": "policy:web:1", "agent_id": self.id});
-        let path = format!("POST /api/fleet/agents/{}/acks HTTP/1.1", self.id);
-        let authorization = format!("Authorization: ApiKey {}", self.key);
-        let body = json!({"events": [event]}).to_string();
-        let answer = http::request(self.address, &[&path, &authorization, AGENT], body.as_bytes());
-        answer.is_ok_and(|answer| answer.status == 200)
-    }
+/// Acknowledges the first revision of the agent's policy; whether it was answered.
+fn ack_policy(agent: &Agent) -> bool {
+    let event = json!({"action_id": "policy:web:1", "agent_id": agent.id});
+    let path = format!("POST /api/fleet/agents/{}/acks HTTP/1.1", agent.id);
+    let authorization = format!("Authorization: ApiKey {}", agent.key);
+    let body = json!({"events": [event]}).to_string();
+    let answer = http::request(agent.address, &[&path, &authorization, AGENT], body.as_bytes());
+    answer.is_ok_and(|answer| answer.status == 200)
 }
 
 /// A policy that is none is refused with its place and the old one stays; pages in a browser reach none of the routes for operators.
