@@ -233,9 +233,15 @@ fn uploads_outlive_kills() {
 /// An upload that does not fit into the room for files is refused in words before its first byte, and fits when another was removed.
 #[test]
 fn a_full_quota_is_said() {
-    let Rig { fleet, agent, action, .. } = Rig::start(json!({"files": "1MiB"}));
-    let id = upload(&agent, &action, &noise(MIB - 10_000));
+    let Rig { fleet, agent, token, action } = Rig::start(json!({"files": "1MiB"}));
+    let (second, third) = (fleet.enroll(&token), fleet.enroll(&token));
+    let (for_second, for_third) = (diagnostics(&fleet, &second), diagnostics(&fleet, &third));
+    let id = upload(&agent, &action, &noise(MIB / 2 - 5_000));
     let answer = begin(&agent, &action, 20_000);
+    assert_eq!((answer.status, &answer.json()["error"]), (507, &json!("InsufficientStorage")));
+    assert!(answer.text().contains("half of `listen.fleet.files`"), "{}", answer.text());
+    upload(&second, &for_second, &noise(MIB / 2 - 5_000));
+    let answer = begin(&third, &for_third, 20_000);
     assert_eq!((answer.status, &answer.json()["error"]), (507, &json!("InsufficientStorage")));
     assert!(answer.text().contains("`tidegate fleet upload rm`"), "{}", answer.text());
     assert_eq!(begin(&agent, &action, MIB + 1).status, 413);
@@ -244,7 +250,7 @@ fn a_full_quota_is_said() {
     let said = fleet.cli(&["file", "put", file.to_str().unwrap()]);
     assert!(said.stderr.contains("`listen.fleet.files`"), "{}", said.stderr);
     fleet.cli(&["upload", "rm", &id]).succeeded();
-    upload(&agent, &action, &noise(20_000));
+    upload(&third, &for_third, &noise(20_000));
 }
 
 /// Clients that take an upload slowly cost some KiB each, however long it is; more than there may be are told to come again, and the

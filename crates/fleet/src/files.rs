@@ -31,7 +31,7 @@ use tidegate_arena::{Arena, Share};
 use tidegate_files::Access;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Downloads of agents at a time, and of operators.
+/// Downloads of agents at a time.
 pub const DOWNLOADS: usize = 16;
 /// Downloads of operators at a time.
 pub const OPERATOR_DOWNLOADS: usize = 4;
@@ -106,8 +106,14 @@ pub(crate) enum FileError {
     Invalid(String),
     #[error("{0}")]
     Exists(String),
-    #[error("the file has {size} bytes, and all files together may have {quota} (`listen.fleet.files`)")]
-    TooLarge { size: u64, quota: u64 },
+    #[error(
+        "the file has {size} bytes, and {most} are the most: those of `listen.fleet.files`, of which an agent may have half"
+    )]
+    TooLarge { size: u64, most: u64 },
+    #[error(
+        "the agent has as many uploads here as it may: 32, and half of `listen.fleet.files`; remove some with `tidegate fleet upload rm`"
+    )]
+    AgentQuota,
     #[error(
         "the file has {size} bytes, and of the {quota} in `listen.fleet.files` {used} are in use; remove files with `tidegate fleet \
          upload rm`, or raise it"
@@ -179,7 +185,7 @@ impl FleetFiles {
     }
 
     /// Room that is in use, and all there is, in bytes.
-    pub(crate) fn room(&self) -> (u64, u64) {
+    pub fn room(&self) -> (u64, u64) {
         (self.state().used, self.settings.quota)
     }
 

@@ -76,6 +76,11 @@ pub(super) fn json_window(status: u16, window: Window, is_compressed: bool) -> R
     Reply::new(status).content_type(JSON).headers(headers).content(window)
 }
 
+/// The answer to a chunk.
+pub(super) fn chunk_received() -> Reply {
+    Reply::new(200).headers(HEADERS)
+}
+
 /// The answer to a probe. Only those with credentials are told the version.
 pub(super) fn status(is_known: bool) -> Reply {
     let body = match is_known {

@@ -1,15 +1,14 @@
 //! The answers about files: uploads in chunks, artifacts, files of actions, the key that packages are verified with.
 
-use super::answers::{ApiError, DOWNLOAD_HEADERS, json_reply};
+use super::ApiResult;
+use super::answers::{self, ApiError, DOWNLOAD_HEADERS, json_reply};
 use super::body::{BodyCoding, RequestBody};
 use super::file_routes::FileRoute;
 use super::limited::ShortText;
-use super::{ApiResult, answer_window};
 use crate::agent_id::AgentId;
 use crate::control::Fleet;
 use crate::files::{
-    Client, ContentHash, FileError, FileKind, FileName, FileOrder, FileRecord, FleetFiles, NoSuchRange,
-    OpenedFile,
+    Client, ContentHash, FileError, FileName, FileOrder, FileRecord, FleetFiles, NoSuchRange, OpenedFile,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -65,7 +64,7 @@ pub(super) async fn answer(
                 return Err(ApiError::new(415, "UnsupportedMediaType", "a chunk is sent as it is"));
             }
             files.write_chunk(&of, number, Some(hash), ChunkBody { body, _turn: turn }).await?;
-            Ok(Reply::new(200).headers(DOWNLOAD_HEADERS))
+            Ok(answers::chunk_received())
         }
         FileRoute::End(agent, file) => {
             let request: EndRequest = RequestBody::of(&fleet, body, coding)?.json()?;
@@ -112,7 +111,7 @@ async fn begin(fleet: &Fleet, files: &FleetFiles, agent: AgentId, request: Begin
         return Err(ApiError::new(403, "Forbidden", words));
     }
     let client = Client::Agent(agent);
-    let name = FileName::random(FileKind::Upload);
+    let name = FileName::new_upload(agent);
     let record = FileRecord {
         name: file.name.0,
         mime_type: file.mime_type.map_or_else(|| BYTES.to_owned(), |mime_type| mime_type.0),
@@ -137,11 +136,8 @@ async fn pgp_key(fleet: &Fleet, files: &FleetFiles) -> ApiResult {
         let words = "this gateway has no key for verifying packages: set `listen.fleet.pgp_key_file`";
         return Err(ApiError::new(404, "NotFound", words));
     };
-    let window = match answer_window(fleet, key.len()).await? {
-        Some(window) => window,
-        None => fleet.arena().window(Share::Egress, key.len()).await.map_err(|_| ApiError::BUSY)?,
-    };
-    let mut window = window;
+    let window = fleet.arena().window(Share::Egress, key.len()).await;
+    let mut window = window.map_err(|_| ApiError::BUSY)?;
     window.append(key).map_err(|_| ApiError::BUSY)?;
     Ok(Reply::new(200).content_type("application/pgp-keys").headers(DOWNLOAD_HEADERS).content(window))
 }
@@ -184,7 +180,9 @@ impl From<FileError> for ApiError {
             FileError::Invalid(_) => (400, "BadRequest", None),
             FileError::Exists(_) => (409, "Conflict", None),
             FileError::TooLarge { .. } => (413, "RequestEntityTooLarge", None),
-            FileError::Quota { .. } | FileError::DiskFull => (507, "InsufficientStorage", None),
+            FileError::Quota { .. } | FileError::AgentQuota | FileError::DiskFull => {
+                (507, "InsufficientStorage", None)
+            }
             FileError::TooMany(_) => (429, "MaxLimit", Some(2)),
             FileError::Disk(_) | FileError::Memory | FileError::Store(_) => {
                 (503, "ServiceUnavailable", Some(10))

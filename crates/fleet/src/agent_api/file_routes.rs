@@ -4,7 +4,7 @@ use super::answers::ApiError;
 use super::routes::{agent_of_key, expect};
 use crate::agent_id::AgentId;
 use crate::control::Fleet;
-use crate::files::{ByteRange, Client, ContentHash, FileKind, FileName, FleetFiles, Unfinished};
+use crate::files::{ByteRange, Client, ContentHash, FileName, FleetFiles, Unfinished};
 use std::fmt;
 use std::sync::Arc;
 use tidegate_http1::Head;
@@ -75,7 +75,7 @@ pub(super) fn route(
     if let Some(id) = path.strip_prefix(FILES) {
         expect(head, "GET")?;
         let agent = agent_of_key(fleet, head)?;
-        let file = FileName::of(FileKind::ForAgents, id).ok_or_else(not_found)?;
+        let file = FileName::of_file(id).ok_or_else(not_found)?;
         let range = head.sole_header("range").ok().flatten().and_then(ByteRange::parse);
         return Ok(Some((FileRoute::File { agent, file, range }, 0)));
     }
@@ -102,7 +102,7 @@ fn upload(
 ) -> Result<(FileRoute, usize), ApiError> {
     let most = fleet.settings().max_body;
     let (id, number) = rest.split_once('/').map_or((rest, None), |(id, number)| (id, Some(number)));
-    let named = || FileName::of(FileKind::Upload, id).ok_or_else(not_found);
+    let named = || FileName::of_upload(id).ok_or_else(not_found);
     match (id, number) {
         ("", None) => {
             expect(head, "POST")?;

@@ -3,23 +3,29 @@
 use super::acknowledge::result_key;
 use super::{Fleet, FleetError};
 use crate::agent_id::AgentId;
-use crate::record::{ActionRecord, decode};
+use crate::record::{ActionRecord, ResultRecord, decode};
 use crate::store::{StoreError, Table};
+use crate::time;
 
 /// Actions for which agents upload files: diagnostics, and what Elastic Defend is asked for.
 const UPLOADING_ACTIONS: [&str; 2] = ["REQUEST_DIAGNOSTICS", "INPUT_ACTION"];
+/// How long an agent may upload for an action that it has acknowledged.
+const AFTER_END_MS: u64 = 24 * 60 * 60 * 1000;
 
 impl Fleet {
     /// Whether an agent may upload for this action: it was given to the agent, and is of a type with uploads. One that the agent has
-    /// acknowledged counts as well, since agents acknowledge some before they have done them.
+    /// acknowledged counts for a day, since agents acknowledge some before they have done them.
     ///
     /// # Errors
     /// When the state cannot be read.
     pub(crate) async fn may_upload(&self, agent: AgentId, action_id: &str) -> Result<bool, FleetError> {
-        let is_for_agent = self.queued(agent).await?.contains_key(action_id)
-            || self.store.get(Table::Results, &result_key(action_id, agent)).await?.is_some();
-        if !is_for_agent {
-            return Ok(false);
+        if !self.queued(agent).await?.contains_key(action_id) {
+            let stored = self.store.get(Table::Results, &result_key(action_id, agent)).await?;
+            let result: Option<ResultRecord> = stored.map(|stored| decode(&stored.value)).transpose()?;
+            let is_recent = |result: ResultRecord| time::now_ms().saturating_sub(result.at_ms) < AFTER_END_MS;
+            if !result.is_some_and(is_recent) {
+                return Ok(false);
+            }
         }
         let action = self.action_record(action_id).await?;
         Ok(action.is_some_and(|action| UPLOADING_ACTIONS.contains(&action.kind.as_str())))

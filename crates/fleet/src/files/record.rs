@@ -49,15 +49,32 @@ impl FileKind {
 }
 
 impl FileName {
-    /// That of a new file.
-    pub(crate) fn random(kind: FileKind) -> FileName {
-        FileName(format!("{}{}", kind.prefix(), AgentId::random()))
+    /// That of a new upload. The agent comes first, so that its uploads are found together.
+    pub(crate) fn new_upload(agent: AgentId) -> FileName {
+        FileName(format!("{}{agent}.{}", FileKind::Upload.prefix(), AgentId::random()))
     }
 
-    /// That of the file with this id, if it can be one.
-    pub(crate) fn of(kind: FileKind, id: &str) -> Option<FileName> {
+    /// What the names of an agent's uploads begin with.
+    pub(super) fn uploads_of(agent: AgentId) -> String {
+        format!("{}{agent}.", FileKind::Upload.prefix())
+    }
+
+    /// That of a new file for agents.
+    pub(crate) fn new_for_agents() -> FileName {
+        FileName(format!("{}{}", FileKind::ForAgents.prefix(), AgentId::random()))
+    }
+
+    /// That of the upload with this id, if it can be one.
+    pub(crate) fn of_upload(id: &str) -> Option<FileName> {
+        let (agent, own) = id.split_once('.')?;
+        let (agent, own): (AgentId, AgentId) = (agent.parse().ok()?, own.parse().ok()?);
+        Some(FileName(format!("{}{agent}.{own}", FileKind::Upload.prefix())))
+    }
+
+    /// That of the file for agents with this id, if it can be one.
+    pub(crate) fn of_file(id: &str) -> Option<FileName> {
         let id: AgentId = id.parse().ok()?;
-        Some(FileName(format!("{}{id}", kind.prefix())))
+        Some(FileName(format!("{}{id}", FileKind::ForAgents.prefix())))
     }
 
     /// That of an artifact, if this can be one: what it is called, and the hash in its path.
@@ -79,8 +96,8 @@ impl FileName {
         let (kind, id) = text.split_at_checked(2)?;
         match kind {
             "a-" => id.rsplit_once('-').and_then(|(id, sha256)| FileName::of_artifact(id, sha256)),
-            "f-" => FileName::of(FileKind::ForAgents, id),
-            "u-" => FileName::of(FileKind::Upload, id),
+            "f-" => FileName::of_file(id),
+            "u-" => FileName::of_upload(id),
             _ => None,
         }
     }

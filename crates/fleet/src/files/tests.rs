@@ -5,7 +5,7 @@ use tidegate_arena::Floors;
 
 /// Chunks of these files, in bytes.
 const CHUNK: usize = 1000;
-const QUOTA: u64 = 64 << 10;
+const QUOTA: u64 = 512 << 10;
 
 struct Rig {
     files: Arc<FleetFiles>,
@@ -30,7 +30,10 @@ impl Rig {
     }
 
     async fn begin(&self, client: Client, size: usize) -> Result<FileName, FileError> {
-        let file = FileName::random(FileKind::Upload);
+        let file = match client {
+            Client::Agent(agent) => FileName::new_upload(agent),
+            Client::Operator => FileName::new_for_agents(),
+        };
         let order = order(client, &file, size);
         self.files.begin(order).await.map(|()| file)
     }
@@ -167,7 +170,7 @@ async fn what_does_not_fit_leaves_nothing() {
     assert!(refused.to_string().contains("hashes is another"), "{refused}");
     assert_eq!((rig.names(), rig.used()), (vec![], 0));
     // The hash of the content is another.
-    let mut order = order(Client::Operator, &FileName::random(FileKind::ForAgents), CHUNK);
+    let mut order = order(Client::Operator, &FileName::new_for_agents(), CHUNK);
     order.record.sha256 = ContentHash::of(b"other").text();
     let file = order.file.clone();
     rig.files.begin(order).await.unwrap();
@@ -209,11 +212,14 @@ async fn the_quota_is_kept() {
     let rig = Rig::new().await;
     let too_large = usize::try_from(QUOTA).unwrap() + 1;
     assert!(matches!(rig.begin(agent(), too_large).await, Err(FileError::TooLarge { .. })));
-    let first = rig.begin(agent(), 40 << 10).await.unwrap();
-    let refused = rig.begin(agent(), 40 << 10).await.unwrap_err();
-    assert!(matches!(refused, FileError::Quota { used: 40_960, .. }), "{refused}");
+    let (client, size) = (agent(), 240 << 10);
+    let first = rig.begin(client, size).await.unwrap();
+    rig.begin(agent(), size).await.unwrap();
+    let refused = rig.begin(agent(), size).await.unwrap_err();
+    assert!(matches!(refused, FileError::Quota { used: 491_520, .. }), "{refused}");
     rig.files.give_up_old(time_later()).await;
-    assert!(matches!(rig.files.unfinished(&first, Client::Operator), Err(FileError::Unknown)));
+    assert!(matches!(rig.files.unfinished(&first, client), Err(FileError::Unknown)));
+    assert_eq!(rig.used(), 0);
     let mut small = Vec::new();
     for _ in 0..QUOTA / LEAST_BYTES {
         small.push(rig.upload(agent(), b"x").await.unwrap());
@@ -228,6 +234,23 @@ async fn the_quota_is_kept() {
 
 fn time_later() -> u32 {
     crate::time::uptime_s() + 24 * 60 * 60
+}
+
+/// One agent cannot use up all the room, neither with a few large uploads nor with many small ones.
+#[tokio::test]
+async fn an_agent_has_a_part_of_the_room() {
+    let (rig, client) = (Rig::new().await, agent());
+    let half = usize::try_from(QUOTA / 2).unwrap();
+    assert!(matches!(rig.begin(client, half + 1).await, Err(FileError::TooLarge { .. })));
+    rig.upload(client, &noise(half / 2)).await.unwrap();
+    rig.begin(client, half / 4).await.unwrap();
+    assert_eq!(rig.begin(client, half / 2).await, Err(FileError::AgentQuota));
+    let other = agent();
+    for _ in 0..32 {
+        rig.upload(other, b"x").await.unwrap();
+    }
+    assert_eq!(rig.begin(other, 1).await, Err(FileError::AgentQuota));
+    assert!(rig.begin(agent(), 1).await.is_ok());
 }
 
 /// One agent cannot have all unfinished uploads.
@@ -321,13 +344,14 @@ async fn chunks_in_memory_are_bounded() {
 fn names_stay_in_the_folder() {
     let hash = "ab".repeat(32);
     let artifact = FileName::of_artifact("endpoint-trustlist-linux-v1", &hash).unwrap();
-    for name in [artifact, FileName::random(FileKind::Upload), FileName::random(FileKind::ForAgents)] {
+    for name in [artifact, FileName::new_upload(AgentId::random()), FileName::new_for_agents()] {
         assert_eq!(FileName::read(name.as_str()), Some(name));
     }
     for id in ["", "../x", "a/b", "a b", &"x".repeat(129)] {
         assert_eq!(FileName::of_artifact(id, &hash), None, "{id}");
     }
     assert_eq!(FileName::of_artifact("id", &hash.to_uppercase()), None);
-    assert_eq!(FileName::of(FileKind::Upload, "../../etc/passwd"), None);
+    assert_eq!(FileName::of_upload("../../etc/passwd"), None);
+    assert_eq!(FileName::of_file("../x"), None);
     assert_eq!(FileName::read("é-x"), None);
 }

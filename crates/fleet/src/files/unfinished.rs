@@ -2,8 +2,9 @@
 
 use super::chunks::{Chunks, ContentHash};
 use super::{Client, FileError, FileName, FileRecord, FleetFiles, SHARE, counted, sync_folder};
-use crate::record::encode;
-use crate::store::{Table, Write};
+use crate::agent_id::AgentId;
+use crate::record::{decode, encode};
+use crate::store::{KeyRange, Table, Write};
 use crate::time;
 use ring::digest;
 use std::io::Read as _;
@@ -14,9 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidegate_arena::Charge;
 use tidegate_files::Access;
 
-/// Unfinished files at a time, and those of one agent.
+/// Unfinished files at a time, and those of one agent or of all operators.
 const MOST_UNFINISHED: usize = 64;
-const MOST_OF_AN_AGENT: usize = 4;
+const MOST_OF_A_CLIENT: usize = 4;
+/// Finished uploads of one agent.
+const MOST_UPLOADS: usize = 32;
 /// What one costs in memory beside its chunks, in bytes: texts, paths, places in maps.
 const UNFINISHED_BYTES: u64 = 4 << 10;
 /// An unfinished file is given up after this time.
@@ -51,12 +54,12 @@ impl FleetFiles {
     /// [`FileError`]; nothing is left then.
     pub(crate) async fn begin(&self, order: FileOrder) -> Result<(), FileError> {
         let size = order.record.size;
-        let quota = self.settings.quota;
+        let most = self.most_of(order.client);
         if size == 0 {
             return Err(FileError::Invalid("the file is empty".to_owned()));
         }
-        if size > quota {
-            return Err(FileError::TooLarge { size, quota });
+        if size > most {
+            return Err(FileError::TooLarge { size, most });
         }
         let chunk_bytes = self.chunk_bytes(order.client);
         let memory = UNFINISHED_BYTES.saturating_add(Chunks::bytes(size, chunk_bytes));
@@ -72,7 +75,11 @@ impl FleetFiles {
         if self.store.get(Table::Files, file.as_str().as_bytes()).await?.is_some() {
             return Err(FileError::Exists(format!("`{}` is there already; remove it first", file.id())));
         }
-        self.enter(&file, &unfinished)?;
+        let finished = match unfinished.order.client {
+            Client::Agent(agent) => self.uploads_of(agent).await?,
+            Client::Operator => 0,
+        };
+        self.enter(&file, &unfinished, finished)?;
         let path = unfinished.path.clone();
         let made = self.thread.run(move || {
             tidegate_files::open(&path, Access::Owner, |options| options.write(true).create_new(true))?;
@@ -193,17 +200,42 @@ impl FleetFiles {
         }
     }
 
-    /// Takes room for a file, if there is some.
-    fn enter(&self, file: &FileName, unfinished: &Arc<Unfinished>) -> Result<(), FileError> {
+    /// Room that one client may have.
+    fn most_of(&self, client: Client) -> u64 {
+        match client {
+            Client::Agent(_) => self.settings.quota / 2,
+            Client::Operator => self.settings.quota,
+        }
+    }
+
+    /// Room that the uploads of an agent have.
+    async fn uploads_of(&self, agent: AgentId) -> Result<u64, FileError> {
+        let prefix = FileName::uploads_of(agent);
+        let range = KeyRange { prefix: prefix.as_bytes(), after: None, limit: MOST_UPLOADS };
+        let uploads = self.store.list(Table::Files, range).await?;
+        if uploads.len() >= MOST_UPLOADS {
+            return Err(FileError::AgentQuota);
+        }
+        let sizes = uploads.iter().map(|(_, stored)| Ok(counted(decode::<FileRecord>(&stored.value)?.size)));
+        sizes.sum()
+    }
+
+    /// Takes room for a file, if there is some. `finished` is what finished files of its client have.
+    fn enter(&self, file: &FileName, unfinished: &Arc<Unfinished>, finished: u64) -> Result<(), FileError> {
         let (size, quota, client) =
             (unfinished.order.record.size, self.settings.quota, unfinished.order.client);
         let mut state = self.state();
         if state.unfinished.contains_key(file) {
             return Err(FileError::Exists(format!("`{}` is being received already", file.id())));
         }
-        let of_client = state.unfinished.values().filter(|other| other.order.client == client).count();
-        if state.unfinished.len() >= MOST_UNFINISHED || of_client >= MOST_OF_AN_AGENT {
+        let of_client = || state.unfinished.values().filter(|other| other.order.client == client);
+        if state.unfinished.len() >= MOST_UNFINISHED || of_client().count() >= MOST_OF_A_CLIENT {
             return Err(FileError::TooMany("unfinished uploads"));
+        }
+        let of_client: u64 = of_client().map(|other| counted(other.order.record.size)).sum();
+        let of_client = of_client.saturating_add(finished).saturating_add(counted(size));
+        if matches!(client, Client::Agent(_)) && of_client > self.most_of(client) {
+            return Err(FileError::AgentQuota);
         }
         let used = state.used.saturating_add(counted(size));
         if used > quota {

@@ -37,7 +37,7 @@ impl OperatorApi {
     /// The content of an upload, if the request is for that.
     pub(super) async fn download(&self, request: &OperatorRequest) -> Option<Result<Reply, Failed>> {
         let id = request.path.strip_prefix("uploads/").filter(|_| request.method == "GET")?;
-        let opened = match FileName::of(FileKind::Upload, id) {
+        let opened = match FileName::of_upload(id) {
             Some(file) => self.files.download(&file, None, Client::Operator).await,
             None => Err(FileError::Unknown),
         };
@@ -64,9 +64,9 @@ impl OperatorApi {
             ("GET", ["uploads"]) => self.list_files("uploads", FileKind::Upload, &request.query).await,
             ("GET", ["artifacts"]) => self.list_files("artifacts", FileKind::Artifact, &request.query).await,
             ("GET", ["files"]) => self.list_files("files", FileKind::ForAgents, &request.query).await,
-            ("DELETE", ["uploads", id]) => self.remove(FileName::of(FileKind::Upload, id)).await,
+            ("DELETE", ["uploads", id]) => self.remove(FileName::of_upload(id)).await,
             ("DELETE", ["artifacts", id, sha256]) => self.remove(FileName::of_artifact(id, sha256)).await,
-            ("DELETE", ["files", id]) => self.remove(FileName::of(FileKind::ForAgents, id)).await,
+            ("DELETE", ["files", id]) => self.remove(FileName::of_file(id)).await,
 
             ("PUT", ["artifacts", id]) => {
                 let order: PutRequest = parsed(body)?;
@@ -79,7 +79,7 @@ impl OperatorApi {
                 })?;
                 self.begin(file, order).await
             }
-            ("POST", ["files"]) => self.begin(FileName::random(FileKind::ForAgents), parsed(body)?).await,
+            ("POST", ["files"]) => self.begin(FileName::new_for_agents(), parsed(body)?).await,
             ("PUT", ["incoming", id, number]) => {
                 let unfinished = files.unfinished(&incoming(id)?, Client::Operator)?;
                 let number = number.parse().map_err(|_| FileError::Unknown)?;
@@ -147,7 +147,7 @@ pub(super) fn answer(error: &FileError) -> (u16, String) {
         FileError::Invalid(_) => 400,
         FileError::Exists(_) => 409,
         FileError::TooLarge { .. } => 413,
-        FileError::Quota { .. } | FileError::DiskFull => 507,
+        FileError::Quota { .. } | FileError::AgentQuota | FileError::DiskFull => 507,
         FileError::TooMany(_) | FileError::Disk(_) | FileError::Memory | FileError::Store(_) => 503,
     };
     (status, json!({"error": error.to_string()}).to_string())
