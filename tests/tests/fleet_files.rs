@@ -245,6 +245,10 @@ fn a_full_quota_is_said() {
     assert_eq!((answer.status, &answer.json()["error"]), (507, &json!("InsufficientStorage")));
     assert!(answer.text().contains("`tidegate fleet upload rm`"), "{}", answer.text());
     assert_eq!(begin(&agent, &action, MIB + 1).status, 413);
+    let metrics = fleet.gateway.metrics();
+    let metric = |name: &str| metrics.get(name).copied();
+    assert_eq!(metric("tidegate_fleet_files_bytes"), Some((MIB - 10_000) as f64));
+    assert_eq!(metric("tidegate_fleet_files_room_bytes"), Some(MIB as f64));
     let file = fleet.gateway.folder().join("file");
     std::fs::write(&file, noise(20_000)).unwrap();
     let said = fleet.cli(&["file", "put", file.to_str().unwrap()]);

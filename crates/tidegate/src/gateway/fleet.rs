@@ -128,7 +128,7 @@ impl RunningFleet {
 
     /// Publishes its meters.
     pub(super) fn publish(&self, registry: &Registry) {
-        metrics::fleet::publish(registry, &self.fleet);
+        metrics::fleet::publish(registry, &self.fleet, &self.files);
     }
 
     /// The routes on the admin address.

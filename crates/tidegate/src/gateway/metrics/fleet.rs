@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
-use tidegate_fleet::{Fleet, FleetView, MOST_VERSIONS, PolicyView, RolloutView};
+use tidegate_fleet::{Fleet, FleetFiles, FleetView, MOST_VERSIONS, PolicyView, RolloutView};
 use tidegate_meters::{Kind, Name, Registry, Value};
 
 /// The most policies that have series.
@@ -27,17 +27,28 @@ const REFUSED: Name = Name::plain(
 const POLICY_AGENTS: Name = Name::plain("fleet_policy_agents", "Agents that have a policy");
 const POLICY_CURRENT: Name =
     Name::plain("fleet_policy_agents_up_to_date", "Agents that have the newest revision of a policy");
-
+const FILES: Name = Name::bytes("fleet_files", "Room on the disk that files of the fleet have in use");
+const FILES_ROOM: Name = Name::bytes("fleet_files_room", "Room on the disk for files of the fleet");
 const POLICY_ROLLOUT: Name = Name::plain(
     "fleet_policy_rollout_seconds",
     "Time from putting a policy until a share of the agents that had an older revision had the new one",
 );
 
+/// Room on the disk: in use, and in all, in bytes.
+type Room = (u64, u64);
 /// Reads a meter from what it is about.
 type Read<T, V> = fn(&T) -> V;
 
 /// Publishes the fleet.
-pub(in crate::gateway) fn publish(registry: &Registry, fleet: &Arc<Fleet>) {
+pub(in crate::gateway) fn publish(registry: &Registry, fleet: &Arc<Fleet>, files: &Arc<FleetFiles>) {
+    let of_room: [(Name, Read<Room, u64>); 2] = [(FILES, |(used, _)| *used), (FILES_ROOM, |(_, all)| *all)];
+    for (name, read) in of_room {
+        let files = Arc::downgrade(files);
+        registry.computed(name, Kind::Gauge, [], 1, move |emit| {
+            let room = files.upgrade().map(|files| read(&files.room()));
+            room.iter().for_each(|bytes| emit([], Value::Gauge(i64::try_from(*bytes).unwrap_or(i64::MAX))));
+        });
+    }
     let counts = Arc::new(Counts { fleet: Arc::downgrade(fleet), last: Mutex::new(None) });
     let levels: [(Name, Read<FleetView, usize>); 2] =
         [(WAITING, |view| view.waiting), (IN_ROLLOUT, |view| view.in_rollout)];
