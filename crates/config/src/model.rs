@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 pub use access::{Access, BulkAction, ClientAuth, EffectiveTls, ListenTls, ListenerTls};
 pub use allowance::{Allowance, CertificateField, DefaultAt, SourceLimits, TenantOverride, Tenants};
-pub use fleet::FleetListener;
+pub use fleet::{FleetListener, FleetPostgres};
 pub use journal::{Durability, Journal, WhenFull};
 pub use limits::{HeadSeriesQuery, Limits};
 pub use listen::Listen;

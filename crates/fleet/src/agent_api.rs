@@ -58,7 +58,8 @@ impl Service for AgentApi {
 
     fn answer(&self, ticket: Ticket, body: Body) -> impl Future<Output = Reply> + Send {
         let fleet = Arc::clone(&self.0);
-        let Ticket { route, coding, takes_gzip } = ticket;
+        let Ticket { route, coding, takes_gzip, lookup } = ticket;
+        let of_lookup = lookup.map(|lookup| (Arc::clone(&fleet), lookup));
         // On the heap, each in a future of its own: a connection has no room for what only some requests need, and a check-in
         // that waits none for what the others do.
         let answered: Boxed<ApiResult> = match route {
@@ -73,6 +74,14 @@ impl Service for AgentApi {
             Route::Files(route) => {
                 Box::pin(file_answers::answer(fleet, Arc::clone(&self.1), *route, coding, body))
             }
+        };
+        let answered: Boxed<ApiResult> = match of_lookup {
+            None => answered,
+            // Nothing of the answer has begun before.
+            Some((fleet, lookup)) => Box::pin(async move {
+                fleet.look_up(*lookup).await?;
+                answered.await
+            }),
         };
         async { answered.await.unwrap_or_else(|answer| answer.reply()) }
     }

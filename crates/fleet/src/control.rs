@@ -4,7 +4,9 @@ mod acknowledge;
 mod check_in;
 mod enroll;
 mod file_access;
+mod follow;
 mod load;
+mod lookup;
 mod operate;
 mod output_senders;
 mod rollout;
@@ -16,6 +18,8 @@ pub(crate) use acknowledge::{AckEvent, AckItem};
 use check_in::LONGEST_ACTIONS;
 pub(crate) use check_in::{CheckIn, CheckInStart};
 pub(crate) use enroll::{Enrolled, Enrollment};
+use lookup::Lookups;
+pub(crate) use lookup::{Lookup, Proof};
 use operate::LONGEST_DATA;
 pub(crate) use operate::{ActionOrder, OperatorError};
 pub use operate::{FleetView, MOST_VERSIONS, PolicyView};
@@ -63,6 +67,9 @@ pub struct Fleet {
     tokens: RwLock<HashMap<String, TokenRecord>>,
     output_keys: OutputKeys,
     rollout: RolloutQueue,
+    lookups: Lookups,
+    /// The position of the state that was read at the start.
+    loaded_at: u64,
     /// Turns of answers with actions: [`ACTION_ANSWERS`].
     action_turns: Semaphore,
     /// The memory of requests and answers.
@@ -169,21 +176,22 @@ impl Fleet {
     }
 
     /// Changes the record of an agent, with other writes in the same transaction; decides again when somebody else has changed
-    /// it meanwhile. `memory` pays for the other writes. `change` says whether there is anything to write. False when there is no such agent.
+    /// it meanwhile. `memory` pays for the other writes. `change` says whether there is anything to write. The version of the record
+    /// from now on; none when there is no such agent.
     async fn change_agent(
         &self,
         agent: AgentId,
         memory: Option<Arc<Charge>>,
         mut change: impl FnMut(&mut AgentRecord) -> Option<Vec<Write>>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Option<u64>, StoreError> {
         for _ in 0..ATTEMPTS {
-            let Some((mut record, version)) = self.agent_record(agent).await? else { return Ok(false) };
-            let Some(mut batch) = change(&mut record) else { return Ok(true) };
+            let Some((mut record, version)) = self.agent_record(agent).await? else { return Ok(None) };
+            let Some(mut batch) = change(&mut record) else { return Ok(Some(version)) };
             let write = Write::put(Table::Agents, agent.to_bytes(), encode(&record));
             batch.push(write.expecting(Expected::Version(version)));
             match self.store.commit(Batch { writes: batch, memory: memory.clone() }).await {
                 Err(StoreError::Conflict) => {}
-                outcome => return outcome.map(|()| true),
+                outcome => return outcome.map(Some),
             }
         }
         Err(StoreError::Conflict)

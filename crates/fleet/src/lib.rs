@@ -44,6 +44,7 @@ pub use policy::{CHANGE_BYTES, LONGEST_POLICY, OutputSettings};
 pub use registry::AGENT_BYTES;
 pub use rollout_progress::RolloutView;
 pub use store::{
-    CACHE_BYTES, EmbeddedStore, Expected, KeyRange, STACK_BYTES, Store, StoreError, StoreFuture, Stored,
+    Batch, CACHE_BYTES, CONNECTION_BYTES, CONNECTIONS, Change, ChangedValue, Changes, EmbeddedStore,
+    Expected, KeyRange, PostgresSettings, PostgresStore, STACK_BYTES, Store, StoreError, StoreFuture, Stored,
     Table, Write,
 };

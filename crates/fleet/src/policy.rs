@@ -33,6 +33,8 @@ pub(crate) struct Policy {
     pub(crate) id: Arc<str>,
     pub(crate) revision: u64,
     pub(crate) changed_ms: u64,
+    /// The version of its record in the state; 0 before it is there.
+    pub(crate) version: u64,
     /// A JSON object, with `id` and `revision`, cut where the output key of an agent belongs.
     parts: Box<[Part]>,
     /// The sender of what agents send to this gateway; `None` where the policy has no such output.
@@ -95,6 +97,7 @@ impl Policy {
             id: id.into(),
             revision: record.revision,
             changed_ms: record.changed_ms,
+            version: 0,
             parts,
             sender: tenant.map(|tenant| Identity::of_issued_key(&name, tenant)),
             progress: RolloutProgress::new(),

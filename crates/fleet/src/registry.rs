@@ -49,6 +49,8 @@ pub(crate) struct Agent {
     /// The newest action that is queued for it, and the newest that it has received.
     pub(crate) newest: u64,
     pub(crate) received: u64,
+    /// The version of its record that this is from.
+    record_version: u64,
     /// Seconds since 1970; 0 before it was.
     pub(crate) seen_s: u32,
     pub(crate) status: AgentStatus,
@@ -57,6 +59,8 @@ pub(crate) struct Agent {
     pub(crate) is_unsaved: bool,
     /// It has said that it was uninstalled, or the like.
     pub(crate) audit_unenrolled: bool,
+    /// It was in the state when that was read again.
+    pub(crate) is_listed: bool,
     /// Its policy is on the way to it.
     pub(crate) is_in_rollout: bool,
     /// It is to get a newer revision of its policy than it has.
@@ -104,16 +108,35 @@ impl Agent {
             components_hash: 0,
             newest: 0,
             received: 0,
+            record_version: 0,
             seen_s: 0,
             status: AgentStatus::Unknown,
             version: AgentVersion::default(),
             is_unsaved: false,
             audit_unenrolled: false,
+            is_listed: true,
             is_in_rollout: false,
             awaited: None,
             parked: None,
             polls: 0,
         }
+    }
+
+    /// Whether this version of its record is not older than what is known of it; it is known from now on.
+    pub(crate) fn advance(&mut self, version: u64) -> bool {
+        let is_newest = version >= self.record_version;
+        self.record_version = self.record_version.max(version);
+        is_newest
+    }
+
+    /// The version of its record that this is from.
+    pub(crate) fn record_version(&self) -> u64 {
+        self.record_version
+    }
+
+    /// Has any version of its record be newer than what is known.
+    pub(crate) fn forget_version(&mut self) {
+        self.record_version = 0;
     }
 
     /// Whether it waits, and nothing has come for it.
@@ -182,6 +205,11 @@ impl Registry {
     pub(crate) fn insert(&self, id: AgentId, mut agent: Agent) {
         let mut agents = self.shard(id);
         if let Some(replaced) = agents.get(&id) {
+            if replaced.record_version > agent.record_version {
+                drop(agents);
+                self.release();
+                return;
+            }
             // What is queued stays queued.
             agent.newest = agent.newest.max(replaced.newest);
         }

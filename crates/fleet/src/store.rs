@@ -1,13 +1,16 @@
 //! The state of the fleet behind a small interface: tables of keys and values, written in atomic batches.
 
 mod embedded;
+mod postgres;
 #[cfg(test)]
 mod tests;
 
 pub use embedded::{CACHE_BYTES, EmbeddedStore, STACK_BYTES};
+pub use postgres::{CONNECTION_BYTES, CONNECTIONS, PostgresSettings, PostgresStore};
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Instant;
 use tidegate_arena::Charge;
 
 /// A table of the state.
@@ -98,6 +101,40 @@ pub struct KeyRange<'a> {
     pub limit: usize,
 }
 
+/// A page of the changes of keys, in the order of their commits. A key that has changed several times is in it once, as it is now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// All up to here is known with this page; the next begins behind it.
+    pub position: u64,
+    /// Whether the changes in between are all here. Where they are not, the reader reads the tables again, and goes on from
+    /// [`position`](Self::position).
+    pub is_complete: bool,
+    /// The changes.
+    pub changes: Vec<Change>,
+}
+
+/// A key that was written or removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Where.
+    pub table: Table,
+    /// The key.
+    pub key: Vec<u8>,
+    /// What it has now.
+    pub value: ChangedValue,
+}
+
+/// What a changed key has now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChangedValue {
+    /// Nothing.
+    Removed,
+    /// This.
+    Stored(Stored),
+    /// A long value, which is read by itself.
+    Long,
+}
+
 /// Why the state was not read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -123,8 +160,22 @@ pub trait Store: Send + Sync + 'static {
     /// Keys and values of a range, in the order of keys.
     fn list(&self, table: Table, range: KeyRange<'_>) -> StoreFuture<'_, Vec<(Vec<u8>, Stored)>>;
 
-    /// Writes all of a batch, or nothing where an expectation fails. Durable when this returns.
-    fn commit(&self, batch: Batch) -> StoreFuture<'_, ()>;
+    /// Writes all of a batch, or nothing where an expectation fails. Durable when this returns; the version that its values have.
+    /// Later commits have higher ones.
+    fn commit(&self, batch: Batch) -> StoreFuture<'_, u64>;
+
+    /// The changes behind a position in these tables, by this process and by others; waits until there are some. Without a position
+    /// it says the present one at once.
+    fn watch(&self, tables: &'static [Table], after: Option<u64>) -> StoreFuture<'_, Changes>;
+
+    /// Whether others write to it: then what is not in memory may be here.
+    fn is_shared(&self) -> bool;
+
+    /// Writes what was given to it, and takes no more; says whether it was done by the deadline. What is not done was not acknowledged.
+    fn close(&self, deadline: Instant) -> bool;
+
+    /// Whether its thread has ended although it must not.
+    fn has_ended(&self) -> bool;
 }
 
 impl Write {
@@ -178,5 +229,10 @@ impl Table {
             Table::Secrets => "secrets",
             Table::Files => "files",
         }
+    }
+
+    /// The table of this name, if this version has it.
+    pub(crate) fn named(name: &str) -> Option<Table> {
+        Table::ALL.into_iter().find(|table| table.name() == name)
     }
 }

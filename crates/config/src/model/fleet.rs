@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use crate::declare::settings;
-use crate::values::{Bytes, Duration, Url};
+use crate::values::{Bytes, Duration, Secret, Url};
 
 settings! {
     /// An address where Elastic Agents enrol, get their policies and actions, and acknowledge them. `tidegate fleet` manages
@@ -28,5 +28,21 @@ settings! {
         files: Bytes [Bytes::mib(1)..=Bytes::gib(16_384)] = Bytes::gib(1),
         /// File with the public key by which agents verify the packages of an upgrade. They get it by TLS alone.
         pgp_key_file: Option<PathBuf> = None,
+        /// Keeps the state in PostgreSQL, for several gateways behind a balancer. Without it the state is a file in the data folder,
+        /// of this gateway alone.
+        postgres: Option<FleetPostgres> = None,
+    }
+}
+
+settings! {
+    /// The database with the state of the fleet: PostgreSQL 13 or newer. The tables are made by the first gateway that
+    /// connects.
+    pub struct FleetPostgres {
+        /// Where the database is: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=require`. Several hosts, with commas between
+        /// them, are those of one database: the one that can be written to is used. Without `sslmode`, a connection to another
+        /// machine is encrypted, and the server's certificate has to fit its name.
+        url: Secret,
+        /// Authorities of the server's certificate, as PEM. Default: those of the system.
+        ca_file: Option<PathBuf> = None,
     }
 }

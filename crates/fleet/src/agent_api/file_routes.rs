@@ -3,7 +3,7 @@
 use super::answers::ApiError;
 use super::routes::{agent_of_key, expect};
 use crate::agent_id::AgentId;
-use crate::control::Fleet;
+use crate::control::{Fleet, Lookup};
 use crate::files::{ByteRange, Client, ContentHash, FileName, FleetFiles, Unfinished};
 use std::fmt;
 use std::sync::Arc;
@@ -56,25 +56,27 @@ impl fmt::Debug for FileRoute {
     }
 }
 
-/// The route of a request and the most bytes of its body, where it is about files.
+/// The route of a request and the most bytes of its body, where it is about files; and the key that is to be looked up, if it is not in
+/// memory.
 pub(super) fn route(
     fleet: &Fleet,
     files: &FleetFiles,
     head: &Head<'_>,
+    lookup: &mut Option<Box<Lookup>>,
 ) -> Result<Option<(FileRoute, usize)>, ApiError> {
     let path = head.path();
     if let Some(rest) = path.strip_prefix(UPLOADS).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
-        return upload(fleet, files, head, rest.strip_prefix('/').unwrap_or_default()).map(Some);
+        return upload(fleet, files, (head, lookup), rest.strip_prefix('/').unwrap_or_default()).map(Some);
     }
     if let Some((id, sha256)) = path.strip_prefix(ARTIFACTS).and_then(|rest| rest.split_once('/')) {
         expect(head, "GET")?;
-        let agent = agent_of_key(fleet, head)?;
+        let agent = agent_of_key(fleet, head, lookup)?;
         let file = FileName::of_artifact(id, sha256).ok_or_else(not_found)?;
         return Ok(Some((FileRoute::Artifact { agent, file, path: path.into() }, 0)));
     }
     if let Some(id) = path.strip_prefix(FILES) {
         expect(head, "GET")?;
-        let agent = agent_of_key(fleet, head)?;
+        let agent = agent_of_key(fleet, head, lookup)?;
         let file = FileName::of_file(id).ok_or_else(not_found)?;
         let range = head.sole_header("range").ok().flatten().and_then(ByteRange::parse);
         return Ok(Some((FileRoute::File { agent, file, range }, 0)));
@@ -97,7 +99,7 @@ pub(super) fn route(
 fn upload(
     fleet: &Fleet,
     files: &FleetFiles,
-    head: &Head<'_>,
+    (head, lookup): (&Head<'_>, &mut Option<Box<Lookup>>),
     rest: &str,
 ) -> Result<(FileRoute, usize), ApiError> {
     let most = fleet.settings().max_body;
@@ -106,15 +108,15 @@ fn upload(
     match (id, number) {
         ("", None) => {
             expect(head, "POST")?;
-            Ok((FileRoute::Begin(agent_of_key(fleet, head)?), LONGEST_BEGIN.min(most)))
+            Ok((FileRoute::Begin(agent_of_key(fleet, head, lookup)?), LONGEST_BEGIN.min(most)))
         }
         (_, None) => {
             expect(head, "POST")?;
-            Ok((FileRoute::End(agent_of_key(fleet, head)?, named()?), LONGEST_END))
+            Ok((FileRoute::End(agent_of_key(fleet, head, lookup)?, named()?), LONGEST_END))
         }
         (_, Some(number)) => {
             expect(head, "PUT")?;
-            let client = Client::Agent(agent_of_key(fleet, head)?);
+            let client = Client::Agent(agent_of_key(fleet, head, lookup)?);
             let of = files.unfinished(&named()?, client)?;
             let number = number.parse().map_err(|_| {
                 ApiError::new(400, "BadRequest", "the number of a chunk is a whole number, from 0")

@@ -4,7 +4,7 @@ use super::answers::ApiError;
 use super::body::BodyCoding;
 use super::file_routes::{self, FileRoute};
 use crate::agent_id::AgentId;
-use crate::control::Fleet;
+use crate::control::{Fleet, Lookup, Proof};
 use crate::files::FleetFiles;
 use crate::registry::AgentVersion;
 use tidegate_admission::access::{MAX_CREDENTIAL_BYTES, PresentedCredentials, presented};
@@ -26,6 +26,8 @@ pub struct Ticket {
     pub(super) route: Route,
     pub(super) coding: BodyCoding,
     pub(super) takes_gzip: bool,
+    /// The key, where it is not in memory.
+    pub(super) lookup: Option<Box<Lookup>>,
 }
 
 #[derive(Debug)]
@@ -45,8 +47,9 @@ pub(super) enum Route {
 
 /// The route of a request, and the most bytes of its body.
 pub(super) fn route(fleet: &Fleet, files: &FleetFiles, head: &Head<'_>) -> Result<(Ticket, usize), ApiError> {
-    if let Some((route, max_body)) = file_routes::route(fleet, files, head)? {
-        return Ok((ticket(Route::Files(Box::new(route)), head, max_body)?, max_body));
+    let mut lookup = None;
+    if let Some((route, max_body)) = file_routes::route(fleet, files, head, &mut lookup)? {
+        return Ok((ticket((Route::Files(Box::new(route)), lookup), head, max_body)?, max_body));
     }
     let most = fleet.settings().max_body;
     let path = head.path();
@@ -58,32 +61,35 @@ pub(super) fn route(fleet: &Fleet, files: &FleetFiles, head: &Head<'_>) -> Resul
             }
             Some(("enroll", "")) => {
                 expect(head, "POST")?;
-                let token = credentials(head, |id, secret| {
-                    fleet.is_enrollment_token(id, secret).then(|| Box::from(id))
-                });
-                let token = token.flatten().ok_or(ApiError::UNAUTHORIZED)?;
+                let token = credentials(head, |id, secret| (Box::from(id), fleet.prove_token(id, secret)));
+                let (token, proof) = token.ok_or(ApiError::UNAUTHORIZED)?;
+                lookup = proven(proof)?;
                 (Route::Enroll { token, version: version_of(head)? }, LONGEST_ENROLLMENT.min(most))
             }
             Some((id, "checkin")) => {
                 expect(head, "POST")?;
-                let id = agent(fleet, head, id)?;
+                let id = agent(fleet, head, id, &mut lookup)?;
                 (Route::CheckIn(id, version_of(head)?), most)
             }
             Some((id, "acks")) => {
                 expect(head, "POST")?;
-                (Route::Acks(agent(fleet, head, id)?), LONGEST_ACKS.min(most))
+                (Route::Acks(agent(fleet, head, id, &mut lookup)?), LONGEST_ACKS.min(most))
             }
             Some((id, "audit/unenroll")) => {
                 expect(head, "POST")?;
-                (Route::AuditUnenroll(agent(fleet, head, id)?), LONGEST_AUDIT)
+                (Route::AuditUnenroll(agent(fleet, head, id, &mut lookup)?), LONGEST_AUDIT)
             }
             _ => return Err(ApiError::new(404, "NotFound", "there is no such route")),
         };
-    Ok((ticket(route, head, max_body)?, max_body))
+    Ok((ticket((route, lookup), head, max_body)?, max_body))
 }
 
 /// The ticket for a route, by what the head says of the version and of the body.
-fn ticket(route: Route, head: &Head<'_>, max_body: usize) -> Result<Ticket, ApiError> {
+fn ticket(
+    (route, lookup): (Route, Option<Box<Lookup>>),
+    head: &Head<'_>,
+    max_body: usize,
+) -> Result<Ticket, ApiError> {
     if !matches!(head.sole_header("elastic-api-version"), Ok(None | Some(API_VERSION))) {
         return Err(ApiError::new(
             400,
@@ -106,7 +112,7 @@ fn ticket(route: Route, head: &Head<'_>, max_body: usize) -> Result<Ticket, ApiE
         value.split(|byte| *byte == b',').any(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"gzip"))
     });
     let coding = BodyCoding { is_compressed, most: max_body };
-    Ok(Ticket { route, coding, takes_gzip })
+    Ok(Ticket { route, coding, takes_gzip, lookup })
 }
 
 pub(super) fn expect(head: &Head<'_>, method: &str) -> Result<(), ApiError> {
@@ -126,6 +132,17 @@ fn credentials<T>(head: &Head<'_>, look: impl FnOnce(&str, &[u8]) -> T) -> Optio
     }
 }
 
+/// What is left to look up.
+fn proven(proof: Proof) -> Result<Option<Box<Lookup>>, ApiError> {
+    match proof {
+        Proof::Valid => Ok(None),
+        Proof::Unknown(lookup) => Ok(Some(lookup)),
+        Proof::Invalid => Err(ApiError::UNAUTHORIZED),
+        // Not 401, for which an agent may give up.
+        Proof::Busy => Err(ApiError::BUSY),
+    }
+}
+
 fn is_known(fleet: &Fleet, id: &str, secret: &[u8]) -> bool {
     match id.parse() {
         Ok(agent) => fleet.is_key_of(agent, secret),
@@ -133,20 +150,32 @@ fn is_known(fleet: &Fleet, id: &str, secret: &[u8]) -> bool {
     }
 }
 
-/// The agent whose key the request has.
-pub(super) fn agent_of_key(fleet: &Fleet, head: &Head<'_>) -> Result<AgentId, ApiError> {
+/// The agent whose key the request has, or one whose key is to be looked up.
+pub(super) fn agent_of_key(
+    fleet: &Fleet,
+    head: &Head<'_>,
+    lookup: &mut Option<Box<Lookup>>,
+) -> Result<AgentId, ApiError> {
     let of_key = credentials(head, |id, secret| {
         let agent: AgentId = id.parse().ok()?;
-        fleet.is_key_of(agent, secret).then_some(agent)
+        Some((agent, fleet.prove_agent(agent, secret)))
     });
-    of_key.flatten().ok_or(ApiError::UNAUTHORIZED)
+    let (agent, proof) = of_key.flatten().ok_or(ApiError::UNAUTHORIZED)?;
+    *lookup = proven(proof)?;
+    Ok(agent)
 }
 
-/// The agent in the path, if the request has its key.
-fn agent(fleet: &Fleet, head: &Head<'_>, in_path: &str) -> Result<AgentId, ApiError> {
-    let of_key = agent_of_key(fleet, head)?;
+/// The agent in the path, if the request has its key, or a key that is to be looked up.
+fn agent(
+    fleet: &Fleet,
+    head: &Head<'_>,
+    in_path: &str,
+    lookup: &mut Option<Box<Lookup>>,
+) -> Result<AgentId, ApiError> {
+    let of_key = agent_of_key(fleet, head, lookup)?;
     match in_path.parse() {
         Ok(agent) if agent == of_key => Ok(agent),
+        _ if lookup.is_some() => Err(ApiError::UNAUTHORIZED),
         _ => Err(ApiError::new(403, "AgentIdentity", "the API key is that of another agent")),
     }
 }

@@ -1,9 +1,9 @@
 //! Acknowledgements: what an agent has done.
 
-use super::{Fleet, FleetError};
+use super::{ATTEMPTS, Fleet, FleetError};
 use crate::agent_id::AgentId;
-use crate::record::{MetadataPart, QueueRecord, ResultRecord, decode, encode};
-use crate::store::{KeyRange, StoreError, Table, Write};
+use crate::record::{AgentRecord, MetadataPart, QueueRecord, ResultRecord, decode, encode};
+use crate::store::{Expected, KeyRange, StoreError, Table, Write};
 use crate::time;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
@@ -106,13 +106,29 @@ impl Fleet {
 
     /// Removes an agent and all that is about it, with other writes; its key is nobody's from now on. What it said of actions
     /// stays. False when there is no such agent.
-    pub(super) async fn remove_agent(&self, id: AgentId, mut batch: Vec<Write>) -> Result<bool, StoreError> {
-        let Some((record, _)) = self.agent_record(id).await? else {
-            // A removal that failed may have reached the disk: then the agent is in memory alone.
-            return Ok(self.registry.remove(id));
-        };
+    pub(super) async fn remove_agent(&self, id: AgentId, batch: Vec<Write>) -> Result<bool, StoreError> {
+        for _ in 0..ATTEMPTS {
+            let Some((record, version)) = self.agent_record(id).await? else {
+                // A removal that failed may have reached the disk: then the agent is in memory alone.
+                return Ok(self.registry.remove(id));
+            };
+            match self.remove_record(id, (record, version), batch.clone()).await {
+                Err(StoreError::Conflict) => {}
+                outcome => return outcome.map(|()| true),
+            }
+        }
+        Err(StoreError::Conflict)
+    }
+
+    async fn remove_record(
+        &self,
+        id: AgentId,
+        (record, version): (AgentRecord, u64),
+        mut batch: Vec<Write>,
+    ) -> Result<(), StoreError> {
         let key = id.to_bytes();
-        batch.extend([Table::Agents, Table::Seen].map(|table| Write::remove(table, key)));
+        batch.push(Write::remove(Table::Agents, key).expecting(Expected::Version(version)));
+        batch.push(Write::remove(Table::Seen, key));
         batch.extend(MetadataPart::ALL.map(|part| Write::remove(Table::Metadata, part.key(id))));
         if let Some(enrollment_id) = record.enrollment_id {
             batch.push(Write::remove(Table::Enrollments, enrollment_id));
@@ -122,7 +138,7 @@ impl Fleet {
         batch.extend(queued.into_iter().map(|(key, _)| Write::remove(Table::Queue, key)));
         self.store.commit(batch.into()).await?;
         self.registry.remove(id);
-        Ok(true)
+        Ok(())
     }
 
     /// Takes note that an agent says that it was uninstalled. False when it has said so before.
@@ -139,7 +155,7 @@ impl Fleet {
             })
             .await?;
         let is_known = self.registry.with(id, |agent| agent.audit_unenrolled = true).is_some();
-        match is_there && is_known {
+        match is_there.is_some() && is_known {
             true => Ok(is_new),
             false => Err(FleetError::Unauthorized),
         }
@@ -161,7 +177,7 @@ impl Fleet {
             }
             return Ok(());
         }
-        let is_there = self
+        let version = self
             .change_agent(id, None, |record| {
                 // The agent may have got another policy meanwhile.
                 let revision = newest_of(&record.policy_id).unwrap_or(0);
@@ -170,10 +186,9 @@ impl Fleet {
                 (is_newer || !batch.is_empty()).then(|| batch.clone())
             })
             .await?;
-        if !is_there {
-            return Err(FleetError::Unauthorized);
-        }
+        let version = version.ok_or(FleetError::Unauthorized)?;
         self.registry.with(id, |agent| {
+            agent.advance(version);
             let acknowledged = newest_of(&agent.policy).unwrap_or(0);
             self.note_revision(agent, agent.revision.max(acknowledged));
         });

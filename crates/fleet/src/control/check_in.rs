@@ -167,7 +167,7 @@ impl Fleet {
         let bytes: usize = parts.iter().filter_map(|(_, json)| Some(json.as_ref()?.get().len())).sum();
         // On the heap: in the batch, and in the store's thread.
         let memory = self.metadata_memory(bytes)?;
-        let is_there = self
+        let version = self
             .change_agent(id, Some(memory), |record| {
                 record.metadata_hash = changes.metadata.unwrap_or(record.metadata_hash);
                 record.components_hash = changes.components.unwrap_or(record.components_hash);
@@ -178,10 +178,12 @@ impl Fleet {
                 Some(parts.iter().filter_map(|(part, json)| Some(part.write(id, json.as_ref()?))).collect())
             })
             .await?;
-        if !is_there {
-            return Err(FleetError::Unauthorized);
-        }
+        let version = version.ok_or(FleetError::Unauthorized)?;
         self.registry.with(id, |agent| {
+            // What another has written since is followed.
+            if !agent.advance(version) {
+                return;
+            }
             agent.metadata_hash = changes.metadata.unwrap_or(agent.metadata_hash);
             agent.components_hash = changes.components.unwrap_or(agent.components_hash);
             agent.audit_unenrolled = false;

@@ -79,8 +79,8 @@ impl Fleet {
         let bytes = metadata.iter().flatten().map(|json| json.get().len()).sum();
         let batch = Batch { writes: batch, memory: Some(self.metadata_memory(bytes)?) };
         self.registry.reserve()?;
-        match self.store.commit(batch).await {
-            Ok(()) => {}
+        let version = match self.store.commit(batch).await {
+            Ok(version) => version,
             Err(error) => {
                 self.registry.release();
                 return Err(match error {
@@ -90,9 +90,10 @@ impl Fleet {
                     error => error.into(),
                 });
             }
-        }
+        };
         let mut agent = Agent::new(record.key, Arc::clone(&policy.id));
         (agent.metadata_hash, agent.version) = (record.metadata_hash, request.version);
+        agent.advance(version);
         self.registry.insert(id, agent);
         self.counts.enrolled.fetch_add(1, Relaxed);
         Ok(Enrolled {
@@ -112,6 +113,9 @@ impl Fleet {
         let Some(id) = found.value.first_chunk().map(|bytes| AgentId::from_bytes(*bytes)) else {
             return Ok(None);
         };
+        if self.store.is_shared() && self.registry.with(id, |_| ()).is_none() {
+            self.find_agent(id).await?;
+        }
         if self.registry.with(id, |agent| agent.seen_s != 0).unwrap_or(true) {
             return Ok(None);
         }

@@ -61,7 +61,7 @@ pub(super) async fn load_keys(store: &dyn Store) -> Result<OutputKeys, StoreErro
         match store.commit(vec![write].into()).await {
             // Another gateway on the same state was faster.
             Err(StoreError::Conflict) => {}
-            outcome => return outcome.map(|()| OutputKeys::of(&record.secret)),
+            outcome => return outcome.map(|_| OutputKeys::of(&record.secret)),
         }
     }
 }

@@ -13,7 +13,7 @@ struct Trial {
     fleet: Arc<Fleet>,
 }
 
-fn arena() -> Arena {
+pub(super) fn arena() -> Arena {
     Arena::new(8 << 20, Floors::NONE, 1 << 20, 64, 64).unwrap()
 }
 
@@ -57,7 +57,7 @@ impl Trial {
     }
 }
 
-fn enrollment(token: &str) -> Enrollment<'_> {
+pub(super) fn enrollment(token: &str) -> Enrollment<'_> {
     Enrollment {
         token,
         version: AgentVersion { major: 8, minor: 15, patch: 0 },
@@ -70,31 +70,38 @@ fn enrollment(token: &str) -> Enrollment<'_> {
 }
 
 /// A check-in that has nothing new.
-fn current() -> CheckIn<'static> {
+pub(super) fn current() -> CheckIn<'static> {
     CheckIn { version: AgentVersion { major: 8, minor: 15, patch: 0 }, ..CheckIn::default() }
 }
 
-fn secret(agent: &Enrolled) -> String {
-    use base64::Engine as _;
-    let decoded = base64::engine::general_purpose::STANDARD.decode(&agent.access_api_key).unwrap();
-    let text = String::from_utf8(decoded).unwrap();
+pub(super) fn secret(agent: &Enrolled) -> String {
+    let text = decoded(&agent.access_api_key);
     text.strip_prefix(&format!("{}:", agent.id)).unwrap().to_owned()
 }
 
-fn raw(json: &str) -> Box<RawValue> {
+/// The id and the secret of a key as it is presented.
+pub(super) fn decoded(key: &str) -> String {
+    use base64::Engine as _;
+    let decoded = base64::engine::general_purpose::STANDARD.decode(key).unwrap();
+    String::from_utf8(decoded).unwrap()
+}
+
+pub(super) fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap()
 }
 
-fn order(agents: &[AgentId], kind: &str) -> ActionOrder {
+pub(super) fn order(agents: &[AgentId], kind: &str) -> ActionOrder {
     let agents: Vec<String> = agents.iter().map(AgentId::to_string).collect();
     serde_json::from_value(serde_json::json!({"type": kind, "agents": agents, "data": {"a": 1}})).unwrap()
 }
 
-async fn actions(fleet: &Fleet, id: AgentId) -> Value {
+pub(super) async fn actions(fleet: &Fleet, id: AgentId) -> Value {
     serde_json::from_str(&fleet.actions_for(id).await.unwrap()).unwrap()
 }
 
-fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> tokio::task::JoinHandle<T> {
+pub(super) fn spawn<T: Send + 'static>(
+    task: impl Future<Output = T> + Send + 'static,
+) -> tokio::task::JoinHandle<T> {
     tokio::runtime::Handle::current().spawn(task)
 }
 

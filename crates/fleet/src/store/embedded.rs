@@ -1,6 +1,6 @@
 //! The state in one file of `redb`. One thread writes, and commits together whatever arrived while it committed before.
 
-use super::{Batch, Expected, KeyRange, Store, StoreError, StoreFuture, Stored, Table, Write};
+use super::{Batch, Changes, Expected, KeyRange, Store, StoreError, StoreFuture, Stored, Table, Write};
 use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition, WriteTransaction};
 use std::fs::File;
 use std::io;
@@ -44,7 +44,7 @@ struct Inner {
 /// A batch, and whoever waits for it.
 struct Job {
     batch: Batch,
-    done: oneshot::Sender<Result<(), StoreError>>,
+    done: oneshot::Sender<Result<u64, StoreError>>,
 }
 
 /// The database. One that has failed to write must be opened again before it is used.
@@ -69,31 +69,6 @@ impl EmbeddedStore {
             thread.map_err(|error| StoreError::Unavailable(format!("starting a thread: {error}")))?;
         let (queue, thread) = (Mutex::new(Some(queue)), Mutex::new(Some(thread)));
         Ok(EmbeddedStore(Arc::new(Inner { file, queue, thread })))
-    }
-
-    /// Writes what was given to it, and takes no more; says whether it was done by the deadline. What a disk that hangs keeps
-    /// was not acknowledged.
-    pub fn close(&self, deadline: Instant) -> bool {
-        drop(self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let Some(thread) = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else {
-            return true;
-        };
-        while !thread.is_finished() {
-            if Instant::now() >= deadline {
-                return false;
-            }
-            std::thread::sleep(CLOSE_POLL);
-        }
-        // A panic there was reported by the watch over it.
-        let _ended = thread.join();
-        self.0.file.close();
-        true
-    }
-
-    /// Whether its thread has ended although it must not.
-    pub fn has_ended(&self) -> bool {
-        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        thread.as_ref().is_some_and(JoinHandle::is_finished)
     }
 }
 
@@ -128,7 +103,7 @@ impl Store for EmbeddedStore {
         Box::pin(std::future::ready(read))
     }
 
-    fn commit(&self, batch: Batch) -> StoreFuture<'_, ()> {
+    fn commit(&self, batch: Batch) -> StoreFuture<'_, u64> {
         Box::pin(async move {
             let queue = self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let queue = queue.ok_or_else(stopped)?;
@@ -136,6 +111,40 @@ impl Store for EmbeddedStore {
             queue.send(Job { batch, done }).await.map_err(|_| stopped())?;
             committed.await.map_err(|_| stopped())?
         })
+    }
+
+    /// This process writes alone, and knows what it has written.
+    fn watch(&self, _: &'static [Table], after: Option<u64>) -> StoreFuture<'_, Changes> {
+        match after {
+            None => Box::pin(std::future::ready(Ok(Changes::default()))),
+            Some(_) => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    fn close(&self, deadline: Instant) -> bool {
+        drop(self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let Some(thread) = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return true;
+        };
+        while !thread.is_finished() {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(CLOSE_POLL);
+        }
+        // A panic there was reported by the watch over it.
+        let _ended = thread.join();
+        self.0.file.close();
+        true
+    }
+
+    fn has_ended(&self) -> bool {
+        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        thread.as_ref().is_some_and(JoinHandle::is_finished)
     }
 }
 
@@ -146,20 +155,19 @@ impl DatabaseFile {
         read(database).map_err(|error| unavailable(&error))
     }
 
-    /// Writes the batches that are as expected in one transaction; says of each whether it was.
-    fn write(&self, jobs: &[Job]) -> Result<Vec<bool>, StoreError> {
+    /// Writes the batches that are as expected in one transaction; the versions of those, and none for the others.
+    fn write(&self, jobs: &[Job]) -> Result<Vec<Option<u64>>, StoreError> {
         let written = self.read(|database| {
             let transaction = database.begin_write()?;
-            let mut as_expected = Vec::with_capacity(jobs.len());
+            let mut versions = Vec::with_capacity(jobs.len());
             for job in jobs {
-                let fits = fits(&transaction, &job.batch.writes)?;
-                if fits {
-                    apply(&transaction, &job.batch.writes)?;
-                }
-                as_expected.push(fits);
+                versions.push(match fits(&transaction, &job.batch.writes)? {
+                    true => Some(apply(&transaction, &job.batch.writes)?),
+                    false => None,
+                });
             }
             transaction.commit()?;
-            Ok(as_expected)
+            Ok(versions)
         });
         if written.is_err() {
             self.open_again();
@@ -208,8 +216,7 @@ fn write_all(file: &DatabaseFile, mut queue: mpsc::Receiver<Job>) {
         }
         for (at, job) in jobs.drain(..).enumerate() {
             let outcome = match &written {
-                Ok(as_expected) if as_expected.get(at) == Some(&true) => Ok(()),
-                Ok(_) => Err(StoreError::Conflict),
+                Ok(versions) => versions.get(at).copied().flatten().ok_or(StoreError::Conflict),
                 Err(error) => Err(error.clone()),
             };
             // Whoever does not wait any more asks again.
@@ -296,7 +303,8 @@ fn fits(transaction: &WriteTransaction, batch: &[Write]) -> Result<bool, redb::E
     Ok(true)
 }
 
-fn apply(transaction: &WriteTransaction, batch: &[Write]) -> Result<(), redb::Error> {
+/// Writes a batch; the version of its values.
+fn apply(transaction: &WriteTransaction, batch: &[Write]) -> Result<u64, redb::Error> {
     let number = {
         let mut versions = transaction.open_table(VERSIONS)?;
         let number = versions.get(WRITES_KEY)?.map_or(0, |writes| writes.value()) + 1;
@@ -315,7 +323,7 @@ fn apply(transaction: &WriteTransaction, batch: &[Write]) -> Result<(), redb::Er
             }
         }
     }
-    Ok(())
+    Ok(number)
 }
 
 const fn definition(table: Table) -> TableDefinition<'static, &'static [u8], &'static [u8]> {

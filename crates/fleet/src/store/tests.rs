@@ -3,14 +3,14 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().build().unwrap()
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
 }
 
 fn open(folder: &tempfile::TempDir) -> EmbeddedStore {
     EmbeddedStore::open(&folder.path().join("state.redb")).unwrap()
 }
 
-fn all(store: &EmbeddedStore, prefix: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub(super) fn all(store: &dyn Store, prefix: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let range = KeyRange { prefix, after: None, limit: usize::MAX };
     let listed = runtime().block_on(store.list(Table::Agents, range)).unwrap();
     listed.into_iter().map(|(key, stored)| (key, stored.value)).collect()
@@ -20,7 +20,10 @@ fn all(store: &EmbeddedStore, prefix: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
 #[test]
 fn a_batch_is_written_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open(&folder);
+    batches_are_whole(&open(&folder));
+}
+
+pub(super) fn batches_are_whole(store: &dyn Store) {
     runtime().block_on(async {
         let new = || Write::put(Table::Agents, "a", b"1".to_vec()).expecting(Expected::Absent);
         let beside = |value: &[u8]| Write::put(Table::Tokens, "t", value.to_vec());
@@ -32,13 +35,24 @@ fn a_batch_is_written_whole_or_not_at_all() {
         let found = store.get(Table::Agents, b"a").await.unwrap().unwrap();
         let change =
             || Write::put(Table::Agents, "a", b"2".to_vec()).expecting(Expected::Version(found.version));
-        // Both were decided on the same version: one of them wins.
-        let both = [store.commit(vec![change()].into()), store.commit(vec![change()].into())];
-        let mut outcomes = Vec::new();
-        for one in both {
-            outcomes.push(one.await);
-        }
-        assert_eq!(outcomes, [Ok(()), Err(StoreError::Conflict)]);
+        // Both were decided on the same version: one of them wins, also where they are written together.
+        let (one, other) =
+            tokio::join!(store.commit(vec![change()].into()), store.commit(vec![change()].into()));
+        assert!(
+            matches!((&one, &other), (Ok(_), Err(StoreError::Conflict)) | (Err(StoreError::Conflict), Ok(_))),
+            "{one:?} {other:?}"
+        );
+        // The version that a commit returns is that of its values, and higher than all before.
+        let version = one.or(other).unwrap();
+        let changed = store.get(Table::Agents, b"a").await.unwrap().unwrap();
+        assert_eq!((changed.version, changed.value), (version, b"2".to_vec()));
+        assert!(version > found.version);
+        store
+            .commit(vec![Write::remove(Table::Agents, "a").expecting(Expected::Version(version))].into())
+            .await
+            .unwrap();
+        assert_eq!(store.get(Table::Agents, b"a").await.unwrap(), None);
+        store.commit(vec![new()].into()).await.unwrap();
     });
 }
 
@@ -99,37 +113,45 @@ proptest! {
         page in 1_usize..5,
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let store = open(&folder);
-        let mut model = BTreeMap::new();
-        let mut batch = Vec::new();
-        for (key, value) in &writes {
-            let key = key.as_bytes().to_vec();
-            match value {
-                Some(value) => {
-                    model.insert(key.clone(), vec![*value]);
-                    batch.push(Write::put(Table::Agents, key, vec![*value]));
-                }
-                None => {
-                    model.remove(&key);
-                    batch.push(Write::remove(Table::Agents, key));
-                }
+        lists_what_a_map_has(&open(&folder), &writes, &prefix, page);
+    }
+}
+
+/// Writes of one batch, and what is listed behind it by a prefix, so many at a time.
+pub(super) fn lists_what_a_map_has(
+    store: &dyn Store,
+    writes: &[(String, Option<u8>)],
+    prefix: &str,
+    page: usize,
+) {
+    let mut model = BTreeMap::new();
+    let mut batch = Vec::new();
+    for (key, value) in writes {
+        let key = key.as_bytes().to_vec();
+        match value {
+            Some(value) => {
+                model.insert(key.clone(), vec![*value]);
+                batch.push(Write::put(Table::Agents, key, vec![*value]));
+            }
+            None => {
+                model.remove(&key);
+                batch.push(Write::remove(Table::Agents, key));
             }
         }
-        let listed = runtime().block_on(async {
-            store.commit(batch.into()).await.unwrap();
-            let mut listed: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-            loop {
-                let after = listed.last().map(|(key, _)| key.clone());
-                let range = KeyRange { prefix: prefix.as_bytes(), after: after.as_deref(), limit: page };
-                let next = store.list(Table::Agents, range).await.unwrap();
-                if next.is_empty() {
-                    break listed;
-                }
-                listed.extend(next.into_iter().map(|(key, stored)| (key, stored.value)));
-            }
-        });
-        let expected: Vec<_> =
-            model.into_iter().filter(|(key, _)| key.starts_with(prefix.as_bytes())).collect();
-        prop_assert_eq!(listed, expected);
     }
+    let listed = runtime().block_on(async {
+        store.commit(batch.into()).await.unwrap();
+        let mut listed: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        loop {
+            let after = listed.last().map(|(key, _)| key.clone());
+            let range = KeyRange { prefix: prefix.as_bytes(), after: after.as_deref(), limit: page };
+            let next = store.list(Table::Agents, range).await.unwrap();
+            if next.is_empty() {
+                break listed;
+            }
+            listed.extend(next.into_iter().map(|(key, stored)| (key, stored.value)));
+        }
+    });
+    let expected: Vec<_> = model.into_iter().filter(|(key, _)| key.starts_with(prefix.as_bytes())).collect();
+    assert_eq!(listed, expected);
 }

@@ -6,16 +6,16 @@ use super::workers::Workers;
 use crate::Failure;
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_admission::access::Access;
 use tidegate_arena::{Arena, Floors, MemoryPlan, Reservation, Share};
-use tidegate_config::{Config, FleetListener, Listener};
+use tidegate_config::{Config, FleetListener, FleetPostgres, Listener};
 use tidegate_console::{AdminRequest, AdminRoutes};
 use tidegate_fleet::{
     AgentApi, EmbeddedStore, FileSettings, Fleet, FleetFiles, OperatorApi, OperatorRequest, PgpKey,
+    PostgresSettings, PostgresStore, Store, StoreError,
 };
 use tidegate_http1::{Body, ConnectionEnd, Reply, Server, Settings, Shutdown, reject};
 use tidegate_meters::Registry;
@@ -33,9 +33,9 @@ const AROUND_BODY: usize = 64 << 10;
 pub(super) struct RunningFleet {
     fleet: Arc<Fleet>,
     files: Arc<FleetFiles>,
-    store: EmbeddedStore,
+    store: Arc<dyn Store>,
     arena: Arena,
-    tasks: [(&'static str, AbortHandle); 4],
+    tasks: [(&'static str, AbortHandle); 5],
 }
 
 /// The memory of the fleet, as lines of the plan.
@@ -46,7 +46,15 @@ pub(super) fn declare(plan: &mut MemoryPlan, config: &Config, workers: usize) {
     };
     line("requests and answers of agents", 1, settings.memory.get(), Some("listen.fleet.memory"));
     line("bookkeeping of a window or of a wait", 2 * REQUESTS, 64, None);
-    line("pages of the state", 1, tidegate_fleet::CACHE_BYTES as u64, None);
+    match &settings.postgres {
+        None => line("pages of the state", 1, tidegate_fleet::CACHE_BYTES as u64, None),
+        Some(_) => {
+            let each = tidegate_fleet::CONNECTION_BYTES as u64;
+            line("connections to the database", tidegate_fleet::CONNECTIONS, each, None);
+            let metadata = 2 * settings.max_body.get();
+            line("metadata of an agent, being read", 1, metadata, Some("listen.fleet.max_body"));
+        }
+    }
     line("the thread of the state", 1, tidegate_fleet::STACK_BYTES as u64, None);
     let downloads = tidegate_fleet::DOWNLOADS + tidegate_fleet::OPERATOR_DOWNLOADS;
     line("downloads of files", downloads, tidegate_fleet::DOWNLOAD_BYTES as u64, None);
@@ -71,7 +79,7 @@ impl RunningFleet {
         let Some(settings) = &config.listen.fleet else { return Ok(None) };
         let failed = |error: &dyn std::fmt::Display| Failure(format!("starting the fleet: {error}"));
         let arena = arena(settings).map_err(|error| failed(&error))?;
-        let store = EmbeddedStore::open(&state(config)).map_err(|error| failed(&error))?;
+        let store = open(config, settings).map_err(|error| failed(&error))?;
         let runtime = workers.worker(0);
         let limits = tidegate_fleet::Settings {
             long_poll: settings.long_poll.get(),
@@ -86,7 +94,7 @@ impl RunningFleet {
                 has_tenants: config.has_tenants(),
             },
         };
-        let load = Fleet::load(Arc::new(store.clone()), limits, (arena.clone(), memory.clone()));
+        let load = Fleet::load(Arc::clone(&store), limits, (arena.clone(), memory.clone()));
         let fleet = runtime.block_on(load).map_err(|error| failed(&error))?;
         let limits = FileSettings {
             quota: settings.files.get(),
@@ -95,16 +103,13 @@ impl RunningFleet {
         };
         let (has_tls, key) = (config.listen.tls.is_on(Listener::Fleet), pgp_key(settings)?);
         let folder = config.data.join("fleet").join("files");
-        let open = FleetFiles::open(
-            &folder,
-            Arc::new(store.clone()),
-            (limits, PgpKey { has_tls, key }),
-            memory.clone(),
-        );
+        let open =
+            FleetFiles::open(&folder, Arc::clone(&store), (limits, PgpKey { has_tls, key }), memory.clone());
         let files = runtime.block_on(open).map_err(|error| failed(&error))?;
         let tasks = [
             ("the roll-out of policies", runtime.spawn(Arc::clone(&fleet).roll_out()).abort_handle()),
             ("the clock of check-ins", runtime.spawn(Arc::clone(&fleet).end_polls()).abort_handle()),
+            ("the changes by other gateways", runtime.spawn(Arc::clone(&fleet).follow()).abort_handle()),
             ("the record of who was seen", runtime.spawn(Arc::clone(&fleet).keep_seen()).abort_handle()),
             ("the clean-up of files", runtime.spawn(Arc::clone(&files).keep_clean()).abort_handle()),
         ];
@@ -151,7 +156,7 @@ impl RunningFleet {
 
     /// The words for a part of it that has ended although it must not.
     pub(super) fn watched(&self) -> impl Fn() -> Option<String> + Send + 'static {
-        let (store, files, tasks) = (self.store.clone(), Arc::clone(&self.files), self.tasks.clone());
+        let (store, files, tasks) = (Arc::clone(&self.store), Arc::clone(&self.files), self.tasks.clone());
         move || {
             if files.has_ended() {
                 return Some("the thread of the fleet's files".to_owned());
@@ -190,9 +195,15 @@ impl RunningFleet {
     }
 }
 
-/// Where the state is.
-fn state(config: &Config) -> PathBuf {
-    config.data.join("fleet").join("state.redb")
+/// Opens the state: the database, or else a file in the data folder.
+fn open(config: &Config, settings: &FleetListener) -> Result<Arc<dyn Store>, StoreError> {
+    Ok(match &settings.postgres {
+        Some(FleetPostgres { url, ca_file }) => {
+            let settings = PostgresSettings { url: url.expose().to_owned(), ca_file: ca_file.clone() };
+            Arc::new(PostgresStore::open(&settings)?)
+        }
+        None => Arc::new(EmbeddedStore::open(&config.data.join("fleet").join("state.redb"))?),
+    })
 }
 
 /// Open files of a fleet: its state, what its threads work on, and downloads.

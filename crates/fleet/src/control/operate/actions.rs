@@ -117,7 +117,7 @@ impl Fleet {
                 "`input_type` has at most {LONGEST_INPUT_TYPE} bytes"
             )));
         }
-        let agents = self.targets(order.agents.as_deref(), order.policy_id.as_deref())?;
+        let agents = self.targets(order.agents.as_deref(), order.policy_id.as_deref()).await?;
         let moment = |name: &str, text: &Option<String>| {
             text.as_deref()
                 .map(|text| {
@@ -139,10 +139,14 @@ impl Fleet {
             input_type: order.input_type,
             agents: agents.len() as u64,
         };
-        record.number = self.keep_action(&id, &mut record).await?;
+        self.keep_numbered(|number| {
+            record.number = number;
+            vec![Write::put(Table::Actions, id.as_str(), encode(&record))]
+        })
+        .await?;
         let spread = order.rollout_duration_seconds.map(Duration::from_secs);
         let total = agents.len().max(1) as u64;
-        let place = |(at, agent): (usize, &AgentId)| {
+        let place = |number: u64, (at, agent): (usize, &AgentId)| {
             let start_ms = match spread {
                 Some(spread) => {
                     let all = u64::try_from(spread.as_millis()).unwrap_or(u64::MAX);
@@ -151,14 +155,17 @@ impl Fleet {
                 }
                 None => start_ms,
             };
-            let key = [&agent.to_bytes()[..], &record.number.to_be_bytes()].concat();
+            let key = [&agent.to_bytes()[..], &number.to_be_bytes()].concat();
             Write::put(Table::Queue, key, encode(&QueueRecord { action_id: id.clone(), start_ms }))
         };
         for (first, some) in agents.chunks(TOGETHER).enumerate() {
-            let numbered = (first * TOGETHER..).zip(some);
-            self.store.commit(numbered.map(place).collect::<Vec<_>>().into()).await?;
+            // Each batch has a number of its own, taken in its transaction: so an agent whose newest number is known has no
+            // older one still to come, whoever orders.
+            let writes =
+                |number| (first * TOGETHER..).zip(some).map(|place_of| place(number, place_of)).collect();
+            let number = self.keep_numbered(writes).await?;
             for agent in some {
-                self.registry.with(*agent, |agent| agent.queue(record.number));
+                self.registry.with(*agent, |agent| agent.queue(number));
             }
             tokio::task::yield_now().await;
         }
@@ -223,33 +230,39 @@ impl Fleet {
         Ok(ActionView { acknowledged: Some(acknowledged), results, ..view(id, decode(&stored.value)?) })
     }
 
-    /// Writes an action under a number of its own, which no later one has.
-    async fn keep_action(&self, id: &str, record: &mut ActionRecord) -> Result<u64, OperatorError> {
+    /// Writes what `writes` makes of a number that is higher than all before, which is taken in the same transaction; the number.
+    async fn keep_numbered(&self, mut writes: impl FnMut(u64) -> Vec<Write>) -> Result<u64, StoreError> {
         for _ in 0..ATTEMPTS {
             let last = self.store.get(Table::Counters, NUMBER).await?;
             let number = last.as_ref().and_then(|last| last.value.first_chunk());
-            record.number = number.map_or(0, |number| u64::from_be_bytes(*number)) + 1;
+            let number = number.map_or(0, |number| u64::from_be_bytes(*number)) + 1;
             let expected = last.map_or(Expected::Absent, |last| Expected::Version(last.version));
-            let counter = Write::put(Table::Counters, NUMBER, record.number.to_be_bytes().to_vec());
-            let action = Write::put(Table::Actions, id, encode(record));
-            match self.store.commit(vec![counter.expecting(expected), action].into()).await {
-                Ok(()) => return Ok(record.number),
+            let counter = Write::put(Table::Counters, NUMBER, number.to_be_bytes().to_vec());
+            let mut batch = writes(number);
+            batch.push(counter.expecting(expected));
+            match self.store.commit(batch.into()).await {
                 Err(StoreError::Conflict) => {}
-                Err(error) => return Err(error.into()),
+                outcome => return outcome.map(|_| number),
             }
         }
-        Err(StoreError::Conflict.into())
+        Err(StoreError::Conflict)
     }
 
     /// The agents of an action.
-    fn targets(&self, ids: Option<&[String]>, policy: Option<&str>) -> Result<Vec<AgentId>, OperatorError> {
+    async fn targets(
+        &self,
+        ids: Option<&[String]>,
+        policy: Option<&str>,
+    ) -> Result<Vec<AgentId>, OperatorError> {
         let mut agents = Vec::new();
         match (ids, policy) {
             (Some(ids), None) => {
                 for id in ids {
                     let id: AgentId =
                         id.parse().map_err(|_| OperatorError::Unknown(format!("agent `{id:.80}`")))?;
-                    self.registry.with(id, |_| ()).ok_or_else(|| unknown(id))?;
+                    if self.registry.with(id, |_| ()).is_none() && !self.find_agent(id).await? {
+                        return Err(unknown(id));
+                    }
                     agents.push(id);
                 }
             }

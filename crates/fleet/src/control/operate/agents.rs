@@ -146,8 +146,8 @@ impl Fleet {
     /// # Errors
     /// [`OperatorError`].
     pub(crate) async fn reassign(&self, id: AgentId, policy_id: &str) -> Result<(), OperatorError> {
-        let policy =
-            self.policy(policy_id).ok_or_else(|| OperatorError::Unknown(format!("policy `{policy_id}`")))?;
+        let policy = self.find_policy(policy_id).await?;
+        let policy = policy.ok_or_else(|| OperatorError::Unknown(format!("policy `{policy_id}`")))?;
         let change = |record: &mut AgentRecord| {
             let is_new = record.policy_id != policy_id;
             if is_new {
@@ -155,11 +155,9 @@ impl Fleet {
             }
             is_new.then(Vec::new)
         };
-        if !self.change_agent(id, None, change).await? {
-            return Err(unknown(id));
-        }
+        let version = self.change_agent(id, None, change).await?.ok_or_else(|| unknown(id))?;
         self.registry.with(id, |agent| {
-            if agent.policy != policy.id {
+            if agent.advance(version) && agent.policy != policy.id {
                 (agent.policy, agent.revision, agent.awaited) = (Arc::clone(&policy.id), 0, None);
             }
         });

@@ -62,28 +62,30 @@ impl Fleet {
         }
         let record = PolicyRecord { revision, changed_ms: time::now_ms(), body };
         let policy = Policy::new(id, &record, |bytes| self.charge(bytes));
-        let policy = policy.map_err(|error| OperatorError::Memory(error.to_string()))?;
+        let mut policy = policy.map_err(|error| OperatorError::Memory(error.to_string()))?;
         let write = Write::put(Table::Policies, id, encode(&record)).expecting(expected);
-        self.store.commit(vec![write].into()).await?;
+        policy.version = self.store.commit(vec![write].into()).await?;
         self.activate(policy);
         Ok(change)
     }
 
     /// Has agents get a policy from now on.
-    fn activate(&self, mut policy: Policy) {
+    pub(in crate::control) fn activate(&self, mut policy: Policy) {
         let policy = {
             let mut policies = self.policies.write().unwrap_or_else(PoisonError::into_inner);
             // Agents have the name of the policy as it was when they came.
             if let Some(known) = policies.get(&policy.id) {
                 policy.id = Arc::clone(&known.id);
             }
-            let policy = Arc::new(policy);
-            // The other way round would leave the key of the one before.
-            let newest = policies.get(&policy.id).map_or(0, |known| known.revision);
-            if policy.revision > newest {
-                policies.insert(Arc::clone(&policy.id), Arc::clone(&policy));
+            // By the version: the revisions of a policy that was removed and put again begin anew.
+            match policies.get(&policy.id) {
+                Some(known) if known.version >= policy.version => Arc::clone(known),
+                _ => {
+                    let policy = Arc::new(policy);
+                    policies.insert(Arc::clone(&policy.id), Arc::clone(&policy));
+                    policy
+                }
             }
-            policy
         };
         // Behind the insertion: an agent that begins to wait in between sees the new one.
         self.roll_out_policy(&policy);
@@ -119,9 +121,8 @@ impl Fleet {
     /// # Errors
     /// [`OperatorError`].
     pub(crate) async fn remove_policy(&self, id: &str) -> Result<(), OperatorError> {
-        if self.policy(id).is_none() {
-            return Err(OperatorError::Unknown(format!("policy `{id}`")));
-        }
+        let policy = self.find_policy(id).await?;
+        let policy = policy.ok_or_else(|| OperatorError::Unknown(format!("policy `{id}`")))?;
         let agents = self.agents_of(id);
         let tokens = {
             let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +133,9 @@ impl Fleet {
                 "the policy `{id}` has {agents} agents and {tokens} enrolment tokens; reassign the agents and revoke the tokens first"
             )));
         }
-        self.store.commit(vec![Write::remove(Table::Policies, id)].into()).await?;
+        // Another gateway may just put a revision of it.
+        let removal = Write::remove(Table::Policies, id).expecting(Expected::Version(policy.version));
+        self.store.commit(vec![removal].into()).await?;
         self.policies.write().unwrap_or_else(PoisonError::into_inner).remove(id);
         Ok(())
     }

@@ -32,7 +32,7 @@ impl Fleet {
     /// # Errors
     /// [`OperatorError`].
     pub(crate) async fn create_token(&self, policy_id: &str, name: &str) -> Result<TokenView, OperatorError> {
-        if self.policy(policy_id).is_none() {
+        if self.find_policy(policy_id).await?.is_none() {
             return Err(OperatorError::Unknown(format!(
                 "policy `{policy_id}`; put it first, with `tidegate fleet policy put FILE`"
             )));
@@ -73,7 +73,11 @@ impl Fleet {
     /// # Errors
     /// [`OperatorError`].
     pub(crate) async fn revoke_token(&self, id: &str) -> Result<(), OperatorError> {
-        if !self.tokens.read().unwrap_or_else(PoisonError::into_inner).contains_key(id) {
+        let is_known = || self.tokens.read().unwrap_or_else(PoisonError::into_inner).contains_key(id);
+        if !is_known() {
+            self.find(Table::Tokens, id).await?;
+        }
+        if !is_known() {
             return Err(OperatorError::Unknown(format!("token `{id}`")));
         }
         self.store.commit(vec![Write::remove(Table::Tokens, id)].into()).await?;
