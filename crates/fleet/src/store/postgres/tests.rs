@@ -192,3 +192,45 @@ fn it_goes_on_when_the_server_is_back() {
     });
     close(&store);
 }
+
+/// TLS is what the URL says, and a server whose certificate does not fit is none.
+#[test]
+fn a_server_proves_its_name() {
+    let Some(server) = PostgresServer::start() else { return };
+    let url = server.database("tls");
+    let required = format!("{url}?sslmode=require");
+    let made = |name: &str| rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+    let (own, other) = (made("127.0.0.1"), made("db.example"));
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, certificate: &rcgen::CertifiedKey<rcgen::KeyPair>| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, certificate.cert.pem()).unwrap();
+        path
+    };
+    let opened = |ca_file: &std::path::Path| {
+        PostgresStore::open(&PostgresSettings { url: required.clone(), ca_file: Some(ca_file.to_owned()) })
+    };
+    let (own_file, other_file) = (file("own.pem", &own), file("other.pem", &other));
+    assert!(opened(&own_file).is_err(), "the server has no TLS");
+
+    server.encrypt(&own.cert.pem(), &own.signing_key.serialize_pem());
+    let store = opened(&own_file).unwrap();
+    run(store.commit(vec![put("a", b"1")].into())).unwrap();
+    let encrypted =
+        "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE ssl AND datname = 'tls'";
+    assert_ne!(server.sql("postgres", encrypted).trim(), "0");
+    close(&store);
+    assert!(opened(&other_file).is_err(), "nobody vouches for it");
+    server.encrypt(&other.cert.pem(), &other.signing_key.serialize_pem());
+    until_refused(|| opened(&other_file).is_err());
+    assert!(opened(&folder.path().join("missing.pem")).is_err());
+}
+
+/// The server takes a new certificate some time after it is told to.
+fn until_refused(is_refused: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_refused() {
+        assert!(begun.elapsed() < SOON, "another's name was taken for the server's");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
