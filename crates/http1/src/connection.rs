@@ -21,6 +21,7 @@ use crate::reply::{ConnectionHeaders, Reply};
 use crate::server::{ConnectionEnd, Server};
 use crate::service::{AdmissionFuture, Admitted, Body, RefusalContext, Service};
 use crate::stream::Stream;
+use crate::upgrade::ReceivedBehind;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -37,18 +38,13 @@ pub(crate) struct Connection<'a, 's, S: Service, T> {
     /// Resolves when the server shuts down.
     signal: Pin<&'a mut Notified<'s>>,
     peer: &'a SocketAddr,
-    ahead: PipelinedHead,
+    /// The beginning of the next request.
+    ahead: ReceivedBehind,
     /// How large the last request was: how much to take for the next at once.
     hint: usize,
     served: u32,
-}
-
-/// Bytes received after a request: the beginning of the next.
-enum PipelinedHead {
-    Nothing,
-    Bytes(Window),
-    /// There was no memory to keep it, so the next request is refused.
-    Lost,
+    /// The request that changes the protocol. On the heap: nearly no connection has one.
+    upgrade: Option<Box<S::RequestState>>,
 }
 
 /// Why a request could not be received.
@@ -135,7 +131,16 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         signal: Pin<&'a mut Notified<'s>>,
         peer: &'a SocketAddr,
     ) -> Self {
-        Connection { server, link, signal, peer, ahead: PipelinedHead::Nothing, hint: PAGE, served: 0 }
+        Connection {
+            server,
+            link,
+            signal,
+            peer,
+            ahead: ReceivedBehind::Nothing,
+            hint: PAGE,
+            served: 0,
+            upgrade: None,
+        }
     }
 
     pub(crate) async fn run(&mut self) -> ConnectionEnd {
@@ -163,12 +168,21 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         }
     }
 
+    /// The request that has changed the protocol, if one has, with what was received behind it.
+    pub(crate) fn into_upgrade(self) -> Option<(S::RequestState, ReceivedBehind)> {
+        Some((*self.upgrade?, self.ahead))
+    }
+
     /// Receives one request, and has it answered.
     async fn exchange(&mut self) -> SentAnswer {
         let (ticket, body, framing, is_withdrawn) = match self.arrival().await {
             Ok(arrived) => arrived,
             Err(answered) => return answered,
         };
+        if self.server.service.is_upgrade(&ticket) {
+            self.upgrade = Some(Box::new(ticket));
+            return Err(ConnectionEnd::Answered);
+        }
         let reply = if is_withdrawn {
             // On the heap: nearly no request is.
             Box::pin(self.answered_unless_left(ticket, body)).await.ok_or(ConnectionEnd::ByClient)?
@@ -346,24 +360,24 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
 
     /// Bytes received ahead, if they hold a whole head, and the head's position.
     fn next_head(&mut self) -> Option<(Window, (usize, usize))> {
-        let PipelinedHead::Bytes(window) = &self.ahead else { return None };
+        let ReceivedBehind::Bytes(window) = &self.ahead else { return None };
         let Ok(ScanProgress::Complete { start, end }) =
             HeadScanner::default().advance(window, self.server.settings.max_head)
         else {
             return None;
         };
-        match std::mem::replace(&mut self.ahead, PipelinedHead::Nothing) {
-            PipelinedHead::Bytes(window) => Some((window, (start, end))),
+        match std::mem::replace(&mut self.ahead, ReceivedBehind::Nothing) {
+            ReceivedBehind::Bytes(window) => Some((window, (start, end))),
             _ => None,
         }
     }
 
     /// Gives what arrived ahead, or waits, without a buffer, for the first bytes of the next request.
     async fn first_bytes(&mut self) -> Result<Window, ReceiveError> {
-        match std::mem::replace(&mut self.ahead, PipelinedHead::Nothing) {
-            PipelinedHead::Bytes(window) => return Ok(window),
-            PipelinedHead::Lost => return Err(Refusal::Memory.into()),
-            PipelinedHead::Nothing => {}
+        match std::mem::replace(&mut self.ahead, ReceivedBehind::Nothing) {
+            ReceivedBehind::Bytes(window) => return Ok(window),
+            ReceivedBehind::Lost => return Err(Refusal::Memory.into()),
+            ReceivedBehind::Nothing => {}
         }
         let idle = self.server.settings.idle;
         // Nobody waits with a certificate that has expired: who comes back shows the next one.
@@ -458,7 +472,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         if end < window.len() {
             window.copy_within(end.., 0);
             window.truncate(window.len() - end);
-            self.ahead = PipelinedHead::Bytes(window);
+            self.ahead = ReceivedBehind::Bytes(window);
         }
         NextStep { ending: ending(false, framing), discard: missing, ..after }
     }
@@ -500,7 +514,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         }
         let kept = self.server.arena.try_window(self.server.settings.share, tail.len());
         let kept = kept.and_then(|mut kept| kept.append(tail).map(|()| kept));
-        self.ahead = kept.map_or(PipelinedHead::Lost, PipelinedHead::Bytes);
+        self.ahead = kept.map_or(ReceivedBehind::Lost, ReceivedBehind::Bytes);
     }
 }
 

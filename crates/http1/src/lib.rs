@@ -24,6 +24,7 @@ mod service;
 mod settings;
 mod shutdown;
 mod stream;
+mod upgrade;
 
 pub use certificate::Certificate;
 pub use connection::BodyDeadlines;
@@ -35,3 +36,4 @@ pub use service::{AdmissionFuture, Admitted, Body, RefusalContext, Service};
 pub use settings::Settings;
 pub use shutdown::Shutdown;
 pub use stream::{Stream, poll_closed};
+pub use upgrade::{ReceivedBehind, Upgraded};

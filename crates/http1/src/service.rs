@@ -3,6 +3,9 @@
 use crate::head::Head;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
+use crate::server::ConnectionEnd;
+use crate::stream::Stream;
+use crate::upgrade::Upgraded;
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::{Deref, Range};
@@ -49,6 +52,22 @@ pub trait Service: Send + Sync + 'static {
     /// it. When it may not, the request is refused as if there were no memory.
     fn may_grow(&self, _ticket: &mut Self::RequestState, _bytes: usize) -> bool {
         true
+    }
+
+    /// Whether this request changes the protocol of its connection. The codec does not answer it: when its body is complete,
+    /// [`upgraded`](Self::upgraded) takes the connection over.
+    fn is_upgrade(&self, _ticket: &Self::RequestState) -> bool {
+        false
+    }
+
+    /// Serves a connection to its end after a request that [is an upgrade](Self::is_upgrade), whose answer it sends itself. The future lives
+    /// in the connection's task.
+    fn upgraded<T: Stream>(
+        &self,
+        _ticket: Self::RequestState,
+        _connection: Upgraded<'_, T>,
+    ) -> impl Future<Output = ConnectionEnd> + Send {
+        std::future::ready(ConnectionEnd::Refused)
     }
 
     /// The answer when the codec itself refuses. The codec knows the reason, the service its protocol's
