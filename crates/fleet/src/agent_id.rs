@@ -6,12 +6,12 @@ use std::str::FromStr;
 /// The id of an agent: a UUID (RFC 9562).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 // Bytes rather than a number, whose alignment would make everything that has an id larger.
-pub(crate) struct AgentId([u8; 16]);
+pub struct AgentId([u8; 16]);
 
 /// A text that is no UUID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an id of an agent is a UUID, such as 6f9619ff-8b86-4011-b42d-00cf4fc964ff")]
-pub(crate) struct InvalidAgentId;
+pub struct InvalidAgentId;
 
 /// Where the hyphens are.
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
@@ -19,24 +19,24 @@ const TEXT_LEN: usize = 36;
 
 impl AgentId {
     /// A new one, by chance (version 4).
-    pub(crate) fn random() -> AgentId {
+    pub fn random() -> AgentId {
         let random: u128 = rand::random();
         let number = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
         AgentId(number.to_be_bytes())
     }
 
     /// Its bytes, as keys of the state have them.
-    pub(crate) fn to_bytes(self) -> [u8; 16] {
+    pub fn to_bytes(self) -> [u8; 16] {
         self.0
     }
 
     /// The id with these bytes.
-    pub(crate) fn from_bytes(bytes: [u8; 16]) -> AgentId {
+    pub fn from_bytes(bytes: [u8; 16]) -> AgentId {
         AgentId(bytes)
     }
 
     /// A number that spreads ids over `shards`.
-    pub(crate) fn shard(self, shards: usize) -> usize {
+    pub fn shard(self, shards: usize) -> usize {
         // Ids may be given by agents, which do not choose them by chance.
         let mixed = xxhash_rust::xxh3::xxh3_64(&self.to_bytes());
         usize::try_from(mixed % shards.max(1) as u64).unwrap_or(0)

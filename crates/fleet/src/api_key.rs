@@ -13,14 +13,14 @@ const HASH_BYTES: usize = 32;
 
 /// The SHA-256 of a secret.
 #[derive(Clone, Copy)]
-pub(crate) struct KeyHash([u8; HASH_BYTES]);
+pub struct KeyHash([u8; HASH_BYTES]);
 
 /// A new secret: its text is for its owner alone.
-pub(crate) struct NewSecret(String);
+pub struct NewSecret(String);
 
 impl KeyHash {
     /// Of the secret that a request presents.
-    pub(crate) fn of(secret: &[u8]) -> KeyHash {
+    pub fn of(secret: &[u8]) -> KeyHash {
         let mut hash = [0; HASH_BYTES];
         hash.copy_from_slice(digest::digest(&digest::SHA256, secret).as_ref());
         KeyHash(hash)
@@ -32,28 +32,30 @@ impl KeyHash {
     }
 
     /// Whether it is the hash of the same secret; takes as long whatever the answer.
-    pub(crate) fn is(&self, other: &KeyHash) -> bool {
+    pub fn is(&self, other: &KeyHash) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 }
 
 impl NewSecret {
-    pub(crate) fn random() -> NewSecret {
+    /// Made by chance.
+    pub fn random() -> NewSecret {
         NewSecret(URL_SAFE_NO_PAD.encode(rand::random::<[u8; SECRET_BYTES]>()))
     }
 
-    pub(crate) fn hash(&self) -> KeyHash {
+    /// Its hash, which is what is kept.
+    pub fn hash(&self) -> KeyHash {
         KeyHash::of(self.0.as_bytes())
     }
 
     /// The text that clients present behind `ApiKey`.
-    pub(crate) fn token(&self, id: &str) -> String {
+    pub fn token(&self, id: &str) -> String {
         STANDARD.encode(format!("{id}:{}", self.0))
     }
 }
 
 /// A new id of a token.
-pub(crate) fn random_id() -> String {
+pub fn random_id() -> String {
     URL_SAFE_NO_PAD.encode(rand::random::<[u8; 15]>())
 }
 

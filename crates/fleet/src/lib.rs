@@ -31,6 +31,8 @@ mod store;
 mod time;
 
 pub use agent_api::{AgentApi, THREAD_BYTES, Ticket};
+pub use agent_id::{AgentId, InvalidAgentId};
+pub use api_key::{KeyHash, NewSecret, random_id};
 pub use control::{
     ACTION_ANSWERS, Fleet, FleetView, LONGEST_ACTION_ANSWER, LONGEST_ANSWER, MOST_VERSIONS, PolicyView,
     Settings,
@@ -41,6 +43,7 @@ pub use files::{
 };
 pub use operator_api::{OperatorApi, OperatorRequest};
 pub use policy::{CHANGE_BYTES, LONGEST_POLICY, OutputSettings};
+pub use record::{decode, encode};
 pub use registry::AGENT_BYTES;
 pub use rollout_progress::RolloutView;
 pub use store::{

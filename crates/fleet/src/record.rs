@@ -127,7 +127,7 @@ pub(crate) struct SecretRecord {
 }
 
 /// A record as the state keeps it.
-pub(crate) fn encode(record: &(impl Serialize + ?Sized)) -> Vec<u8> {
+pub fn encode(record: &(impl Serialize + ?Sized)) -> Vec<u8> {
     let mut bytes = vec![FORMAT];
     // Records are maps with texts as keys, and a vector takes everything.
     let written = serde_json::to_writer(&mut bytes, record);
@@ -139,7 +139,7 @@ pub(crate) fn encode(record: &(impl Serialize + ?Sized)) -> Vec<u8> {
 ///
 /// # Errors
 /// When it is damaged, or of a format that this version does not know.
-pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
     match bytes.split_first() {
         Some((&FORMAT, json)) => serde_json::from_slice(json)
             .map_err(|error| StoreError::Unusable(format!("a record of the fleet cannot be read: {error}"))),

@@ -40,6 +40,14 @@ pub enum Table {
     Secrets,
     /// Files, by kind and id.
     Files,
+    /// Agents that speak OpAMP, by instance uid.
+    OpampAgents,
+    /// Their effective configurations, by the same.
+    OpampEffective,
+    /// Configurations assigned by labels, by name.
+    OpampConfigs,
+    /// Tokens of agents that speak OpAMP, by id.
+    OpampTokens,
 }
 
 /// A value, and the version that a write may expect.
@@ -198,7 +206,7 @@ impl Write {
 
 impl Table {
     /// All tables.
-    pub const ALL: [Table; 12] = [
+    pub const ALL: [Table; 16] = [
         Table::Agents,
         Table::Metadata,
         Table::Seen,
@@ -211,6 +219,10 @@ impl Table {
         Table::Counters,
         Table::Secrets,
         Table::Files,
+        Table::OpampAgents,
+        Table::OpampEffective,
+        Table::OpampConfigs,
+        Table::OpampTokens,
     ];
 
     /// Its name on disk.
@@ -228,6 +240,10 @@ impl Table {
             Table::Counters => "counters",
             Table::Secrets => "secrets",
             Table::Files => "files",
+            Table::OpampAgents => "opamp_agents",
+            Table::OpampEffective => "opamp_effective",
+            Table::OpampConfigs => "opamp_configs",
+            Table::OpampTokens => "opamp_tokens",
         }
     }
 
