@@ -1,0 +1,260 @@
+//! The state machine of an agent, and assignments, on a state on disk.
+
+use super::configs::ConfigOrder;
+use super::*;
+use crate::message::{agent_capability as capability, bytes, varint};
+use crate::record::RolloutState;
+use tempfile::TempDir;
+use tidegate_arena::Floors;
+use tidegate_fleet::{AgentId, EmbeddedStore};
+use tidegate_wire::proto::Reader;
+
+struct Setup {
+    opamp: Arc<Opamp>,
+    store: EmbeddedStore,
+    folder: TempDir,
+}
+
+/// What of an answer matters here.
+#[derive(Debug, Default, PartialEq)]
+struct Seen {
+    wants_full_state: bool,
+    has_capabilities: bool,
+    renamed: Option<Vec<u8>>,
+    restarts: bool,
+    has_config: bool,
+}
+
+async fn setup() -> Setup {
+    let folder = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(&folder.path().join("state.redb")).unwrap();
+    let opamp = load(&store).await;
+    Setup { opamp, store, folder }
+}
+
+async fn load(store: &EmbeddedStore) -> Arc<Opamp> {
+    let arena = || Arena::new(16 << 20, Floors::NONE, 4 << 20, 16, 16).unwrap();
+    let settings = Settings {
+        max_message: 1 << 20,
+        needs_token: true,
+        own_telemetry: None,
+        forget_after: Duration::from_secs(3600),
+        check: |text| if text.contains('\t') { Err("a tab".to_owned()) } else { Ok(()) },
+    };
+    Opamp::load(Arc::new(store.clone()), settings, (arena(), arena())).await.unwrap()
+}
+
+impl Setup {
+    /// As after `kill -9` and a restart: nothing but what is on disk.
+    async fn restart(&mut self) {
+        assert!(self.store.close(std::time::Instant::now() + Duration::from_secs(10)));
+        self.store = EmbeddedStore::open(&self.folder.path().join("state.redb")).unwrap();
+        self.opamp = load(&self.store).await;
+    }
+
+    async fn send(&self, message: &[u8], session: Option<&mut Session>) -> Seen {
+        let answer = self.opamp.receive(message, session).await.unwrap();
+        seen(&answer)
+    }
+
+    async fn put(&self, name: &str, body: &str, labels: &[(&str, &str)], step: u32) {
+        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let order = ConfigOrder { body: body.to_owned(), labels, step, max_failed: 5 };
+        self.opamp.put_config(name, order).await.unwrap();
+    }
+}
+
+fn seen(answer: &Answer) -> Seen {
+    let mut seen = Seen { has_config: answer.config.is_some(), ..Seen::default() };
+    let mut reader = Reader::new(&answer.bytes);
+    while let Some(key) = reader.key().unwrap() {
+        match key.field {
+            6 => seen.wants_full_state = reader.varint(key).unwrap() == 1,
+            7 => seen.has_capabilities = reader.varint(key).unwrap() & 7 == 7,
+            8 => seen.renamed = Some(reader.bytes(key).unwrap().to_vec()),
+            9 => {
+                seen.restarts = true;
+                reader.skip(key).unwrap();
+            }
+            _ => reader.skip(key).unwrap(),
+        }
+    }
+    seen
+}
+
+/// A message; with its description where it is given, and the status of the configuration with a hash.
+fn message(uid: u8, sequence: u64, label: Option<&str>, status: Option<([u8; 16], u64)>) -> Vec<u8> {
+    let mut out = Vec::new();
+
+    bytes(&mut out, 1, &[uid; 16]);
+    varint(&mut out, 2, sequence);
+    if let Some(label) = label {
+        let (mut text, mut pair, mut description) = (Vec::new(), Vec::new(), Vec::new());
+        bytes(&mut text, 1, label.as_bytes());
+        bytes(&mut pair, 1, b"env");
+        bytes(&mut pair, 2, &text);
+        bytes(&mut description, 1, &pair);
+        bytes(&mut out, 3, &description);
+    }
+    let capabilities = 1
+        | capability::ACCEPTS_REMOTE_CONFIG
+        | capability::REPORTS_REMOTE_CONFIG
+        | capability::ACCEPTS_RESTART_COMMAND;
+    varint(&mut out, 4, capabilities);
+    if let Some((hash, status)) = status {
+        let mut sub = Vec::new();
+        bytes(&mut sub, 1, &hash);
+        varint(&mut sub, 2, status);
+        bytes(&mut out, 7, &sub);
+    }
+    out
+}
+
+/// The full state is asked for after a gap and of unknown agents, and never otherwise.
+#[tokio::test]
+async fn full_state_is_asked_for_after_gaps_alone() {
+    let setup = setup().await;
+    let mut session = Session::default();
+    let first = setup.send(&message(1, 0, Some("a"), None), Some(&mut session)).await;
+    assert_eq!(first, Seen { has_capabilities: true, ..Seen::default() });
+    for sequence in 1..4 {
+        let answer = setup.send(&message(1, sequence, None, None), Some(&mut session)).await;
+        assert_eq!(answer, Seen::default());
+    }
+    for (sequence, wants_full_state) in [(5, true), (6, false), (6, true), (2, true), (3, false)] {
+        let answer = setup.send(&message(1, sequence, None, None), Some(&mut session)).await;
+        assert_eq!(answer.wants_full_state, wants_full_state, "{sequence}");
+    }
+    let unknown = setup.send(&message(2, 7, None, None), None).await;
+    assert!(unknown.wants_full_state && unknown.has_capabilities);
+}
+
+/// A configuration goes to an agent once, is not sent again for the hash that it reports, and is still assigned after a restart.
+#[tokio::test]
+async fn a_configuration_is_sent_once_and_stays_assigned() {
+    let mut setup = setup().await;
+    setup.put("all", "a: 1", &[], 100).await;
+    setup.put("prod", "a: 2", &[("env", "prod")], 100).await;
+    let mut session = Session::default();
+    assert!(setup.send(&message(1, 0, Some("prod"), None), Some(&mut session)).await.has_config);
+    assert!(!setup.send(&message(1, 1, None, None), Some(&mut session)).await.has_config);
+    let hash = setup.opamp.find_config("prod").unwrap().hash();
+    assert!(!setup.send(&message(1, 2, None, Some((hash, 1))), Some(&mut session)).await.has_config);
+    setup.opamp.leave(&mut session);
+
+    setup.restart().await;
+    let mut session = Session::default();
+    let answer = setup.send(&message(1, 3, None, None), Some(&mut session)).await;
+    assert!(answer.wants_full_state && !answer.has_config, "its hash is on disk: {answer:?}");
+    // The most specific one is gone, so the other is for it.
+    setup.opamp.remove_config("prod").await.unwrap();
+    let pushed = setup.opamp.pushed(AgentId::from_bytes([1; 16])).unwrap();
+    assert!(seen(&pushed).has_config);
+    assert!(setup.opamp.pushed(AgentId::from_bytes([1; 16])).is_none(), "and once alone");
+}
+
+/// Two agents with one uid: the second gets another; one that comes back keeps its own.
+#[tokio::test]
+async fn a_second_agent_with_a_uid_gets_another() {
+    let setup = setup().await;
+    let (mut one, mut other, mut again) = (Session::default(), Session::default(), Session::default());
+    setup.send(&message(1, 40, Some("a"), None), Some(&mut one)).await;
+    let answer = setup.send(&message(1, 0, Some("a"), None), Some(&mut other)).await;
+    assert!(answer.renamed.is_some_and(|uid| uid.len() == 18 && uid[2..] != [1; 16]));
+    let answer = setup.send(&message(1, 42, Some("a"), None), Some(&mut again)).await;
+    assert_eq!(answer.renamed, None);
+    let waker = std::task::Waker::noop();
+    let (id, number) = one.agent.unwrap();
+    let push = setup.opamp.registry.poll_push(id, number, &std::task::Context::from_waker(waker));
+    assert_eq!(push, std::task::Poll::Ready(crate::registry::Push::Replaced));
+}
+
+/// A roll-out goes on as agents apply it, and stops when too many fail; the others keep the revision before, also after a restart.
+#[tokio::test]
+async fn a_roll_out_stops_when_too_many_fail() {
+    let mut setup = setup().await;
+    for uid in 1..=50 {
+        setup.send(&message(uid, 0, Some("a"), None), None).await;
+    }
+    setup.put("all", "a: 1", &[], 100).await;
+    let first = setup.opamp.find_config("all").unwrap().hash();
+    for uid in 1..=50 {
+        assert!(setup.send(&message(uid, 1, None, None), None).await.has_config);
+        setup.send(&message(uid, 2, None, Some((first, 1))), None).await;
+    }
+    setup.opamp.step_all().await.unwrap();
+    assert_eq!(setup.opamp.find_config("all").unwrap().record.rollout.state, RolloutState::Done);
+
+    setup.put("all", "a: broken", &[], 20).await;
+    let config = setup.opamp.find_config("all").unwrap();
+    let reached: Vec<u8> =
+        (1..=50).filter(|uid| config.is_released_to(AgentId::from_bytes([*uid; 16]))).collect();
+    assert!((2..25).contains(&reached.len()), "about a fifth: {}", reached.len());
+    for uid in 1..=50 {
+        assert_eq!(setup.send(&message(uid, 3, None, None), None).await.has_config, reached.contains(&uid));
+    }
+    setup.opamp.step_all().await.unwrap();
+    assert_eq!(
+        setup.opamp.find_config("all").unwrap().record.rollout.released,
+        2_000,
+        "it waits for answers"
+    );
+    for uid in &reached {
+        setup.send(&message(*uid, 4, None, Some((config.hash(), 3))), None).await;
+    }
+    setup.opamp.step_all().await.unwrap();
+    setup.restart().await;
+    setup.opamp.step_all().await.unwrap();
+    let stopped = setup.opamp.find_config("all").unwrap();
+    assert_eq!(
+        (stopped.record.rollout.state, stopped.record.rollout.released),
+        (RolloutState::Stopped, 2_000)
+    );
+    let progress = setup.opamp.progress()["all"];
+    assert_eq!((progress.agents, progress.failed), (50, reached.len() as u64));
+    // The new one goes back to what was whole for those that it has not reached yet.
+    setup.put("all", "a: 3", &[], 1).await;
+    assert_eq!(setup.opamp.find_config("all").unwrap().record.previous.as_deref(), Some("a: 1"));
+}
+
+/// What cannot be a configuration is refused, and the one before stays.
+#[tokio::test]
+async fn bad_orders_are_refused() {
+    let setup = setup().await;
+    setup.put("all", "a: 1", &[], 100).await;
+    let order = |body: &str, step| ConfigOrder {
+        body: body.to_owned(),
+        labels: BTreeMap::new(),
+        step,
+        max_failed: 0,
+    };
+    for (name, bad) in [("all", order("\t", 10)), ("all", order("a: 2", 0)), ("a/b", order("a: 2", 10))] {
+        assert!(matches!(setup.opamp.put_config(name, bad).await, Err(OrderError::Invalid(_))));
+    }
+    let long = order(&"x".repeat(LONGEST_CONFIG + 1), 10);
+    assert!(matches!(setup.opamp.put_config("all", long).await, Err(OrderError::Invalid(_))));
+    assert_eq!(setup.opamp.find_config("all").unwrap().record.body, "a: 1");
+    assert!(matches!(setup.opamp.remove_config("none").await, Err(OrderError::Unknown(_))));
+}
+
+/// A token is one until it is revoked, also after a restart.
+#[tokio::test]
+async fn tokens_are_known_until_revoked() {
+    use base64::Engine as _;
+    let mut setup = setup().await;
+    let (id, text) = setup.opamp.create_token("t").await.unwrap();
+    let text = base64::engine::general_purpose::STANDARD.decode(text).unwrap();
+    let secret = text.strip_prefix(format!("{id}:").as_bytes()).unwrap().to_vec();
+    setup.restart().await;
+    assert!(setup.opamp.is_token(&id, &secret) && !setup.opamp.is_token(&id, b"other"));
+    setup.opamp.revoke_token(&id).await.unwrap();
+    setup.restart().await;
+    assert!(!setup.opamp.is_token(&id, &secret));
+}
+
+/// What an agent that waits has on the heap and in its task.
+#[test]
+fn an_agent_is_as_large_as_it_is_said_to_be() {
+    let entry = size_of::<crate::registry::Agent>() + size_of::<AgentId>() + 8 + 48;
+    assert!(entry as u64 <= crate::registry::AGENT_BYTES, "{entry}");
+}

@@ -1,0 +1,161 @@
+//! Masks secrets in configurations that agents report: by lines, on YAML and JSON alike, rather too much than too little.
+
+/// What a secret is replaced with.
+const MASK: &str = "********";
+/// Words in the names of settings that hold secrets.
+const WORDS: [&str; 18] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "api-key",
+    "authorization",
+    "credential",
+    "private_key",
+    "access_key",
+    "bearer",
+    "cookie",
+    "headers",
+    "connection_string",
+    "dsn",
+    "_pem",
+];
+/// Words in front of credentials in a value.
+const SCHEMES: [&str; 3] = ["bearer ", "basic ", "apikey "];
+
+/// The text without secrets, of at most `most` bytes.
+pub(crate) fn masked(text: &str, most: usize) -> String {
+    let mut out = String::new();
+    // Lines below a setting that is masked are masked as well: its indentation, and whether its value was still to come.
+    let mut below: Option<(usize, bool)> = None;
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        let indent = line.len() - trimmed.len();
+        let is_within = below.is_some_and(|(of, is_open)| {
+            indent > of
+                || trimmed.is_empty()
+                || (indent == of && trimmed.starts_with("- "))
+                || (is_open && !names_setting(trimmed))
+        });
+        let kept = if is_within {
+            below = below.map(|(of, _)| (of, false));
+            line.get(..indent).unwrap_or_default().to_owned() + if trimmed.is_empty() { "" } else { MASK }
+        } else {
+            below = None;
+            match secret_value(line) {
+                Some(at) => {
+                    let value = line.get(at..).unwrap_or_default().trim();
+                    // `- password: x` is as deep as its name is.
+                    let dashes = trimmed.len() - trimmed.trim_start_matches(['-', ' ']).len();
+                    below = Some((indent + dashes, value.is_empty()));
+                    let head = line.get(..at).unwrap_or_default();
+                    if value.is_empty() { head.to_owned() } else { format!("{head} {MASK}") }
+                }
+                None => without_user(line),
+            }
+        };
+        if out.len() + kept.len() + 1 > most {
+            out.push('…');
+            break;
+        }
+        out.push_str(&kept);
+        out.push('\n');
+    }
+    out
+}
+
+/// Whether a line begins with the name of a setting.
+fn names_setting(trimmed: &str) -> bool {
+    trimmed
+        .split_once(':')
+        .is_some_and(|(name, rest)| (rest.is_empty() || rest.starts_with(' ')) && !name.contains(['"', '\'']))
+}
+
+/// Where the first secret of a line begins.
+fn secret_value(line: &str) -> Option<usize> {
+    let lower = line.to_ascii_lowercase();
+    let of_setting = lower.match_indices([':', '=']).find_map(|(at, _)| {
+        let before = lower.get(..at)?.trim_end_matches([' ', '"', '\'']);
+        let name = before.rsplit([' ', '{', ',', '"', '\'', '[', '\t', '?', '&']).next()?;
+        WORDS.iter().any(|word| name.contains(word)).then_some(at + 1)
+    });
+    let of_scheme = SCHEMES.iter().filter_map(|scheme| Some(lower.find(scheme)? + scheme.len())).min();
+    of_setting.into_iter().chain(of_scheme).min()
+}
+
+/// A line without the user and password of URLs.
+fn without_user(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("://") {
+        out.push_str(before);
+        out.push_str("://");
+        let end = after.find(['/', ' ', '"', '\'', ',']).unwrap_or(after.len());
+        let authority = after.get(..end).unwrap_or_default();
+        rest = match authority.rfind('@') {
+            Some(at) => {
+                out.push_str(MASK);
+                after.get(at..).unwrap_or_default()
+            }
+            None => after,
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No secret is left, however it is written, and what is no secret stays.
+    #[test]
+    fn secrets_are_masked() {
+        let text = r#"
+exporters:
+  otlp:
+    endpoint: https://user:S3@host:4317/S-path
+    headers:
+      authorization: Bearer S3
+      x-scope: S3
+    sending_queue: {enabled: true}
+  elasticsearch: {api_key: S3, hosts: [a]}
+  kafka:
+    auth:
+      plain_text:
+        username: me
+        password: >
+          S3
+          S3
+        other: kept
+    headers:
+    - key: S3
+      value: S3
+    tls:
+      key_pem: "S3"
+  json: {"token":"S3"}
+  oauth:
+    client_secret:
+      S3
+    scopes: [kept]
+  text: "Authorization=Basic S3"
+"#;
+        let masked = masked(text, 1 << 16);
+        assert!(!masked.contains("S3"), "{masked}");
+        for kept in [
+            "endpoint: https://",
+            "@host:4317/S-path",
+            "sending_queue: {enabled: true}",
+            "username: me",
+            "other: kept",
+            "scopes: [kept]",
+        ] {
+            assert!(masked.contains(kept), "{kept} in {masked}");
+        }
+        assert!(!super::masked("{\n\"password\":\n\"S3\"\n}", 100).contains("S3"));
+        assert!(super::masked(&"a: b\n".repeat(100), 50).len() <= 53);
+    }
+}
