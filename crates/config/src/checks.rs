@@ -9,6 +9,7 @@ mod sources;
 
 use std::net::{IpAddr, SocketAddr};
 
+use crate::Bytes;
 use crate::model::{Config, Listener};
 
 pub(crate) use sinks::SinkCheck;
@@ -28,6 +29,7 @@ pub(crate) fn check(config: &Config) -> Vec<Clash> {
     access::check(config, &mut clashes);
     destination::check(config, &mut clashes);
     fleet(config, &mut clashes);
+    opamp(config, &mut clashes);
     journal(config, &mut clashes);
     sinks::check(config, &mut clashes);
     sources::check(config, &mut clashes);
@@ -46,6 +48,23 @@ fn fleet(config: &Config, clashes: &mut Vec<Clash>) {
                 fleet.memory, fleet.max_body
             ),
             help: "a body is held as received, decompressed, and on its way to the disk: raise the one, or lower the other".to_owned(),
+        });
+    }
+}
+
+/// A message as received and decompressed must fit in the part of the memory for requests, and an answer to an operator in that for
+/// answers.
+fn opamp(config: &Config, clashes: &mut Vec<Clash>) {
+    let Some(opamp) = &config.listen.opamp else { return };
+    if opamp.memory.get() < 4 * opamp.max_message.get() + Bytes::mib(4).get() {
+        let path = |name: &str| ["listen", "opamp", name].map(str::to_owned).to_vec();
+        clashes.push(Clash {
+            about: vec![path("memory"), path("max_message")],
+            message: format!(
+                "`listen.opamp.memory` ({}) is less than 4 MiB and four times `listen.opamp.max_message` ({})",
+                opamp.memory, opamp.max_message
+            ),
+            help: "a message is held as received and decompressed: raise the one, or lower the other".to_owned(),
         });
     }
 }

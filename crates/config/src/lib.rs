@@ -59,12 +59,12 @@ pub use model::{
     HeadSeriesQuery, HttpFormat, HttpLogsSource, HttpMethod, HttpSink, INPUT_ATTRIBUTE, IngestorVersion,
     Journal, JournaldFields, JournaldInput, JournaldPriority, JournaldSource, JournaldStart, KubernetesApi,
     KubernetesLogsSource, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, LokiSink, LokiSource,
-    Mapping, Naming, OnError, OnLongLine, OrSeries, OtlpSink, OtlpSource, OtlpTransport, Pipeline,
-    PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule, RemoteWriteCompression,
-    RemoteWriteSink, RemoteWriteSource, Retention, RouteBy, RumSource, Sample, SampleMode, Signal, Sink,
-    SinkRouting, Source, SourceLimits, SourcePipeline, Sources, SplunkHecSink, Step, StepLabel, Steps,
-    SyslogFormat, SyslogFraming, SyslogListener, SyslogSource, TenantOverride, Tenants, ThanosCompression,
-    ThanosReceiveListener, ThanosReceiveSink, Tls, Translation, WhenFull,
+    Mapping, Naming, OnError, OnLongLine, OpampAccess, OpampListener, OrSeries, OtlpSink, OtlpSource,
+    OtlpTransport, Pipeline, PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule,
+    RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource, Retention, RouteBy, RumSource, Sample,
+    SampleMode, Signal, Sink, SinkRouting, Source, SourceLimits, SourcePipeline, Sources, SplunkHecSink,
+    Step, StepLabel, Steps, SyslogFormat, SyslogFraming, SyslogListener, SyslogSource, TenantOverride,
+    Tenants, ThanosCompression, ThanosReceiveListener, ThanosReceiveSink, Tls, Translation, WhenFull,
 };
 pub use presets::Parse;
 pub use schema::schema;

@@ -7,6 +7,7 @@ mod journal;
 mod limits;
 mod listen;
 mod listener;
+mod opamp;
 mod pipeline;
 mod pipeline_steps;
 mod pipeline_test;
@@ -24,6 +25,7 @@ pub use journal::{Durability, Journal, WhenFull};
 pub use limits::{HeadSeriesQuery, Limits};
 pub use listen::Listen;
 pub use listener::Listener;
+pub use opamp::{OpampAccess, OpampListener};
 pub use pipeline::{
     ConfiguredPipeline, INPUT_ATTRIBUTE, OnError, Pipeline, Redact, RedactPreset, RelabelRule, Sample,
     SampleMode, Step, StepLabel,

@@ -5,6 +5,7 @@ mod fleet;
 mod import;
 mod journal;
 mod lake;
+mod opamp;
 mod pipeline;
 mod ring;
 
@@ -17,6 +18,7 @@ pub(crate) use fleet::{
 pub(crate) use import::{CheckpointProgram, CheckpointsArgs, ImportCommand};
 pub(crate) use journal::{ForgetArgs, ForgetSourceArgs, JournalCommand, ResendArgs};
 pub(crate) use lake::{CatArgs, Format, LakeCommand};
+pub(crate) use opamp::{CollectorCommand, CollectorTokenCommand, ConfigCommand, ConfigPutArgs};
 pub(crate) use pipeline::{EvalArgs, EvalFormat, EvalSignal, PipelineCommand, TestArgs};
 pub(crate) use ring::{ExplainArgs, RingCommand};
 use std::path::PathBuf;
@@ -84,9 +86,9 @@ pub(crate) enum Command {
     /// Inspect the log files that a running gateway follows
     #[command(subcommand)]
     File(FileCommand),
-    /// Manage Elastic Agents: policies, enrolment tokens, agents, actions
+    /// Manage Elastic Agents and collectors: policies, configurations, tokens, agents, actions
     ///
-    /// Asks a running gateway with `listen.fleet`.
+    /// Asks a running gateway with `listen.fleet` or `listen.opamp`.
     #[command(subcommand)]
     Fleet(FleetCommand),
     /// Run the tests in a configuration

@@ -17,6 +17,7 @@ mod idle_connections;
 mod ingest;
 pub(crate) mod listeners;
 mod metrics;
+mod opamp;
 pub(crate) mod plan;
 mod rates;
 mod refusals;
@@ -42,6 +43,7 @@ use fleet::RunningFleet;
 use head_series::HeadSeriesQueries;
 use ingest::Guarded;
 use listeners::{Acceptor, Services};
+use opamp::RunningOpamp;
 use plan::GatewayPlan;
 use reloaded_files::ReloadedFiles;
 pub(crate) use rules::CHANGES;
@@ -93,6 +95,7 @@ pub(crate) struct Gateway {
     thanos_reloads: Option<ReloadMeters>,
     head_series: Option<HeadSeriesQueries>,
     fleet: Option<RunningFleet>,
+    opamp: Option<RunningOpamp>,
     /// The memory of checkpoints whose source is not configured.
     _left_over: Option<Charge>,
 }
@@ -224,10 +227,16 @@ impl Gateway {
         if let Some(fleet) = &fleet {
             fleet.publish(&view.registry);
         }
+        let store = fleet.as_ref().and_then(RunningFleet::own_store);
+        let opamp = RunningOpamp::start(&config, &arena, &workers, store)?;
+        if let Some(opamp) = &opamp {
+            opamp.publish(&view.registry);
+        }
+        let fleet_routes = fleet.iter().map(RunningFleet::operator_routes);
         let console_arena = Console::reserve()?;
         let console =
             Console::new(Arc::clone(&view) as Arc<dyn tidegate_console::Gateway>, console_arena.clone())
-                .with_routes(fleet.iter().map(RunningFleet::operator_routes).collect());
+                .with_routes(fleet_routes.chain(opamp.iter().map(RunningOpamp::operator_routes)).collect());
         let console = Guarded::new(console, keys.admins.clone(), AdminAccess::of(&config.listen));
         let console = Server::new(console, Console::settings(), console_arena.clone(), shutdowns[0].clone());
         let admin_door = Arc::new(
@@ -249,6 +258,7 @@ impl Gateway {
             thanos_meters: thanos_meters.as_ref(),
             admin_door,
             fleet: fleet.as_ref(),
+            opamp: opamp.as_ref(),
             sinks: &running,
         };
         let acceptors: Vec<Acceptor> = bound.into_iter().map(|bound| bound.accept(&services)).collect();
@@ -263,10 +273,15 @@ impl Gateway {
         if let Some(fleet) = &fleet {
             watch.over(fleet.watched());
         }
+        if let Some(opamp) = &opamp {
+            watch.over(opamp.watched());
+        }
         let log_state = state_log::round(Arc::downgrade(&view));
         let (gate_kept, keys_kept) = (gate.clone(), keys.clone());
-        let arenas =
-            [arena, console_arena].into_iter().chain(fleet.as_ref().map(|fleet| fleet.arena().clone()));
+        let arenas = [arena, console_arena]
+            .into_iter()
+            .chain(fleet.as_ref().map(|fleet| fleet.arena().clone()))
+            .chain(opamp.as_ref().map(|opamp| opamp.arena().clone()));
         let upkeep = upkeep::start(arenas.collect(), gate_kept, keys_kept, log_state, watch, leave)?;
         let source_pipelines = Mutex::new(planned.source_pipelines.clone());
         Ok(Gateway {
@@ -290,6 +305,7 @@ impl Gateway {
             thanos_reloads,
             head_series,
             fleet,
+            opamp,
             _left_over: left_over,
         })
     }
@@ -336,6 +352,10 @@ impl Gateway {
         let answered = self.door.open() == 0;
         let sinks = std::mem::take(&mut *self.sinks.lock().unwrap_or_else(PoisonError::into_inner));
         let _late = sinks::stop_all(sinks, deadline);
+        // Before the fleet, whose state it may use.
+        if let Some(opamp) = self.opamp {
+            opamp.close(deadline);
+        }
         if let Some(fleet) = self.fleet {
             fleet.close(&self.workers, deadline);
         }

@@ -64,6 +64,8 @@ settings! {
         thanos_receive: ListenerTls = ListenerTls::default(),
         /// Settings for `listen.fleet` only.
         fleet: ListenerTls = ListenerTls::default(),
+        /// Settings for `listen.opamp` only.
+        opamp: ListenerTls = ListenerTls::default(),
     }
 }
 

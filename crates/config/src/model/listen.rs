@@ -2,6 +2,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use super::access::ListenTls;
 use super::fleet::FleetListener;
+use super::opamp::OpampListener;
 use super::thanos_receive::ThanosReceiveListener;
 use crate::declare::settings;
 use crate::values::{HostName, UnixSocket};
@@ -25,6 +26,9 @@ settings! {
         /// An address that serves what Fleet Server serves to Elastic Agents. Write `fleet: {}` for its default, port 8220 of
         /// this machine.
         fleet: Option<FleetListener> = None,
+        /// An address where agents that speak OpAMP are managed, such as OpenTelemetry Collectors. Write `opamp: {}` for its default,
+        /// port 4320 of this machine.
+        opamp: Option<OpampListener> = None,
         /// The same protocols as `http`, on a Unix socket, for local senders in the socket's group (mode 0660). TLS
         /// and per-client limits do not apply; clients count as 127.0.0.1. A `.lock` file beside the socket prevents
         /// a second gateway from using it.

@@ -23,6 +23,8 @@ choices! {
         ThanosReceive = "thanos_receive",
         /// `listen.fleet`
         Fleet = "fleet",
+        /// `listen.opamp`
+        Opamp = "opamp",
     }
 }
 
@@ -59,6 +61,11 @@ impl Listener {
                 tls: |tls| &tls.fleet,
                 tenant: |_| &None,
             },
+            Listener::Opamp => Settings {
+                address: |listen| listen.opamp.as_ref().map(|settings| settings.address),
+                tls: |tls| &tls.opamp,
+                tenant: |_| &None,
+            },
         }
     }
 
@@ -89,13 +96,15 @@ mod tests {
         let names = |fields: Vec<Field>| fields.iter().map(|field| field.name).collect::<Vec<_>>();
         let all = Listener::ALL.map(|listener| listener.to_string());
         // One has tenant rules of its own, with a default, and what agents say belongs to no tenant.
-        let plain: Vec<_> =
-            all.iter().filter(|name| !["thanos_receive", "fleet"].contains(&name.as_str())).collect();
+        let plain: Vec<_> = all
+            .iter()
+            .filter(|name| !["thanos_receive", "fleet", "opamp"].contains(&name.as_str()))
+            .collect();
         assert_eq!(names(DefaultAt::fields()), plain);
         for (at, listener) in Listener::ALL.into_iter().enumerate() {
             assert!(names(Listen::fields()).contains(&&*all[at]), "{listener}");
             assert!(names(ListenTls::fields()).contains(&&*all[at]), "{listener}");
-            let is_section = matches!(listener, Listener::ThanosReceive | Listener::Fleet);
+            let is_section = matches!(listener, Listener::ThanosReceive | Listener::Fleet | Listener::Opamp);
             let address = format!("127.0.0.9:{at}9");
             let address = if is_section { format!("{{address: {address}}}") } else { address };
             let tenants = if is_section {

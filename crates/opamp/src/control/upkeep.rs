@@ -66,7 +66,7 @@ impl Opamp {
             Write::remove(Table::OpampEffective, key),
         ];
         match self.store.commit(writes.into()).await {
-            Ok(()) | Err(StoreError::Conflict) => Ok(()),
+            Ok(_) | Err(StoreError::Conflict) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

@@ -1,5 +1,6 @@
 //! The commands about the fleet.
 
+use super::opamp::{CollectorCommand, ConfigCommand};
 use super::{AdminArgs, ConfigArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -41,6 +42,12 @@ pub(crate) enum FleetCommand {
     /// Files that actions name
     #[command(subcommand)]
     File(AgentFileCommand),
+    /// Configurations of collectors that speak OpAMP
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Collectors, and other agents that speak OpAMP
+    #[command(subcommand)]
+    Collector(CollectorCommand),
     /// Make an enrolment token, and print the line to run on a host
     EnrollCommand(EnrollCommandArgs),
 }

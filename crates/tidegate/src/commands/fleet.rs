@@ -2,6 +2,7 @@
 
 mod client;
 mod files;
+mod opamp;
 mod policy_file;
 mod tables;
 
@@ -29,6 +30,8 @@ pub(crate) fn fleet(command: &FleetCommand) -> Outcome {
         FleetCommand::Upload(command) => files::upload(command),
         FleetCommand::Artifact(command) => files::artifact(command),
         FleetCommand::File(command) => files::file(command),
+        FleetCommand::Config(command) => opamp::config(command),
+        FleetCommand::Collector(command) => opamp::collector(command),
         FleetCommand::EnrollCommand(args) => enroll_command(args),
     }
 }

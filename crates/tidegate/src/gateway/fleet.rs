@@ -121,6 +121,11 @@ impl RunningFleet {
         others.with_issuer(self.fleet.api_key_issuer())
     }
 
+    /// The state, where it is this gateway's own file: others may keep things in it as well.
+    pub(super) fn own_store(&self) -> Option<Arc<dyn Store>> {
+        (!self.store.is_shared()).then(|| Arc::clone(&self.store))
+    }
+
     /// The memory of requests and answers.
     pub(super) fn arena(&self) -> &Arena {
         &self.arena
@@ -202,7 +207,7 @@ fn open(config: &Config, settings: &FleetListener) -> Result<Arc<dyn Store>, Sto
             let settings = PostgresSettings { url: url.expose().to_owned(), ca_file: ca_file.clone() };
             Arc::new(PostgresStore::open(&settings)?)
         }
-        None => Arc::new(EmbeddedStore::open(&config.data.join("fleet").join("state.redb"))?),
+        None => Arc::new(EmbeddedStore::open(&state(config))?),
     })
 }
 
@@ -225,6 +230,11 @@ fn pgp_key(settings: &FleetListener) -> Result<Option<Box<[u8]>>, Failure> {
     }
     let key = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
     Ok(Some(key.into_boxed_slice()))
+}
+
+/// Where the state is, if it is a file.
+pub(super) fn state(config: &Config) -> PathBuf {
+    config.data.join("fleet").join("state.redb")
 }
 
 /// The memory of requests and answers. Neither can take all of it.

@@ -3,6 +3,7 @@
 use super::acceptor::{ConnectionLimiter, Serve, accept, accept_unix, listen};
 use super::fleet::RunningFleet;
 use super::ingest::{Admin, Ingest, IngestTls};
+use super::opamp::RunningOpamp;
 use super::reloaded_files::TlsAcceptors;
 use super::sinks::RunningSink;
 use super::thanos_receive;
@@ -34,7 +35,7 @@ pub(crate) struct ListenerKind {
 }
 
 /// All kinds of listeners, in the order in which they begin to listen.
-pub(crate) static KINDS: [ListenerKind; 8] = [
+pub(crate) static KINDS: [ListenerKind; 9] = [
     ListenerKind {
         setting: "listen.http",
         address: |listen| Listener::Http.address(listen).map(Address::Tcp),
@@ -84,6 +85,15 @@ pub(crate) static KINDS: [ListenerKind; 8] = [
         shown: |listen| {
             let address = listen.fleet.as_ref()?.address;
             Some(("agents", format!("{address}   enrol with `tidegate fleet enroll-command`")))
+        },
+    },
+    ListenerKind {
+        setting: "listen.opamp",
+        address: |listen| Listener::Opamp.address(listen).map(Address::Tcp),
+        accept: |services, socket| services.opamp(socket),
+        shown: |listen| {
+            let address = listen.opamp.as_ref()?.address;
+            Some(("OpAMP", format!("ws://{address}/v1/opamp")))
         },
     },
     ListenerKind {
@@ -220,6 +230,8 @@ pub(super) struct Services<'a> {
     pub(super) admin_door: Arc<ConnectionLimiter>,
     /// Where there is one.
     pub(super) fleet: Option<&'a RunningFleet>,
+    /// Where there is one.
+    pub(super) opamp: Option<&'a RunningOpamp>,
     /// The running sinks; the address of Thanos Receive is ready when its sinks are.
     pub(super) sinks: &'a Arc<Mutex<Vec<RunningSink>>>,
 }
@@ -257,6 +269,21 @@ impl Services<'_> {
         };
         let service = fleet.listener(self.settings, self.shutdowns);
         match self.acceptors.at(self.config, Listener::Fleet) {
+            Some(acceptor) => {
+                self.accept(socket, self.door, Arc::new(service.with_tls(Arc::clone(acceptor))))
+            }
+            None => self.accept(socket, self.door, Arc::new(service)),
+        }
+    }
+
+    /// Accepts for agents that speak OpAMP.
+    fn opamp(&self, socket: Socket) -> AbortHandle {
+        let Some(opamp) = self.opamp else {
+            // Where there is an address there is the part behind it.
+            unreachable!("an address of OpAMP without it");
+        };
+        let service = opamp.listener(self.settings, self.shutdowns);
+        match self.acceptors.at(self.config, Listener::Opamp) {
             Some(acceptor) => {
                 self.accept(socket, self.door, Arc::new(service.with_tls(Arc::clone(acceptor))))
             }

@@ -3,6 +3,7 @@
 pub(super) mod fleet;
 mod forwarding;
 mod members;
+pub(super) mod opamp;
 mod source_pipelines;
 
 use super::status::StatusView;

@@ -243,6 +243,7 @@ fn declare(
     thanos_receive::declare(plan, config);
     super::head_series::declare(plan, config);
     super::fleet::declare(plan, config, workers);
+    super::opamp::declare(plan, config, workers);
     plan.declare(line("rest", "configuration, log, and other small things", 1, MIB));
     plan.declare(line("allocator", "freed memory that is not back yet, and rounding", 1, 2 * MIB));
 }

@@ -43,7 +43,7 @@ fn listeners(dir: &Path) -> Vec<(String, String)> {
 
 fn listen(listeners: &[(String, String)]) -> String {
     let setting = |(name, address): &(String, String)| match name.as_str() {
-        "thanos_receive" | "fleet" => format!("{name}: {{address: '{address}'}}"),
+        "thanos_receive" | "fleet" | "opamp" => format!("{name}: {{address: '{address}'}}"),
         _ => format!("{name}: '{address}'"),
     };
     let listen: Vec<String> = listeners.iter().map(setting).collect();

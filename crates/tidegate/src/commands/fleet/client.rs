@@ -12,11 +12,25 @@ use std::time::Duration;
 const WAIT: Duration = Duration::from_secs(60);
 
 /// A gateway that is asked.
-pub(super) struct Client(Admin);
+pub(super) struct Client {
+    admin: Admin,
+    /// What the routes begin with, and the setting that makes them be there.
+    prefix: &'static str,
+    setting: &'static str,
+}
 
 impl Client {
     pub(super) fn new(args: &FleetArgs) -> Result<Client, Failure> {
-        Ok(Client(Admin::named(&args.admin, &args.config)?))
+        Client::of(args, "/fleet/", "listen.fleet")
+    }
+
+    /// For the routes of OpAMP.
+    pub(super) fn opamp(args: &FleetArgs) -> Result<Client, Failure> {
+        Client::of(args, "/opamp/", "listen.opamp")
+    }
+
+    fn of(args: &FleetArgs, prefix: &'static str, setting: &'static str) -> Result<Client, Failure> {
+        Ok(Client { admin: Admin::named(&args.admin, &args.config)?, prefix, setting })
     }
 
     pub(super) fn get(&mut self, path: &str) -> Result<Value, Failure> {
@@ -47,11 +61,11 @@ impl Client {
 
     /// Fetches bytes, however many.
     pub(super) fn download(&mut self, path: &str, into: &mut dyn Write) -> Result<u64, Failure> {
-        let target = format!("/fleet/{path}");
-        let fetched = self.0.download(&target, into, WAIT).map_err(|error| self.no_answer(&error))?;
+        let target = format!("{}{path}", self.prefix);
+        let fetched = self.admin.download(&target, into, WAIT).map_err(|error| self.no_answer(&error))?;
         match fetched {
             Download::Content(bytes) => Ok(bytes),
-            Download::Refusal(status, body) => Client::answer(status, &body).map(|_| 0),
+            Download::Refusal(status, body) => self.answer(status, &body).map(|_| 0),
         }
     }
 
@@ -61,21 +75,21 @@ impl Client {
     }
 
     fn ask_with(&mut self, method: &str, path: &str, content: Option<&[u8]>) -> Result<Value, Failure> {
-        let asked = self.0.send(method, &format!("/fleet/{path}"), content, WAIT);
+        let asked = self.admin.send(method, &format!("{}{path}", self.prefix), content, WAIT);
         let (status, body) = asked.map_err(|error| self.no_answer(&error))?;
-        Client::answer(status, &body)
+        self.answer(status, &body)
     }
 
     fn no_answer(&self, error: &io::Error) -> Failure {
         Failure(format!(
             "asking the gateway at {}: {error}; is it running, and is that its `listen.admin`? Name another with --admin, or \
              the configuration with --config",
-            self.0.address()
+            self.admin.address()
         ))
     }
 
     /// What an answer says, or why there is none.
-    fn answer(status: u16, body: &str) -> Result<Value, Failure> {
+    fn answer(&self, status: u16, body: &str) -> Result<Value, Failure> {
         let answer: Option<Value> = serde_json::from_str(body).ok();
         let error = answer.as_ref().and_then(|answer| answer.get("error")).and_then(Value::as_str);
         match (status, answer.as_ref(), error) {
@@ -85,7 +99,10 @@ impl Client {
                 Err(Failure(format!("{}: name the file with a token in --admin-token-file", body.trim())))
             }
             (_, _, Some(error)) => Err(Failure(error.to_owned())),
-            (404, ..) => Err(Failure::from("this gateway has no fleet: set `listen.fleet`, and restart it")),
+            (404, ..) => Err(Failure(format!(
+                "this gateway has no such routes: set `{}`, and restart it",
+                self.setting
+            ))),
             _ => Err(Failure(body.trim().to_owned())),
         }
     }

@@ -1,0 +1,253 @@
+//! OpAMP: its state and its tasks, and the service behind `listen.opamp`.
+
+use super::acceptor::Serve;
+use super::workers::Workers;
+use super::{fleet, metrics};
+use crate::Failure;
+use std::future::Future;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tidegate_arena::{Arena, Floors, MemoryPlan, Reservation, Share};
+use tidegate_config::{Config, OpampAccess, OpampListener, yaml_as_json};
+use tidegate_console::{AdminRequest, AdminRoutes};
+use tidegate_fleet::{EmbeddedStore, Store};
+use tidegate_http1::{Body, ConnectionEnd, Reply, Server, Settings, Shutdown, reject};
+use tidegate_meters::Registry;
+use tidegate_opamp::{AgentApi, LONGEST_ANSWER, Opamp, OperatorApi, OperatorRequest};
+use tidegate_sources::accept_tls;
+use tidegate_tls::TlsAcceptor;
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
+
+/// Messages that may be in progress at a time, and that may wait for memory.
+const MESSAGES: usize = 1024;
+/// Around a message: the head of its request, frames, and what is rounded up.
+const AROUND_MESSAGE: usize = 64 << 10;
+
+/// OpAMP in a running gateway.
+pub(super) struct RunningOpamp {
+    opamp: Arc<Opamp>,
+    /// The state, where it is not the fleet's.
+    own_store: Option<Arc<dyn Store>>,
+    arena: Arena,
+    tasks: [(&'static str, AbortHandle); 2],
+}
+
+/// The memory of OpAMP, as lines of the plan.
+pub(super) fn declare(plan: &mut MemoryPlan, config: &Config, workers: usize) {
+    let Some(settings) = &config.listen.opamp else { return };
+    let mut line = |what, count: usize, each: u64, setting| {
+        plan.declare(Reservation { owner: "opamp", what, count: count as u64, each, setting });
+    };
+    line("messages and answers of agents", 1, settings.memory.get(), Some("listen.opamp.memory"));
+    line("bookkeeping of a window or of a wait", 2 * MESSAGES, 64, None);
+    line("records on their way to the state", 1, tidegate_opamp::HEAP_BYTES as u64, None);
+    // As a tree and as text.
+    line("an answer to an operator, being made", 2, LONGEST_ANSWER as u64, None);
+    line("scratch of a worker", workers, tidegate_opamp::THREAD_BYTES as u64, None);
+    if config.listen.fleet.as_ref().is_none_or(|fleet| fleet.postgres.is_some()) {
+        line("pages of the state", 1, tidegate_fleet::CACHE_BYTES as u64, None);
+        line("the thread of the state", 1, tidegate_fleet::STACK_BYTES as u64, None);
+    }
+}
+
+impl RunningOpamp {
+    /// Reads the state and starts the tasks, if the configuration has OpAMP. `store` is the fleet's, where that is a file of this gateway. Agents and
+    /// configurations are charged to `memory`.
+    ///
+    /// # Errors
+    /// In words: what was being started, what is wrong.
+    pub(super) fn start(
+        config: &Config,
+        memory: &Arena,
+        workers: &Workers,
+        store: Option<Arc<dyn Store>>,
+    ) -> Result<Option<RunningOpamp>, Failure> {
+        let Some(settings) = &config.listen.opamp else { return Ok(None) };
+        let failed = |error: &dyn std::fmt::Display| Failure(format!("starting OpAMP: {error}"));
+        let arena = arena(settings).map_err(|error| failed(&error))?;
+        let (store, own_store) = match store {
+            Some(store) => (store, None),
+            None => {
+                let store = EmbeddedStore::open(&fleet::state(config)).map_err(|error| failed(&error))?;
+                let store: Arc<dyn Store> = Arc::new(store);
+                (Arc::clone(&store), Some(store))
+            }
+        };
+        let runtime = workers.worker(0);
+        let load = Opamp::load(store, limits(settings), (arena.clone(), memory.clone()));
+        let opamp = runtime.block_on(load).map_err(|error| failed(&error))?;
+        let tasks = [
+            ("the roll-out of configurations", runtime.spawn(Arc::clone(&opamp).roll_out()).abort_handle()),
+            (
+                "the removal of agents that are gone",
+                runtime.spawn(Arc::clone(&opamp).forget()).abort_handle(),
+            ),
+        ];
+        Ok(Some(RunningOpamp { opamp, own_store, arena, tasks }))
+    }
+
+    /// The memory of messages and answers.
+    pub(super) fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    /// Publishes its meters.
+    pub(super) fn publish(&self, registry: &Registry) {
+        metrics::opamp::publish(registry, &self.opamp);
+    }
+
+    /// The routes on the admin address.
+    pub(super) fn operator_routes(&self) -> Arc<dyn AdminRoutes> {
+        Arc::new(OperatorRoutes(OperatorApi::new(Arc::clone(&self.opamp))))
+    }
+
+    /// The service of the listener: a server for each worker.
+    pub(super) fn listener(&self, settings: Settings, shutdowns: &[Shutdown]) -> OpampService {
+        let server = |shutdown: &Shutdown| {
+            let api = AgentApi::new(Arc::clone(&self.opamp));
+            Server::new(api, settings, self.arena.clone(), shutdown.clone())
+        };
+        OpampService {
+            servers: shutdowns.iter().map(server).collect(),
+            shutdowns: shutdowns.to_vec(),
+            settings,
+        }
+    }
+
+    /// The words for a part of it that has ended although it must not.
+    pub(super) fn watched(&self) -> impl Fn() -> Option<String> + Send + 'static {
+        let (store, tasks) = (self.own_store.clone(), self.tasks.clone());
+        move || {
+            if store.as_ref().is_some_and(|store| store.has_ended()) {
+                return Some("the thread of the state of OpAMP".to_owned());
+            }
+            let ended = tasks.iter().find(|(_, task)| task.is_finished());
+            ended.map(|(name, _)| format!("{name} of OpAMP"))
+        }
+    }
+
+    /// Stops its tasks, and closes the state where it is its own.
+    pub(super) fn close(self, deadline: Instant) {
+        self.opamp.stop();
+        for (_, task) in &self.tasks {
+            task.abort();
+        }
+        let closed = self
+            .own_store
+            .is_none_or(|store| store.close(deadline.max(Instant::now() + Duration::from_secs(1))));
+        if !closed {
+            tracing::warn!("the state of OpAMP could not be closed in time; what was acknowledged is in it");
+        }
+    }
+}
+
+fn limits(settings: &OpampListener) -> tidegate_opamp::Settings {
+    tidegate_opamp::Settings {
+        max_message: settings.max_message.as_usize(),
+        needs_token: settings.access == OpampAccess::Tokens,
+        own_telemetry: settings.own_telemetry.as_ref().map(ToString::to_string),
+        forget_after: settings.forget_after.get(),
+        check: |text| yaml_as_json("the configuration", text).map(drop).map_err(|errors| errors.to_string()),
+    }
+}
+
+/// The memory of messages and answers. Neither can take all of it.
+fn arena(settings: &OpampListener) -> std::io::Result<Arena> {
+    let total = settings.memory.get();
+    let floors = Floors::NONE.with(Share::Ingest, total / 4).with(Share::Egress, total / 4);
+    let longest = settings.max_message.as_usize().max(LONGEST_ANSWER);
+    let window = tidegate_arena::rounded(longest + AROUND_MESSAGE);
+    Arena::new(total, floors, window, MESSAGES, MESSAGES)
+}
+
+/// The operators' routes.
+struct OperatorRoutes(OperatorApi);
+
+impl AdminRoutes for OperatorRoutes {
+    fn prefix(&self) -> &'static str {
+        "/opamp/"
+    }
+
+    fn answer(&self, request: AdminRequest, body: Body) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
+        let AdminRequest { method, path, query, is_compressed } = request;
+        let request = OperatorRequest { method, path, query, is_compressed };
+        Box::pin(async move { self.0.answer(&request, &body).await })
+    }
+}
+
+/// The agents' service, a server for each worker.
+pub(super) struct OpampService {
+    servers: Vec<Arc<Server<AgentApi>>>,
+    shutdowns: Vec<Shutdown>,
+    settings: Settings,
+}
+
+/// The same behind TLS. A kind of its own, so that connections without it have no room for it in their tasks.
+pub(super) struct OpampTlsService {
+    service: OpampService,
+    acceptor: Arc<TlsAcceptor>,
+}
+
+impl OpampService {
+    /// Behind TLS.
+    pub(super) fn with_tls(self, acceptor: Arc<TlsAcceptor>) -> OpampTlsService {
+        OpampTlsService { service: self, acceptor }
+    }
+}
+
+impl Serve for OpampService {
+    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ConnectionEnd> + Send {
+        // There is one for each worker, and at least one of those. A connection that has no peer any more is
+        // closed by its first read.
+        let peer = stream.peer_addr().unwrap_or_else(|_| SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
+        self.servers[worker % self.servers.len()].serve(stream, peer)
+    }
+
+    fn one_too_many(&self) -> Option<Reply> {
+        Some(Reply::new(503).retry_after(30).text("there are too many connections; try again\n"))
+    }
+
+    fn count_turned_away(&self) {
+        self.servers.iter().take(1).for_each(|server| server.service().count_refused());
+    }
+
+    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
+        if let Some(reply) = self.one_too_many() {
+            reject(stream, reply, &self.settings).await;
+        }
+    }
+}
+
+impl Serve for OpampTlsService {
+    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ConnectionEnd> + Send {
+        Box::pin(async move {
+            let OpampService { servers, shutdowns, settings } = &self.service;
+            let shutdown = &shutdowns[worker % shutdowns.len()];
+            // So that what a handshake needs does not stay.
+            let entered = match Box::pin(accept_tls(stream, &self.acceptor, shutdown, settings)).await {
+                Ok(entered) => entered,
+                Err(ended) => return ended,
+            };
+            match entered.peer_addr() {
+                Ok(peer) => servers[worker % servers.len()].serve(entered, peer).await,
+                Err(_) => ConnectionEnd::Lost,
+            }
+        })
+    }
+
+    /// Saying it would take a handshake, which is what there are too many of.
+    fn one_too_many(&self) -> Option<Reply> {
+        None
+    }
+
+    fn count_turned_away(&self) {
+        self.service.count_turned_away();
+    }
+
+    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
+        tidegate_tls::reject(stream).await;
+    }
+}
