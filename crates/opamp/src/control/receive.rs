@@ -118,7 +118,11 @@ impl Opamp {
         let news = self.registry.with(id, |agent| news(agent, &message)).unwrap_or_default();
         if news.description || news.status || news.effective {
             // On the heap: most messages write nothing.
-            Box::pin(self.save(id, &message, news)).await?;
+            if let Err(error) = Box::pin(self.save(id, &message, news)).await {
+                // What was not taken is not left out of the next message unnoticed.
+                self.registry.with(id, |agent| agent.sequence = None);
+                return Err(error);
+            }
         }
         Ok(self.answer(id, news.is_gap, is_greeted, is_polling))
     }

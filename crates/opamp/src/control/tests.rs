@@ -237,6 +237,19 @@ async fn bad_orders_are_refused() {
     assert!(matches!(setup.opamp.remove_config("none").await, Err(OrderError::Unknown(_))));
 }
 
+/// What could not be written was not taken: the agent is asked for it again.
+#[tokio::test]
+async fn what_was_not_written_is_asked_for_again() {
+    let mut setup = setup().await;
+    setup.send(&message(1, 0, Some("a"), None), None).await;
+    assert!(setup.store.close(std::time::Instant::now() + Duration::from_secs(10)));
+    let refused = setup.opamp.receive(&message(1, 1, Some("b"), None), None).await;
+    assert!(matches!(refused, Err(ReceiveError::Store(_))), "{refused:?}");
+    assert!(setup.send(&message(1, 2, None, None), None).await.wants_full_state);
+    setup.restart().await;
+    assert!(!setup.send(&message(1, 3, Some("b"), None), None).await.wants_full_state);
+}
+
 /// A token is one until it is revoked, also after a restart.
 #[tokio::test]
 async fn tokens_are_known_until_revoked() {
