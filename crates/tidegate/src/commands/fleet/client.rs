@@ -14,23 +14,29 @@ const WAIT: Duration = Duration::from_secs(60);
 /// A gateway that is asked.
 pub(super) struct Client {
     admin: Admin,
-    /// What the routes begin with, and the setting that makes them be there.
+    /// What the routes begin with.
     prefix: &'static str,
+    /// What they are for, and the setting below `listen` that makes them be there.
+    name: &'static str,
     setting: &'static str,
 }
 
 impl Client {
     pub(super) fn new(args: &FleetArgs) -> Result<Client, Failure> {
-        Client::of(args, "/fleet/", "listen.fleet")
+        Client::of(args, "/fleet/", ("fleet", "fleet"))
     }
 
     /// For the routes of OpAMP.
     pub(super) fn opamp(args: &FleetArgs) -> Result<Client, Failure> {
-        Client::of(args, "/opamp/", "listen.opamp")
+        Client::of(args, "/opamp/", ("OpAMP", "opamp"))
     }
 
-    fn of(args: &FleetArgs, prefix: &'static str, setting: &'static str) -> Result<Client, Failure> {
-        Ok(Client { admin: Admin::named(&args.admin, &args.config)?, prefix, setting })
+    fn of(
+        args: &FleetArgs,
+        prefix: &'static str,
+        (name, setting): (&'static str, &'static str),
+    ) -> Result<Client, Failure> {
+        Ok(Client { admin: Admin::named(&args.admin, &args.config)?, prefix, name, setting })
     }
 
     pub(super) fn get(&mut self, path: &str) -> Result<Value, Failure> {
@@ -100,8 +106,8 @@ impl Client {
             }
             (_, _, Some(error)) => Err(Failure(error.to_owned())),
             (404, ..) => Err(Failure(format!(
-                "this gateway has no such routes: set `{}`, and restart it",
-                self.setting
+                "this gateway has no {}: set `listen.{}`, and restart it",
+                self.name, self.setting
             ))),
             _ => Err(Failure(body.trim().to_owned())),
         }
