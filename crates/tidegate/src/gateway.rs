@@ -5,6 +5,7 @@
 
 pub(crate) mod acceptor;
 mod admin_access;
+mod agent_service;
 mod backlog;
 mod data_folder;
 mod destination;

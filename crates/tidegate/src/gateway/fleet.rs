@@ -1,11 +1,11 @@
 //! The fleet: its state and its tasks, and the service behind `listen.fleet`.
 
-use super::acceptor::Serve;
+use super::agent_service::{AgentRoutes, AgentService};
 use super::metrics;
 use super::workers::Workers;
 use crate::Failure;
 use std::future::Future;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,14 +14,11 @@ use tidegate_arena::{Arena, Floors, MemoryPlan, Reservation, Share};
 use tidegate_config::{Config, FleetListener, FleetPostgres, Listener};
 use tidegate_console::{AdminRequest, AdminRoutes};
 use tidegate_fleet::{
-    AgentApi, EmbeddedStore, FileSettings, Fleet, FleetFiles, OperatorApi, OperatorRequest, PgpKey,
-    PostgresSettings, PostgresStore, Store, StoreError,
+    AgentApi, EmbeddedStore, FileSettings, Fleet, FleetFiles, OperatorApi, OperatorRequest, OutputSettings,
+    PgpKey, PostgresSettings, PostgresStore, Store, StoreError,
 };
-use tidegate_http1::{Body, ConnectionEnd, Reply, Server, Settings, Shutdown, reject};
+use tidegate_http1::{Body, Reply, Settings, Shutdown};
 use tidegate_meters::Registry;
-use tidegate_sources::accept_tls;
-use tidegate_tls::TlsAcceptor;
-use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 
 /// Requests of agents that may be in progress at a time, waits aside, and that may wait for memory.
@@ -81,30 +78,16 @@ impl RunningFleet {
         let arena = arena(settings).map_err(|error| failed(&error))?;
         let store = open(config, settings).map_err(|error| failed(&error))?;
         let runtime = workers.worker(0);
-        let limits = tidegate_fleet::Settings {
-            long_poll: settings.long_poll.get(),
-            max_body: settings.max_body.as_usize(),
-            outputs: tidegate_fleet::OutputSettings {
-                hosts: settings
-                    .elasticsearch_hosts
-                    .iter()
-                    .flatten()
-                    .map(|url| url.expose().to_owned())
-                    .collect(),
-                has_tenants: config.has_tenants(),
-            },
-        };
-        let load = Fleet::load(Arc::clone(&store), limits, (arena.clone(), memory.clone()));
+        let load = Fleet::load(Arc::clone(&store), limits(config, settings), (arena.clone(), memory.clone()));
         let fleet = runtime.block_on(load).map_err(|error| failed(&error))?;
-        let limits = FileSettings {
-            quota: settings.files.get(),
-            max_body: settings.max_body.as_usize(),
-            memory: settings.memory.get(),
-        };
         let (has_tls, key) = (config.listen.tls.is_on(Listener::Fleet), pgp_key(settings)?);
         let folder = config.data.join("fleet").join("files");
-        let open =
-            FleetFiles::open(&folder, Arc::clone(&store), (limits, PgpKey { has_tls, key }), memory.clone());
+        let open = FleetFiles::open(
+            &folder,
+            Arc::clone(&store),
+            (file_limits(settings), PgpKey { has_tls, key }),
+            memory.clone(),
+        );
         let files = runtime.block_on(open).map_err(|error| failed(&error))?;
         let tasks = [
             ("the roll-out of policies", runtime.spawn(Arc::clone(&fleet).roll_out()).abort_handle()),
@@ -146,17 +129,11 @@ impl RunningFleet {
         Arc::new(OperatorRoutes(OperatorApi::new(Arc::clone(&self.fleet), Arc::clone(&self.files))))
     }
 
-    /// The service of the listener: a server for each worker.
-    pub(super) fn listener(&self, settings: Settings, shutdowns: &[Shutdown]) -> FleetService {
-        let server = |shutdown: &Shutdown| {
-            let api = AgentApi::new(Arc::clone(&self.fleet), Arc::clone(&self.files));
-            Server::new(api, settings, self.arena.clone(), shutdown.clone())
-        };
-        FleetService {
-            servers: shutdowns.iter().map(server).collect(),
-            shutdowns: shutdowns.to_vec(),
-            settings,
-        }
+    /// The service of the listener.
+    pub(super) fn listener(&self, settings: Settings, shutdowns: &[Shutdown]) -> AgentService<AgentApi> {
+        AgentService::new(settings, shutdowns, &self.arena, || {
+            AgentApi::new(Arc::clone(&self.fleet), Arc::clone(&self.files))
+        })
     }
 
     /// The words for a part of it that has ended although it must not.
@@ -197,6 +174,23 @@ impl RunningFleet {
                 "the state of the fleet could not be closed in time; what was acknowledged is in it"
             );
         }
+    }
+}
+
+fn limits(config: &Config, settings: &FleetListener) -> tidegate_fleet::Settings {
+    let hosts = settings.elasticsearch_hosts.iter().flatten().map(|url| url.expose().to_owned());
+    tidegate_fleet::Settings {
+        long_poll: settings.long_poll.get(),
+        max_body: settings.max_body.as_usize(),
+        outputs: OutputSettings { hosts: hosts.collect(), has_tenants: config.has_tenants() },
+    }
+}
+
+fn file_limits(settings: &FleetListener) -> FileSettings {
+    FileSettings {
+        quota: settings.files.get(),
+        max_body: settings.max_body.as_usize(),
+        memory: settings.memory.get(),
     }
 }
 
@@ -261,81 +255,15 @@ impl AdminRoutes for OperatorRoutes {
     }
 }
 
-/// The agents' service, a server for each worker.
-pub(super) struct FleetService {
-    servers: Vec<Arc<Server<AgentApi>>>,
-    shutdowns: Vec<Shutdown>,
-    settings: Settings,
-}
-
-/// The same behind TLS. A kind of its own, so that connections without it have no room for it in their tasks.
-pub(super) struct FleetTlsService {
-    service: FleetService,
-    acceptor: Arc<TlsAcceptor>,
-}
-
-impl FleetService {
-    /// Behind TLS.
-    pub(super) fn with_tls(self, acceptor: Arc<TlsAcceptor>) -> FleetTlsService {
-        FleetTlsService { service: self, acceptor }
-    }
-}
-
-impl Serve for FleetService {
-    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ConnectionEnd> + Send {
-        // There is one for each worker, and at least one of those. A connection that has no peer any more is
-        // closed by its first read.
-        let peer = stream.peer_addr().unwrap_or_else(|_| SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
-        self.servers[worker % self.servers.len()].serve(stream, peer)
+impl AgentRoutes for AgentApi {
+    fn one_too_many() -> Reply {
+        Reply::new(429)
+            .content_type("application/json; charset=utf-8")
+            .retry_after(30)
+            .text("{\"statusCode\":429,\"error\":\"MaxConnections\",\"message\":\"there are too many connections\"}")
     }
 
-    fn one_too_many(&self) -> Option<Reply> {
-        Some(
-            Reply::new(429)
-                .content_type("application/json; charset=utf-8")
-                .retry_after(30)
-                .text("{\"statusCode\":429,\"error\":\"MaxConnections\",\"message\":\"there are too many connections\"}"),
-        )
-    }
-
-    fn count_turned_away(&self) {
-        self.servers.iter().take(1).for_each(|server| server.service().count_refused());
-    }
-
-    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
-        if let Some(reply) = self.one_too_many() {
-            reject(stream, reply, &self.settings).await;
-        }
-    }
-}
-
-impl Serve for FleetTlsService {
-    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ConnectionEnd> + Send {
-        Box::pin(async move {
-            let FleetService { servers, shutdowns, settings } = &self.service;
-            let shutdown = &shutdowns[worker % shutdowns.len()];
-            // So that what a handshake needs does not stay.
-            let entered = match Box::pin(accept_tls(stream, &self.acceptor, shutdown, settings)).await {
-                Ok(entered) => entered,
-                Err(ended) => return ended,
-            };
-            match entered.peer_addr() {
-                Ok(peer) => servers[worker % servers.len()].serve(entered, peer).await,
-                Err(_) => ConnectionEnd::Lost,
-            }
-        })
-    }
-
-    /// Saying it would take a handshake, which is what there are too many of.
-    fn one_too_many(&self) -> Option<Reply> {
-        None
-    }
-
-    fn count_turned_away(&self) {
-        self.service.count_turned_away();
-    }
-
-    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
-        tidegate_tls::reject(stream).await;
+    fn count_refused(&self) {
+        AgentApi::count_refused(self);
     }
 }

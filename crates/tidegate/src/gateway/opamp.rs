@@ -1,11 +1,10 @@
 //! OpAMP: its state and its tasks, and the service behind `listen.opamp`.
 
-use super::acceptor::Serve;
+use super::agent_service::{AgentRoutes, AgentService};
 use super::workers::Workers;
 use super::{fleet, metrics};
 use crate::Failure;
 use std::future::Future;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,12 +12,9 @@ use tidegate_arena::{Arena, Floors, MemoryPlan, Reservation, Share};
 use tidegate_config::{Config, OpampAccess, OpampListener, yaml_as_json};
 use tidegate_console::{AdminRequest, AdminRoutes};
 use tidegate_fleet::{EmbeddedStore, Store};
-use tidegate_http1::{Body, ConnectionEnd, Reply, Server, Settings, Shutdown, reject};
+use tidegate_http1::{Body, Reply, Settings, Shutdown};
 use tidegate_meters::Registry;
 use tidegate_opamp::{AgentApi, LONGEST_ANSWER, Opamp, OperatorApi, OperatorRequest};
-use tidegate_sources::accept_tls;
-use tidegate_tls::TlsAcceptor;
-use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 
 /// Messages that may be in progress at a time, and that may wait for memory.
@@ -104,17 +100,9 @@ impl RunningOpamp {
         Arc::new(OperatorRoutes(OperatorApi::new(Arc::clone(&self.opamp))))
     }
 
-    /// The service of the listener: a server for each worker.
-    pub(super) fn listener(&self, settings: Settings, shutdowns: &[Shutdown]) -> OpampService {
-        let server = |shutdown: &Shutdown| {
-            let api = AgentApi::new(Arc::clone(&self.opamp));
-            Server::new(api, settings, self.arena.clone(), shutdown.clone())
-        };
-        OpampService {
-            servers: shutdowns.iter().map(server).collect(),
-            shutdowns: shutdowns.to_vec(),
-            settings,
-        }
+    /// The service of the listener.
+    pub(super) fn listener(&self, settings: Settings, shutdowns: &[Shutdown]) -> AgentService<AgentApi> {
+        AgentService::new(settings, shutdowns, &self.arena, || AgentApi::new(Arc::clone(&self.opamp)))
     }
 
     /// The words for a part of it that has ended although it must not.
@@ -178,76 +166,12 @@ impl AdminRoutes for OperatorRoutes {
     }
 }
 
-/// The agents' service, a server for each worker.
-pub(super) struct OpampService {
-    servers: Vec<Arc<Server<AgentApi>>>,
-    shutdowns: Vec<Shutdown>,
-    settings: Settings,
-}
-
-/// The same behind TLS. A kind of its own, so that connections without it have no room for it in their tasks.
-pub(super) struct OpampTlsService {
-    service: OpampService,
-    acceptor: Arc<TlsAcceptor>,
-}
-
-impl OpampService {
-    /// Behind TLS.
-    pub(super) fn with_tls(self, acceptor: Arc<TlsAcceptor>) -> OpampTlsService {
-        OpampTlsService { service: self, acceptor }
-    }
-}
-
-impl Serve for OpampService {
-    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ConnectionEnd> + Send {
-        // There is one for each worker, and at least one of those. A connection that has no peer any more is
-        // closed by its first read.
-        let peer = stream.peer_addr().unwrap_or_else(|_| SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
-        self.servers[worker % self.servers.len()].serve(stream, peer)
+impl AgentRoutes for AgentApi {
+    fn one_too_many() -> Reply {
+        Reply::new(503).retry_after(30).text("there are too many connections; try again\n")
     }
 
-    fn one_too_many(&self) -> Option<Reply> {
-        Some(Reply::new(503).retry_after(30).text("there are too many connections; try again\n"))
-    }
-
-    fn count_turned_away(&self) {
-        self.servers.iter().take(1).for_each(|server| server.service().count_refused());
-    }
-
-    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
-        if let Some(reply) = self.one_too_many() {
-            reject(stream, reply, &self.settings).await;
-        }
-    }
-}
-
-impl Serve for OpampTlsService {
-    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ConnectionEnd> + Send {
-        Box::pin(async move {
-            let OpampService { servers, shutdowns, settings } = &self.service;
-            let shutdown = &shutdowns[worker % shutdowns.len()];
-            // So that what a handshake needs does not stay.
-            let entered = match Box::pin(accept_tls(stream, &self.acceptor, shutdown, settings)).await {
-                Ok(entered) => entered,
-                Err(ended) => return ended,
-            };
-            match entered.peer_addr() {
-                Ok(peer) => servers[worker % servers.len()].serve(entered, peer).await,
-                Err(_) => ConnectionEnd::Lost,
-            }
-        })
-    }
-
-    /// Saying it would take a handshake, which is what there are too many of.
-    fn one_too_many(&self) -> Option<Reply> {
-        None
-    }
-
-    fn count_turned_away(&self) {
-        self.service.count_turned_away();
-    }
-
-    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
-        tidegate_tls::reject(stream).await;
+    fn count_refused(&self) {
+        AgentApi::count_refused(self);
     }
 }

@@ -1,0 +1,108 @@
+//! The service of an address that agents connect to and stay at, for days: a server for each worker, with TLS or without.
+
+use super::acceptor::Serve;
+use std::future::Future;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use tidegate_arena::Arena;
+use tidegate_http1::{ConnectionEnd, Reply, Server, Service, Settings, Shutdown, reject};
+use tidegate_sources::accept_tls;
+use tidegate_tls::TlsAcceptor;
+use tokio::net::TcpStream;
+
+/// The routes of agents.
+pub(super) trait AgentRoutes: Service {
+    /// The answer to a connection that is one too many, in the shape that the agents understand.
+    fn one_too_many() -> Reply;
+    /// Counts it.
+    fn count_refused(&self);
+}
+
+/// The service without TLS.
+pub(super) struct AgentService<R> {
+    servers: Vec<Arc<Server<R>>>,
+    shutdowns: Vec<Shutdown>,
+    settings: Settings,
+}
+
+/// The same behind TLS. A kind of its own, so that connections without it have no room for it in their tasks.
+pub(super) struct AgentTlsService<R> {
+    service: AgentService<R>,
+    acceptor: Arc<TlsAcceptor>,
+}
+
+impl<R: AgentRoutes> AgentService<R> {
+    /// A server for each of `shutdowns`, one for each worker, with its own `routes`. Requests take the memory of `arena`.
+    pub(super) fn new(
+        settings: Settings,
+        shutdowns: &[Shutdown],
+        arena: &Arena,
+        routes: impl Fn() -> R,
+    ) -> AgentService<R> {
+        let server = |shutdown: &Shutdown| Server::new(routes(), settings, arena.clone(), shutdown.clone());
+        AgentService {
+            servers: shutdowns.iter().map(server).collect(),
+            shutdowns: shutdowns.to_vec(),
+            settings,
+        }
+    }
+
+    /// Behind TLS.
+    pub(super) fn with_tls(self, acceptor: Arc<TlsAcceptor>) -> AgentTlsService<R> {
+        AgentTlsService { service: self, acceptor }
+    }
+}
+
+impl<R: AgentRoutes> Serve for AgentService<R> {
+    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ConnectionEnd> + Send {
+        // There is one for each worker, and at least one of those. A connection that has no peer any more is
+        // closed by its first read.
+        let peer = stream.peer_addr().unwrap_or_else(|_| SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
+        self.servers[worker % self.servers.len()].serve(stream, peer)
+    }
+
+    fn one_too_many(&self) -> Option<Reply> {
+        Some(R::one_too_many())
+    }
+
+    fn count_turned_away(&self) {
+        self.servers.iter().take(1).for_each(|server| server.service().count_refused());
+    }
+
+    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
+        if let Some(reply) = self.one_too_many() {
+            reject(stream, reply, &self.settings).await;
+        }
+    }
+}
+
+impl<R: AgentRoutes> Serve for AgentTlsService<R> {
+    fn serve(&self, worker: usize, stream: TcpStream) -> impl Future<Output = ConnectionEnd> + Send {
+        Box::pin(async move {
+            let AgentService { servers, shutdowns, settings } = &self.service;
+            let shutdown = &shutdowns[worker % shutdowns.len()];
+            // So that what a handshake needs does not stay.
+            let entered = match Box::pin(accept_tls(stream, &self.acceptor, shutdown, settings)).await {
+                Ok(entered) => entered,
+                Err(ended) => return ended,
+            };
+            match entered.peer_addr() {
+                Ok(peer) => servers[worker % servers.len()].serve(entered, peer).await,
+                Err(_) => ConnectionEnd::Lost,
+            }
+        })
+    }
+
+    /// Saying it would take a handshake, which is what there are too many of.
+    fn one_too_many(&self) -> Option<Reply> {
+        None
+    }
+
+    fn count_turned_away(&self) {
+        self.service.count_turned_away();
+    }
+
+    async fn turn_away(&self, _worker: usize, stream: TcpStream) {
+        tidegate_tls::reject(stream).await;
+    }
+}
