@@ -55,7 +55,7 @@ const LONGEST_HEAD: usize = 8 << 10;
 /// The longest form of a trial: its texts, with line ends that take two bytes on the way, and what is around them.
 pub(crate) const LONGEST_FORM: usize = LONGEST_STEPS + LONGEST_ITEMS + (32 << 10);
 /// A [`Status`] with every sink and source that there can be, and the page made of it.
-const SNAPSHOT: usize = 608 << 10;
+const SNAPSHOT: usize = 592 << 10;
 
 pub(crate) const DATA_HEADERS: [(&str, &str); 3] =
     [("Cache-Control", "no-store"), ("Vary", "Accept"), ("X-Content-Type-Options", "nosniff")];

@@ -49,16 +49,17 @@ impl AgentApi {
 }
 
 impl Service for AgentApi {
-    type RequestState = Ticket;
+    // On the heap: a connection has room for it in several of its states.
+    type RequestState = Box<Ticket>;
 
-    fn admit(&self, head: &Head<'_>) -> Result<Admitted<Ticket>, Reply> {
+    fn admit(&self, head: &Head<'_>) -> Result<Admitted<Box<Ticket>>, Reply> {
         let (ticket, max_body) = route(&self.0, &self.1, head).map_err(|answer| self.refused(answer))?;
-        Ok(Admitted { max_body, ticket })
+        Ok(Admitted { max_body, ticket: Box::new(ticket) })
     }
 
-    fn answer(&self, ticket: Ticket, body: Body) -> impl Future<Output = Reply> + Send {
+    fn answer(&self, ticket: Box<Ticket>, body: Body) -> impl Future<Output = Reply> + Send {
         let fleet = Arc::clone(&self.0);
-        let Ticket { route, coding, takes_gzip, lookup } = ticket;
+        let Ticket { route, coding, takes_gzip, lookup } = *ticket;
         let of_lookup = lookup.map(|lookup| (Arc::clone(&fleet), lookup));
         // On the heap, each in a future of its own: a connection has no room for what only some requests need, and a check-in
         // that waits none for what the others do.
@@ -86,11 +87,11 @@ impl Service for AgentApi {
         async { answered.await.unwrap_or_else(|answer| answer.reply()) }
     }
 
-    fn is_withdrawn_by_leaving(&self, ticket: &Ticket) -> bool {
+    fn is_withdrawn_by_leaving(&self, ticket: &Box<Ticket>) -> bool {
         matches!(ticket.route, Route::CheckIn(..))
     }
 
-    fn refuse(&self, refusal: Refusal, _: RefusalContext<'_, Ticket>) -> Reply {
+    fn refuse(&self, refusal: Refusal, _: RefusalContext<'_, Box<Ticket>>) -> Reply {
         self.count_refused();
         refusal_reply(refusal)
     }
@@ -244,6 +245,9 @@ impl From<BodyError> for ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::SocketAddr;
+    use tidegate_http1::Server;
+    use tokio::net::TcpStream;
 
     fn bytes_of<F: Future>(
         _: impl FnOnce(Arc<Fleet>, AgentId, bool, Boxed<Result<CheckInStart, ApiError>>) -> F,
@@ -256,5 +260,15 @@ mod tests {
     fn a_check_in_that_waits_is_small() {
         let bytes = bytes_of(check_in);
         assert!(bytes <= 192, "{bytes} bytes");
+    }
+
+    /// A connection of an agent, with the codec's state.
+    #[test]
+    fn a_connection_is_small() {
+        fn bytes_of<F: Future>(_: impl FnOnce(Arc<Server<AgentApi>>, TcpStream, SocketAddr) -> F) -> usize {
+            size_of::<F>()
+        }
+        let bytes = bytes_of(|server, stream, peer| server.serve(stream, peer));
+        assert!(bytes <= 1024, "{bytes} bytes");
     }
 }

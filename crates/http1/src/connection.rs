@@ -21,7 +21,7 @@ use crate::reply::{ConnectionHeaders, Reply};
 use crate::server::{ConnectionEnd, Server};
 use crate::service::{AdmissionFuture, Admitted, Body, RefusalContext, Service};
 use crate::stream::Stream;
-use crate::upgrade::ReceivedBehind;
+use crate::upgrade::{ReceivedBehind, Upgraded};
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -41,7 +41,7 @@ pub(crate) struct Connection<'a, 's, S: Service, T> {
     /// The beginning of the next request.
     ahead: ReceivedBehind,
     /// How large the last request was: how much to take for the next at once.
-    hint: usize,
+    hint: u32,
     served: u32,
     /// The request that changes the protocol. On the heap: nearly no connection has one.
     upgrade: Option<Box<S::RequestState>>,
@@ -137,7 +137,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             signal,
             peer,
             ahead: ReceivedBehind::Nothing,
-            hint: PAGE,
+            hint: PAGE as u32,
             served: 0,
             upgrade: None,
         }
@@ -168,9 +168,20 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         }
     }
 
-    /// The request that has changed the protocol, if one has, with what was received behind it.
-    pub(crate) fn into_upgrade(self) -> Option<(S::RequestState, ReceivedBehind)> {
-        Some((*self.upgrade?, self.ahead))
+    /// The request that has changed the protocol, if one has, and the connection for its service.
+    pub(crate) fn into_upgrade(self) -> Option<(S::RequestState, Upgraded<'a, T>)> {
+        let ticket = *self.upgrade?;
+        let (stream, timer) = self.link.into_parts();
+        let upgraded = Upgraded {
+            stream,
+            timer,
+            signal: self.signal,
+            shutdown: &self.server.shutdown,
+            arena: &self.server.arena,
+            peer: *self.peer,
+            received: self.ahead,
+        };
+        Some((ticket, upgraded))
     }
 
     /// Receives one request, and has it answered.
@@ -245,7 +256,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         let patient = self.server.service.is_patient(&ticket);
         match self.receive_body(&mut window, &framing, max_body, patient, &mut ticket).await {
             Ok(extent) => {
-                self.hint = window.len().clamp(PAGE, GROWTH_STEP);
+                self.hint = u32::try_from(window.len().clamp(PAGE, GROWTH_STEP)).unwrap_or(u32::MAX);
                 if framing.persistent {
                     self.keep_ahead(&window, extent.rest);
                 }
@@ -399,7 +410,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                 WakeReason::Shutdown => true,
                 WakeReason::Idle => return Err(ReceiveError::End(ConnectionEnd::Idle)),
             };
-            let mut window = match self.window(self.hint, last).await {
+            let mut window = match self.window(self.hint as usize, last).await {
                 Ok(window) => window,
                 Err(_) if last => return Err(ReceiveError::End(ConnectionEnd::Shutdown)),
                 Err(refusal) => return Err(refusal.into()),

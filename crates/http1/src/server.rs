@@ -7,7 +7,6 @@ use crate::service::Service;
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
 use crate::stream::Stream;
-use crate::upgrade::Upgraded;
 use std::io::{self, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -70,22 +69,15 @@ impl<S: Service> Server<S> {
         // Everything below borrows from what this block owns: moving it into a function would keep each
         // of these twice in the future.
         async move {
-            let mut timer = pin!(sleep_until(Instant::now() + server.settings.idle));
-            let mut signal = pin!(server.shutdown.notified());
-            let link = TimedStream::new(&mut stream, timer.as_mut());
-            let mut connection = Connection::new(&server, link, signal.as_mut(), &peer);
+            let timer = pin!(sleep_until(Instant::now() + server.settings.idle));
+            let signal = pin!(server.shutdown.notified());
+            let link = TimedStream::new(&mut stream, timer);
+            let mut connection = Connection::new(&server, link, signal, &peer);
             let ended = connection.run().await;
-            let Some((ticket, received)) = connection.into_upgrade() else { return ended };
-            let upgraded = Upgraded {
-                stream: &mut stream,
-                timer,
-                signal,
-                shutdown: &server.shutdown,
-                arena: &server.arena,
-                peer,
-                received,
-            };
-            server.service.upgraded(ticket, upgraded).await
+            match connection.into_upgrade() {
+                Some((ticket, upgraded)) => server.service.upgraded(ticket, upgraded).await,
+                None => ended,
+            }
         }
     }
 }

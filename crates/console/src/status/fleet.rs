@@ -41,9 +41,9 @@ pub struct FleetPolicy {
 
 impl Fleet {
     /// The most versions that are shown.
-    pub const MOST_VERSIONS: usize = 8;
+    pub const MOST_VERSIONS: usize = 5;
     /// The most policies that are shown.
-    pub const MOST_POLICIES: usize = 6;
+    pub const MOST_POLICIES: usize = 4;
 
     /// The same with no more versions and policies than are shown.
     #[must_use]

@@ -45,6 +45,11 @@ impl<'a, T: Stream> TimedStream<'a, T> {
         TimedStream { stream, timer }
     }
 
+    /// What it was made of.
+    pub(crate) fn into_parts(self) -> (&'a mut T, Pin<&'a mut Sleep>) {
+        (self.stream, self.timer)
+    }
+
     /// Whether part of something has come that cannot be read yet.
     pub(crate) fn has_begun(&self) -> bool {
         self.stream.has_begun()
