@@ -16,6 +16,7 @@ mod idle;
 mod kubernetes_api;
 mod log_lines;
 mod observation;
+mod opamp;
 mod otlp;
 mod router;
 mod storm;
@@ -49,6 +50,7 @@ const ROWS: &[Row] = &[
     storm::ROW,
     fleet::ROW,
     fleet_tls::ROW,
+    opamp::ROW,
     connections::ROW,
     tls::ROW,
     idle::ROW,

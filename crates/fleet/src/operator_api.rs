@@ -104,10 +104,7 @@ impl OperatorApi {
             ("GET", ["status"]) => written(&fleet.view()),
 
             ("GET", ["policies"]) => listed("policies", &fleet.list_policies()),
-            ("GET", ["policies", id]) => {
-                let policy = fleet.policy(id).ok_or_else(|| unknown("policy", id))?;
-                Ok(policy.text())
-            }
+            ("GET", ["policies", id]) => Ok(fleet.show_policy(id).await?),
             ("PUT", ["policies", id]) => {
                 let is_trial = parameter(&request.query, "dry_run").is_some_and(|value| value != "false");
                 written(&fleet.put_policy(id, body, is_trial).await?)

@@ -23,8 +23,6 @@ const LEVEL: i32 = 6;
 pub const LONGEST_POLICY: usize = 512 << 10;
 /// The heap of a policy that is put: as it was and is, as text and line by line, and as it goes to the state.
 pub const CHANGE_BYTES: usize = 12 * LONGEST_POLICY;
-/// Stands for an agent's output key where a policy is shown to operators.
-const ANY_KEY: &str = "(a key of the agent's own)";
 /// The longest id of a policy, in bytes.
 const LONGEST_ID: usize = 128;
 
@@ -105,10 +103,9 @@ impl Policy {
         })
     }
 
-    /// Its JSON, without an agent's key.
-    pub(crate) fn text(&self) -> String {
-        let texts: Vec<&str> = self.parts.iter().map(|part| &*part.text).collect();
-        texts.join(ANY_KEY)
+    /// Whether this text is in its JSON, in what is the same for all agents.
+    pub(crate) fn contains(&self, text: &str) -> bool {
+        self.parts.iter().any(|part| part.text.contains(text))
     }
 
     /// How long its JSON is, in bytes.
@@ -209,6 +206,14 @@ fn parts_of(id: &str, record: &PolicyRecord) -> (Vec<String>, Option<TenantRule>
     last.push('}');
     parts.push(last);
     (parts, tenant)
+}
+
+/// A policy as it was put, with its id and revision.
+pub(crate) fn shown(id: &str, record: &PolicyRecord) -> String {
+    let rest = record.body.get().trim_start_matches('{');
+    let separator = if rest == "}" { "" } else { "," };
+    // An id has no characters that JSON escapes.
+    format!("{{\"id\":\"{id}\",\"revision\":{}{separator}{rest}", record.revision)
 }
 
 /// The body of a policy from a text that somebody wrote: an object without `id` and `revision`, which are given by where and when

@@ -21,6 +21,8 @@ mod listener;
 pub mod load_loop;
 mod model;
 mod numbers;
+#[cfg(feature = "drivers")]
+mod opamp;
 pub mod otlp;
 pub mod protobuf;
 pub mod remote_write;
@@ -43,6 +45,8 @@ pub use fleet::{FleetAgents, FleetProgress, FleetSettings, check_ins};
 pub use http::{Connection, RequestError, Response};
 pub use model::{SampleKind, Series, SeriesModel, Timeline};
 pub use numbers::NumberSet;
+#[cfg(feature = "drivers")]
+pub use opamp::{OpampAgents, OpampProgress, OpampSettings};
 pub use sink::{Arrivals, Behaviour, Check, SeriesArrivals, VerifyingReceiver};
 pub use target::{BadTarget, Target};
 #[cfg(feature = "drivers")]

@@ -141,7 +141,7 @@ fn storm_details(progress: FleetProgress, enrolling: f64, peak: f64) -> Vec<(&'s
 }
 
 /// As many agents as this process and the gateway may have connections.
-fn agents(bench: &Bench) -> Result<u64, Failure> {
+pub(super) fn agents(bench: &Bench) -> Result<u64, Failure> {
     let wanted = if bench.seconds < Duration::from_secs(5) { QUICK_AGENTS } else { MOST_AGENTS };
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(u64::MAX);
@@ -154,7 +154,7 @@ fn agents(bench: &Bench) -> Result<u64, Failure> {
     Ok(wanted.min(wanted_files.saturating_sub(OTHER_FILES)).saturating_sub(FIRST))
 }
 
-fn wait(what: &str, mut is_so: impl FnMut() -> bool) -> Result<(), Failure> {
+pub(super) fn wait(what: &str, mut is_so: impl FnMut() -> bool) -> Result<(), Failure> {
     let begun = Instant::now();
     while !is_so() {
         if begun.elapsed() > PATIENCE {

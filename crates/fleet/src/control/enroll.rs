@@ -47,7 +47,7 @@ impl Fleet {
             // It may have been revoked since the head was looked at.
             tokens.get(request.token).ok_or(FleetError::Unauthorized)?.policy_id.clone()
         };
-        let policy = self.policy(&policy_id).ok_or(FleetError::Unauthorized)?;
+        let policy = self.find_policy(&policy_id).await?.ok_or(FleetError::Unauthorized)?;
         let before = self.enrolled_before(request).await?;
         let id = request.id.or(before.map(|(id, _)| id)).unwrap_or_else(AgentId::random);
         let secret = NewSecret::random();

@@ -53,7 +53,7 @@ impl Fleet {
     pub(crate) fn is_artifact_of(&self, agent: AgentId, path: &str) -> bool {
         let policy = self.registry.with(agent, |agent| agent.policy.clone());
         let policy = policy.and_then(|policy| self.policy(&policy));
-        policy.is_some_and(|policy| policy.text().contains(&format!("\"{path}\"")))
+        policy.is_some_and(|policy| policy.contains(&format!("\"{path}\"")))
     }
 
     /// The record of an action.

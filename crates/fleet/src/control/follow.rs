@@ -27,9 +27,9 @@ const AT_ONCE: usize = 64;
 impl Fleet {
     /// Brings memory up to date with what is written to the state, for ever.
     pub async fn follow(self: Arc<Self>) {
-        let mut position = self.loaded_at;
+        let (mut position, mut is_stale) = (self.loaded_at, false);
         loop {
-            match self.follow_from(position).await {
+            match self.follow_from(position, &mut is_stale).await {
                 Ok(next) => position = next,
                 // The store says it now and then.
                 Err(_) => tokio::time::sleep(RETRY).await,
@@ -37,11 +37,14 @@ impl Fleet {
         }
     }
 
-    /// Takes the next changes; the position behind them.
-    async fn follow_from(&self, position: u64) -> Result<u64, StoreError> {
+    /// Takes the next changes; the position behind them. Memory is stale from when changes are missing until all has been read again,
+    /// however often that fails.
+    async fn follow_from(&self, position: u64, is_stale: &mut bool) -> Result<u64, StoreError> {
         let found = self.store.watch(&FOLLOWED, Some(position)).await?;
-        if !found.is_complete {
+        *is_stale |= !found.is_complete;
+        if *is_stale {
             self.read_again().await?;
+            *is_stale = false;
             return Ok(found.position);
         }
         for (at, change) in found.changes.iter().enumerate() {

@@ -79,5 +79,6 @@ pub(super) fn agent_of(key: &[u8]) -> Option<AgentId> {
 }
 
 pub(super) fn no_memory(what: &str) -> StoreError {
-    StoreError::Unusable(format!("there is not the memory for the {what} of the fleet; raise `memory`"))
+    // There may be later: what was not taken into memory is tried again.
+    StoreError::Unavailable(format!("there is not the memory for the {what} of the fleet; raise `memory`"))
 }

@@ -410,6 +410,9 @@ fn an_output_key_is_valid_while_the_agent_has_the_policy() {
             async move { fleet.put_policy("p", policy.as_bytes(), false).await.unwrap() }
         };
         put(&trial, "shop").await;
+        let shown = trial.fleet.show_policy("p").await.unwrap();
+        let again = trial.fleet.put_policy("p", shown.as_bytes(), false).await.unwrap();
+        assert!(!again.changed, "what is shown can be put: {shown}");
         let text = trial.fleet.output_key(agent.id, &trial.fleet.policy("p").unwrap()).unwrap();
         let (id, key) = text.split_once(':').unwrap();
         let tenant = |fleet: &Arc<Fleet>, key: &str| match fleet

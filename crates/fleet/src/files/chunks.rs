@@ -16,6 +16,8 @@ pub(super) struct Chunks {
     chunk_bytes: u64,
     /// The end is being decided on: nothing may change meanwhile.
     pub(super) is_ending: bool,
+    /// It has ended: a chunk that is still on its way changes nothing any more.
+    pub(super) is_over: bool,
 }
 
 impl ContentHash {
@@ -56,7 +58,7 @@ impl Chunks {
         let chunk_bytes = chunk_bytes.max(1) as u64;
         // A file has no more bytes than there is room on the disk, and the memory for its hashes is charged.
         let count = usize::try_from(size.div_ceil(chunk_bytes)).unwrap_or(usize::MAX);
-        Chunks { hashes: vec![None; count], size, chunk_bytes, is_ending: false }
+        Chunks { hashes: vec![None; count], size, chunk_bytes, is_ending: false, is_over: false }
     }
 
     /// Memory for them, in bytes.

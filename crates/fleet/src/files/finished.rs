@@ -76,9 +76,13 @@ impl FleetFiles {
     /// Removes a file: first it is found no more, then its bytes are gone.
     ///
     /// # Errors
-    /// When there is none, or the state cannot be written.
+    /// When there is none here, or the state cannot be written.
     pub(crate) async fn remove(&self, file: &FileName) -> Result<(), FileError> {
         let record = self.record(file).await?;
+        // The gateway that has the bytes would keep them.
+        if self.store.is_shared() && !self.is_here(file).await {
+            return Err(FileError::Unknown);
+        }
         self.store.commit(vec![Write::remove(Table::Files, file.as_str())].into()).await?;
         if self.is_here(file).await {
             self.remove_bytes(file).await;

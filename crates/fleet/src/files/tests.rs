@@ -355,3 +355,19 @@ fn names_stay_in_the_folder() {
     assert_eq!(FileName::of_file("../x"), None);
     assert_eq!(FileName::read("é-x"), None);
 }
+
+/// A chunk that was on its way when the upload ended changes nothing of what was acknowledged.
+#[tokio::test]
+async fn a_late_chunk_changes_nothing() {
+    let rig = Rig::new().await;
+    let (client, content) = (agent(), noise(2 * CHUNK));
+    let file = rig.begin(client, content.len()).await.unwrap();
+    let unfinished = rig.files.unfinished(&file, client).unwrap();
+    for number in 0..2 {
+        rig.send(&file, client, number, &content).await.unwrap();
+    }
+    rig.files.finish(&file, client, Some(transit_hash(&content))).await.unwrap();
+    let late = rig.files.write_chunk(&unfinished, 0, None, vec![0; CHUNK]).await;
+    assert!(matches!(late, Err(FileError::Exists(_))), "{late:?}");
+    assert_eq!(rig.content(&file, None).await.unwrap(), content);
+}

@@ -140,7 +140,7 @@ impl FleetFiles {
             Err(FileError::Unknown) => return self.finished_before(file, client).await,
             found => found?,
         };
-        let _ending = unfinished.begin_ending()?;
+        let ending = unfinished.begin_ending()?;
         let hash = match self.checked(&unfinished, transit_hash).await {
             Ok(hash) => hash,
             Err(error) => {
@@ -152,6 +152,7 @@ impl FleetFiles {
             FileRecord { sha256: hash.text(), created_ms: time::now_ms(), ..unfinished.order.record.clone() };
         let write = Write::put(Table::Files, file.as_str(), encode(&record));
         self.store.commit(vec![write].into()).await?;
+        ending.end();
         // Its room stays taken.
         self.state().unfinished.remove(file);
         Ok(record)
@@ -292,7 +293,7 @@ impl Unfinished {
     fn write(&self, number: u64, expected: Option<ContentHash>, chunk: &[u8]) -> Result<(), FileError> {
         let at = {
             let chunks = self.chunks();
-            if chunks.is_ending {
+            if chunks.is_ending || chunks.is_over {
                 return Err(FileError::Exists("the upload is being ended".to_owned()));
             }
             chunks.place(number, chunk.len() as u64)?
@@ -352,6 +353,13 @@ impl Unfinished {
 
 /// The end of a file that is being decided on.
 struct Ending(Arc<Unfinished>);
+
+impl Ending {
+    /// It has ended for good.
+    fn end(self) {
+        self.0.chunks().is_over = true;
+    }
+}
 
 impl Drop for Ending {
     fn drop(&mut self) {

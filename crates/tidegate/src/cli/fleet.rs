@@ -72,7 +72,7 @@ pub(crate) enum PolicyCommand {
     },
     /// List policies
     Ls(FleetArgs),
-    /// Show a policy as agents get it
+    /// Show a policy, as it can be changed and put again
     Show {
         /// The policy's id
         id: String,

@@ -116,6 +116,16 @@ impl Fleet {
         views
     }
 
+    /// A policy as it was put, with its id and revision: it can be changed and put again.
+    ///
+    /// # Errors
+    /// [`OperatorError`].
+    pub(crate) async fn show_policy(&self, id: &str) -> Result<String, OperatorError> {
+        let stored = self.store.get(Table::Policies, id.as_bytes()).await?;
+        let stored = stored.ok_or_else(|| OperatorError::Unknown(format!("policy `{id:.80}`")))?;
+        Ok(policy::shown(id, &decode(&stored.value)?))
+    }
+
     /// Removes a policy that no agent and no token has.
     ///
     /// # Errors

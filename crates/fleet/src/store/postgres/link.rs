@@ -74,7 +74,11 @@ impl Target {
             )
         })?;
         if config.get_ssl_mode() == SslMode::Prefer {
-            let is_here = config.get_hosts().iter().all(is_this_machine);
+            // An address takes the place of a name.
+            let (hosts, addresses) = (config.get_hosts(), config.get_hostaddrs());
+            let is_here = hosts.iter().all(is_this_machine)
+                && addresses.iter().all(std::net::IpAddr::is_loopback)
+                && !(hosts.is_empty() && addresses.is_empty());
             config.ssl_mode(if is_here { SslMode::Disable } else { SslMode::Require });
         }
         config

@@ -72,7 +72,8 @@ fn place(write: &Write) -> Place<'_> {
 /// Writes the batches that are as expected in one transaction; the versions of those, and none for the others. An error leaves
 /// the transaction open: the connection must be closed.
 async fn commit(client: &Client, jobs: &[WriteJob]) -> Result<Vec<Option<u64>>, Error> {
-    client.batch_execute("BEGIN").await?;
+    // Whatever the database's default is: what is read behind the lock must be what was committed before it.
+    client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
     let count = i64::try_from(jobs.len()).unwrap_or(i64::MAX);
     let last: i64 = client.query_typed_one(TAKE, &[(&count, Type::INT8)]).await?.try_get(0)?;
     let first = of_bigint(last - count) + 1;
