@@ -14,6 +14,9 @@ use tidegate_http1::{ConnectionEnd, Stream, Upgraded};
 
 /// An agent that has sent nothing for so long is asked whether it is there; after the same again it is not.
 const SILENCE: Duration = Duration::from_secs(75);
+/// How long a connection whose message was not taken stays open, about: its client comes back as soon as it is closed, whatever it was
+/// told, and would say the same again.
+const PAUSE: Duration = Duration::from_secs(5);
 /// In front of each message: a header that is 0.
 const HEADER: &[u8] = &[0];
 
@@ -37,6 +40,9 @@ pub(super) fn serve<T: Stream>(
                 ConnectionEnd::Shutdown
             }
             Some(code) => {
+                if matches!(code, CloseCode::TryAgain | CloseCode::TooLarge) {
+                    Box::pin(socket.pause(PAUSE.mul_f64(0.5 + rand::random::<f64>()))).await;
+                }
                 Box::pin(socket.close(code)).await;
                 ConnectionEnd::Refused
             }

@@ -112,6 +112,8 @@ impl Opamp {
             && before.record.body == order.body
             && before.record.labels == order.labels
         {
+            // Where that failed before, it is done now.
+            self.assign_all().await?;
             return Ok(Arc::clone(before));
         }
         if before.is_none() && self.list_configs().len() >= MOST_CONFIGS {
@@ -124,8 +126,11 @@ impl Opamp {
             RolloutState::Done => Some(old.body.clone()),
             _ => old.previous.clone(),
         });
-        // Where only the labels have changed, nobody gets anything new that could fail.
-        let is_new = old.is_none_or(|old| old.body != order.body || old.rollout.state != RolloutState::Done);
+        // Where it is for fewer agents and the same for those, nobody gets anything new that could fail.
+        let is_narrower = old
+            .is_some_and(|old| old.labels.iter().all(|(name, value)| order.labels.get(name) == Some(value)));
+        let is_new = !is_narrower
+            || old.is_none_or(|old| old.body != order.body || old.rollout.state != RolloutState::Done);
         let step = order.step * 100;
         let rollout = Rollout {
             state: if is_new { RolloutState::Running } else { RolloutState::Done },
@@ -138,7 +143,8 @@ impl Opamp {
             changed_ms: now_ms(),
             labels: order.labels,
             body: order.body,
-            previous: previous.filter(|_| is_new),
+            // To those that it was not for, the one before is as new.
+            previous: previous.filter(|_| is_new && is_narrower),
             rollout,
         };
         let config = self.store_config(name, record).await?;

@@ -223,7 +223,8 @@ impl Opamp {
             if let Some(status) = message.remote_config_status.filter(|_| news.status) {
                 record.config_hash = status.hash.try_into().ok();
                 record.config_status = status.status;
-                record.config_error = cut(status.error, LONGEST_ERROR).to_owned();
+                // Agents quote their configuration in it.
+                record.config_error = masked(cut(status.error, LONGEST_ERROR), LONGEST_ERROR);
             }
             let mut writes = vec![Write::put(Table::OpampAgents, key, encode(&record)).expecting(expected)];
             if let Some(effective) = &effective {

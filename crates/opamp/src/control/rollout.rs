@@ -162,9 +162,9 @@ impl Progress {
 
 /// What comes of a roll-out; nothing while it waits.
 fn next(rollout: Rollout, progress: Progress) -> Option<Rollout> {
-    // Failed ones weigh against those that have said something, and one alone does not stop a roll-out that may have some.
-    let said = progress.failed + progress.applied;
-    let is_bad = progress.failed * 100 > u64::from(rollout.max_failed) * said.max(progress.released);
+    // Failed ones weigh against those that have said something or are there to say it: those that are away do not count.
+    let there = progress.failed + progress.applied + progress.pending;
+    let is_bad = progress.failed * 100 > u64::from(rollout.max_failed) * there;
     if progress.failed > 0 && is_bad {
         return Some(Rollout { state: RolloutState::Stopped, ..rollout });
     }
@@ -192,6 +192,7 @@ mod tests {
         assert_eq!(fares(50, 50, 0, 0).unwrap().released, 8_000);
         assert_eq!(fares(50, 48, 2, 0).unwrap().released, 8_000);
         assert_eq!(fares(50, 10, 3, 37).unwrap().state, RolloutState::Stopped);
+        assert_eq!(fares(100, 0, 5, 0).unwrap().state, RolloutState::Stopped, "95 are away");
         let last = Rollout { released: WHOLE, ..rollout };
         let done = next(last, Progress { agents: 1, released: 1, applied: 1, ..Progress::default() });
         assert_eq!(done.unwrap().state, RolloutState::Done);

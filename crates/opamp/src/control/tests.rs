@@ -271,3 +271,22 @@ fn an_agent_is_as_large_as_it_is_said_to_be() {
     let entry = size_of::<crate::registry::Agent>() + size_of::<AgentId>() + 8 + 48;
     assert!(entry as u64 <= crate::registry::AGENT_BYTES, "{entry}");
 }
+
+/// A configuration that is for more agents than before goes to those in steps.
+#[tokio::test]
+async fn more_agents_get_a_configuration_in_steps() {
+    let setup = setup().await;
+    for uid in 1..=50 {
+        setup.send(&message(uid, 0, Some("b"), None), None).await;
+    }
+    setup.put("all", "a: 1", &[("env", "a")], 100).await;
+    setup.opamp.step_all().await.unwrap();
+    assert_eq!(setup.opamp.find_config("all").unwrap().record.rollout.state, RolloutState::Done);
+    setup.put("all", "a: 1", &[], 20).await;
+    assert_eq!(setup.opamp.find_config("all").unwrap().record.rollout.state, RolloutState::Running);
+    let mut reached = 0;
+    for uid in 1..=50 {
+        reached += usize::from(setup.send(&message(uid, 1, None, None), None).await.has_config);
+    }
+    assert!((2..25).contains(&reached), "about a fifth: {reached}");
+}

@@ -130,9 +130,9 @@ impl<'a, T: Stream> WebSocket<'a, T> {
         let mut head = Vec::new();
         put_header(&mut head, Opcode::Binary, len);
         let mut parts = parts.iter();
-        // Nearly always there is one short part, and one write.
-        if let Some(first) = parts.as_slice().first().filter(|first| first.len() <= PAGE) {
-            head.extend_from_slice(first);
+        // Nearly always they are short, and there is one write.
+        while let Some(next) = parts.as_slice().first().filter(|next| head.len() + next.len() <= PAGE) {
+            head.extend_from_slice(next);
             parts.next();
         }
         self.write(&head).await?;
@@ -150,13 +150,31 @@ impl<'a, T: Stream> WebSocket<'a, T> {
         self.control(Opcode::Ping, &[]).await
     }
 
+    /// Lets this time pass, or less when the gateway stops: clients that are closed come back at once.
+    pub(crate) async fn pause(&mut self, time: Duration) {
+        let deadline = Instant::now() + time;
+        drop(self.unread.take());
+        poll_fn(|context| {
+            if self.link.shutdown.has_begun() || self.link.signal.as_mut().poll(context).is_ready() {
+                return Poll::Ready(());
+            }
+            self.poll_late(context, deadline)
+        })
+        .await;
+    }
+
     /// Closes the connection, and lets the client say so too, for a short time.
     pub(crate) async fn close(mut self, code: CloseCode) {
         if self.control(Opcode::Close, &code.to_bytes()).await.is_err() {
             return;
         }
-        let _ended = poll_fn(|context| self.link.stream.poll_end(context)).await;
         let deadline = Instant::now() + CLOSE_TIME;
+        // Behind TLS it may have to wait for the client.
+        poll_fn(|context| match self.link.stream.poll_end(context) {
+            Poll::Ready(_) => Poll::Ready(()),
+            Poll::Pending => self.poll_late(context, deadline),
+        })
+        .await;
         drop(self.unread.take());
         poll_fn(|context| {
             let mut scratch = [0; CLOSE_SCRATCH];
