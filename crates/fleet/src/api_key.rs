@@ -56,7 +56,13 @@ impl NewSecret {
 
 /// A new id of a token.
 pub fn random_id() -> String {
-    URL_SAFE_NO_PAD.encode(rand::random::<[u8; 15]>())
+    loop {
+        let id = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 15]>());
+        // A command line takes a hyphen for an option.
+        if !id.starts_with('-') {
+            return id;
+        }
+    }
 }
 
 impl Serialize for KeyHash {
@@ -89,5 +95,16 @@ impl<'de> Deserialize<'de> for KeyHash {
 impl std::fmt::Debug for KeyHash {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("KeyHash")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ids are arguments of commands.
+    #[test]
+    fn no_id_looks_like_an_option() {
+        assert!((0..10_000).map(|_| random_id()).all(|id| id.len() == 20 && !id.starts_with('-')));
     }
 }
