@@ -224,7 +224,8 @@ impl Opamp {
                 record.config_hash = status.hash.try_into().ok();
                 record.config_status = status.status;
                 // Agents quote their configuration in it.
-                record.config_error = masked(cut(status.error, LONGEST_ERROR), LONGEST_ERROR);
+                let error = masked(cut(status.error, LONGEST_ERROR), LONGEST_ERROR);
+                record.config_error = error.trim_end().to_owned();
             }
             let mut writes = vec![Write::put(Table::OpampAgents, key, encode(&record)).expecting(expected)];
             if let Some(effective) = &effective {
