@@ -117,6 +117,26 @@ struct DeferredDecision {
     preparation: AdmissionFuture,
 }
 
+/// What is done with a request. Decided where it is received: asking with the ticket later would keep that in the connection's
+/// future until the answer is there.
+enum Handling {
+    Answer,
+    /// Unless its client leaves before.
+    AnswerUnlessLeft,
+    /// The service takes the connection over.
+    Upgrade,
+}
+
+impl Handling {
+    fn of<S: Service>(service: &S, ticket: &S::RequestState) -> Handling {
+        match (service.is_upgrade(ticket), service.is_withdrawn_by_leaving(ticket)) {
+            (true, _) => Handling::Upgrade,
+            (false, true) => Handling::AnswerUnlessLeft,
+            (false, false) => Handling::Answer,
+        }
+    }
+}
+
 /// The event that woke an idle connection.
 enum WakeReason {
     Readable,
@@ -186,19 +206,20 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
 
     /// Receives one request, and has it answered.
     async fn exchange(&mut self) -> SentAnswer {
-        let (ticket, body, framing, is_withdrawn) = match self.arrival().await {
+        let (ticket, body, framing, handling) = match self.arrival().await {
             Ok(arrived) => arrived,
             Err(answered) => return answered,
         };
-        if self.server.service.is_upgrade(&ticket) {
-            self.upgrade = Some(Box::new(ticket));
-            return Err(ConnectionEnd::Answered);
-        }
-        let reply = if is_withdrawn {
+        let reply = match handling {
+            Handling::Answer => self.server.service.answer(ticket, body).await,
             // On the heap: nearly no request is.
-            Box::pin(self.answered_unless_left(ticket, body)).await.ok_or(ConnectionEnd::ByClient)?
-        } else {
-            self.server.service.answer(ticket, body).await
+            Handling::AnswerUnlessLeft => {
+                Box::pin(self.answered_unless_left(ticket, body)).await.ok_or(ConnectionEnd::ByClient)?
+            }
+            Handling::Upgrade => {
+                self.upgrade = Some(Box::new(ticket));
+                return Err(ConnectionEnd::Answered);
+            }
         };
         self.served = self.served.saturating_add(1);
         let close = reply.is_closing() || !self.may_go_on(&framing);
@@ -230,9 +251,8 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         }
     }
 
-    /// Waits for a request, and receives it. Returns also whether a client that leaves takes it back. The error is what
-    /// came of one that was not let in.
-    async fn arrival(&mut self) -> Result<(S::RequestState, Body, Framing, bool), SentAnswer> {
+    /// Waits for a request, and receives it. The error is what came of one that was not let in.
+    async fn arrival(&mut self) -> Result<(S::RequestState, Body, Framing, Handling), SentAnswer> {
         let mut window = match self.first_bytes().await {
             Ok(window) => window,
             Err(fault) => return Err(self.failed(fault, None, 0, NextStep::END)),
@@ -261,8 +281,8 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                     self.keep_ahead(&window, extent.rest);
                 }
                 window.truncate(extent.body);
-                let is_withdrawn = self.server.service.is_withdrawn_by_leaving(&ticket);
-                Ok((ticket, Body::received(window, framing.head), framing, is_withdrawn))
+                let handling = Handling::of(&self.server.service, &ticket);
+                Ok((ticket, Body::received(window, framing.head), framing, handling))
             }
             Err(fault) => {
                 let after = NextStep { ending: ending(true, &framing), ..NextStep::END };
