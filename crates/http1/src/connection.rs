@@ -39,12 +39,19 @@ pub(crate) struct Connection<'a, 's, S: Service, T> {
     signal: Pin<&'a mut Notified<'s>>,
     peer: &'a SocketAddr,
     /// The beginning of the next request.
-    ahead: ReceivedBehind,
+    ahead: Ahead<S::RequestState>,
     /// How large the last request was: how much to take for the next at once.
     hint: u32,
     served: u32,
-    /// The request that changes the protocol. On the heap: nearly no connection has one.
-    upgrade: Option<Box<S::RequestState>>,
+}
+
+/// What is behind the last request.
+enum Ahead<T> {
+    /// The beginning of the next one.
+    Received(ReceivedBehind),
+    /// Another protocol: the request that changes to it, and what was received behind that. In the same place, so that connections which
+    /// stay with HTTP have no room for it.
+    Upgrade(Box<(T, ReceivedBehind)>),
 }
 
 /// Why a request could not be received.
@@ -156,10 +163,9 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             link,
             signal,
             peer,
-            ahead: ReceivedBehind::Nothing,
+            ahead: Ahead::Received(ReceivedBehind::Nothing),
             hint: PAGE as u32,
             served: 0,
-            upgrade: None,
         }
     }
 
@@ -190,7 +196,8 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
 
     /// The request that has changed the protocol, if one has, and the connection for its service.
     pub(crate) fn into_upgrade(self) -> Option<(S::RequestState, Upgraded<'a, T>)> {
-        let ticket = *self.upgrade?;
+        let Ahead::Upgrade(upgrade) = self.ahead else { return None };
+        let (ticket, received) = *upgrade;
         let (stream, timer) = self.link.into_parts();
         let upgraded = Upgraded {
             stream,
@@ -199,7 +206,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             shutdown: &self.server.shutdown,
             arena: &self.server.arena,
             peer: *self.peer,
-            received: self.ahead,
+            received,
         };
         Some((ticket, upgraded))
     }
@@ -217,7 +224,8 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                 Box::pin(self.answered_unless_left(ticket, body)).await.ok_or(ConnectionEnd::ByClient)?
             }
             Handling::Upgrade => {
-                self.upgrade = Some(Box::new(ticket));
+                let received = self.take_ahead();
+                self.ahead = Ahead::Upgrade(Box::new((ticket, received)));
                 return Err(ConnectionEnd::Answered);
             }
         };
@@ -391,21 +399,30 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
 
     /// Bytes received ahead, if they hold a whole head, and the head's position.
     fn next_head(&mut self) -> Option<(Window, (usize, usize))> {
-        let ReceivedBehind::Bytes(window) = &self.ahead else { return None };
+        let Ahead::Received(ReceivedBehind::Bytes(window)) = &self.ahead else { return None };
         let Ok(ScanProgress::Complete { start, end }) =
             HeadScanner::default().advance(window, self.server.settings.max_head)
         else {
             return None;
         };
-        match std::mem::replace(&mut self.ahead, ReceivedBehind::Nothing) {
+        match self.take_ahead() {
             ReceivedBehind::Bytes(window) => Some((window, (start, end))),
             _ => None,
         }
     }
 
+    /// What was received behind the last request.
+    fn take_ahead(&mut self) -> ReceivedBehind {
+        match std::mem::replace(&mut self.ahead, Ahead::Received(ReceivedBehind::Nothing)) {
+            Ahead::Received(received) => received,
+            // The codec does nothing more then.
+            Ahead::Upgrade(_) => ReceivedBehind::Nothing,
+        }
+    }
+
     /// Gives what arrived ahead, or waits, without a buffer, for the first bytes of the next request.
     async fn first_bytes(&mut self) -> Result<Window, ReceiveError> {
-        match std::mem::replace(&mut self.ahead, ReceivedBehind::Nothing) {
+        match self.take_ahead() {
             ReceivedBehind::Bytes(window) => return Ok(window),
             ReceivedBehind::Lost => return Err(Refusal::Memory.into()),
             ReceivedBehind::Nothing => {}
@@ -503,7 +520,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         if end < window.len() {
             window.copy_within(end.., 0);
             window.truncate(window.len() - end);
-            self.ahead = ReceivedBehind::Bytes(window);
+            self.ahead = Ahead::Received(ReceivedBehind::Bytes(window));
         }
         NextStep { ending: ending(false, framing), discard: missing, ..after }
     }
@@ -545,7 +562,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         }
         let kept = self.server.arena.try_window(self.server.settings.share, tail.len());
         let kept = kept.and_then(|mut kept| kept.append(tail).map(|()| kept));
-        self.ahead = kept.map_or(ReceivedBehind::Lost, ReceivedBehind::Bytes);
+        self.ahead = Ahead::Received(kept.map_or(ReceivedBehind::Lost, ReceivedBehind::Bytes));
     }
 }
 
