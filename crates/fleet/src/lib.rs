@@ -18,9 +18,11 @@
 
 mod agent_api;
 mod agent_id;
+mod agent_memory;
 mod api_key;
 mod control;
 mod files;
+mod gunzip;
 mod operator_api;
 mod output_keys;
 mod policy;
@@ -29,9 +31,11 @@ mod registry;
 mod rollout_progress;
 mod store;
 mod time;
+mod worker_thread;
 
-pub use agent_api::{AgentApi, THREAD_BYTES, Ticket};
+pub use agent_api::{AgentApi, Ticket};
 pub use agent_id::{AgentId, InvalidAgentId};
+pub use agent_memory::AgentMemory;
 pub use api_key::{KeyHash, NewSecret, random_id};
 pub use control::{
     ACTION_ANSWERS, Fleet, FleetView, LONGEST_ACTION_ANSWER, LONGEST_ANSWER, MOST_VERSIONS, PolicyView,
@@ -41,6 +45,7 @@ pub use files::{
     DOWNLOAD_BYTES, DOWNLOADS, FILE_STACK_BYTES, FileSettings, FleetFiles, LONGEST_PGP_KEY,
     OPERATOR_DOWNLOADS, PgpKey,
 };
+pub use gunzip::{GunzipError, THREAD_BYTES, gunzip};
 pub use operator_api::{OperatorApi, OperatorRequest};
 pub use policy::{CHANGE_BYTES, LONGEST_POLICY, OutputSettings};
 pub use record::{decode, encode};

@@ -2,10 +2,11 @@
 
 mod files;
 
-use crate::agent_api::{BodyError, decompressed};
+use crate::agent_api::BodyError;
 use crate::agent_id::AgentId;
 use crate::control::{ActionOrder, Fleet, OperatorError};
 use crate::files::{FileError, FleetFiles};
+use crate::gunzip::gunzip;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub struct OperatorApi {
 pub struct OperatorRequest {
     /// The method.
     pub method: String,
-    /// The path behind `/fleet/`.
+    /// The path behind the prefix of the routes.
     pub path: String,
     /// The query.
     pub query: String,
@@ -96,8 +97,9 @@ impl OperatorApi {
         let fleet = &self.fleet;
         let decompressed = request
             .is_compressed
-            .then(|| decompressed(fleet, body, fleet.settings().max_body))
-            .transpose()?;
+            .then(|| gunzip(fleet.arena(), body, fleet.settings().max_body))
+            .transpose()
+            .map_err(BodyError::from)?;
         let body = decompressed.as_deref().unwrap_or(body);
         let parts: Vec<&str> = request.path.split('/').filter(|part| !part.is_empty()).collect();
         match (request.method.as_str(), &*parts) {

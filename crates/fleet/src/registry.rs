@@ -10,32 +10,25 @@ mod tests;
 pub(crate) use parked::{ParkedPoll, PollOutcome};
 
 use crate::agent_id::AgentId;
+use crate::agent_memory::AgentMemory;
 use crate::api_key::KeyHash;
 use crate::rollout_progress::AwaitedAgent;
 use parked::Parked;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tidegate_arena::{Arena, Charge, ChargeError, Share};
+use tidegate_arena::{Arena, ChargeError};
 
 const SHARDS: usize = 64;
 /// An agent in memory, with its place in the map, its waker and the allocator's rounding, in bytes.
 pub const AGENT_BYTES: u64 = 448;
-/// Memory is charged for so many agents at a time.
-const STEP: u64 = 64;
 
 /// The agents.
 pub(crate) struct Registry {
     shards: Box<[Mutex<Shard>]>,
-    memory: Mutex<RegistryMemory>,
+    memory: AgentMemory,
 }
 
 type Shard = HashMap<AgentId, Box<Agent>>;
-
-struct RegistryMemory {
-    arena: Arena,
-    charges: Vec<Charge>,
-    agents: u64,
-}
 
 /// An agent.
 pub(crate) struct Agent {
@@ -173,8 +166,7 @@ impl Registry {
     /// No agents. Their memory is charged to `arena`.
     pub(crate) fn new(arena: Arena) -> Registry {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        let memory = Mutex::new(RegistryMemory { arena, charges: Vec::new(), agents: 0 });
-        Registry { shards, memory }
+        Registry { shards, memory: AgentMemory::new(arena, AGENT_BYTES) }
     }
 
     /// Pays for one more agent. Whoever does not insert it then calls [`release`](Self::release).
@@ -182,23 +174,12 @@ impl Registry {
     /// # Errors
     /// When there is no memory.
     pub(crate) fn reserve(&self) -> Result<(), ChargeError> {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        if memory.agents == memory.charges.len() as u64 * STEP {
-            let charge = memory.arena.try_charge(Share::Ingest, AGENT_BYTES * STEP)?;
-            memory.charges.push(charge);
-        }
-        memory.agents += 1;
-        Ok(())
+        self.memory.reserve()
     }
 
     /// Gives the memory of an agent back.
     pub(crate) fn release(&self) {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.agents = memory.agents.saturating_sub(1);
-        // One step is kept, so that one agent that comes and goes does not charge each time.
-        if memory.charges.len() as u64 * STEP >= memory.agents + 2 * STEP {
-            memory.charges.pop();
-        }
+        self.memory.release();
     }
 
     /// Adds an agent that was paid for, or puts it in the place of the one with this id.

@@ -1,18 +1,16 @@
 //! `/v1/opamp`: WebSocket and plain HTTP.
 
-mod body;
 mod connection;
 mod routes;
 
-pub use body::THREAD_BYTES;
 pub use routes::Ticket;
 
 use crate::control::{Answer, Opamp, ReceiveError};
-pub(crate) use body::{BodyError, decompressed};
 use routes::{Transport, route};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tidegate_arena::{ChargeError, Share};
+use tidegate_fleet::{GunzipError, gunzip};
 use tidegate_http1::{
     Admitted, Body, ConnectionEnd, Head, Refusal, RefusalContext, Reply, Service, Stream, Upgraded,
 };
@@ -83,7 +81,7 @@ impl Service for AgentApi {
 
 async fn answer(opamp: &Opamp, body: Body, is_compressed: bool) -> Reply {
     let received = match is_compressed {
-        true => match decompressed(opamp.arena(), &body, opamp.settings().max_message) {
+        true => match gunzip(opamp.arena(), &body, opamp.settings().max_message) {
             Ok(window) => {
                 drop(body);
                 opamp.receive(&window, None).await
@@ -126,11 +124,17 @@ fn reply(opamp: &Opamp, answer: &Answer) -> Reply {
     }
 }
 
-fn refused(error: &BodyError) -> Reply {
+fn refused(error: &GunzipError) -> Reply {
     match error {
-        BodyError::TooLarge(_) => Reply::new(413).content(format!("{error}\n")),
-        BodyError::Busy => Reply::new(503).retry_after(retry_seconds()).content(format!("{error}\n")),
-        BodyError::Malformed(_) => Reply::new(400).content(format!("{error}\n")),
+        GunzipError::TooLarge(most) => Reply::new(413).content(format!(
+            "the message has more than the {most} bytes, once decompressed, that are taken (`listen.opamp.max_message`)\n"
+        )),
+        GunzipError::Busy => Reply::new(503)
+            .retry_after(retry_seconds())
+            .text("there is no memory for the message now; try again\n"),
+        GunzipError::Malformed(error) => {
+            Reply::new(400).content(format!("the message is not valid gzip: {error}\n"))
+        }
     }
 }
 

@@ -24,7 +24,7 @@ mod registry;
 mod secrets;
 mod websocket;
 
-pub use agent_api::{AgentApi, THREAD_BYTES, Ticket};
+pub use agent_api::{AgentApi, Ticket};
 pub use control::{ConfigCheck, HEAP_BYTES, LONGEST_CONFIG, Opamp, OpampView, Settings};
-pub use operator_api::{LONGEST_ANSWER, OperatorApi, OperatorRequest};
+pub use operator_api::{LONGEST_ANSWER, OperatorApi};
 pub use registry::AGENT_BYTES;

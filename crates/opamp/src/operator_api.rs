@@ -1,6 +1,5 @@
 //! The JSON API for operators, below `/opamp/` on the admin address. `docs/opamp.md` lists them.
 
-use crate::agent_api::{BodyError, decompressed};
 use crate::control::{Config, ConfigOrder, LONGEST_CONFIG, Opamp, OrderError};
 use crate::message::agent_capability;
 use crate::record::{AgentRecord, EffectiveRecord};
@@ -8,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tidegate_arena::Share;
-use tidegate_fleet::{AgentId, KeyRange, Table, decode};
+use tidegate_fleet::{AgentId, GunzipError, KeyRange, OperatorRequest, Table, decode, gunzip};
 use tidegate_http1::Reply;
 use tokio::sync::Mutex;
 
@@ -26,19 +25,6 @@ pub struct OperatorApi {
     opamp: Arc<Opamp>,
     /// Held while an answer is made, so that the heap for it is that of one.
     making: Mutex<()>,
-}
-
-/// A request of an operator.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OperatorRequest {
-    /// The method.
-    pub method: String,
-    /// The path behind `/opamp/`.
-    pub path: String,
-    /// The query.
-    pub query: String,
-    /// Whether the body is compressed.
-    pub is_compressed: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -75,10 +61,15 @@ impl OperatorApi {
     async fn value(&self, request: &OperatorRequest, body: &[u8]) -> Result<Value, OrderError> {
         let opamp = &self.opamp;
         let decompressed =
-            request.is_compressed.then(|| decompressed(opamp.arena(), body, LONGEST_BODY)).transpose();
+            request.is_compressed.then(|| gunzip(opamp.arena(), body, LONGEST_BODY)).transpose();
         let decompressed = decompressed.map_err(|error| match error {
-            BodyError::Busy => OrderError::Memory,
-            error => OrderError::Invalid(error.to_string()),
+            GunzipError::Busy => OrderError::Memory,
+            GunzipError::TooLarge(most) => {
+                OrderError::Invalid(format!("the body has more than {most} bytes, once decompressed"))
+            }
+            GunzipError::Malformed(error) => {
+                OrderError::Invalid(format!("the body is not valid gzip: {error}"))
+            }
         })?;
         let body = decompressed.as_deref().unwrap_or(body);
         let parts: Vec<&str> = request.path.split('/').filter(|part| !part.is_empty()).collect();

@@ -5,14 +5,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
-use tidegate_arena::{Arena, Charge, ChargeError, Share};
-use tidegate_fleet::AgentId;
+use tidegate_arena::{Arena, ChargeError};
+use tidegate_fleet::{AgentId, AgentMemory};
 
 const SHARDS: usize = 64;
 /// An agent in memory, with its place in the map, its waker and the allocator's rounding, in bytes.
 pub const AGENT_BYTES: u64 = 512;
-/// Memory is charged for so many agents at a time.
-const STEP: u64 = 64;
 /// How far ahead of the last message the first one on a new connection may be: some were lost with the old one.
 const AHEAD: u64 = 8;
 /// The longest text about its health that is kept.
@@ -21,16 +19,10 @@ pub(crate) const LONGEST_TEXT: usize = 96;
 /// The agents.
 pub(crate) struct Registry {
     shards: Box<[Mutex<Shard>]>,
-    memory: Mutex<RegistryMemory>,
+    memory: AgentMemory,
 }
 
 type Shard = HashMap<AgentId, Box<Agent>>;
-
-struct RegistryMemory {
-    arena: Arena,
-    charges: Vec<Charge>,
-    agents: u64,
-}
 
 /// An agent.
 pub(crate) struct Agent {
@@ -123,8 +115,7 @@ impl Registry {
     /// No agents. Their memory is charged to `arena`.
     pub(crate) fn new(arena: Arena) -> Registry {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        let memory = Mutex::new(RegistryMemory { arena, charges: Vec::new(), agents: 0 });
-        Registry { shards, memory }
+        Registry { shards, memory: AgentMemory::new(arena, AGENT_BYTES) }
     }
 
     /// Adds an agent, unless it is there.
@@ -132,7 +123,7 @@ impl Registry {
     /// # Errors
     /// When there is no memory.
     pub(crate) fn add(&self, id: AgentId, agent: Agent) -> Result<(), ChargeError> {
-        self.reserve()?;
+        self.memory.reserve()?;
         let mut agents = self.shard(id);
         let is_new = !agents.contains_key(&id);
         if is_new {
@@ -140,7 +131,7 @@ impl Registry {
         }
         drop(agents);
         if !is_new {
-            self.release();
+            self.memory.release();
         }
         Ok(())
     }
@@ -155,7 +146,7 @@ impl Registry {
         drop(agents);
         if let Some(mut removed) = removed {
             removed.wake();
-            self.release();
+            self.memory.release();
         }
         true
     }
@@ -218,25 +209,6 @@ impl Registry {
             Poll::Pending
         };
         self.with(id, look).unwrap_or(Poll::Ready(Push::Replaced))
-    }
-
-    fn reserve(&self) -> Result<(), ChargeError> {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        if memory.agents == memory.charges.len() as u64 * STEP {
-            let charge = memory.arena.try_charge(Share::Ingest, AGENT_BYTES * STEP)?;
-            memory.charges.push(charge);
-        }
-        memory.agents += 1;
-        Ok(())
-    }
-
-    fn release(&self) {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.agents = memory.agents.saturating_sub(1);
-        // One step is kept, so that one agent that comes and goes does not charge each time.
-        if memory.charges.len() as u64 * STEP >= memory.agents + 2 * STEP {
-            memory.charges.pop();
-        }
     }
 
     fn shard(&self, id: AgentId) -> MutexGuard<'_, Shard> {

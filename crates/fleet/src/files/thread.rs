@@ -1,9 +1,9 @@
 //! The thread that works on files, so that no worker waits for a disk.
 
 use super::FileError;
+use crate::worker_thread::WorkerThread;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// Its stack, in bytes.
@@ -17,7 +17,7 @@ type Work = Box<dyn FnOnce() + Send>;
 #[derive(Clone)]
 pub(super) struct FileThread {
     queue: mpsc::Sender<Work>,
-    thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+    thread: Arc<WorkerThread>,
 }
 
 impl FileThread {
@@ -29,7 +29,7 @@ impl FileThread {
                 work();
             }
         })?;
-        Ok(FileThread { queue, thread: Arc::new(Mutex::new(Some(thread))) })
+        Ok(FileThread { queue, thread: Arc::new(WorkerThread::new(thread)) })
     }
 
     /// Has it do `work`, and waits for the outcome. The work is done also where nobody waits any more.
@@ -49,7 +49,6 @@ impl FileThread {
 
     /// Whether it has ended although it must not.
     pub(super) fn has_ended(&self) -> bool {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        thread.as_ref().is_some_and(JoinHandle::is_finished)
+        self.thread.has_ended()
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::agent_memory::STEP;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake as WakeTask, Waker};
 use tidegate_arena::Floors;
@@ -104,7 +105,8 @@ fn a_removed_agent_does_not_wait() {
 /// Memory for agents is charged before they are there, and there are no more of them than memory.
 #[test]
 fn there_are_as_many_agents_as_memory() {
-    let arena = Arena::new(AGENT_BYTES * STEP * 2, Floors::NONE, 1 << 12, 4, 4).unwrap();
+    // A third of it is for agents.
+    let arena = Arena::new(AGENT_BYTES * STEP * 6, Floors::NONE, 1 << 12, 4, 4).unwrap();
     let registry = Registry::new(arena);
     let paid = (0..).take_while(|_| registry.reserve().is_ok()).count() as u64;
     // The arena counts in pages.

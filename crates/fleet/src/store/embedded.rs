@@ -1,12 +1,12 @@
 //! The state in one file of `redb`. One thread writes, and commits together whatever arrived while it committed before.
 
 use super::{Batch, Changes, Expected, KeyRange, Store, StoreError, StoreFuture, Stored, Table, Write};
+use crate::worker_thread::WorkerThread;
 use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition, WriteTransaction};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidegate_files::Access;
 use tokio::sync::{mpsc, oneshot};
@@ -21,8 +21,6 @@ const QUEUE: usize = 256;
 const TOGETHER: usize = 1024;
 /// How often it is said that the state cannot be written.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
-/// How often it is looked whether the thread has ended.
-const CLOSE_POLL: Duration = Duration::from_millis(2);
 /// Numbers the writes, so that no version comes twice.
 const VERSIONS: TableDefinition<'static, &str, u64> = TableDefinition::new("versions");
 /// The format of the file.
@@ -38,7 +36,7 @@ struct Inner {
     file: Arc<DatabaseFile>,
     /// Taken when the store stops.
     queue: Mutex<Option<mpsc::Sender<Job>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: WorkerThread,
 }
 
 /// A batch, and whoever waits for it.
@@ -67,7 +65,7 @@ impl EmbeddedStore {
         let thread = thread.spawn(move || write_all(&writer, jobs));
         let thread =
             thread.map_err(|error| StoreError::Unavailable(format!("starting a thread: {error}")))?;
-        let (queue, thread) = (Mutex::new(Some(queue)), Mutex::new(Some(thread)));
+        let (queue, thread) = (Mutex::new(Some(queue)), WorkerThread::new(thread));
         Ok(EmbeddedStore(Arc::new(Inner { file, queue, thread })))
     }
 }
@@ -127,24 +125,15 @@ impl Store for EmbeddedStore {
 
     fn close(&self, deadline: Instant) -> bool {
         drop(self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let Some(thread) = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else {
-            return true;
-        };
-        while !thread.is_finished() {
-            if Instant::now() >= deadline {
-                return false;
-            }
-            std::thread::sleep(CLOSE_POLL);
+        let has_ended = self.0.thread.join(deadline);
+        if has_ended {
+            self.0.file.close();
         }
-        // A panic there was reported by the watch over it.
-        let _ended = thread.join();
-        self.0.file.close();
-        true
+        has_ended
     }
 
     fn has_ended(&self) -> bool {
-        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        thread.as_ref().is_some_and(JoinHandle::is_finished)
+        self.0.thread.has_ended()
     }
 }
 

@@ -12,12 +12,12 @@ mod write;
 
 use super::embedded::STACK_BYTES;
 use super::{Batch, Changes, KeyRange, Store, StoreError, StoreFuture, Stored, Table};
+use crate::worker_thread::WorkerThread;
 use link::Link;
 use read::{ListedRange, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 use watch::WatchJob;
 use write::WriteJob;
@@ -31,8 +31,6 @@ pub const CONNECTIONS: usize = READERS + 2;
 pub const CONNECTION_BYTES: usize = 3 << 20;
 /// Jobs that may wait for connections. Whoever comes then waits outside.
 const QUEUE: usize = 256;
-/// How often it is looked whether the thread has ended.
-const CLOSE_POLL: Duration = Duration::from_millis(2);
 
 /// Where the database is.
 #[derive(Clone)]
@@ -51,7 +49,7 @@ pub struct PostgresStore(Arc<Inner>);
 struct Inner {
     /// Taken when the store stops.
     queues: Mutex<Option<Queues>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: WorkerThread,
 }
 
 #[derive(Clone)]
@@ -105,7 +103,7 @@ impl PostgresStore {
         // The thread says it, or has ended.
         is_ready.recv().map_err(|_| stopped())??;
         let queues = Mutex::new(Some(Queues { writes, reads, watches }));
-        Ok(PostgresStore(Arc::new(Inner { queues, thread: Mutex::new(Some(thread)) })))
+        Ok(PostgresStore(Arc::new(Inner { queues, thread: WorkerThread::new(thread) })))
     }
 
     fn queues(&self) -> Result<Queues, StoreError> {
@@ -163,23 +161,11 @@ impl Store for PostgresStore {
 
     fn close(&self, deadline: Instant) -> bool {
         drop(self.0.queues.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let Some(thread) = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else {
-            return true;
-        };
-        while !thread.is_finished() {
-            if Instant::now() >= deadline {
-                return false;
-            }
-            std::thread::sleep(CLOSE_POLL);
-        }
-        // A panic there was reported by the watch over it.
-        let _ended = thread.join();
-        true
+        self.0.thread.join(deadline)
     }
 
     fn has_ended(&self) -> bool {
-        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        thread.as_ref().is_some_and(JoinHandle::is_finished)
+        self.0.thread.has_ended()
     }
 }
 

@@ -165,20 +165,7 @@ fn put(args: &FleetArgs, file: &Path, id: Option<&str>, is_trial: bool) -> Outco
 }
 
 fn list_agents(args: &FleetArgs) -> Outcome {
-    let (mut client, mut after) = (Client::new(args)?, None::<String>);
-    let mut all = Vec::new();
-    loop {
-        let from = after.as_ref().map_or_else(String::new, |after| format!("&after={after}"));
-        let mut page = client.get(&format!("agents?limit={PAGE}{from}"))?;
-        if let Some(Value::Array(agents)) = page.get_mut("agents").map(Value::take) {
-            all.extend(agents);
-        }
-        let next = page.get("next").and_then(Value::as_str).map(str::to_owned);
-        if next.is_none() || next == after {
-            break;
-        }
-        after = next;
-    }
+    let all = Client::new(args)?.pages(&format!("agents?limit={PAGE}"), "agents")?;
     let columns = ["id", "status", "waiting", "version", "policy_id", "policy_revision", "last_seen"];
     list(args, &json!({"agents": all}), "agents", &columns)
 }

@@ -1,14 +1,52 @@
-//! The service of an address that agents connect to and stay at, for days: a server for each worker, with TLS or without.
+//! An address that agents connect to and stay at, for days, and the routes of those who operate it.
 
 use super::acceptor::Serve;
 use std::future::Future;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
-use tidegate_arena::Arena;
-use tidegate_http1::{ConnectionEnd, Reply, Server, Service, Settings, Shutdown, reject};
+use tidegate_arena::{Arena, Floors, Share};
+use tidegate_console::{AdminRequest, AdminRoutes};
+use tidegate_fleet::OperatorRequest;
+use tidegate_http1::{Body, ConnectionEnd, Reply, Server, Service, Settings, Shutdown, reject};
 use tidegate_sources::accept_tls;
 use tidegate_tls::TlsAcceptor;
 use tokio::net::TcpStream;
+
+/// Requests of agents that may be in progress at a time, waits aside, and that may wait for memory.
+pub(super) const REQUESTS: usize = 1024;
+/// Around a body: its head, and what is rounded up.
+const AROUND_BODY: usize = 64 << 10;
+
+/// The memory of agents' requests and answers: `total` bytes, of which neither can take all. `longest` is the longest body or answer.
+pub(super) fn arena(total: u64, longest: usize) -> io::Result<Arena> {
+    let floors = Floors::NONE.with(Share::Ingest, total / 4).with(Share::Egress, total / 4);
+    let window = tidegate_arena::rounded(longest + AROUND_BODY);
+    Arena::new(total, floors, window, REQUESTS, REQUESTS)
+}
+
+/// The routes of operators.
+pub(super) trait AnswersOperators: Send + Sync + 'static {
+    /// What the paths begin with on the admin address.
+    const PREFIX: &'static str;
+    /// Answers a request, whose path is the rest.
+    fn answer(&self, request: OperatorRequest, body: Body) -> impl Future<Output = Reply> + Send;
+}
+
+/// Those routes on the admin address.
+pub(super) struct OperatorRoutes<A>(pub(super) A);
+
+impl<A: AnswersOperators> AdminRoutes for OperatorRoutes<A> {
+    fn prefix(&self) -> &'static str {
+        A::PREFIX
+    }
+
+    fn answer(&self, request: AdminRequest, body: Body) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
+        let AdminRequest { method, path, query, is_compressed } = request;
+        Box::pin(self.0.answer(OperatorRequest { method, path, query, is_compressed }, body))
+    }
+}
 
 /// The routes of agents.
 pub(super) trait AgentRoutes: Service {

@@ -1,18 +1,16 @@
 //! The fleet: its state and its tasks, and the service behind `listen.fleet`.
 
-use super::agent_service::{AgentRoutes, AgentService};
+use super::agent_service::{AgentRoutes, AgentService, AnswersOperators, OperatorRoutes, REQUESTS, arena};
 use super::metrics;
 use super::workers::Workers;
 use crate::Failure;
-use std::future::Future;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_admission::access::Access;
-use tidegate_arena::{Arena, Floors, MemoryPlan, Reservation, Share};
+use tidegate_arena::{Arena, MemoryPlan, Reservation};
 use tidegate_config::{Config, FleetListener, FleetPostgres, Listener};
-use tidegate_console::{AdminRequest, AdminRoutes};
+use tidegate_console::AdminRoutes;
 use tidegate_fleet::{
     AgentApi, EmbeddedStore, FileSettings, Fleet, FleetFiles, OperatorApi, OperatorRequest, OutputSettings,
     PgpKey, PostgresSettings, PostgresStore, Store, StoreError,
@@ -20,11 +18,6 @@ use tidegate_fleet::{
 use tidegate_http1::{Body, Reply, Settings, Shutdown};
 use tidegate_meters::Registry;
 use tokio::task::AbortHandle;
-
-/// Requests of agents that may be in progress at a time, waits aside, and that may wait for memory.
-const REQUESTS: usize = 1024;
-/// Around a body: its head, and what is rounded up.
-const AROUND_BODY: usize = 64 << 10;
 
 /// The fleet of a running gateway.
 pub(super) struct RunningFleet {
@@ -75,7 +68,8 @@ impl RunningFleet {
     ) -> Result<Option<RunningFleet>, Failure> {
         let Some(settings) = &config.listen.fleet else { return Ok(None) };
         let failed = |error: &dyn std::fmt::Display| Failure(format!("starting the fleet: {error}"));
-        let arena = arena(settings).map_err(|error| failed(&error))?;
+        let longest = settings.max_body.as_usize().max(tidegate_fleet::LONGEST_ANSWER);
+        let arena = arena(settings.memory.get(), longest).map_err(|error| failed(&error))?;
         let store = open(config, settings).map_err(|error| failed(&error))?;
         let runtime = workers.worker(0);
         let load = Fleet::load(Arc::clone(&store), limits(config, settings), (arena.clone(), memory.clone()));
@@ -231,27 +225,11 @@ pub(super) fn state(config: &Config) -> PathBuf {
     config.data.join("fleet").join("state.redb")
 }
 
-/// The memory of requests and answers. Neither can take all of it.
-fn arena(settings: &FleetListener) -> std::io::Result<Arena> {
-    let total = settings.memory.get();
-    let floors = Floors::NONE.with(Share::Ingest, total / 4).with(Share::Egress, total / 4);
-    let longest = settings.max_body.as_usize().max(tidegate_fleet::LONGEST_ANSWER);
-    let window = tidegate_arena::rounded(longest + AROUND_BODY);
-    Arena::new(total, floors, window, REQUESTS, REQUESTS)
-}
+impl AnswersOperators for OperatorApi {
+    const PREFIX: &'static str = "/fleet/";
 
-/// The operators' routes.
-struct OperatorRoutes(OperatorApi);
-
-impl AdminRoutes for OperatorRoutes {
-    fn prefix(&self) -> &'static str {
-        "/fleet/"
-    }
-
-    fn answer(&self, request: AdminRequest, body: Body) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
-        let AdminRequest { method, path, query, is_compressed } = request;
-        let request = OperatorRequest { method, path, query, is_compressed };
-        Box::pin(async move { self.0.answer(&request, &body).await })
+    async fn answer(&self, request: OperatorRequest, body: Body) -> Reply {
+        OperatorApi::answer(self, &request, &body).await
     }
 }
 

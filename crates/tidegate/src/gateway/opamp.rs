@@ -1,26 +1,19 @@
 //! OpAMP: its state and its tasks, and the service behind `listen.opamp`.
 
-use super::agent_service::{AgentRoutes, AgentService};
+use super::agent_service::{AgentRoutes, AgentService, AnswersOperators, OperatorRoutes, REQUESTS, arena};
 use super::workers::Workers;
 use super::{fleet, metrics};
 use crate::Failure;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidegate_arena::{Arena, Floors, MemoryPlan, Reservation, Share};
+use tidegate_arena::{Arena, MemoryPlan, Reservation};
 use tidegate_config::{Config, OpampAccess, OpampListener, yaml_as_json};
-use tidegate_console::{AdminRequest, AdminRoutes};
-use tidegate_fleet::{EmbeddedStore, Store};
+use tidegate_console::AdminRoutes;
+use tidegate_fleet::{EmbeddedStore, OperatorRequest, Store};
 use tidegate_http1::{Body, Reply, Settings, Shutdown};
 use tidegate_meters::Registry;
-use tidegate_opamp::{AgentApi, LONGEST_ANSWER, Opamp, OperatorApi, OperatorRequest};
+use tidegate_opamp::{AgentApi, LONGEST_ANSWER, Opamp, OperatorApi};
 use tokio::task::AbortHandle;
-
-/// Messages that may be in progress at a time, and that may wait for memory.
-const MESSAGES: usize = 1024;
-/// Around a message: the head of its request, frames, and what is rounded up.
-const AROUND_MESSAGE: usize = 64 << 10;
 
 /// OpAMP in a running gateway.
 pub(super) struct RunningOpamp {
@@ -38,11 +31,11 @@ pub(super) fn declare(plan: &mut MemoryPlan, config: &Config, workers: usize) {
         plan.declare(Reservation { owner: "opamp", what, count: count as u64, each, setting });
     };
     line("messages and answers of agents", 1, settings.memory.get(), Some("listen.opamp.memory"));
-    line("bookkeeping of a window or of a wait", 2 * MESSAGES, 64, None);
+    line("bookkeeping of a window or of a wait", 2 * REQUESTS, 64, None);
     line("records on their way to the state", 1, tidegate_opamp::HEAP_BYTES as u64, None);
     // As a tree and as text.
     line("an answer to an operator, being made", 2, LONGEST_ANSWER as u64, None);
-    line("scratch of a worker", workers, tidegate_opamp::THREAD_BYTES as u64, None);
+    line("scratch of a worker", workers, tidegate_fleet::THREAD_BYTES as u64, None);
     if config.listen.fleet.as_ref().is_none_or(|fleet| fleet.postgres.is_some()) {
         line("pages of the state", 1, tidegate_fleet::CACHE_BYTES as u64, None);
         line("the thread of the state", 1, tidegate_fleet::STACK_BYTES as u64, None);
@@ -63,7 +56,8 @@ impl RunningOpamp {
     ) -> Result<Option<RunningOpamp>, Failure> {
         let Some(settings) = &config.listen.opamp else { return Ok(None) };
         let failed = |error: &dyn std::fmt::Display| Failure(format!("starting OpAMP: {error}"));
-        let arena = arena(settings).map_err(|error| failed(&error))?;
+        let longest = settings.max_message.as_usize().max(LONGEST_ANSWER);
+        let arena = arena(settings.memory.get(), longest).map_err(|error| failed(&error))?;
         let (store, own_store) = match store {
             Some(store) => (store, None),
             None => {
@@ -142,27 +136,11 @@ fn limits(settings: &OpampListener) -> tidegate_opamp::Settings {
     }
 }
 
-/// The memory of messages and answers. Neither can take all of it.
-fn arena(settings: &OpampListener) -> std::io::Result<Arena> {
-    let total = settings.memory.get();
-    let floors = Floors::NONE.with(Share::Ingest, total / 4).with(Share::Egress, total / 4);
-    let longest = settings.max_message.as_usize().max(LONGEST_ANSWER);
-    let window = tidegate_arena::rounded(longest + AROUND_MESSAGE);
-    Arena::new(total, floors, window, MESSAGES, MESSAGES)
-}
+impl AnswersOperators for OperatorApi {
+    const PREFIX: &'static str = "/opamp/";
 
-/// The operators' routes.
-struct OperatorRoutes(OperatorApi);
-
-impl AdminRoutes for OperatorRoutes {
-    fn prefix(&self) -> &'static str {
-        "/opamp/"
-    }
-
-    fn answer(&self, request: AdminRequest, body: Body) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
-        let AdminRequest { method, path, query, is_compressed } = request;
-        let request = OperatorRequest { method, path, query, is_compressed };
-        Box::pin(async move { self.0.answer(&request, &body).await })
+    async fn answer(&self, request: OperatorRequest, body: Body) -> Reply {
+        OperatorApi::answer(self, &request, &body).await
     }
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::store::tests::{all, batches_are_whole, lists_what_a_map_has};
 use crate::store::{Change, ChangedValue, Expected, Write};
+use std::time::Duration;
 use std::time::Instant;
 use tidegate_test_postgres::PostgresServer;
 

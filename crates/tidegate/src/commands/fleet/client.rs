@@ -43,6 +43,23 @@ impl Client {
         self.ask("GET", path, None)
     }
 
+    /// All entries of a list that comes in pages: `path` with a query, perhaps an empty one, and the name of the list in an answer.
+    pub(super) fn pages(&mut self, path: &str, name: &str) -> Result<Vec<Value>, Failure> {
+        let (mut all, mut after) = (Vec::new(), None::<String>);
+        loop {
+            let from = after.as_ref().map_or_else(String::new, |after| format!("&after={}", encoded(after)));
+            let mut page = self.get(&format!("{path}{from}"))?;
+            if let Some(Value::Array(entries)) = page.get_mut(name).map(Value::take) {
+                all.extend(entries);
+            }
+            let next = page.get("next").and_then(Value::as_str).map(str::to_owned);
+            if next.is_none() || next == after {
+                return Ok(all);
+            }
+            after = next;
+        }
+    }
+
     pub(super) fn post(&mut self, path: &str, content: &Value) -> Result<Value, Failure> {
         self.ask("POST", path, Some(content))
     }

@@ -106,20 +106,7 @@ fn put(args: &ConfigPutArgs) -> Outcome {
 }
 
 fn list_collectors(args: &FleetArgs) -> Outcome {
-    let (mut client, mut after) = (Client::opamp(args)?, None::<String>);
-    let mut all = Vec::new();
-    loop {
-        let from = after.as_ref().map_or_else(String::new, |after| format!("?after={after}"));
-        let mut page = client.get(&format!("agents{from}"))?;
-        if let Some(Value::Array(agents)) = page.get_mut("agents").map(Value::take) {
-            all.extend(agents);
-        }
-        let next = page.get("next").and_then(Value::as_str).map(str::to_owned);
-        if next.is_none() || next == after {
-            break;
-        }
-        after = next;
-    }
+    let all = Client::opamp(args)?.pages("agents?", "agents")?;
     let columns = ["id", "service", "connected", "healthy", "config", "config_status"];
     list(args, &json!({"agents": all}), "agents", &columns)
 }

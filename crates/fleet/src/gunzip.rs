@@ -1,4 +1,4 @@
-//! A compressed body, decompressed into memory that is paid for.
+//! Decompresses the body of a request into memory that is paid for.
 
 use std::cell::RefCell;
 use tidegate_arena::{Arena, Share, Window};
@@ -12,34 +12,32 @@ thread_local! {
     static DECODER: RefCell<Decoder> = RefCell::new(Decoder::new());
 }
 
-/// Why a body cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum BodyError {
-    #[error(
-        "the message has more than the {0} bytes, once decompressed, that are taken (`listen.opamp.max_message`)"
-    )]
+/// Why a body was not decompressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GunzipError {
+    /// It has more than this many bytes.
     TooLarge(usize),
-    #[error("there is no memory for the message now; try again")]
+    /// There is no memory for it now.
     Busy,
-    #[error("the message is not valid gzip: {0}")]
+    /// It is not valid gzip.
     Malformed(String),
 }
 
-/// Decompresses a body, to at most `most` bytes.
+/// Decompresses a gzip body, to at most `most` bytes, into a window of `arena`. It does not wait for memory: whoever holds some must not wait
+/// for more.
 ///
 /// # Errors
-/// [`BodyError`].
-pub(crate) fn decompressed(arena: &Arena, body: &[u8], most: usize) -> Result<Window, BodyError> {
+/// [`GunzipError`].
+pub fn gunzip(arena: &Arena, body: &[u8], most: usize) -> Result<Window, GunzipError> {
     DECODER.with_borrow_mut(|decoder| {
         let expected = decoder.expected_len(body).clamp(1, most);
-        // Not waited for: whoever holds memory must not wait for more.
-        let window = arena.try_window(Share::Decode, expected).map_err(|_| BodyError::Busy)?;
+        let window = arena.try_window(Share::Decode, expected).map_err(|_| GunzipError::Busy)?;
         let mut output = LimitedWindow { window, most, is_short: false };
         match coding::decode(decoder, body, &mut output) {
             Ok(_) => Ok(output.window),
-            Err(DecompressError::Malformed(error)) => Err(BodyError::Malformed(error.to_string())),
-            Err(DecompressError::OutputFull) if output.is_short => Err(BodyError::Busy),
-            Err(DecompressError::OutputFull) => Err(BodyError::TooLarge(most)),
+            Err(DecompressError::Malformed(error)) => Err(GunzipError::Malformed(error.to_string())),
+            Err(DecompressError::OutputFull) if output.is_short => Err(GunzipError::Busy),
+            Err(DecompressError::OutputFull) => Err(GunzipError::TooLarge(most)),
         }
     })
 }
