@@ -6,6 +6,7 @@
 mod chunks;
 mod download;
 mod finished;
+mod owner;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -76,6 +77,10 @@ pub struct FleetFiles {
     /// Pays for what is in memory about unfinished files.
     memory: Arena,
     chunk_turns: Arc<Semaphore>,
+    /// Chunks of each agent that are being received.
+    receiving: Arc<Mutex<HashMap<AgentId, usize>>>,
+    /// The most of those.
+    most_of_an_agent: usize,
     downloads: Arc<Semaphore>,
     operator_downloads: Arc<Semaphore>,
     state: Mutex<State>,
@@ -88,7 +93,26 @@ struct State {
     unfinished: HashMap<FileName, Arc<Unfinished>>,
 }
 
-/// Who receives or sends a file.
+/// A turn to receive a chunk of an agent.
+pub(crate) struct ChunkTurn {
+    agent: AgentId,
+    receiving: Arc<Mutex<HashMap<AgentId, usize>>>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for ChunkTurn {
+    fn drop(&mut self) {
+        let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(of_agent) = receiving.get_mut(&self.agent) {
+            *of_agent -= 1;
+            if *of_agent == 0 {
+                receiving.remove(&self.agent);
+            }
+        }
+    }
+}
+
+/// The sender or the receiver of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Client {
     Agent(AgentId),
@@ -135,7 +159,7 @@ impl FleetFiles {
     /// Opens the folder, or makes it, and removes what a crash has left there.
     ///
     /// # Errors
-    /// When the folder or the state cannot be read.
+    /// When the folder or the state cannot be read, and when the files belong to another state.
     pub async fn open(
         folder: &Path,
         store: Arc<dyn Store>,
@@ -146,6 +170,8 @@ impl FleetFiles {
             StoreError::Unavailable(format!("opening the files of the fleet, {}: {error}", folder.display()))
         };
         tidegate_files::create_folder(folder, Access::Owner).map_err(failed)?;
+        // Before anything is removed: its records are elsewhere.
+        owner::claim(folder, &*store).await?;
         // A chunk is a body, so as many as half of the memory holds; the other half is for other requests.
         let chunks = usize::try_from(settings.memory / 2).unwrap_or(usize::MAX) / chunk_bytes(&settings);
         let used = remove_leftovers(folder, &*store).await.map_err(failed)?;
@@ -157,6 +183,8 @@ impl FleetFiles {
             pgp,
             memory,
             chunk_turns: Arc::new(Semaphore::new(chunks.clamp(1, Semaphore::MAX_PERMITS))),
+            receiving: Arc::default(),
+            most_of_an_agent: (chunks / 2).max(1),
             downloads: Arc::new(Semaphore::new(DOWNLOADS)),
             operator_downloads: Arc::new(Semaphore::new(OPERATOR_DOWNLOADS)),
             state: Mutex::new(State { used, unfinished: HashMap::new() }),
@@ -174,9 +202,17 @@ impl FleetFiles {
     /// A turn to receive a chunk: it is held while its body is in memory.
     ///
     /// # Errors
-    /// When there are too many chunks already.
-    pub(crate) fn chunk_turn(&self) -> Result<OwnedSemaphorePermit, FileError> {
-        Arc::clone(&self.chunk_turns).try_acquire_owned().map_err(|_| FileError::TooMany("chunks"))
+    /// When there are too many chunks already, or the agent has half of the turns.
+    pub(crate) fn chunk_turn(&self, agent: AgentId) -> Result<ChunkTurn, FileError> {
+        let too_many = FileError::TooMany("chunks");
+        let Ok(permit) = Arc::clone(&self.chunk_turns).try_acquire_owned() else { return Err(too_many) };
+        let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_agent = receiving.entry(agent).or_default();
+        if *of_agent >= self.most_of_an_agent {
+            return Err(too_many);
+        }
+        *of_agent += 1;
+        Ok(ChunkTurn { agent, receiving: Arc::clone(&self.receiving), _permit: permit })
     }
 
     /// The key that agents verify packages with.

@@ -29,6 +29,7 @@ mod policy;
 mod record;
 mod registry;
 mod rollout_progress;
+mod secrets;
 mod store;
 mod time;
 mod worker_thread;

@@ -5,6 +5,7 @@
 
 use crate::agent_id::AgentId;
 use crate::api_key::KeyHash;
+use crate::secrets::SECRET_BYTES;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
@@ -14,8 +15,6 @@ use subtle::ConstantTimeEq as _;
 const ID_PREFIX: &str = "fleet-";
 /// The length of a key with its id, in bytes: prefix, UUID, colon, and 32 bytes in base64.
 pub(crate) const TEXT_LEN: usize = ID_PREFIX.len() + 36 + 1 + 43;
-/// Bytes of the secret.
-pub(crate) const SECRET_BYTES: usize = 32;
 
 /// Derives the keys.
 pub(crate) struct OutputKeys(hmac::Key);

@@ -2,7 +2,7 @@
 
 use crate::agent_id::AgentId;
 use crate::api_key::KeyHash;
-use crate::output_keys::SECRET_BYTES;
+use crate::secrets::SECRET_BYTES;
 use crate::store::{StoreError, Table, Write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

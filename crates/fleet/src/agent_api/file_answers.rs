@@ -8,7 +8,8 @@ use super::limited::ShortText;
 use crate::agent_id::AgentId;
 use crate::control::Fleet;
 use crate::files::{
-    Client, ContentHash, FileError, FileName, FileOrder, FileRecord, FleetFiles, NoSuchRange, OpenedFile,
+    ChunkTurn, Client, ContentHash, FileError, FileName, FileOrder, FileRecord, FleetFiles, NoSuchRange,
+    OpenedFile,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -161,7 +162,7 @@ fn sent(opened: OpenedFile) -> Reply {
 /// The body of a chunk, with the turn that bounds how many there are.
 struct ChunkBody {
     body: Body,
-    _turn: tokio::sync::OwnedSemaphorePermit,
+    _turn: ChunkTurn,
 }
 
 impl std::ops::Deref for ChunkBody {

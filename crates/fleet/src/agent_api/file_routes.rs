@@ -4,11 +4,10 @@ use super::answers::ApiError;
 use super::routes::{agent_of_key, expect};
 use crate::agent_id::AgentId;
 use crate::control::{Fleet, Lookup};
-use crate::files::{ByteRange, Client, ContentHash, FileName, FleetFiles, Unfinished};
+use crate::files::{ByteRange, ChunkTurn, Client, ContentHash, FileName, FleetFiles, Unfinished};
 use std::fmt;
 use std::sync::Arc;
 use tidegate_http1::Head;
-use tokio::sync::OwnedSemaphorePermit;
 
 const UPLOADS: &str = "/api/fleet/uploads";
 const ARTIFACTS: &str = "/api/fleet/artifacts/";
@@ -26,7 +25,7 @@ pub(super) enum FileRoute {
         number: u64,
         hash: ContentHash,
         /// Held while the body is in memory.
-        turn: OwnedSemaphorePermit,
+        turn: ChunkTurn,
     },
     End(AgentId, FileName),
     Artifact {
@@ -116,7 +115,8 @@ fn upload(
         }
         (_, Some(number)) => {
             expect(head, "PUT")?;
-            let client = Client::Agent(agent_of_key(fleet, head, lookup)?);
+            let agent = agent_of_key(fleet, head, lookup)?;
+            let client = Client::Agent(agent);
             let of = files.unfinished(&named()?, client)?;
             let number = number.parse().map_err(|_| {
                 ApiError::new(400, "BadRequest", "the number of a chunk is a whole number, from 0")
@@ -128,7 +128,7 @@ fn upload(
                 "BadRequest",
                 "the header `X-Chunk-SHA2` must have the SHA-256 of the chunk, in 64 hexadecimal digits",
             ))?;
-            let turn = files.chunk_turn()?;
+            let turn = files.chunk_turn(agent)?;
             Ok((FileRoute::Chunk { of, number, hash, turn }, files.chunk_bytes(client)))
         }
     }

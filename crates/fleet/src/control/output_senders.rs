@@ -2,15 +2,15 @@
 
 use super::Fleet;
 use crate::agent_id::AgentId;
-use crate::output_keys::{self, OutputKeys, SECRET_BYTES};
+use crate::output_keys::{self, OutputKeys};
 use crate::policy::Policy;
-use crate::record::{SecretRecord, decode, encode};
-use crate::store::{Expected, Store, StoreError, Table, Write};
+use crate::secrets::secret;
+use crate::store::{Store, StoreError};
 use std::sync::Arc;
 use tidegate_admission::access::{ApiKeyIssuer, IssuedKey};
 
 /// The secret that output keys are derived from, in the table of secrets.
-const SECRET: &[u8] = b"output_keys";
+const SECRET: &str = "output_keys";
 
 /// The fleet as the issuer of its agents' output keys.
 struct FleetIssuer(Arc<Fleet>);
@@ -51,17 +51,5 @@ impl ApiKeyIssuer for FleetIssuer {
 /// # Errors
 /// When the state cannot be read or written.
 pub(super) async fn load_keys(store: &dyn Store) -> Result<OutputKeys, StoreError> {
-    loop {
-        if let Some(stored) = store.get(Table::Secrets, SECRET).await? {
-            let record: SecretRecord = decode(&stored.value)?;
-            return Ok(OutputKeys::of(&record.secret));
-        }
-        let record = SecretRecord { secret: rand::random::<[u8; SECRET_BYTES]>() };
-        let write = Write::put(Table::Secrets, SECRET, encode(&record)).expecting(Expected::Absent);
-        match store.commit(vec![write].into()).await {
-            // Another gateway on the same state was faster.
-            Err(StoreError::Conflict) => {}
-            outcome => return outcome.map(|_| OutputKeys::of(&record.secret)),
-        }
-    }
+    Ok(OutputKeys::of(&secret(store, SECRET).await?))
 }

@@ -329,14 +329,34 @@ async fn downloads_are_bounded() {
     assert!(rig.files.download(&file, None, Client::Operator).await.is_ok());
 }
 
-/// Chunks in memory are bounded by what half of the memory holds.
+/// Chunks in memory are bounded by what half of the memory holds, and one agent leaves half of that to the others.
 #[tokio::test]
 async fn chunks_in_memory_are_bounded() {
     let rig = Rig::new().await;
-    let turns = (rig.files.chunk_turn().unwrap(), rig.files.chunk_turn().unwrap());
-    assert!(matches!(rig.files.chunk_turn(), Err(FileError::TooMany("chunks"))));
-    drop(turns);
-    assert!(rig.files.chunk_turn().is_ok());
+    let (one, other, third) = (AgentId::random(), AgentId::random(), AgentId::random());
+    let of_one = rig.files.chunk_turn(one).unwrap();
+    assert!(matches!(rig.files.chunk_turn(one), Err(FileError::TooMany("chunks"))), "it has its half");
+    let of_other = rig.files.chunk_turn(other).unwrap();
+    assert!(matches!(rig.files.chunk_turn(third), Err(FileError::TooMany("chunks"))));
+    drop((of_one, of_other));
+    assert!(rig.files.chunk_turn(one).is_ok());
+}
+
+/// Under another state nothing is removed: the files are refused until theirs is there again.
+#[tokio::test]
+async fn another_state_does_not_remove_files() {
+    let rig = Rig::new().await;
+    let (client, content) = (agent(), noise(CHUNK));
+    let file = rig.upload(client, &content).await.unwrap();
+    let other = EmbeddedStore::open(&rig.folder.path().join("other.redb")).unwrap();
+    let arena = Arena::new(1 << 20, Floors::NONE, 64 << 10, 8, 8).unwrap();
+    let settings = FileSettings { quota: QUOTA, max_body: CHUNK, memory: 4000 };
+    let folder = rig.folder.path().join("files");
+    let opened = FleetFiles::open(&folder, Arc::new(other), (settings, PgpKey::default()), arena).await;
+    let refused = opened.err().unwrap().to_string();
+    assert!(refused.contains("belong to another state of the fleet"), "{refused}");
+    let rig = rig.restarted().await;
+    assert_eq!(rig.content(&file, None).await.unwrap(), content);
 }
 
 /// Names are read as they are written, and what could leave the folder is none.
