@@ -17,6 +17,10 @@ const ROUND: Duration = Duration::from_secs(1);
 /// An agent that polls is there while it was seen so lately.
 const POLLS_WITHIN: Duration = Duration::from_secs(90);
 
+/// An agent that is there and has not said what came of its configuration for so long counts as one where it failed: it would hold the
+/// roll-out for ever.
+pub(super) const ANSWERS_WITHIN: Duration = Duration::from_secs(10 * 60);
+
 /// How the agents of a configuration fare.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Progress {
@@ -26,7 +30,7 @@ pub(crate) struct Progress {
     pub(crate) released: u64,
     /// Of those, the ones that run with it.
     pub(crate) applied: u64,
-    /// The ones that could not.
+    /// The ones that could not, or have not said for ten minutes.
     pub(crate) failed: u64,
     /// The ones that are there, and have not said yet.
     pub(crate) pending: u64,
@@ -154,7 +158,11 @@ impl Progress {
             _ => {
                 let reports = agent.capabilities & agent_capability::REPORTS_REMOTE_CONFIG != 0;
                 let is_there = agent.is_live() || agent.seen.elapsed() < POLLS_WITHIN;
-                self.pending += u64::from(reports && is_there);
+                let is_late = agent
+                    .offered
+                    .is_some_and(|(hash, at)| hash == config.hash() && at.elapsed() >= ANSWERS_WITHIN);
+                self.failed += u64::from(reports && is_there && is_late);
+                self.pending += u64::from(reports && is_there && !is_late);
             }
         }
     }

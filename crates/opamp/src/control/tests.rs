@@ -290,3 +290,20 @@ async fn more_agents_get_a_configuration_in_steps() {
     }
     assert!((2..25).contains(&reached), "about a fifth: {reached}");
 }
+
+/// An agent that never says what came of its configuration does not hold the roll-out: it counts as one where it failed.
+#[tokio::test]
+async fn silence_counts_as_failure() {
+    let setup = setup().await;
+    setup.send(&message(1, 0, Some("a"), None), None).await;
+    setup.put("all", "a: 1", &[], 100).await;
+    assert!(setup.send(&message(1, 1, None, None), None).await.has_config);
+    setup.opamp.step_all().await.unwrap();
+    assert_eq!(setup.opamp.find_config("all").unwrap().record.rollout.state, RolloutState::Running);
+    setup.opamp.registry.with(AgentId::from_bytes([1; 16]), |agent| {
+        let (hash, at) = agent.offered.unwrap();
+        agent.offered = Some((hash, at.checked_sub(super::rollout::ANSWERS_WITHIN).unwrap()));
+    });
+    setup.opamp.step_all().await.unwrap();
+    assert_eq!(setup.opamp.find_config("all").unwrap().record.rollout.state, RolloutState::Stopped);
+}
