@@ -393,12 +393,12 @@ fn a_connection_is_answered_by_the_protocol() {
     assert_eq!((opcode, &payload[..]), (0x88, &1001_u16.to_be_bytes()[..]), "the gateway says that it goes");
 }
 
-/// Agents that never read take no memory, and the others are served.
+/// Agents that never read are given up when their sockets are full; they take no memory, and the others are served.
 #[test]
 fn an_agent_that_never_reads_does_no_harm() {
     let opamp = Opamp::start(json!({"access": "open", "max_message": "64KiB", "memory": "8MiB"}));
-    // Each asks for a configuration of 100 KiB again and again, as a new agent does.
-    opamp.put("all", &format!("a: {}\n", "x".repeat(100 << 10)), &["--step", "100%"]).succeeded();
+    let body = |number: usize| format!("a{number}: {}\n", "x".repeat(100 << 10));
+    opamp.put("all", &body(0), &["--step", "100%"]).succeeded();
     let mut deaf: Vec<TcpStream> = (0..50_u8)
         .map(|at| {
             let mut stream = opamp.websocket("");
@@ -415,9 +415,14 @@ fn an_agent_that_never_reads_does_no_harm() {
         http::request(opamp.agents, &["POST /v1/opamp HTTP/1.1", PROTOBUF], &message(99, 0, &[])).unwrap();
     assert_eq!(answer.status, 200);
     until(SOON, "all to be connected", || opamp.metric("tidegate_opamp_agents_connected") == 50.0);
-    deaf.clear();
-    until(Duration::from_secs(30), "all to be gone", || {
+    // Each revision goes to all of them, until no socket takes more.
+    let mut number = 0;
+    until(Duration::from_secs(120), "all to be given up", || {
+        number += 1;
+        opamp.put("all", &body(number), &["--step", "100%"]).succeeded();
         opamp.metric("tidegate_opamp_agents_connected") == 0.0
     });
+    println!("given up after {number} revisions of 100 KiB");
+    deaf.clear();
     assert!(opamp.gateway.hwm() < 128 << 20, "{} bytes", opamp.gateway.hwm());
 }

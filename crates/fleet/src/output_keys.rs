@@ -11,7 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 
-/// What ids of output keys begin with; the id of the agent follows.
+/// The prefix of an output key's id; the id of the agent follows.
 const ID_PREFIX: &str = "fleet-";
 /// The length of a key with its id, in bytes: prefix, UUID, colon, and 32 bytes in base64.
 pub(crate) const TEXT_LEN: usize = ID_PREFIX.len() + 36 + 1 + 43;

@@ -59,7 +59,7 @@ impl RolloutProgress {
         self.change(|counts| counts.are_known = true);
     }
 
-    /// What operators see; `None` when nobody was to get the revision.
+    /// The progress for operators; `None` when no agent was due to get the revision.
     pub(crate) fn view(&self) -> Option<RolloutView> {
         let counts = self.counts();
         let seconds = |after: Option<Duration>| after.map(|after| after.as_secs_f64());

@@ -77,7 +77,7 @@ pub struct Write {
     pub table: Table,
     /// The key.
     pub key: Vec<u8>,
-    /// What must be so for the whole batch to be written.
+    /// The condition of this write; the whole batch fails with it.
     pub expected: Expected,
     /// The new value; `None` removes the key.
     pub value: Option<Vec<u8>>,
@@ -88,7 +88,7 @@ pub struct Write {
 pub struct Batch {
     /// The writes.
     pub writes: Vec<Write>,
-    /// What pays for their bytes: held until they are written, also where nobody waits for that any more.
+    /// The charge for their bytes, held until they are written, even if the caller no longer waits.
     pub memory: Option<Arc<Charge>>,
 }
 

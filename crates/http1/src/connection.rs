@@ -45,7 +45,7 @@ pub(crate) struct Connection<'a, 's, S: Service, T> {
     served: u32,
 }
 
-/// What is behind the last request.
+/// The bytes that follow the last request.
 enum Ahead<T> {
     /// The beginning of the next one.
     Received(ReceivedBehind),
@@ -124,7 +124,7 @@ struct DeferredDecision {
     preparation: AdmissionFuture,
 }
 
-/// What is done with a request. Decided where it is received: asking with the ticket later would keep that in the connection's
+/// How a request is handled. Decided where it is received: asking with the ticket later would keep that in the connection's
 /// future until the answer is there.
 enum Handling {
     Answer,

@@ -13,7 +13,7 @@ pub trait ApiKeyIssuer: Send + Sync + 'static {
     fn verify(&self, id: &[u8], key: &[u8]) -> IssuedKey;
 }
 
-/// What an issuer says of an API key.
+/// An issuer's verdict on an API key.
 #[derive(Debug, Clone)]
 pub enum IssuedKey {
     /// Its ids do not look like this one: somebody else knows.

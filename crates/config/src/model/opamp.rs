@@ -6,7 +6,7 @@ use crate::declare::{choices, settings};
 use crate::values::{Bytes, Duration, Url};
 
 choices! {
-    /// Who may connect.
+    /// The agents that may connect.
     pub enum OpampAccess is "one of these" {
         /// Agents with a token of `tidegate fleet collector token create`.
         Tokens = "tokens",
@@ -21,7 +21,7 @@ settings! {
     pub struct OpampListener {
         /// The address. 4320 is the port of OpAMP.
         address: SocketAddr = SocketAddr::from((Ipv4Addr::LOCALHOST, 4320)),
-        /// Who may connect.
+        /// The agents that may connect.
         access: OpampAccess = OpampAccess::Tokens,
         /// The longest message of an agent, as received and decompressed.
         max_message: Bytes [Bytes::kib(64)..=Bytes::mib(64)] = Bytes::mib(1),

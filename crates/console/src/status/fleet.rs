@@ -63,7 +63,7 @@ impl Fleet {
 mod tests {
     use super::*;
 
-    /// What is shown is what lags most, and no more than has room.
+    /// Shows the policies that lag most, as many as fit on the page.
     #[test]
     fn the_policies_that_lag_most_are_shown() {
         let policy = |number: u64| FleetPolicy {

@@ -13,7 +13,7 @@ const UPLOADS: &str = "/api/fleet/uploads";
 const ARTIFACTS: &str = "/api/fleet/artifacts/";
 const FILES: &str = "/api/fleet/file/";
 const UPGRADES: &str = "/api/agents/upgrades/";
-/// What a begin says of a file is short, and what is skipped in it may be long.
+/// The longest request that begins an upload, in bytes. Few of its members are read; agents send more.
 const LONGEST_BEGIN: usize = 512 << 10;
 const LONGEST_END: usize = 1 << 10;
 

@@ -132,7 +132,7 @@ fn credentials<T>(head: &Head<'_>, look: impl FnOnce(&str, &[u8]) -> T) -> Optio
     }
 }
 
-/// What is left to look up.
+/// The lookup that a key still needs, if any.
 fn proven(proof: Proof) -> Result<Option<Box<Lookup>>, ApiError> {
     match proof {
         Proof::Valid => Ok(None),

@@ -18,7 +18,7 @@ const LOOKUPS_PER_S: u32 = 200;
 /// Wrong keys that are remembered.
 const REMEMBERED: usize = 4096;
 
-/// What is known of a key.
+/// The outcome of checking a key against memory.
 pub(crate) enum Proof {
     /// It is right.
     Valid,

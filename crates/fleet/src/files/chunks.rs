@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ContentHash([u8; 32]);
 
-/// What has come.
+/// The chunks of a file that have arrived.
 pub(super) struct Chunks {
     /// The hash of each that has come.
     hashes: Vec<Option<ContentHash>>,

@@ -1,4 +1,4 @@
-//! What the state says of a file, and the name that it has there and in the folder.
+//! The record of a file, and its name in the state and in the folder.
 
 use crate::agent_id::AgentId;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ const LONGEST_ARTIFACT_ID: usize = 128;
 /// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileKind {
-    /// What an agent has uploaded.
+    /// An upload of an agent.
     Upload,
     /// What policies list.
     Artifact,

@@ -148,7 +148,7 @@ async fn chunks_come_in_any_order() {
     assert_eq!((rig.used(), used), (LEAST_BYTES, LEAST_BYTES));
 }
 
-/// What is not as its client says is refused whole: no bytes and no room are left.
+/// An upload that differs from what its client announced is refused whole: it leaves no bytes and takes no room.
 #[tokio::test]
 async fn what_does_not_fit_leaves_nothing() {
     let (rig, client, content) = (Rig::new().await, agent(), noise(2500));
@@ -264,7 +264,7 @@ async fn an_agent_has_some_unfinished_uploads() {
     assert!(rig.begin(agent(), 1).await.is_ok());
 }
 
-/// What a crash leaves of an upload is removed at the start, and its agent is told to begin anew.
+/// The start removes unfinished uploads of a crash, and their agents are told to begin anew.
 #[tokio::test]
 async fn leftovers_of_a_crash_are_removed() {
     let (rig, client, content) = (Rig::new().await, agent(), noise(2500));

@@ -20,7 +20,7 @@ const MOST_UNFINISHED: usize = 64;
 const MOST_OF_A_CLIENT: usize = 4;
 /// Finished uploads of one agent.
 const MOST_UPLOADS: usize = 32;
-/// What one costs in memory beside its chunks, in bytes: texts, paths, places in maps.
+/// The memory of an unfinished file beside its chunks, in bytes: texts, paths, places in maps.
 const UNFINISHED_BYTES: u64 = 4 << 10;
 /// An unfinished file is given up after this time.
 const LONGEST_S: u32 = 24 * 60 * 60;
@@ -34,7 +34,7 @@ pub(crate) struct FileOrder {
     pub(crate) client: Client,
     /// Its name in the folder and the state.
     pub(crate) file: FileName,
-    /// What the state will say of it. The hash is that of the content where it is known, and empty otherwise.
+    /// Its record in the state, once it is finished. The hash is that of the content where it is known, and empty otherwise.
     pub(crate) record: FileRecord,
 }
 

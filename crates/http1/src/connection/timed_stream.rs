@@ -45,7 +45,7 @@ impl<'a, T: Stream> TimedStream<'a, T> {
         TimedStream { stream, timer }
     }
 
-    /// What it was made of.
+    /// The stream and the timer.
     pub(crate) fn into_parts(self) -> (&'a mut T, Pin<&'a mut Sleep>) {
         (self.stream, self.timer)
     }

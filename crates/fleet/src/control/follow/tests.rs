@@ -69,7 +69,7 @@ async fn enrolled(at: &Replica, token: &str) -> Enrolled {
 
 const POLICY: &[u8] = b"{\"inputs\":[{\"type\":\"logfile\"}]}";
 
-/// What one gateway has answered, another knows at once where it is asked, and soon where an agent waits for it.
+/// Another gateway knows at once, when it is asked, what the first has answered; and soon where an agent waits for it.
 #[test]
 fn an_agent_may_come_anywhere() {
     let Some(server) = PostgresServer::start() else { return };

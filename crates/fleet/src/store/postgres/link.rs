@@ -217,7 +217,7 @@ fn timed_out() -> StoreError {
     StoreError::Unavailable("it has not answered in time".to_owned())
 }
 
-/// What went wrong, with its causes.
+/// An error with its causes, in words.
 pub(super) fn words_of(error: &Error) -> String {
     if let Some(refused) = error.as_db_error() {
         return format!("{} (SQLSTATE {})", refused.message(), refused.code().code());

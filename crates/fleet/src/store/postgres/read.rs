@@ -23,7 +23,7 @@ const LIST: &str = "
         ) AS page
     ) AS measured WHERE before < $6 ORDER BY key";
 
-/// What to read.
+/// A read to be done.
 pub(super) enum Read {
     Get { table: Table, key: Vec<u8>, done: oneshot::Sender<Result<Option<Stored>, StoreError>> },
     List { table: Table, range: ListedRange, done: oneshot::Sender<Result<Page, StoreError>> },

@@ -6,7 +6,7 @@ use tokio_postgres::{Client, Error};
 
 /// The layout that this version knows.
 const FORMAT: i64 = 1;
-/// What makers of the tables agree upon, so that gateways that start together make them once.
+/// Takes the lock under which tables are created: gateways that start together create them once.
 const LOCK: &str = "BEGIN; SELECT pg_advisory_xact_lock(7310577245911240773)";
 /// `version` of a value is the position of its commit; a key that was removed keeps a row without a value for a while, so that
 /// others learn of it. Changes up to `floor` may be missing.

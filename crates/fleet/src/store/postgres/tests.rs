@@ -25,7 +25,7 @@ fn put(key: &str, value: &[u8]) -> Write {
     Write::put(Table::Agents, key, value.to_vec())
 }
 
-/// What the file does, the database does.
+/// The database fulfils the contract of the embedded store.
 #[test]
 fn it_keeps_the_contract_of_stores() {
     let Some(server) = PostgresServer::start() else { return };

@@ -16,7 +16,7 @@ use tokio_postgres::Socket;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use tokio_rustls::TlsConnector;
 
-/// What connections are encrypted with; nothing where they are not to be.
+/// The TLS configuration of connections; `None` for plain ones.
 #[derive(Clone)]
 pub(super) struct Tls(Option<TlsConnector>);
 
