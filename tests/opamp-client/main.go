@@ -2,6 +2,7 @@
 //
 //	opamp-client URL UID TOKEN LABELS...
 //
+// By TLS it trusts the certificates in the file that the variable AUTHORITY names.
 // It reports the labels as its identifying attributes, applies what it is sent, fails for a body that has "broken" in it, and prints a line
 // of JSON for each thing that happens. It ends when its standard input does.
 package main
@@ -9,6 +10,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"io"
@@ -126,6 +129,12 @@ func main() {
 	interval := time.Second
 	settings := types.StartSettings{OpAMPServerURL: url, InstanceUid: id, Callbacks: callbacks, HeartbeatInterval: &interval, EnableCompression: true}
 	settings.Header = http.Header{}
+	if authority := os.Getenv("AUTHORITY"); authority != "" {
+		certificates, err := os.ReadFile(authority)
+		must(err)
+		settings.TLSConfig = &tls.Config{RootCAs: x509.NewCertPool()}
+		settings.TLSConfig.RootCAs.AppendCertsFromPEM(certificates)
+	}
 	if token != "" {
 		settings.Header.Set("Authorization", "Bearer "+token)
 	}

@@ -8,12 +8,12 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
-use tidegate_tests::{Finished, Gateway, SOON, free_address, http, skip, tidegate, until};
+use tidegate_tests::{Finished, Gateway, SOON, certificates, free_address, http, skip, tidegate, until};
 
 const FIRST: &str = "018f4d3c-0000-7000-8000-000000000001";
 const SECOND: &str = "018f4d3c-0000-7000-8000-000000000002";
@@ -34,12 +34,19 @@ struct Agent {
 
 impl Opamp {
     fn start(settings: Value) -> Opamp {
+        Opamp::start_with(settings, |_| Value::Null)
+    }
+
+    /// The same, with the settings of TLS for its folder.
+    fn start_with(settings: Value, tls: impl FnOnce(&Path) -> Value) -> Opamp {
         let agents = free_address();
         let mut opamp = json!({"address": agents});
         opamp.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
         let mut gateway = Gateway::new(json!({}));
-        let listen =
-            json!({"http": gateway.http(), "grpc": gateway.grpc(), "admin": gateway.admin(), "opamp": opamp});
+        let listen = json!({
+            "http": gateway.http(), "grpc": gateway.grpc(), "admin": gateway.admin(), "opamp": opamp,
+            "tls": {"opamp": tls(gateway.folder())},
+        });
         gateway.configure(json!({
             "memory": "128MiB", "sinks": {"nothing": {"type": "blackhole"}}, "listen": listen,
         }));
@@ -102,13 +109,13 @@ impl Opamp {
 
 impl Agent {
     fn start(program: &PathBuf, url: &str, uid: &str, token: &str, labels: &[&str]) -> Agent {
-        let mut child = Command::new(program)
-            .args([url, uid, token])
-            .args(labels)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(program);
+        command.args([url, uid, token]).args(labels);
+        Agent::run(&mut command)
+    }
+
+    fn run(command: &mut Command) -> Agent {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (sent, events) = sync_channel(10_000);
         thread::spawn(move || {
@@ -258,6 +265,40 @@ fn agents_get_the_configurations_for_their_labels() {
     assert_eq!(one.wait_for("command")["type"], "CommandType_Restart");
     drop((one, two));
     until(SOON, "the agent to be gone", || opamp.collector(FIRST)["connected"] == false);
+    assert_eq!(opamp.gateway.term(), 0);
+}
+
+/// By TLS both transports are as without; a client that does not trust the certificate gets nothing.
+#[test]
+fn agents_come_by_tls() {
+    let Some(program) = opamp_client() else { return };
+    let mut opamp = Opamp::start_with(json!({}), |folder| {
+        certificates::authority(folder, "ca");
+        certificates::sign(folder, "ca", "server", "/CN=opamp");
+        json!({"cert_file": folder.join("server.pem"), "key_file": folder.join("server.key")})
+    });
+    let token = opamp.token();
+    // Longer than a record of TLS.
+    let body = format!("receivers: {{all: {{}}}}\n# {}\n", "x".repeat(40_000));
+    opamp.put("all", &body, &["--step", "100%"]).succeeded();
+    let authority = opamp.gateway.folder().join("ca.pem");
+    let start = |scheme: &str, uid: &str, trusts: bool| {
+        let mut command = Command::new(&program);
+        command.args([&format!("{scheme}://{}/v1/opamp", opamp.agents), uid, &token, "service.name=a"]);
+        if trusts {
+            command.env("AUTHORITY", &authority);
+        }
+        Agent::run(&mut command)
+    };
+    for (scheme, uid) in [("wss", FIRST), ("https", SECOND)] {
+        let stranger = start(scheme, uid, false);
+        let refused = stranger.wait_for("refused");
+        assert!(refused["error"].as_str().unwrap().contains("certificate"), "{refused}");
+        drop(stranger);
+        let agent = start(scheme, uid, true);
+        assert_eq!(agent.wait_for("config")["body"], body, "{scheme}");
+        until(SOON, "the agent to apply it", || opamp.collector(uid)["config_status"] == "applied");
+    }
     assert_eq!(opamp.gateway.term(), 0);
 }
 
