@@ -96,6 +96,13 @@ impl Agent {
         }
     }
 
+    /// Nothing of it is in the state any more: its next message makes it say all.
+    pub(crate) fn forget_state(&mut self) {
+        self.sequence = None;
+        (self.description_hash, self.effective_hash) = (0, 0);
+        (self.reported, self.status) = (None, ConfigStatus::Unset);
+    }
+
     pub(crate) fn is_live(&self) -> bool {
         self.live.is_some()
     }

@@ -6,7 +6,7 @@ use crate::message::{agent_capability as capability, bytes, varint};
 use crate::record::RolloutState;
 use tempfile::TempDir;
 use tidegate_arena::Floors;
-use tidegate_fleet::{AgentId, EmbeddedStore};
+use tidegate_fleet::{AgentId, EmbeddedStore, Store as _, Table};
 use tidegate_wire::proto::Reader;
 
 struct Setup {
@@ -151,6 +151,25 @@ async fn a_configuration_is_sent_once_and_stays_assigned() {
     let pushed = setup.opamp.pushed(AgentId::from_bytes([1; 16])).unwrap();
     assert!(seen(&pushed).has_config);
     assert!(setup.opamp.pushed(AgentId::from_bytes([1; 16])).is_none(), "and once alone");
+}
+
+/// An agent that comes back while it is removed is asked for all that it has said, and that is written again.
+#[tokio::test]
+async fn an_agent_that_comes_back_while_it_is_removed_says_all_again() {
+    let setup = setup().await;
+    let (id, mut session) = (AgentId::from_bytes([1; 16]), Session::default());
+    setup.send(&message(1, 0, Some("a"), None), Some(&mut session)).await;
+    let is_gone = std::cell::Cell::new(true);
+    assert!(setup.opamp.remove(id, |_| is_gone.replace(false)).await.unwrap());
+    let is_stored = async || setup.store.get(Table::OpampAgents, &id.to_bytes()).await.unwrap().is_some();
+    assert!(!is_stored().await);
+    let answer = setup.send(&message(1, 1, None, None), Some(&mut session)).await;
+    assert!(answer.wants_full_state);
+    setup.send(&message(1, 2, Some("a"), None), Some(&mut session)).await;
+    assert!(is_stored().await);
+    assert!(setup.opamp.remove(id, |_| true).await.unwrap());
+    assert!(!setup.opamp.remove(id, |_| true).await.unwrap(), "it is gone, from memory and from the state");
+    assert!(!is_stored().await);
 }
 
 /// Two agents with one uid: the second gets another; one that comes back keeps its own.

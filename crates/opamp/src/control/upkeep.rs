@@ -36,21 +36,35 @@ impl Opamp {
             }
         });
         for id in gone {
-            let version = self.version(id).await?;
-            if self.registry.remove(id, |agent| self.is_gone(agent)) {
-                self.erase(id, version).await?;
-            }
+            self.remove(id, |agent| self.is_gone(agent)).await?;
         }
         Ok(())
     }
 
     /// Removes an agent. One that is connected or comes back is a new one.
     pub(crate) async fn remove_agent(&self, id: AgentId) -> Result<(), OrderError> {
-        let version = self.version(id).await?;
-        if !self.registry.remove(id, |_| true) {
-            return Err(OrderError::Unknown(format!("collector `{id}`")));
+        match self.remove(id, |_| true).await? {
+            true => Ok(()),
+            false => Err(OrderError::Unknown(format!("collector `{id}`"))),
         }
-        self.erase(id, version).await
+    }
+
+    /// Removes an agent that `may_go`: first from the state, so that what fails is done again. Says whether there was one.
+    pub(super) async fn remove(
+        &self,
+        id: AgentId,
+        may_go: impl Fn(&Agent) -> bool,
+    ) -> Result<bool, OrderError> {
+        let version = self.version(id).await?;
+        let is_known = self.registry.with(id, |agent| may_go(agent));
+        if is_known == Some(false) || (is_known.is_none() && version == Expected::Absent) {
+            return Ok(false);
+        }
+        if self.erase(id, version).await? && !self.registry.remove(id, may_go) {
+            // It has come back since: it says all again, and that is written.
+            self.registry.with(id, Agent::forget_state);
+        }
+        Ok(true)
     }
 
     async fn version(&self, id: AgentId) -> Result<Expected, OrderError> {
@@ -58,15 +72,16 @@ impl Opamp {
         Ok(stored.map_or(Expected::Absent, |stored| Expected::Version(stored.version)))
     }
 
-    /// Removes the record of an agent, unless it has come back and written another since this version.
-    async fn erase(&self, id: AgentId, version: Expected) -> Result<(), OrderError> {
+    /// Removes the record of an agent; not one that has come back and written another since this version.
+    async fn erase(&self, id: AgentId, version: Expected) -> Result<bool, OrderError> {
         let key = id.to_bytes();
         let writes = vec![
             Write::remove(Table::OpampAgents, key).expecting(version),
             Write::remove(Table::OpampEffective, key),
         ];
         match self.store.commit(writes.into()).await {
-            Ok(_) | Err(StoreError::Conflict) => Ok(()),
+            Ok(_) => Ok(true),
+            Err(StoreError::Conflict) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
