@@ -44,14 +44,18 @@ const ROUTES: [&str; 12] = [
 fuzz_target!(|input: (u8, Vec<(u8, bool, &[u8])>)| {
     let (size, requests) = input;
     let mut plane = PLANE.take().unwrap_or_else(|| Plane::new(service));
-    let enrolled = plane.talk(&request(ROUTES[0], &TOKEN.with_borrow(Clone::clone), b"{\"type\":\"PERMANENT\"}", false), 4096);
+    let enrolled = plane.talk(
+        &request(ROUTES[0], &TOKEN.with_borrow(Clone::clone), b"{\"type\":\"PERMANENT\"}", false),
+        4096,
+    );
     let agent = json(&enrolled);
     let text = |name: &str| agent["item"][name].as_str().unwrap_or_default();
     let mut sent = Vec::new();
     for (route, is_compressed, body) in requests.into_iter().take(8) {
         let route = usize::from(route) % ROUTES.len();
         let line = ROUTES[route].replace("ID", text("id"));
-        let key = if route == 0 { TOKEN.with_borrow(Clone::clone) } else { text("access_api_key").to_owned() };
+        let key =
+            if route == 0 { TOKEN.with_borrow(Clone::clone) } else { text("access_api_key").to_owned() };
         sent.extend(request(&line, &key, body, is_compressed));
     }
     let answers = plane.talk(&sent, usize::from(size) + 1);
@@ -68,13 +72,18 @@ fn request(line: &str, key: &str, body: &[u8], is_compressed: bool) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-async fn service(store: tidegate_fleet::EmbeddedStore, folder: &folder::Folder, requests: tidegate_arena::Arena) -> AgentApi {
+async fn service(
+    store: tidegate_fleet::EmbeddedStore,
+    folder: &folder::Folder,
+    requests: tidegate_arena::Arena,
+) -> AgentApi {
     let store = Arc::new(store);
     let outputs = OutputSettings { hosts: vec!["http://127.0.0.1:9200".to_owned()], has_tenants: true };
     let settings = Settings { long_poll: Duration::from_secs(1), max_body: 64 << 10, outputs };
     let fleet = Fleet::load(store.clone(), settings, (requests, arena())).await.expect("an empty state");
     let files = FileSettings { quota: 1 << 20, max_body: 64 << 10, memory: 1 << 20 };
-    let files = FleetFiles::open(&folder.path().join("files"), store, (files, PgpKey::default()), arena()).await;
+    let files =
+        FleetFiles::open(&folder.path().join("files"), store, (files, PgpKey::default()), arena()).await;
     let files = files.expect("an empty folder");
     for task in [tokio::spawn(Arc::clone(&fleet).roll_out()), tokio::spawn(Arc::clone(&fleet).end_polls())] {
         // They end with the runtime.
@@ -88,7 +97,12 @@ async fn service(store: tidegate_fleet::EmbeddedStore, folder: &folder::Folder, 
         operator.answer(&request, body).await.put(0, &mut answer);
         json(&answer)
     };
-    order("PUT", "policies/p", b"{\"inputs\":[{\"type\":\"logfile\"}],\"outputs\":{\"default\":{\"type\":\"tidegate\"}}}").await;
+    order(
+        "PUT",
+        "policies/p",
+        b"{\"inputs\":[{\"type\":\"logfile\"}],\"outputs\":{\"default\":{\"type\":\"tidegate\"}}}",
+    )
+    .await;
     let token = order("POST", "tokens", b"{\"policy_id\":\"p\",\"name\":\"fuzz\"}").await;
     TOKEN.set(token["token"].as_str().unwrap_or_else(|| panic!("{token}")).to_owned());
     AgentApi::new(fleet, files)

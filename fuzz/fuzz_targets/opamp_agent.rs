@@ -21,7 +21,8 @@ thread_local! {
     static PLANE: Cell<Option<Plane<AgentApi>>> = const { Cell::new(None) };
 }
 
-const HANDSHAKE: &[u8] = b"GET /v1/opamp HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+const HANDSHAKE: &[u8] =
+    b"GET /v1/opamp HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
     Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 /// First bytes of frames: whole messages, the parts of one, control frames.
 const FRAMES: [u8; 7] = [0x82, 0x82, 0x02, 0x80, 0x88, 0x89, 0x8a];
@@ -46,7 +47,11 @@ fuzz_target!(|input: (u8, bool, Vec<(u8, &[u8])>)| {
     }
 });
 
-async fn service(store: tidegate_fleet::EmbeddedStore, _: &folder::Folder, requests: tidegate_arena::Arena) -> AgentApi {
+async fn service(
+    store: tidegate_fleet::EmbeddedStore,
+    _: &folder::Folder,
+    requests: tidegate_arena::Arena,
+) -> AgentApi {
     let settings = Settings {
         max_message: 64 << 10,
         needs_token: false,
@@ -88,7 +93,10 @@ fn are_frames(mut bytes: &[u8]) {
             _ => panic!("a frame of a server is short and has no mask"),
         };
         let (payload, rest) = rest.split_at(len);
-        assert!(matches!((*first, payload.first()), (0x82, Some(0)) | (0x88..=0x8a, _)), "{first:x} {payload:?}");
+        assert!(
+            matches!((*first, payload.first()), (0x82, Some(0)) | (0x88..=0x8a, _)),
+            "{first:x} {payload:?}"
+        );
         bytes = rest;
     }
     assert!(bytes.is_empty());
