@@ -49,8 +49,17 @@ impl Fleet {
         Fleet::start_among(settings, tls, json!({}))
     }
 
+    /// The same, with these settings of `limits`.
+    pub fn start_limited(settings: Value, limits: Value) -> Fleet {
+        Fleet::start_whole(settings, |_| Value::Null, json!({}), limits)
+    }
+
     /// The same, with more settings of `listen`, for a gateway with tenants.
     pub fn start_among(settings: Value, tls: impl FnOnce(&Path) -> Value, more: Value) -> Fleet {
+        Fleet::start_whole(settings, tls, more, json!({}))
+    }
+
+    fn start_whole(settings: Value, tls: impl FnOnce(&Path) -> Value, more: Value, limits: Value) -> Fleet {
         let agents = free_address();
         let mut fleet = json!({"address": agents});
         fleet.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
@@ -62,7 +71,7 @@ impl Fleet {
         listen.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         gateway.configure(json!({
             "memory": "128MiB", "sinks": {"nothing": {"type": "blackhole"}}, "listen": listen,
-            "tenants": {"header": "X-Scope-OrgID", "default": "everybody"},
+            "tenants": {"header": "X-Scope-OrgID", "default": "everybody"}, "limits": limits,
         }));
         gateway.start();
         Fleet { gateway, agents }

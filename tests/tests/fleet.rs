@@ -8,6 +8,7 @@ use flate2::Compression;
 use flate2::write::{GzDecoder, GzEncoder};
 use serde_json::{Value, json};
 use std::io::Write as _;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -390,6 +391,20 @@ fn the_status_is_for_everybody() {
     assert_eq!(metric("tidegate_fleet_enrollments_total"), Some(1.0), "{metrics:?}");
     assert_eq!(metric("tidegate_fleet_policy_agents{policy=\"web\"}"), Some(1.0));
     assert_eq!(metric("tidegate_fleet_agents_by_version{version=\"9.1.0\"}"), Some(1.0));
+}
+
+/// Where agents have all connections that there may be, another is told to come later, and a probe is answered all the same.
+#[test]
+fn a_probe_is_answered_when_agents_are_too_many() {
+    let fleet = Fleet::start_limited(json!({}), json!({"connections": 20, "connections_per_peer": 20}));
+    let taken: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(fleet.agents).unwrap()).collect();
+    let status = |line: &str| http::request(fleet.agents, &[line], b"").map(|answer| answer.status).ok();
+    until(SOON, "connections to be too many", || status("GET /api/fleet/x HTTP/1.1") == Some(429));
+    assert_eq!(status("GET /api/status HTTP/1.1"), Some(200));
+    assert_eq!(status("GET /api/status? HTTP/1.1"), Some(200));
+    assert_eq!(status("GET /api/statusquo HTTP/1.1"), Some(429));
+    drop(taken);
+    until(SOON, "there to be room again", || status("GET /api/fleet/x HTTP/1.1") == Some(404));
 }
 
 /// P2: every enrolment that was answered is there when the gateway was killed at any moment, and every acknowledgement.

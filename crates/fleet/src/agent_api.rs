@@ -27,6 +27,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use tidegate_arena::{ChargeError, Share, Window};
 use tidegate_http1::{Admitted, Body, Head, Refusal, RefusalContext, Reply, Service};
 
+/// Requests of those who only ask how the fleet is.
+const PROBES: [&[u8]; 2] = [b"GET /api/status ", b"GET /api/status?"];
+
 /// The routes for agents.
 pub struct AgentApi(Arc<Fleet>, Arc<FleetFiles>);
 
@@ -34,6 +37,12 @@ impl AgentApi {
     /// Those of this fleet and its files.
     pub fn new(fleet: Arc<Fleet>, files: Arc<FleetFiles>) -> AgentApi {
         AgentApi(fleet, files)
+    }
+
+    /// The answer to a probe, if this is the beginning of one: it takes neither memory nor credentials.
+    pub fn probed(head: &[u8]) -> Option<Reply> {
+        let is_probe = PROBES.iter().any(|probe| head.starts_with(probe));
+        is_probe.then(|| answers::status(false))
     }
 
     /// Counts a connection that was turned away.

@@ -13,9 +13,12 @@ use tidegate_http1::{Body, ConnectionEnd, Reply, Server, Service, Settings, Shut
 use tidegate_sources::accept_tls;
 use tidegate_tls::TlsAcceptor;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 /// Requests of agents that may be in progress at a time, waits aside, and that may wait for memory.
 pub(super) const REQUESTS: usize = 1024;
+/// So much of a request is looked at before its connection is turned away, in bytes.
+const PROBE_BYTES: usize = 64;
 /// Around a body: its head, and what is rounded up.
 const AROUND_BODY: usize = 64 << 10;
 
@@ -52,7 +55,12 @@ impl<A: AnswersOperators> AdminRoutes for OperatorRoutes<A> {
 pub(super) trait AgentRoutes: Service {
     /// The answer to a connection that is one too many, in the shape that the agents understand.
     fn one_too_many() -> Reply;
-    /// Counts it.
+    /// The answer to a request on such a connection that is answered in any case, by the first bytes of its head: a probe must not fail
+    /// because agents are many.
+    fn probed(_head: &[u8]) -> Option<Reply> {
+        None
+    }
+    /// Counts a connection that was turned away.
     fn count_refused(&self);
 }
 
@@ -108,9 +116,10 @@ impl<R: AgentRoutes> Serve for AgentService<R> {
     }
 
     async fn turn_away(&self, _worker: usize, stream: TcpStream) {
-        if let Some(reply) = self.one_too_many() {
-            reject(stream, reply, &self.settings).await;
-        }
+        let mut first = [0; PROBE_BYTES];
+        let seen = timeout(self.settings.linger, stream.peek(&mut first)).await;
+        let seen = seen.ok().and_then(Result::ok).and_then(|len| first.get(..len)).unwrap_or_default();
+        reject(stream, R::probed(seen).unwrap_or_else(R::one_too_many), &self.settings).await;
     }
 }
 

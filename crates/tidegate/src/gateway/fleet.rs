@@ -241,6 +241,10 @@ impl AgentRoutes for AgentApi {
             .text("{\"statusCode\":429,\"error\":\"MaxConnections\",\"message\":\"there are too many connections\"}")
     }
 
+    fn probed(head: &[u8]) -> Option<Reply> {
+        AgentApi::probed(head)
+    }
+
     fn count_refused(&self) {
         AgentApi::count_refused(self);
     }
