@@ -34,7 +34,7 @@ demo: setup
 ## every test: set-up, unit and property tests, concurrency, whole programs, the sender from Python, a short fuzz run
 test: setup-test unit loom programs python packages fuzz
 
-## before a release: real receivers and senders that take minutes to build (Thanos, VictoriaMetrics, vmagent, Telegraf)
+## before a release: real receivers and senders that take minutes to build (Thanos, VictoriaMetrics, vmagent, Telegraf, opampsupervisor)
 test-real: setup
 	cargo build --release -p tidegate
 	scripts/test-real $(REAL)
