@@ -351,7 +351,10 @@ fn bad_requests_are_answered() {
             .status
     };
     assert_eq!(post(&auth, &[PROTOBUF], &message(1, 0, &[])), 200);
-    assert_eq!(post("X-None: 1", &[PROTOBUF], &message(1, 1, &[])), 401);
+    // As Java's client asks for HTTP/2; another protocol may be passed over.
+    let h2c = ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAEAAEAA", PROTOBUF];
+    assert_eq!(post(&auth, &h2c, &message(1, 1, &[])), 200);
+    assert_eq!(post("X-None: 1", &[PROTOBUF], &message(1, 2, &[])), 401);
     assert_eq!(post("Authorization: Bearer d3Jvbmc6a2V5", &[PROTOBUF], &message(1, 1, &[])), 401);
     assert_eq!(post(&auth, &["Content-Type: text/plain"], &message(1, 1, &[])), 415);
     assert_eq!(post(&auth, &[PROTOBUF], b"\xff\xff"), 400);
@@ -413,16 +416,26 @@ fn a_connection_is_answered_by_the_protocol() {
     assert!(has(&answer, &[0x42, 18, 0x0a, 16]), "{answer:?}");
     assert!(!has(&send(&mut one, &message(7, 5, &[])).1, &full_state), "the first one is as it was");
 
-    let code = |stream: &mut TcpStream, bytes: &[u8]| {
+    // Each is closed after some seconds, so that its client does not come back at once.
+    let code = |bytes: &[u8]| {
+        let mut stream = opamp.websocket(&token);
         stream.write_all(bytes).unwrap();
-        let (opcode, payload) = read_frame(stream);
+        let (opcode, payload) = read_frame(&mut stream);
         assert_eq!(opcode, 0x88, "{payload:?}");
         u16::from_be_bytes([payload[0], payload[1]])
     };
-    assert_eq!(code(&mut opamp.websocket(&token), &frame(0x81, b"text")), 1003);
-    assert_eq!(code(&mut opamp.websocket(&token), &[0x82, 1, 0]), 1002);
-    assert_eq!(code(&mut opamp.websocket(&token), &frame(0x82, &[1, 2])), 1007);
-    assert_eq!(code(&mut opamp.websocket(&token), &frame(0x82, &vec![0; 65 << 10])), 1009);
+    thread::scope(|scope| {
+        for (bytes, expected) in [
+            (frame(0x81, b"text"), 1003),
+            (vec![0x82, 1, 0], 1002),
+            (frame(0x82, &vec![0; 65 << 10]), 1009),
+            (frame(0x88, &1000_u16.to_be_bytes()), 1000),
+        ] {
+            scope.spawn(move || assert_eq!(code(&bytes), expected));
+        }
+    });
+    let (opcode, answer) = send(&mut opamp.websocket(&token), &[]);
+    assert_eq!((opcode, answer[0]), (0x82, 0), "an error says that a message is never empty: {answer:?}");
     let (opcode, answer) = send(&mut opamp.websocket(&token), b"\xff\xff");
     assert_eq!(
         (opcode, answer[1]),

@@ -117,8 +117,8 @@ fn reply(opamp: &Opamp, answer: &Answer) -> Reply {
         Err(ChargeError::Never { .. }) => {
             Reply::new(500).text("the configuration is longer than an answer may be\n")
         }
-        // It is offered again, since the agent has not reported it.
         Err(_) => {
+            opamp.withdraw(answer);
             Reply::new(503).retry_after(retry_seconds()).text("the memory for answers is in use; try again\n")
         }
     }

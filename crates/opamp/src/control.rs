@@ -52,6 +52,8 @@ pub struct Opamp {
     tokens: RwLock<HashMap<String, TokenRecord>>,
     /// Held while configurations are changed: the decision and its write.
     changing: Mutex<()>,
+    /// All agents have the configuration that is for them; not while that is changed, or where it failed half-way.
+    is_assigned: AtomicBool,
     /// Turns of writes about agents, whose records are on the heap: [`WRITES`].
     writes: Semaphore,
     /// The memory of messages.

@@ -11,6 +11,9 @@ pub(crate) struct AgentRecord {
     pub(crate) attributes: Attributes,
     /// Of the description as it was sent.
     pub(crate) description_hash: u64,
+    /// Of the effective configuration as it was sent.
+    #[serde(default)]
+    pub(crate) effective_hash: u64,
     pub(crate) capabilities: u64,
     /// Hash, status and error of the last remote configuration, as the agent reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,6 +2,7 @@
 
 use crate::message::ConfigStatus;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -20,6 +21,8 @@ pub(crate) const LONGEST_TEXT: usize = 96;
 pub(crate) struct Registry {
     shards: Box<[Mutex<Shard>]>,
     memory: AgentMemory,
+    /// The number of the newest connection. An agent that is removed and comes back has no number twice.
+    connections: AtomicU32,
 }
 
 type Shard = HashMap<AgentId, Box<Agent>>;
@@ -38,6 +41,10 @@ pub(crate) struct Agent {
     pub(crate) status: ConfigStatus,
     /// The hash that it was sent last, on this connection or a short time ago.
     pub(crate) offered: Option<([u8; 16], Instant)>,
+    /// The hash of the configuration whose outcome a roll-out waits for, and since when.
+    pub(crate) awaited: Option<([u8; 16], Instant)>,
+    /// It was asked for its full state.
+    pub(crate) is_asked_for_all: bool,
     pub(crate) is_telemetry_offered: bool,
     pub(crate) is_healthy: Option<bool>,
     pub(crate) health_text: Box<str>,
@@ -45,7 +52,6 @@ pub(crate) struct Agent {
     /// It is to restart.
     pub(crate) restart: bool,
     live: Option<Box<Live>>,
-    connections: u32,
 }
 
 /// Its connection.
@@ -86,13 +92,14 @@ impl Agent {
             reported: None,
             status: ConfigStatus::Unset,
             offered: None,
+            awaited: None,
+            is_asked_for_all: false,
             is_telemetry_offered: false,
             is_healthy: None,
             health_text: Box::default(),
             seen: Instant::now(),
             restart: false,
             live: None,
-            connections: 0,
         }
     }
 
@@ -122,7 +129,7 @@ impl Registry {
     /// No agents. Their memory is charged to `arena`.
     pub(crate) fn new(arena: Arena) -> Registry {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Registry { shards, memory: AgentMemory::new(arena, AGENT_BYTES) }
+        Registry { shards, memory: AgentMemory::new(arena, AGENT_BYTES), connections: AtomicU32::new(0) }
     }
 
     /// Adds an agent, unless it is there.
@@ -182,10 +189,10 @@ impl Registry {
                 }
                 agent.wake();
             }
-            agent.connections = agent.connections.wrapping_add(1);
+            let number = self.connections.fetch_add(1, Relaxed);
             (agent.offered, agent.is_telemetry_offered) = (None, false);
-            agent.live = Some(Box::new(Live { number: agent.connections, waker: None, has_news: false }));
-            Attached::As(agent.connections)
+            agent.live = Some(Box::new(Live { number, waker: None, has_news: false }));
+            Attached::As(number)
         });
         attached.unwrap_or(Attached::Unknown)
     }

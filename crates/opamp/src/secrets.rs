@@ -3,10 +3,16 @@
 /// What a secret is replaced with.
 const MASK: &str = "********";
 /// Words in the names of settings that hold secrets.
-const WORDS: [&str; 16] = [
+const WORDS: [&str; 22] = [
     "password",
     "passwd",
     "passphrase",
+    "accesskey",
+    "access_key",
+    "accountkey",
+    "privatekey",
+    "connectionstring",
+    "community",
     "secret",
     "token",
     "apikey",
@@ -22,7 +28,7 @@ const WORDS: [&str; 16] = [
     "_pem",
 ];
 /// Names of settings that hold secrets.
-const NAMES: [&str; 3] = ["key", "sig", "pwd"];
+const NAMES: [&str; 4] = ["key", "sig", "pwd", "pass"];
 /// Words in front of credentials in a value.
 const SCHEMES: [&str; 3] = ["bearer ", "basic ", "apikey "];
 
@@ -31,12 +37,15 @@ pub(crate) fn masked(text: &str, most: usize) -> String {
     let mut out = String::new();
     // Lines below a setting that is masked are masked as well: its indentation, and whether its value was still to come.
     let mut below: Option<(usize, bool)> = None;
+    // The line before named a secret, whose value follows as `value:`.
+    let mut is_named = false;
     for line in text.lines() {
         let trimmed = line.trim_start();
         let indent = line.len() - trimmed.len();
         let is_within = below.is_some_and(|(of, is_open)| {
             indent > of
                 || trimmed.is_empty()
+                || trimmed.starts_with('#')
                 || (indent == of && trimmed.starts_with("- "))
                 || (is_open && !names_setting(trimmed))
         });
@@ -45,7 +54,8 @@ pub(crate) fn masked(text: &str, most: usize) -> String {
             line.get(..indent).unwrap_or_default().to_owned() + if trimmed.is_empty() { "" } else { MASK }
         } else {
             below = None;
-            match secret_value(line) {
+            let is_value = std::mem::replace(&mut is_named, names_secret(trimmed)) && is_value(trimmed);
+            match secret_value(line, is_value) {
                 Some(at) => {
                     let value = line.get(at..).unwrap_or_default().trim();
                     // `- password: x` is as deep as its name is.
@@ -74,13 +84,28 @@ fn names_setting(trimmed: &str) -> bool {
         .is_some_and(|(name, rest)| (rest.is_empty() || rest.starts_with(' ')) && !name.contains(['"', '\'']))
 }
 
-/// Where the first secret of a line begins.
-fn secret_value(line: &str) -> Option<usize> {
+/// Whether a line is `name: DB_PASSWORD` or the like.
+fn names_secret(trimmed: &str) -> bool {
+    let trimmed = trimmed.trim_start_matches(['-', ' ']).to_ascii_lowercase();
+    let named = trimmed.strip_prefix("name:").or_else(|| trimmed.strip_prefix("\"name\":"));
+    named.is_some_and(|name| is_secret(name.trim_matches([' ', '"', '\'', ','])))
+}
+
+/// Whether a line is `value: …`.
+fn is_value(trimmed: &str) -> bool {
+    trimmed.starts_with("value:") || trimmed.starts_with("\"value\":")
+}
+
+/// Where the first secret of a line begins. All of it is one behind its first colon where it `is_value` of a secret.
+fn secret_value(line: &str, is_value: bool) -> Option<usize> {
+    if is_value {
+        return line.find(':').map(|at| at + 1);
+    }
     let lower = line.to_ascii_lowercase();
     let of_setting = lower.match_indices([':', '=']).find_map(|(at, _)| {
         let before = lower.get(..at)?.trim_end_matches([' ', '"', '\'']);
         // Up to the separator before: a long line costs no more for having many.
-        let name = before.rsplit([' ', '{', ',', '"', '\'', '[', '\t', '?', '&', ':', '=']).next()?;
+        let name = before.rsplit([' ', '{', ',', '"', '\'', '[', '\t', '?', '&', ':', '=', ';']).next()?;
         is_secret(name).then_some(at + 1)
     });
     let of_scheme = SCHEMES.iter().filter_map(|scheme| Some(lower.find(scheme)? + scheme.len())).min();
@@ -92,14 +117,15 @@ fn is_secret(name: &str) -> bool {
     NAMES.contains(&name) || WORDS.iter().any(|word| name.contains(word))
 }
 
-/// A line without the user and password of URLs.
+/// A line without the user and password of URLs and of names of data sources (`user:password@tcp(host)/name`).
 fn without_user(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
     while let Some((before, after)) = rest.split_once("://") {
-        out.push_str(before);
+        out.push_str(&without_pair(before));
         out.push_str("://");
-        let end = after.find(['/', ' ', '"', '\'', ',']).unwrap_or(after.len());
+        // What separates URLs in a list may be part of a password.
+        let end = after.find(['/', '?', '#', ' ', '"']).unwrap_or(after.len());
         let authority = after.get(..end).unwrap_or_default();
         rest = match authority.rfind('@') {
             Some(at) => {
@@ -109,7 +135,27 @@ fn without_user(line: &str) -> String {
             None => after,
         };
     }
-    out.push_str(rest);
+    out.push_str(&without_pair(rest));
+    out
+}
+
+/// Text without a word of the form `user:password@…` that is no URL.
+fn without_pair(text: &str) -> String {
+    let mut out = String::new();
+    for word in text.split_inclusive([' ', '\t']) {
+        let pair = word.rfind('@').filter(|at| {
+            word.get(..*at).is_some_and(|before| {
+                before.trim_start_matches(['"', '\'']).find(':').is_some_and(|colon| colon > 0)
+            })
+        });
+        match pair {
+            Some(at) => {
+                out.push_str(MASK);
+                out.push_str(word.get(at..).unwrap_or_default());
+            }
+            None => out.push_str(word),
+        }
+    }
     out
 }
 
@@ -163,6 +209,25 @@ exporters:
       S3
     scopes: [kept]
   text: "Authorization=Basic S3"
+  commented:
+    headers:
+      a: S3
+# a comment
+      b: S3
+  event_hub: {connection: "Endpoint=sb://x/;SharedAccessKeyName=n;SharedAccessKey=S3;EntityPath=p"}
+  blob: {connectionString: "AccountName=a;AccountKey=S3"}
+  sqlquery: {driver: mysql, datasource: "me:S3@tcp(db:3306)/name"}
+  hosts: [https://u:p,S3@a, "https://u:it'sS3@b/path"]
+  snmp: {community: S3}
+  smtp: {pass: S3, accessKey: S3}
+  tls2:
+    privateKey: |
+      S3
+  env:
+    - name: DB_PASSWORD
+      value: S3
+    - name: LEVEL
+      value: kept-too
 "#;
         let masked = masked(text, 1 << 16);
         assert!(!masked.contains("S3"), "{masked}");
@@ -173,6 +238,9 @@ exporters:
             "username: me",
             "other: kept",
             "scopes: [kept]",
+            "value: kept-too",
+            "driver: mysql",
+            "@tcp(db:3306)/name",
         ] {
             assert!(masked.contains(kept), "{kept} in {masked}");
         }

@@ -15,7 +15,7 @@ use tidegate_http1::{ConnectionEnd, Stream, Upgraded};
 /// An agent that has sent nothing for so long is asked whether it is there; after the same again it is not.
 const SILENCE: Duration = Duration::from_secs(75);
 /// How long a connection whose message was not taken stays open, about: its client comes back as soon as it is closed, whatever it was
-/// told, and would say the same again.
+/// told, and says the same again.
 const PAUSE: Duration = Duration::from_secs(5);
 /// In front of each message: a header that is 0.
 const HEADER: &[u8] = &[0];
@@ -40,7 +40,7 @@ pub(super) fn serve<T: Stream>(
                 ConnectionEnd::Shutdown
             }
             Some(code) => {
-                if matches!(code, CloseCode::TryAgain | CloseCode::TooLarge) {
+                if !matches!(code, CloseCode::Normal | CloseCode::Policy) {
                     Box::pin(socket.pause(PAUSE.mul_f64(0.5 + rand::random::<f64>()))).await;
                 }
                 Box::pin(socket.close(code)).await;
@@ -125,8 +125,10 @@ async fn answer<T: Stream>(
     guard: &mut SessionGuard<'_>,
     message: Window,
 ) -> io::Result<Option<CloseCode>> {
-    let Some(bytes) = message.strip_prefix(HEADER) else { return Ok(Some(CloseCode::Invalid)) };
-    let received = guard.opamp.receive(bytes, Some(&mut guard.session)).await;
+    let received = match message.strip_prefix(HEADER) {
+        Some(bytes) => guard.opamp.receive(bytes, Some(&mut guard.session)).await,
+        None => Err(ReceiveError::Malformed("it begins with a header that is 0".to_owned())),
+    };
     drop(message);
     match received {
         Ok(answer) => {

@@ -29,7 +29,8 @@ pub(super) fn route(opamp: &Opamp, head: &Head<'_>) -> Result<Ticket, Reply> {
             "a token is missing, unknown or revoked; `tidegate fleet collector token create` makes one\n",
         ));
     }
-    if is_upgrade(head) {
+    // Other upgrades are passed over, as RFC 9110, section 7.8, has it.
+    if head.method() == "GET" && is_upgrade(head) {
         let accept = accept_key(head).map_err(|error| Reply::new(400).text(error))?;
         if !is_known_version(head) {
             return Err(Reply::new(426)
@@ -44,14 +45,19 @@ pub(super) fn route(opamp: &Opamp, head: &Head<'_>) -> Result<Ticket, Reply> {
             .text("an agent opens a WebSocket here, or sends messages by POST\n"));
     }
     let content_type = head.sole_header("content-type").ok().flatten().unwrap_or_default();
-    if !content_type.eq_ignore_ascii_case(b"application/x-protobuf") {
+    let media_type = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    if !media_type.eq_ignore_ascii_case(b"application/x-protobuf") {
         return Err(Reply::new(415).text("a message has the content type application/x-protobuf\n"));
     }
     match head.sole_header("content-encoding") {
         Ok(None | Some(b"identity" | b"")) => Ok(Ticket(Transport::Http { is_compressed: false })),
-        Ok(Some(b"gzip")) => Ok(Ticket(Transport::Http { is_compressed: true })),
+        Ok(Some(coding)) if is_gzip(coding) => Ok(Ticket(Transport::Http { is_compressed: true })),
         _ => Err(Reply::new(415).text("a message is compressed with gzip, or not at all\n")),
     }
+}
+
+fn is_gzip(coding: &[u8]) -> bool {
+    coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip")
 }
 
 /// Whether a request presents a token: as `ApiKey`, or the same text as `Bearer`.

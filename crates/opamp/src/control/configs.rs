@@ -6,6 +6,7 @@ use crate::record::{AgentRecord, ConfigRecord, Rollout, RolloutState};
 use ring::digest;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_arena::{ChargeError, Share};
@@ -72,9 +73,11 @@ fn default_max_failed() -> u32 {
 }
 
 impl Config {
-    /// The configuration of an agent that is assigned this one: the new revision, or before that has come so far, the one before.
-    pub(crate) fn target(&self, id: AgentId) -> Option<Arc<EncodedConfig>> {
-        match self.is_released_to(id) {
+    /// The configuration of an agent that is assigned this one: the new revision, or before that has come so far, the one before. Where the
+    /// roll-out has stopped, nobody else gets the new one.
+    pub(crate) fn target(&self, id: AgentId, reported: Option<[u8; 16]>) -> Option<Arc<EncodedConfig>> {
+        let is_stopped = self.record.rollout.state == RolloutState::Stopped;
+        match self.is_released_to(id) && (!is_stopped || reported == Some(self.hash())) {
             true => Some(Arc::clone(&self.current)),
             false => self.previous.clone(),
         }
@@ -103,7 +106,8 @@ impl Opamp {
         Ok(Config { record, current, previous, _memory: memory })
     }
 
-    /// Puts a configuration, and rolls it out. What has not changed keeps its revision and its roll-out.
+    /// Puts a configuration, and rolls it out. One that has not changed keeps its revision and its roll-out, which goes on where it had stopped
+    /// if the order allows more failures, or other steps.
     pub(crate) async fn put_config(&self, name: &str, order: ConfigOrder) -> Result<Arc<Config>, OrderError> {
         self.check(name, &order)?;
         let _changing = self.changing.lock().await;
@@ -112,9 +116,7 @@ impl Opamp {
             && before.record.body == order.body
             && before.record.labels == order.labels
         {
-            // Where that failed before, it is done now.
-            self.assign_all().await?;
-            return Ok(Arc::clone(before));
+            return self.continue_config(name, before, &order).await;
         }
         if before.is_none() && self.list_configs().len() >= MOST_CONFIGS {
             return Err(OrderError::Invalid(format!(
@@ -148,17 +150,45 @@ impl Opamp {
             rollout,
         };
         let config = self.store_config(name, record).await?;
-        self.assign_all().await?;
+        self.assign_all(name).await?;
+        Ok(config)
+    }
+
+    /// Takes the settings of a roll-out whose configuration has not changed.
+    async fn continue_config(
+        &self,
+        name: &str,
+        before: &Arc<Config>,
+        order: &ConfigOrder,
+    ) -> Result<Arc<Config>, OrderError> {
+        if !self.is_assigned.load(Acquire) {
+            self.assign_all(name).await?;
+        }
+        let (step, max_failed, old) = (order.step * 100, order.max_failed, before.record.rollout);
+        if (old.step, old.max_failed) == (step, max_failed) {
+            return Ok(Arc::clone(before));
+        }
+        let state = if old.state == RolloutState::Stopped { RolloutState::Running } else { old.state };
+        let mut record = before.record.clone();
+        record.rollout = Rollout { state, step, max_failed, ..old };
+        let config = self.store_config(name, record).await?;
+        self.wake_agents_of(name);
         Ok(config)
     }
 
     /// Removes a configuration. Its agents keep what they have, unless another one is for them.
     pub(crate) async fn remove_config(&self, name: &str) -> Result<(), OrderError> {
         let _changing = self.changing.lock().await;
-        self.find_config(name).ok_or_else(|| OrderError::Unknown(format!("configuration `{name:.80}`")))?;
+        if self.find_config(name).is_none() {
+            // Where a removal failed half-way, it ends now.
+            return match self.is_assigned.load(Acquire) {
+                true => Err(OrderError::Unknown(format!("configuration `{name:.80}`"))),
+                false => self.assign_all(name).await,
+            };
+        }
         self.store.commit(vec![Write::remove(Table::OpampConfigs, name)].into()).await?;
         self.configs.write().unwrap_or_else(PoisonError::into_inner).remove(name);
-        self.assign_all().await
+        self.assign_all(name).await
     }
 
     /// Writes a configuration down; from then on it counts.
@@ -187,22 +217,28 @@ impl Opamp {
         configs.iter().map(|(name, config)| (Arc::clone(name), Arc::clone(config))).collect()
     }
 
-    /// The configuration for an agent with these attributes: of those whose labels it has, the one with the most, and the first by
-    /// name of several.
+    /// The configuration for an agent with these attributes.
     pub(super) fn config_for(&self, attributes: &Attributes) -> Option<Arc<str>> {
-        let configs = self.configs.read().unwrap_or_else(PoisonError::into_inner);
-        let fitting = configs.iter().filter(|(_, config)| attributes.have_all(&config.record.labels));
-        // The last of several maxima is taken, hence from the end.
-        fitting.rev().max_by_key(|(_, config)| config.record.labels.len()).map(|(name, _)| Arc::clone(name))
+        best(&self.configs.read().unwrap_or_else(PoisonError::into_inner), attributes)
     }
 
-    /// Assigns anew, and wakes whoever is connected.
-    async fn assign_all(&self) -> Result<(), OrderError> {
+    /// Has the connected agents of a configuration look whether there is something for them.
+    pub(super) fn wake_agents_of(&self, name: &str) {
+        self.registry.each(|_, agent| {
+            if agent.config.as_deref() == Some(name) {
+                agent.wake();
+            }
+        });
+    }
+
+    /// Assigns anew after `changed` was, and wakes whoever is connected and has that or another one now.
+    async fn assign_all(&self, changed: &str) -> Result<(), OrderError> {
+        self.is_assigned.store(false, Release);
         let mut last: Option<Vec<u8>> = None;
         loop {
             let range = KeyRange { prefix: b"", after: last.as_deref(), limit: PAGE };
             let page = self.store.list(Table::OpampAgents, range).await?;
-            let Some((key, _)) = page.last() else { return Ok(()) };
+            let Some((key, _)) = page.last() else { break };
             last = Some(key.clone());
             for (key, stored) in page {
                 let Some(bytes) = key.first_chunk() else { continue };
@@ -211,13 +247,17 @@ impl Opamp {
                 self.registry.with(AgentId::from_bytes(*bytes), |agent| {
                     // One that has said something else meanwhile has been assigned by that.
                     // One that has not said what it is has none.
-                    if agent.description_hash == record.description_hash && record.description_hash != 0 {
+                    let is_same =
+                        agent.description_hash == record.description_hash && record.description_hash != 0;
+                    if is_same && (agent.config != config || config.as_deref() == Some(changed)) {
                         agent.config = config;
                         agent.wake();
                     }
                 });
             }
         }
+        self.is_assigned.store(true, Release);
+        Ok(())
     }
 
     fn check(&self, name: &str, order: &ConfigOrder) -> Result<(), OrderError> {
@@ -248,6 +288,14 @@ impl Opamp {
         }
         (self.settings.check)(&order.body).map_err(OrderError::Invalid)
     }
+}
+
+/// The configuration for an agent with these attributes: of those whose labels it has, the one with the most, and the first by name of
+/// several.
+pub(super) fn best(configs: &BTreeMap<Arc<str>, Arc<Config>>, attributes: &Attributes) -> Option<Arc<str>> {
+    let fitting = configs.iter().filter(|(_, config)| attributes.have_all(&config.record.labels));
+    // The last of several maxima is taken, hence from the end.
+    fitting.rev().max_by_key(|(_, config)| config.record.labels.len()).map(|(name, _)| Arc::clone(name))
 }
 
 /// What an agent knows a configuration by.

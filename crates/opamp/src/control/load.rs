@@ -28,6 +28,7 @@ impl Opamp {
             configs: RwLock::default(),
             tokens: RwLock::default(),
             changing: Mutex::default(),
+            is_assigned: AtomicBool::new(true),
             writes: Semaphore::new(WRITES),
             offer: settings.own_telemetry.clone().map(|url| TelemetryOffer { url }),
             is_stopped: AtomicBool::new(false),
@@ -60,6 +61,7 @@ impl Opamp {
                 let mut agent = Agent::new();
                 agent.capabilities = record.capabilities;
                 agent.description_hash = record.description_hash;
+                agent.effective_hash = record.effective_hash;
                 agent.config =
                     (record.description_hash != 0).then(|| opamp.config_for(&record.attributes)).flatten();
                 (agent.reported, agent.status) = (record.config_hash, record.config_status);

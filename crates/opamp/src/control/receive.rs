@@ -1,6 +1,7 @@
 //! A message of an agent, and the answer to it.
 
 use super::Opamp;
+use super::configs::best;
 use crate::message::{
     AgentToServer, Attributes, EncodedConfig, REQUEST_INSTANCE_UID, ServerToAgent,
     agent_capability as capability, config_files,
@@ -25,7 +26,7 @@ const LONGEST_ERROR: usize = 1 << 10;
 /// An agent that polls and has not reported a configuration is sent it again after this time.
 const OFFER_AGAIN: Duration = Duration::from_secs(60);
 /// How often a write that was decided on an older version is decided on again.
-const ATTEMPTS: u32 = 8;
+pub(super) const ATTEMPTS: u32 = 8;
 
 /// What a connection knows of its agent. Over plain HTTP there is none.
 #[derive(Debug, Default)]
@@ -41,6 +42,8 @@ pub(crate) struct Answer {
     pub(crate) bytes: Vec<u8>,
     /// Behind those bytes.
     pub(crate) config: Option<Arc<EncodedConfig>>,
+    /// Whom it is for, where it has a configuration.
+    pub(crate) agent: Option<AgentId>,
 }
 
 /// Why an agent is not answered.
@@ -89,7 +92,7 @@ impl Opamp {
         session: Option<&mut Session>,
     ) -> Result<Answer, ReceiveError> {
         self.counts.messages.fetch_add(1, Relaxed);
-        let message = AgentToServer::read(bytes)?;
+        let mut message = AgentToServer::read(bytes)?;
         let uid: [u8; 16] = message
             .instance_uid
             .try_into()
@@ -115,7 +118,7 @@ impl Opamp {
             }
             is_greeted = std::mem::replace(&mut session.is_greeted, true);
         }
-        let news = self.registry.with(id, |agent| news(agent, &message)).unwrap_or_default();
+        let news = self.registry.with(id, |agent| news(agent, &mut message)).unwrap_or_default();
         if news.description || news.status || news.effective {
             // On the heap: most messages write nothing.
             if let Err(error) = Box::pin(self.save(id, &message, news)).await {
@@ -147,7 +150,14 @@ impl Opamp {
         let mut message = ServerToAgent::to(&id.to_bytes());
         message.capabilities(self.offer.is_some());
         message.new_uid(&AgentId::random().to_bytes());
-        Answer { bytes: message.into_bytes(), config: None }
+        Answer { bytes: message.into_bytes(), ..Answer::default() }
+    }
+
+    /// A configuration did not get as far as the agent: it is offered again.
+    pub(crate) fn withdraw(&self, answer: &Answer) {
+        if let Some(id) = answer.agent {
+            self.registry.with(id, |agent| agent.offered = None);
+        }
     }
 
     fn answer(&self, id: AgentId, is_gap: bool, is_greeted: bool, is_polling: bool) -> Answer {
@@ -166,6 +176,7 @@ impl Opamp {
             }
             if is_gap {
                 self.counts.full_states.fetch_add(1, Relaxed);
+                agent.is_asked_for_all = true;
                 message.report_full_state();
             }
             let own = capability::REPORTS_OWN_TRACES
@@ -179,7 +190,7 @@ impl Opamp {
                 .config
                 .as_ref()
                 .and_then(|name| configs.get(name))
-                .and_then(|config| config.target(id))?;
+                .and_then(|config| config.target(id, agent.reported))?;
             let is_wanted = accepts(capability::ACCEPTS_REMOTE_CONFIG) && agent.reported != Some(config.hash);
             let is_offered = agent.offered.is_some_and(|(hash, at)| {
                 let again =
@@ -193,7 +204,8 @@ impl Opamp {
             self.counts.configs_sent.fetch_add(1, Relaxed);
             Some(config)
         });
-        Answer { bytes: message.into_bytes(), config: config.flatten() }
+        let config = config.flatten();
+        Answer { bytes: message.into_bytes(), agent: config.as_ref().map(|_| id), config }
     }
 
     /// Writes down what is new, and assigns a configuration where the agent is another now.
@@ -227,10 +239,12 @@ impl Opamp {
                 let error = masked(cut(status.error, LONGEST_ERROR), LONGEST_ERROR);
                 record.config_error = error.trim_end().to_owned();
             }
-            let mut writes = vec![Write::put(Table::OpampAgents, key, encode(&record)).expecting(expected)];
-            if let Some(effective) = &effective {
+            let mut writes = Vec::new();
+            if let (Some(effective), Some(config)) = (&effective, message.effective_config) {
+                record.effective_hash = xxh3_64(config);
                 writes.push(Write::put(Table::OpampEffective, key, encode(effective)));
             }
+            writes.push(Write::put(Table::OpampAgents, key, encode(&record)).expecting(expected));
             match self.store.commit(writes.into()).await {
                 Err(StoreError::Conflict) if attempts < ATTEMPTS => attempts += 1,
                 outcome => {
@@ -244,7 +258,9 @@ impl Opamp {
 
     /// What is in the state now counts.
     fn saved(&self, id: AgentId, message: &AgentToServer<'_>, news: News, record: &AgentRecord) {
-        let config = news.description.then(|| self.config_for(&record.attributes));
+        // Held to the end: a configuration that is put meanwhile counts here, or finds the agent as it is now.
+        let configs = self.configs.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let config = news.description.then(|| best(&configs, &record.attributes));
         self.registry.with(id, |agent| {
             if let Some(config) = config {
                 agent.description_hash = record.description_hash;
@@ -261,7 +277,8 @@ impl Opamp {
 }
 
 /// Takes what stays in memory, and says what does not.
-fn news(agent: &mut Agent, message: &AgentToServer<'_>) -> News {
+fn news(agent: &mut Agent, message: &mut AgentToServer<'_>) -> News {
+    let is_first = agent.sequence.is_none();
     // An agent that is met for the first time, here or since the start, and says what it is, has said all.
     let is_gap = match agent.sequence {
         Some(last) => message.sequence != last.wrapping_add(1),
@@ -269,13 +286,26 @@ fn news(agent: &mut Agent, message: &AgentToServer<'_>) -> News {
     };
     agent.sequence = Some(message.sequence);
     agent.seen = Instant::now();
+    if message.capabilities == 0 {
+        // A message that says nothing but its uid: all agents report their status.
+        message.capabilities = agent.capabilities;
+    }
     let has_other_capabilities = agent.capabilities != message.capabilities;
     agent.capabilities = message.capabilities;
+    let has_said_all =
+        message.description.is_some() && (std::mem::take(&mut agent.is_asked_for_all) || is_first);
+    if has_said_all {
+        // A configuration that it does not mention it does not have, whatever it was sent.
+        agent.offered = None;
+        message.remote_config_status.get_or_insert_default();
+    }
     if let Some(health) = message.health {
         agent.is_healthy = Some(health.is_healthy);
         let text = if health.last_error.is_empty() { health.status } else { health.last_error };
-        if *agent.health_text != *cut(text, LONGEST_TEXT) {
-            agent.health_text = cut(text, LONGEST_TEXT).into();
+        // Errors quote the configuration.
+        let text = masked(cut(text, LONGEST_TEXT), LONGEST_TEXT);
+        if *agent.health_text != *text.trim_end() {
+            agent.health_text = text.trim_end().into();
         }
     }
     if message.is_disconnect {

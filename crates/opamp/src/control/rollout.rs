@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidegate_fleet::AgentId;
 
 /// How often roll-outs are looked at.
@@ -17,7 +17,7 @@ const ROUND: Duration = Duration::from_secs(1);
 /// An agent that polls is there while it was seen so lately.
 const POLLS_WITHIN: Duration = Duration::from_secs(90);
 
-/// An agent that is there and has not said what came of its configuration for so long counts as one where it failed: it would hold the
+/// An agent that was there and has not said what came of its configuration for so long counts as one where it failed: it would hold the
 /// roll-out for ever.
 pub(super) const ANSWERS_WITHIN: Duration = Duration::from_secs(10 * 60);
 
@@ -32,8 +32,10 @@ pub(crate) struct Progress {
     pub(crate) applied: u64,
     /// The ones that could not, or have not said for ten minutes.
     pub(crate) failed: u64,
-    /// The ones that are there, and have not said yet.
+    /// The ones that have not said yet: they are there, or were when they were to get it.
     pub(crate) pending: u64,
+    /// The ones that say what comes of a configuration, and are away since before they could get it.
+    pub(crate) away: u64,
 }
 
 /// The agents as a whole.
@@ -131,18 +133,14 @@ impl Opamp {
                 tracing::warn!(config = %name, failed = progress.failed, released = progress.released, "the roll-out has stopped: too many agents failed");
             }
             self.store_config(&name, record).await?;
-            self.registry.each(|_, agent| {
-                if agent.config.as_ref() == Some(&name) {
-                    agent.wake();
-                }
-            });
+            self.wake_agents_of(&name);
         }
         Ok(())
     }
 }
 
 impl Progress {
-    fn count(&mut self, config: &Config, id: AgentId, agent: &Agent) {
+    fn count(&mut self, config: &Config, id: AgentId, agent: &mut Agent) {
         if agent.capabilities & agent_capability::ACCEPTS_REMOTE_CONFIG == 0 {
             return;
         }
@@ -151,32 +149,40 @@ impl Progress {
             return;
         }
         self.released += 1;
-        let has_it = agent.reported == Some(config.hash());
-        match agent.status {
-            ConfigStatus::Applied if has_it => self.applied += 1,
-            ConfigStatus::Failed if has_it => self.failed += 1,
-            _ => {
-                let reports = agent.capabilities & agent_capability::REPORTS_REMOTE_CONFIG != 0;
-                let is_there = agent.is_live() || agent.seen.elapsed() < POLLS_WITHIN;
-                let is_late = agent
-                    .offered
-                    .is_some_and(|(hash, at)| hash == config.hash() && at.elapsed() >= ANSWERS_WITHIN);
-                self.failed += u64::from(reports && is_there && is_late);
-                self.pending += u64::from(reports && is_there && !is_late);
-            }
+        let outcome = Some(agent.status).filter(|_| agent.reported == Some(config.hash()));
+        if let Some(ConfigStatus::Applied | ConfigStatus::Failed) = outcome {
+            agent.awaited = None;
+            self.applied += u64::from(outcome == Some(ConfigStatus::Applied));
+            self.failed += u64::from(outcome == Some(ConfigStatus::Failed));
+            return;
+        }
+        if agent.capabilities & agent_capability::REPORTS_REMOTE_CONFIG == 0 {
+            return;
+        }
+        let has_polled = agent.sequence.is_some() && agent.seen.elapsed() < POLLS_WITHIN;
+        let is_awaited = agent.awaited.is_some_and(|(hash, _)| hash == config.hash());
+        if !is_awaited && (agent.is_live() || has_polled) {
+            agent.awaited = Some((config.hash(), Instant::now()));
+        }
+        // One that was there and is not any more has perhaps been cut off by what it got.
+        match agent.awaited.filter(|(hash, _)| *hash == config.hash()) {
+            Some((_, since)) if since.elapsed() >= ANSWERS_WITHIN => self.failed += 1,
+            Some(_) => self.pending += 1,
+            None => self.away += 1,
         }
     }
 }
 
 /// What comes of a roll-out; nothing while it waits.
 fn next(rollout: Rollout, progress: Progress) -> Option<Rollout> {
-    // Failed ones weigh against those that have said something or are there to say it: those that are away do not count.
+    // Failed ones weigh against those that have said something or are to: those that are away do not count.
     let there = progress.failed + progress.applied + progress.pending;
     let is_bad = progress.failed * 100 > u64::from(rollout.max_failed) * there;
     if progress.failed > 0 && is_bad {
         return Some(Rollout { state: RolloutState::Stopped, ..rollout });
     }
-    if progress.pending > 0 {
+    // Where all are away, nothing is known of the revision.
+    if progress.pending > 0 || (there == 0 && progress.away > 0) {
         return None;
     }
     let released = rollout.released.saturating_add(rollout.step).min(WHOLE);
@@ -194,9 +200,22 @@ mod tests {
     fn a_roll_out_waits_goes_on_stops_and_ends() {
         let rollout = Rollout { state: RolloutState::Running, released: 5_000, step: 3_000, max_failed: 5 };
         let fares = |released, applied, failed, pending| {
-            next(rollout, Progress { agents: 100, released, applied, failed, pending })
+            next(
+                rollout,
+                Progress {
+                    agents: 100,
+                    released,
+                    applied,
+                    failed,
+                    pending,
+                    away: released - applied - failed - pending,
+                },
+            )
         };
         assert_eq!(fares(50, 40, 0, 10), None);
+        assert_eq!(fares(50, 0, 0, 0), None, "all are away");
+        assert_eq!(fares(0, 0, 0, 0).unwrap().released, 8_000, "there are none");
+        assert_eq!(fares(50, 1, 0, 0).unwrap().released, 8_000, "the others are away");
         assert_eq!(fares(50, 50, 0, 0).unwrap().released, 8_000);
         assert_eq!(fares(50, 48, 2, 0).unwrap().released, 8_000);
         assert_eq!(fares(50, 10, 3, 37).unwrap().state, RolloutState::Stopped);

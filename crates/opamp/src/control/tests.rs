@@ -236,6 +236,92 @@ async fn a_roll_out_stops_when_too_many_fail() {
     assert_eq!(setup.opamp.find_config("all").unwrap().record.previous.as_deref(), Some("a: 1"));
 }
 
+/// Where a roll-out has stopped, nobody else gets the revision; put again with more failures allowed, it goes on.
+#[tokio::test]
+async fn a_stopped_revision_goes_to_nobody_else() {
+    let setup = setup().await;
+    setup.send(&message(1, 0, Some("a"), None), None).await;
+    setup.put("all", "a: broken", &[], 100).await;
+    let config = setup.opamp.find_config("all").unwrap();
+    assert!(setup.send(&message(1, 1, None, None), None).await.has_config);
+    setup.send(&message(1, 2, None, Some((config.hash(), 3))), None).await;
+    setup.opamp.step_all().await.unwrap();
+    assert!(!setup.send(&message(2, 0, Some("a"), None), None).await.has_config, "it has stopped");
+    setup.put("all", "a: broken", &[], 100).await;
+    assert!(!setup.send(&message(3, 0, Some("a"), None), None).await.has_config, "nothing is different");
+
+    let order =
+        ConfigOrder { body: "a: broken".to_owned(), labels: BTreeMap::new(), step: 100, max_failed: 100 };
+    setup.opamp.put_config("all", order).await.unwrap();
+    assert_eq!(setup.opamp.find_config("all").unwrap().record.revision, 1);
+    assert!(setup.send(&message(2, 1, None, None), None).await.has_config);
+}
+
+/// A roll-out waits where all of its agents are away, and for one that was there when it was to get the revision.
+#[tokio::test]
+async fn a_roll_out_does_not_pass_agents_that_are_away() {
+    let mut setup = setup().await;
+    setup.send(&message(1, 0, Some("a"), None), None).await;
+    setup.restart().await;
+    setup.put("all", "a: 1", &[], 50).await;
+    let released = |setup: &Setup| setup.opamp.find_config("all").unwrap().record.rollout.released;
+    let config = setup.opamp.find_config("all").unwrap();
+    if !config.is_released_to(AgentId::from_bytes([1; 16])) {
+        setup.opamp.step_all().await.unwrap();
+    }
+    let before = released(&setup);
+    for _ in 0..3 {
+        setup.opamp.step_all().await.unwrap();
+    }
+    assert_eq!(released(&setup), before, "nobody has said anything");
+
+    let mut session = Session::default();
+    setup.send(&message(1, 1, None, None), Some(&mut session)).await;
+    setup.opamp.step_all().await.unwrap();
+    setup.opamp.leave(&mut session);
+    assert_eq!(setup.opamp.progress()["all"].pending, 1, "it may have been cut off by what it got");
+    assert_eq!(setup.opamp.find_config("all").unwrap().record.rollout.state, RolloutState::Running);
+}
+
+/// An agent that says all and does not mention a configuration has none, and gets it again.
+#[tokio::test]
+async fn an_agent_that_has_lost_its_configuration_gets_it_again() {
+    let setup = setup().await;
+    setup.put("all", "a: 1", &[], 100).await;
+    let hash = setup.opamp.find_config("all").unwrap().hash();
+    let mut session = Session::default();
+    assert!(setup.send(&message(1, 0, Some("a"), None), Some(&mut session)).await.has_config);
+    setup.send(&message(1, 1, None, Some((hash, 1))), Some(&mut session)).await;
+    setup.opamp.leave(&mut session);
+    // Its disk was wiped.
+    let mut session = Session::default();
+    let answer = setup.send(&message(1, 0, None, None), Some(&mut session)).await;
+    assert!(answer.wants_full_state && !answer.has_config);
+    assert!(setup.send(&message(1, 1, Some("a"), None), Some(&mut session)).await.has_config);
+}
+
+/// What an agent has said is not written again after a restart.
+#[tokio::test]
+async fn what_is_known_is_not_written_again() {
+    let mut setup = setup().await;
+    let mut all = message(1, 0, Some("a"), None);
+    let (mut file, mut entry, mut map, mut effective) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    bytes(&mut file, 1, b"a: 1");
+    bytes(&mut entry, 2, &file);
+    bytes(&mut map, 1, &entry);
+    bytes(&mut effective, 1, &map);
+    bytes(&mut all, 6, &effective);
+    setup.send(&all, None).await;
+    let id = AgentId::from_bytes([1; 16]);
+    let version = async |setup: &Setup| {
+        setup.store.get(Table::OpampAgents, &id.to_bytes()).await.unwrap().unwrap().version
+    };
+    let before = version(&setup).await;
+    setup.restart().await;
+    setup.send(&all, None).await;
+    assert_eq!(version(&setup).await, before);
+}
+
 /// What cannot be a configuration is refused, and the one before stays.
 #[tokio::test]
 async fn bad_orders_are_refused() {
@@ -320,9 +406,13 @@ async fn silence_counts_as_failure() {
     setup.opamp.step_all().await.unwrap();
     assert_eq!(setup.opamp.find_config("all").unwrap().record.rollout.state, RolloutState::Running);
     setup.opamp.registry.with(AgentId::from_bytes([1; 16]), |agent| {
-        let (hash, at) = agent.offered.unwrap();
-        agent.offered = Some((hash, at.checked_sub(super::rollout::ANSWERS_WITHIN).unwrap()));
+        let (hash, at) = agent.awaited.unwrap();
+        agent.awaited = Some((hash, at.checked_sub(super::rollout::ANSWERS_WITHIN).unwrap()));
     });
+    // Neither another poll nor another connection begins the wait anew.
+    setup.send(&message(1, 2, None, None), None).await;
+    let mut session = Session::default();
+    setup.send(&message(1, 3, None, None), Some(&mut session)).await;
     setup.opamp.step_all().await.unwrap();
     assert_eq!(setup.opamp.find_config("all").unwrap().record.rollout.state, RolloutState::Stopped);
 }

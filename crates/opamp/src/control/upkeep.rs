@@ -1,5 +1,6 @@
 //! Forgets agents that do not come back.
 
+use super::receive::ATTEMPTS;
 use super::{Opamp, OrderError};
 use crate::registry::Agent;
 use std::sync::Arc;
@@ -55,16 +56,21 @@ impl Opamp {
         id: AgentId,
         may_go: impl Fn(&Agent) -> bool,
     ) -> Result<bool, OrderError> {
-        let version = self.version(id).await?;
-        let is_known = self.registry.with(id, |agent| may_go(agent));
-        if is_known == Some(false) || (is_known.is_none() && version == Expected::Absent) {
-            return Ok(false);
+        for _ in 0..ATTEMPTS {
+            let version = self.version(id).await?;
+            let may = self.registry.with(id, |agent| may_go(agent));
+            if may == Some(false) || (may.is_none() && version == Expected::Absent) {
+                return Ok(false);
+            }
+            if self.erase(id, version).await? {
+                if !self.registry.remove(id, may_go) {
+                    // It has come back since: it says all again, and that is written.
+                    self.registry.with(id, Agent::forget_state);
+                }
+                return Ok(true);
+            }
         }
-        if self.erase(id, version).await? && !self.registry.remove(id, may_go) {
-            // It has come back since: it says all again, and that is written.
-            self.registry.with(id, Agent::forget_state);
-        }
-        Ok(true)
+        Err(StoreError::Conflict.into())
     }
 
     async fn version(&self, id: AgentId) -> Result<Expected, OrderError> {

@@ -9,9 +9,9 @@ use tidegate_http1::Head;
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const KEY_BYTES: usize = 16;
 
-/// Whether a request asks for another protocol. What it asks for is looked at by [`accept_key`].
+/// Whether a request asks for a WebSocket. The rest of it is looked at by [`accept_key`].
 pub(crate) fn is_upgrade(head: &Head<'_>) -> bool {
-    head.header("upgrade").is_some()
+    has_token(head, "upgrade", b"websocket")
 }
 
 /// The value of `Sec-WebSocket-Accept` for a request.
@@ -19,11 +19,8 @@ pub(crate) fn is_upgrade(head: &Head<'_>) -> bool {
 /// # Errors
 /// Why it is no handshake, as a sentence.
 pub(crate) fn accept_key(head: &Head<'_>) -> Result<[u8; 28], &'static str> {
-    if head.method() != "GET" {
-        return Err("a WebSocket handshake is a GET request\n");
-    }
-    if !has_token(head, "upgrade", b"websocket") || !has_token(head, "connection", b"upgrade") {
-        return Err("the only upgrade that is offered is `websocket`, named in `Upgrade` and `Connection`\n");
+    if !has_token(head, "connection", b"upgrade") {
+        return Err("`Upgrade: websocket` goes with `Connection: Upgrade`\n");
     }
     let key = head
         .sole_header("sec-websocket-key")
