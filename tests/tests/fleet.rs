@@ -477,6 +477,55 @@ fn ack_policy(agent: &Agent) -> bool {
     answer.is_ok_and(|answer| answer.status == 200)
 }
 
+/// Orders an action by its JSON; its id.
+fn order(fleet: &Fleet, action: &Value) -> String {
+    let head = ["POST /fleet/actions HTTP/1.1", "Connection: close"];
+    let answer = http::request(fleet.gateway.admin(), &head, action.to_string().as_bytes()).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["id"].as_str().unwrap().to_owned()
+}
+
+/// The ids of the actions that are kept, the newest first.
+fn listed_actions(fleet: &Fleet) -> Vec<String> {
+    let listed = fleet.gateway.page("/fleet/actions").json();
+    let id = |action: &Value| action["id"].as_str().unwrap().to_owned();
+    listed["actions"].as_array().unwrap().iter().map(id).collect()
+}
+
+/// The ids of the actions in an answer to a check-in.
+fn given(answer: &Value) -> Vec<&str> {
+    let actions = answer["actions"].as_array().unwrap();
+    actions.iter().map(|action| action["id"].as_str().unwrap()).collect()
+}
+
+/// Actions that are answered or expired are removed some time later, also behind a crash; one that an agent has to do is not, and an
+/// expired one is not delivered.
+#[test]
+fn finished_actions_are_removed() {
+    let mut fleet = Fleet::start(json!({"keep_actions": "1s"}));
+    fleet.put_policy("web", POLICY);
+    let token = fleet.token("web");
+    let (agent, absent) = (fleet.enroll(&token), fleet.enroll(&token));
+    let both = json!([agent.id, absent.id]);
+    let open = order(&fleet, &json!({"type": "SETTINGS", "agents": both}));
+    let expired = json!({"type": "SETTINGS", "agents": both, "expiration": "2020-01-01T00:00:00Z"});
+    let expired = order(&fleet, &expired);
+    let done = order(&fleet, &json!({"type": "SETTINGS", "agents": [agent.id]}));
+    let answer = agent.check_in(json!({}));
+    assert_eq!(given(&answer), [&open, &done], "and not {expired}");
+    for action in [&open, &done] {
+        assert_eq!(agent.ack(action).status, 200);
+    }
+    fleet.restart_killed();
+    until(SOON, "finished actions are removed", || listed_actions(&fleet) == [&*open]);
+    let answer = absent.check_in(json!({}));
+    assert_eq!(given(&answer), [&open]);
+    assert_eq!(absent.ack(&open).status, 200);
+    until(SOON, "the last is removed", || listed_actions(&fleet).is_empty());
+    let said = fleet.cli(&["action", "show", &open]).stderr;
+    assert!(said.contains(&format!("there is no action `{open}`")), "{said}");
+}
+
 /// A policy that is none is refused with its place and the old one stays; pages in a browser reach none of the routes for operators.
 #[test]
 fn operators_are_told_what_is_wrong() {

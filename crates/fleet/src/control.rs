@@ -9,6 +9,7 @@ mod load;
 mod lookup;
 mod operate;
 mod output_senders;
+mod retention;
 mod rollout;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ pub(crate) use lookup::{Lookup, Proof};
 use operate::LONGEST_DATA;
 pub(crate) use operate::{ActionOrder, OperatorError};
 pub use operate::{FleetView, MOST_VERSIONS, PolicyView};
+pub use retention::RETENTION_BYTES;
 
 use crate::agent_id::AgentId;
 use crate::api_key::KeyHash;
@@ -55,6 +57,8 @@ pub struct Settings {
     pub long_poll: Duration,
     /// The longest body of a request, as received and decompressed, in bytes.
     pub max_body: usize,
+    /// How long an action is kept that no agent has to do any more.
+    pub keep_actions: Duration,
     /// How agents reach this gateway with their data.
     pub outputs: OutputSettings,
 }

@@ -40,7 +40,7 @@ pub use agent_memory::AgentMemory;
 pub use api_key::{KeyHash, NewSecret, random_id};
 pub use control::{
     ACTION_ANSWERS, Fleet, FleetView, LONGEST_ACTION_ANSWER, LONGEST_ANSWER, MOST_VERSIONS, PolicyView,
-    Settings,
+    RETENTION_BYTES, Settings,
 };
 pub use files::{
     DOWNLOAD_BYTES, DOWNLOADS, FILE_STACK_BYTES, FileSettings, FleetFiles, LONGEST_PGP_KEY,

@@ -101,6 +101,9 @@ pub(crate) struct ActionRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) input_type: Option<String>,
     pub(crate) agents: u64,
+    /// When it was found that no agent has it to do any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) finished_ms: Option<u64>,
 }
 
 /// An action queued for an agent.
@@ -110,6 +113,19 @@ pub(crate) struct QueueRecord {
     /// Where a roll-out spreads it over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) start_ms: Option<u64>,
+}
+
+impl QueueRecord {
+    /// The key of the entry of an agent with this number.
+    pub(crate) fn key(agent: AgentId, number: u64) -> Vec<u8> {
+        [&agent.to_bytes()[..], &number.to_be_bytes()].concat()
+    }
+
+    /// The agent and the number in a key.
+    pub(crate) fn place(key: &[u8]) -> Option<(AgentId, u64)> {
+        let (agent, number) = key.split_first_chunk()?;
+        Some((AgentId::from_bytes(*agent), u64::from_be_bytes(number.try_into().ok()?)))
+    }
 }
 
 /// One agent's answer to an action.

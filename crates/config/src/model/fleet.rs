@@ -26,6 +26,10 @@ settings! {
         /// Room in the data folder for files: what agents upload, such as diagnostics, artifacts, and files for agents. An upload for
         /// which there is none is refused. Uploads are removed after seven days.
         files: Bytes [Bytes::mib(1)..=Bytes::gib(16_384)] = Bytes::gib(1),
+        /// How long an action, and what agents said of it, is kept once no agent has it to do any more: all have answered it or are
+        /// gone, or it has expired. Less than a day also cuts the time in which agents may upload for an action that they have
+        /// acknowledged.
+        keep_actions: Duration [Duration::seconds(1)..=Duration::days(3650)] = Duration::days(30),
         /// File with the public key by which agents verify the packages of an upgrade. They get it by TLS alone.
         pgp_key_file: Option<PathBuf> = None,
         /// Keeps the state in PostgreSQL, for several gateways behind a balancer. Without it the state is a file in the data folder,

@@ -215,7 +215,12 @@ impl Fleet {
 
 /// The key of what an agent has said of an action.
 pub(super) fn result_key(action_id: &str, id: AgentId) -> Vec<u8> {
-    [action_id.as_bytes(), b"\0", &id.to_bytes()].concat()
+    [&results_prefix(action_id)[..], &id.to_bytes()].concat()
+}
+
+/// The beginning of the keys of all that agents have said of an action.
+pub(super) fn results_prefix(action_id: &str) -> Vec<u8> {
+    [action_id.as_bytes(), b"\0"].concat()
 }
 
 /// The policy and the revision in the id of an action that brings one: `policy:ID:REVISION`, and perhaps more, as older

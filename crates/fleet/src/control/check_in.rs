@@ -89,15 +89,14 @@ impl Fleet {
     pub(crate) async fn actions_for(&self, id: AgentId) -> Result<String, FleetError> {
         let (received, newest) =
             self.registry.with(id, |agent| (agent.received, agent.newest)).ok_or(FleetError::Unauthorized)?;
-        let prefix = id.to_bytes();
-        let after = [&prefix[..], &received.to_be_bytes()].concat();
+        let (prefix, after) = (id.to_bytes(), QueueRecord::key(id, received));
         let range = KeyRange { prefix: &prefix, after: Some(&after), limit: MOST_ACTIONS };
         let queued = self.store.list(Table::Queue, range).await?;
         let (mut token, mut actions) = (received, String::new());
         let mut over = Vec::new();
         for (key, stored) in &queued {
             let queued: QueueRecord = decode(&stored.value)?;
-            let Some(number) = key.get(16..).and_then(|number| number.first_chunk()) else { continue };
+            let Some((_, number)) = QueueRecord::place(key) else { continue };
             let action = self.store.get(Table::Actions, queued.action_id.as_bytes()).await?;
             let action: Option<ActionRecord> = action.map(|action| decode(&action.value)).transpose()?;
             match action.filter(|action| action.expires_ms.is_none_or(|expires| expires > time::now_ms())) {
@@ -112,7 +111,7 @@ impl Fleet {
                 }
                 None => over.push(Write::remove(Table::Queue, key.as_slice())),
             }
-            token = u64::from_be_bytes(*number);
+            token = number;
         }
         if !over.is_empty() {
             self.store.commit(over.into()).await?;

@@ -10,7 +10,7 @@ use crate::time;
 /// Actions for which agents upload files: diagnostics, and what Elastic Defend is asked for.
 const UPLOADING_ACTIONS: [&str; 2] = ["REQUEST_DIAGNOSTICS", "INPUT_ACTION"];
 /// How long an agent may upload for an action that it has acknowledged.
-const AFTER_END_MS: u64 = 24 * 60 * 60 * 1000;
+pub(super) const AFTER_END_MS: u64 = 24 * 60 * 60 * 1000;
 
 impl Fleet {
     /// Whether an agent may upload for this action: it was given to the agent, and is of a type with uploads. One that the agent has

@@ -1,13 +1,13 @@
 //! Follows the changes that other gateways make to the same state.
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use super::Fleet;
 use super::load::{Pages, agent_of, no_memory};
 use crate::agent_id::AgentId;
 use crate::policy::Policy;
-use crate::record::{AgentRecord, PolicyRecord, SeenRecord, TokenRecord, decode};
+use crate::record::{AgentRecord, PolicyRecord, QueueRecord, SeenRecord, TokenRecord, decode};
 use crate::registry::{Agent, AgentStatus};
 use crate::store::{ChangedValue, KeyRange, StoreError, Stored, Table};
 use std::collections::HashSet;
@@ -120,9 +120,8 @@ impl Fleet {
                 });
             }
             Table::Queue => {
-                let number = key.get(16..).and_then(|number| number.first_chunk());
-                if let (Some(id), Some(number)) = (agent_of(key), number) {
-                    self.registry.with(id, |agent| agent.queue(u64::from_be_bytes(*number)));
+                if let Some((id, number)) = QueueRecord::place(key) {
+                    self.registry.with(id, |agent| agent.queue(number));
                 }
             }
             // Not in memory.

@@ -6,50 +6,57 @@ use serde_json::value::RawValue;
 use tidegate_admission::access::{IssuedKey, TenantRule};
 use tidegate_arena::Floors;
 
+pub(super) const KEEP_ACTIONS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 /// A fleet on a folder; opened again it is what it was.
-struct Trial {
+pub(super) struct Trial {
     folder: tempfile::TempDir,
-    store: EmbeddedStore,
-    fleet: Arc<Fleet>,
+    pub(super) store: EmbeddedStore,
+    pub(super) fleet: Arc<Fleet>,
 }
 
 pub(super) fn arena() -> Arena {
     Arena::new(8 << 20, Floors::NONE, 1 << 20, 64, 64).unwrap()
 }
 
-async fn loaded(store: &EmbeddedStore) -> Arc<Fleet> {
+pub(super) async fn loaded(store: Arc<dyn Store>) -> Arc<Fleet> {
     let outputs = OutputSettings { hosts: vec!["http://gw:9200".to_owned()], has_tenants: true };
-    let settings = Settings { long_poll: Duration::from_secs(300), max_body: 1 << 20, outputs };
-    Fleet::load(Arc::new(store.clone()), settings, (arena(), arena())).await.unwrap()
+    let settings = Settings {
+        long_poll: Duration::from_secs(300),
+        max_body: 1 << 20,
+        keep_actions: KEEP_ACTIONS,
+        outputs,
+    };
+    Fleet::load(store, settings, (arena(), arena())).await.unwrap()
 }
 
 impl Trial {
-    async fn new() -> Trial {
+    pub(super) async fn new() -> Trial {
         let folder = tempfile::tempdir().unwrap();
         let store = EmbeddedStore::open(&folder.path().join("state.redb")).unwrap();
-        let fleet = loaded(&store).await;
+        let fleet = loaded(Arc::new(store.clone())).await;
         Trial { folder, store, fleet }
     }
 
     /// As after a crash: nothing that was only in memory is there.
-    async fn crashed(self) -> Trial {
+    pub(super) async fn crashed(self) -> Trial {
         assert!(self.store.close(std::time::Instant::now() + Duration::from_secs(60)));
         let store = EmbeddedStore::open(&self.folder.path().join("state.redb")).unwrap();
-        let fleet = loaded(&store).await;
+        let fleet = loaded(Arc::new(store.clone())).await;
         Trial { folder: self.folder, store, fleet }
     }
 
-    async fn token(&self) -> String {
+    pub(super) async fn token(&self) -> String {
         self.fleet.put_policy("p", b"{\"inputs\":[{\"type\":\"logfile\"}]}", false).await.unwrap();
         self.fleet.create_token("p", "t").await.unwrap().id
     }
 
-    async fn agent(&self) -> Enrolled {
+    pub(super) async fn agent(&self) -> Enrolled {
         let token = self.token().await;
         self.fleet.enroll(&enrollment(&token)).await.unwrap()
     }
 
-    async fn wait(&self, id: AgentId) -> crate::registry::ParkedPoll {
+    pub(super) async fn wait(&self, id: AgentId) -> crate::registry::ParkedPoll {
         match self.fleet.check_in(id, &current()).await.unwrap() {
             CheckInStart::Wait(parked) => parked,
             CheckInStart::Actions => panic!("there are actions"),
@@ -99,13 +106,25 @@ pub(super) async fn actions(fleet: &Fleet, id: AgentId) -> Value {
     serde_json::from_str(&fleet.actions_for(id).await.unwrap()).unwrap()
 }
 
+/// What an agent says that it has received after this answer.
+pub(super) fn received(answer: &Value) -> Option<u64> {
+    answer["ack_token"].as_str()?.parse().ok()
+}
+
+/// Acknowledges an action; the status of the event.
+pub(super) async fn acknowledged(fleet: &Fleet, id: AgentId, action_id: &str) -> u16 {
+    let whole = raw("{}");
+    let event = AckEvent { action_id, agent_id: "", whole: &whole, has_failed: false };
+    fleet.acknowledge(id, &[event]).await.unwrap()[0].status
+}
+
 pub(super) fn spawn<T: Send + 'static>(
     task: impl Future<Output = T> + Send + 'static,
 ) -> tokio::task::JoinHandle<T> {
     tokio::runtime::Handle::current().spawn(task)
 }
 
-fn run(trial: impl Future<Output = ()>) {
+pub(super) fn run(trial: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(trial);
 }
@@ -230,8 +249,8 @@ fn an_action_comes_until_it_is_acknowledged() {
         let again = actions(&trial.fleet, agent.id).await;
         assert_eq!(again, answer);
         // It says that it has received it: it does not come again, though it is not acknowledged.
-        let received = answer["ack_token"].as_str().unwrap().parse().ok();
-        let start = trial.fleet.check_in(agent.id, &CheckIn { received, ..current() }).await.unwrap();
+        let said = CheckIn { received: received(&answer), ..current() };
+        let start = trial.fleet.check_in(agent.id, &said).await.unwrap();
         assert!(matches!(start, CheckInStart::Wait(_)));
 
         let whole = raw("{\"said\":true}");

@@ -25,7 +25,7 @@ pub(super) struct RunningFleet {
     files: Arc<FleetFiles>,
     store: Arc<dyn Store>,
     arena: Arena,
-    tasks: [(&'static str, AbortHandle); 5],
+    tasks: [(&'static str, AbortHandle); 6],
 }
 
 /// The memory of the fleet, as lines of the plan.
@@ -53,6 +53,7 @@ pub(super) fn declare(plan: &mut MemoryPlan, config: &Config, workers: usize) {
     line("a policy being put, or an answer to an operator", 1, tidegate_fleet::CHANGE_BYTES as u64, None);
     let actions = tidegate_fleet::LONGEST_ACTION_ANSWER as u64;
     line("answers with actions, being put together", tidegate_fleet::ACTION_ANSWERS, actions, None);
+    line("the clean-up of actions", 1, tidegate_fleet::RETENTION_BYTES as u64, None);
     line("scratch of a worker", workers, tidegate_fleet::THREAD_BYTES as u64, None);
 }
 
@@ -88,6 +89,7 @@ impl RunningFleet {
             ("the clock of check-ins", runtime.spawn(Arc::clone(&fleet).end_polls()).abort_handle()),
             ("the changes by other gateways", runtime.spawn(Arc::clone(&fleet).follow()).abort_handle()),
             ("the record of who was seen", runtime.spawn(Arc::clone(&fleet).keep_seen()).abort_handle()),
+            ("the clean-up of actions", runtime.spawn(Arc::clone(&fleet).clean_up_actions()).abort_handle()),
             ("the clean-up of files", runtime.spawn(Arc::clone(&files).keep_clean()).abort_handle()),
         ];
         Ok(Some(RunningFleet { fleet, files, store, arena, tasks }))
@@ -176,6 +178,7 @@ fn limits(config: &Config, settings: &FleetListener) -> tidegate_fleet::Settings
     tidegate_fleet::Settings {
         long_poll: settings.long_poll.get(),
         max_body: settings.max_body.as_usize(),
+        keep_actions: settings.keep_actions.get(),
         outputs: OutputSettings { hosts: hosts.collect(), has_tenants: config.has_tenants() },
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::OutputSettings;
-use crate::control::tests::{actions, arena, current, enrollment, order, raw, secret, spawn};
+use crate::control::tests::{KEEP_ACTIONS, actions, arena, current, enrollment, order, raw, secret, spawn};
 use crate::control::{AckEvent, CheckIn, CheckInStart, Enrolled, FleetError, Proof, Settings};
 use crate::registry::{ParkedPoll, PollOutcome};
 use crate::store::{PostgresSettings, PostgresStore, Store, Write};
@@ -10,17 +10,22 @@ use tidegate_test_postgres::PostgresServer;
 const SOON: Duration = Duration::from_secs(60);
 
 /// A gateway's part of a fleet.
-struct Replica {
-    store: PostgresStore,
-    fleet: Arc<Fleet>,
+pub(in crate::control) struct Replica {
+    pub(in crate::control) store: PostgresStore,
+    pub(in crate::control) fleet: Arc<Fleet>,
     follower: tokio::task::JoinHandle<()>,
 }
 
 impl Replica {
-    async fn start(url: &str) -> Replica {
+    pub(in crate::control) async fn start(url: &str) -> Replica {
         let store = PostgresStore::open(&PostgresSettings { url: url.to_owned(), ca_file: None }).unwrap();
         let long_poll = Duration::from_secs(3600);
-        let settings = Settings { long_poll, max_body: 1 << 20, outputs: OutputSettings::default() };
+        let settings = Settings {
+            long_poll,
+            max_body: 1 << 20,
+            keep_actions: KEEP_ACTIONS,
+            outputs: OutputSettings::default(),
+        };
         let fleet = Fleet::load(Arc::new(store.clone()), settings, (arena(), arena())).await.unwrap();
         let follower = spawn(Arc::clone(&fleet).follow());
         spawn(Arc::clone(&fleet).roll_out());

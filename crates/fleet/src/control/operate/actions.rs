@@ -4,6 +4,7 @@ use super::OperatorError;
 use super::agents::unknown;
 use crate::agent_id::AgentId;
 use crate::control::Fleet;
+use crate::control::acknowledge::results_prefix;
 use crate::record::{ActionRecord, QueueRecord, ResultRecord, decode, encode};
 use crate::store::{Expected, KeyRange, StoreError, Table, Write};
 use crate::time;
@@ -76,6 +77,9 @@ pub(crate) struct ActionView {
     pub(crate) created_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expiration: Option<String>,
+    /// When it was found that no agent has it to do any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) finished_at: Option<String>,
     /// How many agents it is for.
     pub(crate) agents: u64,
     /// How many have acknowledged it; where one action is shown.
@@ -138,6 +142,7 @@ impl Fleet {
             expires_ms,
             input_type: order.input_type,
             agents: agents.len() as u64,
+            finished_ms: None,
         };
         self.keep_numbered(|number| {
             record.number = number;
@@ -155,7 +160,7 @@ impl Fleet {
                 }
                 None => start_ms,
             };
-            let key = [&agent.to_bytes()[..], &number.to_be_bytes()].concat();
+            let key = QueueRecord::key(*agent, number);
             Write::put(Table::Queue, key, encode(&QueueRecord { action_id: id.clone(), start_ms }))
         };
         for (first, some) in agents.chunks(TOGETHER).enumerate() {
@@ -204,7 +209,7 @@ impl Fleet {
     pub(crate) async fn show_action(&self, id: &str) -> Result<ActionView, OperatorError> {
         let stored = self.store.get(Table::Actions, id.as_bytes()).await?;
         let stored = stored.ok_or_else(|| OperatorError::Unknown(format!("action `{id:.80}`")))?;
-        let prefix = [id.as_bytes(), b"\0"].concat();
+        let prefix = results_prefix(id);
         let (mut results, mut bytes, mut acknowledged) = (Vec::new(), 0, 0);
         let mut after: Option<Vec<u8>> = None;
         loop {
@@ -310,6 +315,7 @@ fn view(id: &str, record: ActionRecord) -> ActionView {
         kind: record.kind,
         created_at: time::text(record.created_ms),
         expiration: record.expires_ms.map(time::text),
+        finished_at: record.finished_ms.map(time::text),
         agents: record.agents,
         acknowledged: None,
         data: record.data,
