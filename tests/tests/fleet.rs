@@ -526,6 +526,45 @@ fn finished_actions_are_removed() {
     assert!(said.contains(&format!("there is no action `{open}`")), "{said}");
 }
 
+/// A cancelled action is not delivered, and an agent that has it is told, also by a gateway that was killed behind the answer.
+#[test]
+fn a_cancelled_action_stays_cancelled() {
+    let mut fleet = Fleet::start(json!({}));
+    fleet.put_policy("web", POLICY);
+    let token = fleet.token("web");
+    let (has_it, has_not) = (fleet.enroll(&token), fleet.enroll(&token));
+    fleet.cli(&["agent", "upgrade", "--policy", "web", "--version", "9.2.0"]).succeeded();
+    let action = listed_actions(&fleet).remove(0);
+    let answer = has_it.check_in(json!({}));
+    assert_eq!(given(&answer), [&action]);
+
+    let said = fleet.cli(&["action", "cancel", &action]).succeeded();
+    fleet.restart_killed();
+    assert!(said.starts_with(&format!("action {action} is cancelled, with 2 agents that")), "{said}");
+    let listed = fleet.cli(&["action", "ls"]).succeeded();
+    let cancelled: Vec<&str> = listed.lines().filter(|line| line.contains("UPGRADE")).collect();
+    assert!(matches!(cancelled[..], [line] if !line.trim_end().ends_with('-')), "{listed}");
+
+    let answer = has_it.check_in(json!({"ack_token": answer["ack_token"]}));
+    let cancel = &answer["actions"][0];
+    assert_eq!((&cancel["type"], &cancel["data"]), (&json!("CANCEL"), &json!({"target_id": action})));
+    let cancel = cancel["id"].as_str().unwrap();
+    assert!(said.contains(cancel), "{said}");
+    assert_eq!(has_it.ack(cancel).status, 200);
+    assert_eq!(given(&has_not.check_in(json!({}))), [""; 0]);
+    fleet.restart_killed();
+    let shown: Value = serde_json::from_str(&fleet.cli(&["action", "show", &action]).succeeded()).unwrap();
+    assert_eq!((&shown["acknowledged"], &shown["cancelled"]), (&json!(0), &json!(1)), "{shown}");
+    assert_eq!(shown["results"][0]["agent_id"], has_it.id);
+
+    let refused = |id: &str| fleet.cli(&["action", "cancel", id]).stderr;
+    assert!(refused("none").contains("there is no action `none`"));
+    assert!(refused(cancel).contains("a `CANCEL` cannot be cancelled"));
+    let done = order(&fleet, &json!({"type": "SETTINGS", "agents": [has_it.id]}));
+    assert_eq!(has_it.ack(&done).status, 200);
+    assert!(refused(&done).contains("is done: its agents have answered it"));
+}
+
 /// A policy that is none is refused with its place and the old one stays; pages in a browser reach none of the routes for operators.
 #[test]
 fn operators_are_told_what_is_wrong() {

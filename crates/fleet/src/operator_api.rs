@@ -147,6 +147,7 @@ impl OperatorApi {
                 let order: ActionOrder = parsed(body)?;
                 written(&fleet.order(order).await?)
             }
+            ("POST", ["actions", id, "cancel"]) => written(&fleet.cancel(id).await?),
             _ => self.file_text(request, &parts, body).await,
         }
     }

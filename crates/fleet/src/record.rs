@@ -104,6 +104,16 @@ pub(crate) struct ActionRecord {
     /// When it was found that no agent has it to do any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) finished_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cancelled: Option<Cancellation>,
+}
+
+/// That an operator has cancelled an action: from then on no agent gets it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Cancellation {
+    pub(crate) at_ms: u64,
+    /// The action of type `CANCEL` for agents that have got it before.
+    pub(crate) action_id: String,
 }
 
 /// An action queued for an agent.
@@ -113,6 +123,9 @@ pub(crate) struct QueueRecord {
     /// Where a roll-out spreads it over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) start_ms: Option<u64>,
+    /// Of a cancellation: the number of the entry that it is about. Without that there is nothing to cancel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cancels: Option<u64>,
 }
 
 impl QueueRecord {
@@ -134,6 +147,9 @@ pub(crate) struct ResultRecord {
     pub(crate) at_ms: u64,
     /// The event as the agent sent it.
     pub(crate) event: Box<RawValue>,
+    /// The agent has cancelled it instead of doing it: the event is about that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_cancelled: bool,
 }
 
 /// A secret of the fleet as a whole.
@@ -173,10 +189,13 @@ mod tests {
     /// A record of a later version is refused by its number, and one of this version is read again.
     #[test]
     fn a_newer_record_is_named() {
-        let record = QueueRecord { action_id: "a".to_owned(), start_ms: Some(7) };
+        let record = QueueRecord { action_id: "a".to_owned(), start_ms: Some(7), cancels: None };
         let mut bytes = encode(&record);
         let read: QueueRecord = decode(&bytes).unwrap();
         assert_eq!((read.action_id.as_str(), read.start_ms), ("a", Some(7)));
+        // As versions before wrote an answer.
+        let read: ResultRecord = decode(b"\x01{\"at_ms\":1,\"event\":{}}").unwrap();
+        assert!(!read.is_cancelled);
         bytes[0] = 9;
         let refused = decode::<QueueRecord>(&bytes).unwrap_err().to_string();
         assert!(refused.contains("has format 9, and this version knows 1"), "{refused}");

@@ -42,6 +42,9 @@ pub(crate) struct Agent {
     /// The newest action that is queued for it, and the newest that it has received.
     pub(crate) newest: u64,
     pub(crate) received: u64,
+    /// Nothing newer than [`received`](Self::received) can have reached it before its last check-in: it has said so, or had never
+    /// been here.
+    pub(crate) has_received_no_more: bool,
     /// The version of its record that this is from.
     record_version: u64,
     /// Seconds since 1970; 0 before it was.
@@ -101,6 +104,7 @@ impl Agent {
             components_hash: 0,
             newest: 0,
             received: 0,
+            has_received_no_more: false,
             record_version: 0,
             seen_s: 0,
             status: AgentStatus::Unknown,

@@ -42,6 +42,29 @@ impl AckItem {
     const OF_ANOTHER: AckItem = AckItem { status: 400, message: "the event is for another agent" };
 }
 
+/// What becomes of the events of one acknowledgement.
+struct Acknowledgement<'a> {
+    id: AgentId,
+    /// What is queued for the agent and not acknowledged yet; none where no event is about that.
+    queued: Option<HashMap<String, QueuedAction>>,
+    /// The actions that it acknowledges here, and those that it has cancelled.
+    done: HashSet<&'a str>,
+    cancelled: HashSet<String>,
+    /// Policies, and their revisions.
+    revisions: Vec<(&'a str, u64)>,
+    batch: Vec<Write>,
+    /// Whether the agent is gone behind one of them.
+    leaves: bool,
+}
+
+/// An entry of an agent's queue.
+#[derive(Debug)]
+pub(super) struct QueuedAction {
+    key: Vec<u8>,
+    /// The number of the entry that it cancels.
+    cancels: Option<u64>,
+}
+
 impl Fleet {
     /// Takes what an agent has acknowledged; the outcome of each event, in their order. All that succeeded is durable.
     ///
@@ -54,54 +77,62 @@ impl Fleet {
     ) -> Result<Vec<AckItem>, FleetError> {
         let newest = self.registry.with(id, |agent| agent.newest);
         // Most acknowledgements are of policies, which are in no queue.
-        let mut queued = match events.iter().any(|event| policy_of(event.action_id).is_none()) {
+        let queued = match events.iter().any(|event| policy_of(event.action_id).is_none()) {
             true => Some(self.queued(id).await?),
             false => None,
         };
-        let mut done = HashSet::new();
-        let (mut items, mut batch) = (Vec::with_capacity(events.len()), Vec::new());
-        let (mut revisions, mut leaves) = (Vec::new(), false);
+        let mut taken = Acknowledgement::of(id, queued);
+        let mut items = Vec::with_capacity(events.len());
         for (at, event) in events.iter().enumerate() {
             if at % EVENTS_PER_YIELD == EVENTS_PER_YIELD - 1 {
                 // Looking an event up waits for nothing, so others get their turn here.
                 tokio::task::yield_now().await;
             }
-            if !event.agent_id.is_empty() && event.agent_id.parse() != Ok(id) {
-                items.push(AckItem::OF_ANOTHER);
-                continue;
-            }
-            if let Some((policy, acknowledged)) = policy_of(event.action_id) {
-                if !event.has_failed {
-                    revisions.push((policy, acknowledged));
-                }
-                items.push(AckItem::OK);
-                continue;
-            }
-            let key = result_key(event.action_id, id);
-            match queued.as_mut().and_then(|queued| queued.remove(event.action_id)) {
-                Some(place) => {
-                    done.insert(event.action_id);
-                    leaves |= !event.has_failed && self.ends(event.action_id).await?;
-                    batch.push(Write::remove(Table::Queue, place));
-                    batch.push(Write::put(Table::Results, key, result(event)));
-                    items.push(AckItem::OK);
-                }
-                None if done.contains(event.action_id) => items.push(AckItem::OK),
-                // The answer to the first may have been lost.
-                None if self.store.get(Table::Results, &key).await?.is_some() => items.push(AckItem::OK),
-                None => items.push(AckItem::UNKNOWN),
-            }
+            items.push(self.take_event(&mut taken, event).await?);
         }
-        if leaves {
-            self.remove_agent(id, batch).await?;
+        if taken.leaves {
+            self.remove_agent(id, taken.batch).await?;
         } else {
-            self.keep_acknowledged(id, &revisions, batch).await?;
-            if queued.is_some_and(|queued| queued.is_empty()) {
+            self.keep_acknowledged(id, &taken.revisions, taken.batch).await?;
+            if taken.queued.is_some_and(|queued| queued.is_empty()) {
                 self.registry.with(id, |agent| agent.none_is_queued(newest));
             }
         }
         self.counts.acknowledged.fetch_add(events.len() as u64, Relaxed);
         Ok(items)
+    }
+
+    async fn take_event<'a>(
+        &self,
+        taken: &mut Acknowledgement<'a>,
+        event: &AckEvent<'a>,
+    ) -> Result<AckItem, FleetError> {
+        if !event.agent_id.is_empty() && event.agent_id.parse() != Ok(taken.id) {
+            return Ok(AckItem::OF_ANOTHER);
+        }
+        if let Some(revision) = policy_of(event.action_id) {
+            if !event.has_failed {
+                taken.revisions.push(revision);
+            }
+            return Ok(AckItem::OK);
+        }
+        let entry = taken.queued.as_mut().and_then(|queued| queued.remove(event.action_id));
+        let is_new = match &entry {
+            Some(_) => true,
+            None if taken.done.contains(event.action_id) => false,
+            None => match self.result_record(event.action_id, taken.id).await? {
+                // Where it was too late to cancel it, what it came to counts.
+                Some(result) => result.is_cancelled,
+                None if taken.cancelled.contains(event.action_id) => true,
+                None => return Ok(AckItem::UNKNOWN),
+            },
+        };
+        // The answer to the first may have been lost.
+        if is_new {
+            taken.leaves |= !event.has_failed && self.ends(event.action_id).await?;
+            taken.end(event, entry);
+        }
+        Ok(AckItem::OK)
     }
 
     /// Removes an agent and all that is about it, with other writes; its key is nobody's from now on. What it said of actions
@@ -195,21 +226,79 @@ impl Fleet {
         Ok(())
     }
 
-    /// Keys of an agent's queued actions, by action id.
-    pub(super) async fn queued(&self, id: AgentId) -> Result<HashMap<String, Vec<u8>>, FleetError> {
+    /// An agent's queued actions, by action id.
+    pub(super) async fn queued(&self, id: AgentId) -> Result<HashMap<String, QueuedAction>, FleetError> {
         let range = KeyRange { prefix: &id.to_bytes(), after: None, limit: MOST_QUEUED };
         let mut queued = HashMap::new();
         for (key, stored) in self.store.list(Table::Queue, range).await? {
             let record: QueueRecord = decode(&stored.value)?;
-            queued.insert(record.action_id, key);
+            queued.insert(record.action_id, QueuedAction { key, cancels: record.cancels });
         }
         Ok(queued)
+    }
+
+    /// What an agent has said of an action.
+    pub(super) async fn result_record(
+        &self,
+        action_id: &str,
+        id: AgentId,
+    ) -> Result<Option<ResultRecord>, StoreError> {
+        let stored = self.store.get(Table::Results, &result_key(action_id, id)).await?;
+        stored.map(|stored| decode(&stored.value)).transpose()
     }
 
     /// Whether an agent is gone behind this action.
     async fn ends(&self, action_id: &str) -> Result<bool, FleetError> {
         let action = self.action_record(action_id).await?;
         Ok(action.is_some_and(|action| UNENROLLING_ACTIONS.contains(&action.kind.as_str())))
+    }
+}
+
+impl<'a> Acknowledgement<'a> {
+    fn of(id: AgentId, queued: Option<HashMap<String, QueuedAction>>) -> Acknowledgement<'a> {
+        Acknowledgement {
+            id,
+            queued,
+            done: HashSet::new(),
+            cancelled: HashSet::new(),
+            revisions: Vec::new(),
+            batch: Vec::new(),
+            leaves: false,
+        }
+    }
+
+    /// Ends an action with an event, and takes its entry out of the queue.
+    fn end(&mut self, event: &AckEvent<'a>, entry: Option<QueuedAction>) {
+        self.done.insert(event.action_id);
+        self.put_result(event.action_id, event, false);
+        let Some(QueuedAction { key, cancels }) = entry else { return };
+        self.batch.push(Write::remove(Table::Queue, key));
+        if let Some(target) = cancels.filter(|_| !event.has_failed) {
+            self.end_cancelled(&QueueRecord::key(self.id, target), event);
+        }
+    }
+
+    /// Ends the action that the agent has cancelled, if it has not answered that before.
+    fn end_cancelled(&mut self, target: &[u8], event: &AckEvent<'a>) {
+        let Some(queued) = &mut self.queued else { return };
+        let Some(action_id) = queued.iter().find(|(_, entry)| entry.key == target).map(|(id, _)| id.clone())
+        else {
+            return;
+        };
+        queued.remove(&action_id);
+        self.batch.push(Write::remove(Table::Queue, target));
+        self.put_result(&action_id, event, true);
+        self.cancelled.insert(action_id);
+    }
+
+    fn put_result(&mut self, action_id: &str, event: &AckEvent<'_>, is_cancelled: bool) {
+        let event = match event.whole.get().len() <= LONGEST_EVENT {
+            true => event.whole.to_owned(),
+            false => RawValue::NULL.to_owned(),
+        };
+        let record = ResultRecord { at_ms: time::now_ms(), event, is_cancelled };
+        let key = result_key(action_id, self.id);
+        self.batch.push(Write::put(Table::Results, key, encode(&record)));
     }
 }
 
@@ -228,12 +317,4 @@ pub(super) fn results_prefix(action_id: &str) -> Vec<u8> {
 fn policy_of(action_id: &str) -> Option<(&str, u64)> {
     let mut parts = action_id.strip_prefix("policy:")?.split(':');
     Some((parts.next()?, parts.next()?.parse().ok()?))
-}
-
-fn result(event: &AckEvent<'_>) -> Vec<u8> {
-    let event = match event.whole.get().len() <= LONGEST_EVENT {
-        true => event.whole.to_owned(),
-        false => RawValue::NULL.to_owned(),
-    };
-    encode(&ResultRecord { at_ms: time::now_ms(), event })
 }

@@ -5,7 +5,7 @@ use crate::agent_id::AgentId;
 use crate::policy::Policy;
 use crate::record::{ActionRecord, MetadataPart, QueueRecord, decode};
 use crate::registry::{AgentStatus, AgentVersion, ParkedPoll, PollStart};
-use crate::store::{KeyRange, Table, Write};
+use crate::store::{KeyRange, StoreError, Table, Write};
 use crate::time;
 use serde_json::value::RawValue;
 use std::fmt::Write as _;
@@ -87,20 +87,21 @@ impl Fleet {
     /// # Errors
     /// When the state cannot be read.
     pub(crate) async fn actions_for(&self, id: AgentId) -> Result<String, FleetError> {
-        let (received, newest) =
-            self.registry.with(id, |agent| (agent.received, agent.newest)).ok_or(FleetError::Unauthorized)?;
-        let (prefix, after) = (id.to_bytes(), QueueRecord::key(id, received));
+        let known = self.registry.with(id, |agent| {
+            let received = Received { newest: agent.received, is_all: agent.has_received_no_more };
+            (received, agent.newest)
+        });
+        let (received, newest) = known.ok_or(FleetError::Unauthorized)?;
+        let (prefix, after) = (id.to_bytes(), QueueRecord::key(id, received.newest));
         let range = KeyRange { prefix: &prefix, after: Some(&after), limit: MOST_ACTIONS };
         let queued = self.store.list(Table::Queue, range).await?;
-        let (mut token, mut actions) = (received, String::new());
+        let (mut token, mut actions) = (received.newest, String::new());
         let mut over = Vec::new();
         for (key, stored) in &queued {
             let queued: QueueRecord = decode(&stored.value)?;
             let Some((_, number)) = QueueRecord::place(key) else { continue };
-            let action = self.store.get(Table::Actions, queued.action_id.as_bytes()).await?;
-            let action: Option<ActionRecord> = action.map(|action| decode(&action.value)).transpose()?;
-            match action.filter(|action| action.expires_ms.is_none_or(|expires| expires > time::now_ms())) {
-                Some(action) => {
+            match self.due(id, &queued, received).await? {
+                Due::Delivery(action) => {
                     let written = action_text(id, &queued, &action);
                     if !actions.is_empty() && actions.len() + written.len() > LONGEST_ACTIONS {
                         break;
@@ -109,7 +110,8 @@ impl Fleet {
                     // A string takes everything.
                     let _ = write!(actions, "{separator}{written}");
                 }
-                None => over.push(Write::remove(Table::Queue, key.as_slice())),
+                Due::Nothing => {}
+                Due::Removal => over.push(Write::remove(Table::Queue, key.as_slice())),
             }
             token = number;
         }
@@ -120,6 +122,29 @@ impl Fleet {
             self.registry.with(id, |agent| agent.none_is_queued(Some(newest)));
         }
         Ok(format!("{{\"action\":\"checkin\",\"ack_token\":\"{token}\",\"actions\":[{actions}]}}"))
+    }
+
+    /// What becomes of an entry of the queue that the agent says it has not received.
+    async fn due(&self, id: AgentId, queued: &QueueRecord, received: Received) -> Result<Due, FleetError> {
+        let Some(action) = self.action_record(&queued.action_id).await? else { return Ok(Due::Removal) };
+        if action.expires_ms.is_some_and(|expires| expires <= time::now_ms()) {
+            return Ok(Due::Removal);
+        }
+        if action.cancelled.is_some() {
+            // If it has it after all, the cancellation behind it still finds it.
+            return Ok(if received.is_all { Due::Removal } else { Due::Nothing });
+        }
+        let Some(target) = queued.cancels else { return Ok(Due::Delivery(action)) };
+        let may_have_it = target <= received.newest || !received.is_all;
+        match may_have_it && self.is_queued(id, target).await? {
+            true => Ok(Due::Delivery(action)),
+            false => Ok(Due::Removal),
+        }
+    }
+
+    /// Whether an entry is in the queue of an agent.
+    pub(super) async fn is_queued(&self, id: AgentId, number: u64) -> Result<bool, StoreError> {
+        Ok(self.store.get(Table::Queue, &QueueRecord::key(id, number)).await?.is_some())
     }
 
     /// The policy that an agent is to have and does not have.
@@ -137,9 +162,15 @@ impl Fleet {
             if let Some(status) = said.status {
                 agent.status = status;
             }
+            let newest = agent.newest.max(agent.received);
+            agent.has_received_no_more = match said.received {
+                // It may have come from another gateway, with what is not known here yet.
+                Some(received) => received <= newest,
+                None => agent.seen_s == 0,
+            };
             if let Some(received) = said.received {
                 // It cannot have received what was never queued for it.
-                agent.received = agent.received.max(received.min(agent.newest.max(agent.received)));
+                agent.received = agent.received.max(received.min(newest));
             }
             match said.policy {
                 Some((policy, revision)) if *policy == *agent.policy => self.note_revision(agent, revision),
@@ -207,6 +238,23 @@ impl Fleet {
         let seconds = u32::try_from(longest.saturating_sub(early).as_secs()).unwrap_or(u32::MAX);
         time::uptime_s().saturating_add(seconds.max(1))
     }
+}
+
+/// What an agent has received of its queue.
+#[derive(Debug, Clone, Copy)]
+struct Received {
+    /// The newest that it says.
+    newest: u64,
+    /// Whether it can have no more than that.
+    is_all: bool,
+}
+
+/// What becomes of an entry of a queue at a check-in.
+enum Due {
+    Delivery(ActionRecord),
+    /// It stays, and is not delivered.
+    Nothing,
+    Removal,
 }
 
 /// Differences between a check-in and the stored agent.

@@ -1,6 +1,5 @@
 //! Which files an agent may send and fetch: those of its actions and of its policy.
 
-use super::acknowledge::result_key;
 use super::{Fleet, FleetError};
 use crate::agent_id::AgentId;
 use crate::record::{ActionRecord, ResultRecord, decode};
@@ -20,8 +19,7 @@ impl Fleet {
     /// When the state cannot be read.
     pub(crate) async fn may_upload(&self, agent: AgentId, action_id: &str) -> Result<bool, FleetError> {
         if !self.queued(agent).await?.contains_key(action_id) {
-            let stored = self.store.get(Table::Results, &result_key(action_id, agent)).await?;
-            let result: Option<ResultRecord> = stored.map(|stored| decode(&stored.value)).transpose()?;
+            let result = self.result_record(action_id, agent).await?;
             let is_recent = |result: ResultRecord| time::now_ms().saturating_sub(result.at_ms) < AFTER_END_MS;
             if !result.is_some_and(is_recent) {
                 return Ok(false);

@@ -2,6 +2,7 @@
 
 mod actions;
 mod agents;
+mod cancel;
 mod policies;
 mod tokens;
 

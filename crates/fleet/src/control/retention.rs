@@ -123,7 +123,7 @@ impl Fleet {
                     continue;
                 };
                 let is_over = action.leaves_queues_ms.is_some_and(|end| end <= now_ms);
-                if is_over || !self.is_enrolled(agent).await? {
+                if is_over || !self.is_enrolled(agent).await? || self.is_obsolete(agent, &queued).await? {
                     over.push(Write::remove(Table::Queue, key));
                 } else {
                     action.is_queued = true;
@@ -180,6 +180,14 @@ impl Fleet {
     /// Whether there is such an agent, here or in the state.
     async fn is_enrolled(&self, agent: AgentId) -> Result<bool, StoreError> {
         Ok(self.registry.with(agent, |_| ()).is_some() || self.agent_record(agent).await?.is_some())
+    }
+
+    /// Whether an entry cancels what the agent has not to do any more.
+    async fn is_obsolete(&self, agent: AgentId, queued: &QueueRecord) -> Result<bool, StoreError> {
+        match queued.cancels {
+            Some(target) => Ok(!self.is_queued(agent, target).await?),
+            None => Ok(false),
+        }
     }
 
     fn keep_actions_ms(&self) -> u64 {

@@ -1,25 +1,27 @@
 use super::*;
 use crate::registry::{AgentStatus, AgentVersion, PollOutcome};
-use crate::store::EmbeddedStore;
+use crate::store::{Changes, EmbeddedStore, KeyRange, StoreFuture, Stored};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use tidegate_admission::access::{IssuedKey, TenantRule};
 use tidegate_arena::Floors;
 
-pub(super) const KEEP_ACTIONS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+pub(in crate::control) const KEEP_ACTIONS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// A fleet on a folder; opened again it is what it was.
-pub(super) struct Trial {
+pub(in crate::control) struct Trial {
     folder: tempfile::TempDir,
-    pub(super) store: EmbeddedStore,
-    pub(super) fleet: Arc<Fleet>,
+    pub(in crate::control) store: EmbeddedStore,
+    pub(in crate::control) fleet: Arc<Fleet>,
 }
 
-pub(super) fn arena() -> Arena {
+pub(in crate::control) fn arena() -> Arena {
     Arena::new(8 << 20, Floors::NONE, 1 << 20, 64, 64).unwrap()
 }
 
-pub(super) async fn loaded(store: Arc<dyn Store>) -> Arc<Fleet> {
+pub(in crate::control) async fn loaded(store: Arc<dyn Store>) -> Arc<Fleet> {
     let outputs = OutputSettings { hosts: vec!["http://gw:9200".to_owned()], has_tenants: true };
     let settings = Settings {
         long_poll: Duration::from_secs(300),
@@ -31,7 +33,7 @@ pub(super) async fn loaded(store: Arc<dyn Store>) -> Arc<Fleet> {
 }
 
 impl Trial {
-    pub(super) async fn new() -> Trial {
+    pub(in crate::control) async fn new() -> Trial {
         let folder = tempfile::tempdir().unwrap();
         let store = EmbeddedStore::open(&folder.path().join("state.redb")).unwrap();
         let fleet = loaded(Arc::new(store.clone())).await;
@@ -39,24 +41,39 @@ impl Trial {
     }
 
     /// As after a crash: nothing that was only in memory is there.
-    pub(super) async fn crashed(self) -> Trial {
+    pub(in crate::control) async fn crashed(self) -> Trial {
         assert!(self.store.close(std::time::Instant::now() + Duration::from_secs(60)));
         let store = EmbeddedStore::open(&self.folder.path().join("state.redb")).unwrap();
         let fleet = loaded(Arc::new(store.clone())).await;
         Trial { folder: self.folder, store, fleet }
     }
 
-    pub(super) async fn token(&self) -> String {
+    pub(in crate::control) async fn token(&self) -> String {
         self.fleet.put_policy("p", b"{\"inputs\":[{\"type\":\"logfile\"}]}", false).await.unwrap();
         self.fleet.create_token("p", "t").await.unwrap().id
     }
 
-    pub(super) async fn agent(&self) -> Enrolled {
+    pub(in crate::control) async fn agent(&self) -> Enrolled {
         let token = self.token().await;
         self.fleet.enroll(&enrollment(&token)).await.unwrap()
     }
 
-    pub(super) async fn wait(&self, id: AgentId) -> crate::registry::ParkedPoll {
+    /// Some agents with one policy.
+    pub(in crate::control) async fn agents(&self, count: usize) -> Vec<AgentId> {
+        let token = self.token().await;
+        let mut agents = Vec::new();
+        for _ in 0..count {
+            agents.push(self.fleet.enroll(&enrollment(&token)).await.unwrap().id);
+        }
+        agents
+    }
+
+    /// The fleet in a process that is killed after so many commits.
+    pub(in crate::control) async fn dying_after(&self, commits: usize) -> Arc<Fleet> {
+        loaded(Arc::new(Dying { store: self.store.clone(), left: AtomicUsize::new(commits) })).await
+    }
+
+    pub(in crate::control) async fn wait(&self, id: AgentId) -> crate::registry::ParkedPoll {
         match self.fleet.check_in(id, &current()).await.unwrap() {
             CheckInStart::Wait(parked) => parked,
             CheckInStart::Actions => panic!("there are actions"),
@@ -64,7 +81,47 @@ impl Trial {
     }
 }
 
-pub(super) fn enrollment(token: &str) -> Enrollment<'_> {
+/// A store that fails for good after some commits, as for a process that was killed.
+struct Dying {
+    store: EmbeddedStore,
+    left: AtomicUsize,
+}
+
+impl Store for Dying {
+    fn get(&self, table: Table, key: &[u8]) -> StoreFuture<'_, Option<Stored>> {
+        self.store.get(table, key)
+    }
+
+    fn list(&self, table: Table, range: KeyRange<'_>) -> StoreFuture<'_, Vec<(Vec<u8>, Stored)>> {
+        self.store.list(table, range)
+    }
+
+    fn commit(&self, batch: Batch) -> StoreFuture<'_, u64> {
+        let left = self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        match left {
+            Ok(_) => self.store.commit(batch),
+            Err(_) => Box::pin(std::future::ready(Err(StoreError::Unavailable("it was killed".to_owned())))),
+        }
+    }
+
+    fn watch(&self, tables: &'static [Table], after: Option<u64>) -> StoreFuture<'_, Changes> {
+        self.store.watch(tables, after)
+    }
+
+    fn is_shared(&self) -> bool {
+        self.store.is_shared()
+    }
+
+    fn close(&self, deadline: std::time::Instant) -> bool {
+        self.store.close(deadline)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.store.has_ended()
+    }
+}
+
+pub(in crate::control) fn enrollment(token: &str) -> Enrollment<'_> {
     Enrollment {
         token,
         version: AgentVersion { major: 8, minor: 15, patch: 0 },
@@ -77,54 +134,54 @@ pub(super) fn enrollment(token: &str) -> Enrollment<'_> {
 }
 
 /// A check-in that has nothing new.
-pub(super) fn current() -> CheckIn<'static> {
+pub(in crate::control) fn current() -> CheckIn<'static> {
     CheckIn { version: AgentVersion { major: 8, minor: 15, patch: 0 }, ..CheckIn::default() }
 }
 
-pub(super) fn secret(agent: &Enrolled) -> String {
+pub(in crate::control) fn secret(agent: &Enrolled) -> String {
     let text = decoded(&agent.access_api_key);
     text.strip_prefix(&format!("{}:", agent.id)).unwrap().to_owned()
 }
 
 /// The id and the secret of a key as it is presented.
-pub(super) fn decoded(key: &str) -> String {
+pub(in crate::control) fn decoded(key: &str) -> String {
     use base64::Engine as _;
     let decoded = base64::engine::general_purpose::STANDARD.decode(key).unwrap();
     String::from_utf8(decoded).unwrap()
 }
 
-pub(super) fn raw(json: &str) -> Box<RawValue> {
+pub(in crate::control) fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap()
 }
 
-pub(super) fn order(agents: &[AgentId], kind: &str) -> ActionOrder {
+pub(in crate::control) fn order(agents: &[AgentId], kind: &str) -> ActionOrder {
     let agents: Vec<String> = agents.iter().map(AgentId::to_string).collect();
     serde_json::from_value(serde_json::json!({"type": kind, "agents": agents, "data": {"a": 1}})).unwrap()
 }
 
-pub(super) async fn actions(fleet: &Fleet, id: AgentId) -> Value {
+pub(in crate::control) async fn actions(fleet: &Fleet, id: AgentId) -> Value {
     serde_json::from_str(&fleet.actions_for(id).await.unwrap()).unwrap()
 }
 
 /// What an agent says that it has received after this answer.
-pub(super) fn received(answer: &Value) -> Option<u64> {
+pub(in crate::control) fn received(answer: &Value) -> Option<u64> {
     answer["ack_token"].as_str()?.parse().ok()
 }
 
 /// Acknowledges an action; the status of the event.
-pub(super) async fn acknowledged(fleet: &Fleet, id: AgentId, action_id: &str) -> u16 {
+pub(in crate::control) async fn acknowledged(fleet: &Fleet, id: AgentId, action_id: &str) -> u16 {
     let whole = raw("{}");
     let event = AckEvent { action_id, agent_id: "", whole: &whole, has_failed: false };
     fleet.acknowledge(id, &[event]).await.unwrap()[0].status
 }
 
-pub(super) fn spawn<T: Send + 'static>(
+pub(in crate::control) fn spawn<T: Send + 'static>(
     task: impl Future<Output = T> + Send + 'static,
 ) -> tokio::task::JoinHandle<T> {
     tokio::runtime::Handle::current().spawn(task)
 }
 
-pub(super) fn run(trial: impl Future<Output = ()>) {
+pub(in crate::control) fn run(trial: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(trial);
 }

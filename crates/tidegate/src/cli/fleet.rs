@@ -200,6 +200,15 @@ pub(crate) enum ActionCommand {
         #[command(flatten)]
         fleet: FleetArgs,
     },
+    /// Cancel an action: agents that have not got it do not get it, and those that have got it are told to cancel it
+    ///
+    /// What an agent has finished stays done. If this fails in the middle, run it again: it tells the agents that were left out.
+    Cancel {
+        /// The action's id
+        id: String,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
 }
 
 #[derive(Debug, Subcommand)]

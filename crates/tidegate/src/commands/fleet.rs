@@ -108,12 +108,24 @@ fn action(command: &ActionCommand) -> Outcome {
     match command {
         ActionCommand::Ls(args) => {
             let found = Client::new(args)?.get("actions")?;
-            list(args, &found, "actions", &["id", "type", "agents", "created_at"])
+            list(args, &found, "actions", &["id", "type", "agents", "created_at", "cancelled_at"])
         }
-        ActionCommand::Show { id, fleet } => {
-            show(fleet, &Client::new(fleet)?.get(&format!("actions/{}", client::encoded(id)))?)
-        }
+        ActionCommand::Show { id, fleet } => show(fleet, &Client::new(fleet)?.get(&action_path(id))?),
+        ActionCommand::Cancel { id, fleet } => cancel(fleet, id),
     }
+}
+
+fn cancel(fleet: &FleetArgs, id: &str) -> Outcome {
+    let cancelled = Client::new(fleet)?.post_nothing(&format!("{}/cancel", action_path(id)))?;
+    if fleet.json {
+        return show(fleet, &cancelled);
+    }
+    let unanswered = counted(cancelled.get("unanswered").and_then(Value::as_u64).unwrap_or_default());
+    let telling = text(&cancelled, "cancel_action");
+    Ok(output::print(&format!(
+        "action {id} is cancelled, with {unanswered} that had not answered it: those that have got it are told by action {telling}, \
+         the others do not get it\n"
+    ))?)
 }
 
 /// Orders an action for some agents.
@@ -218,6 +230,10 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 
 fn policy_path(id: &str) -> String {
     format!("policies/{}", client::encoded(id))
+}
+
+fn action_path(id: &str) -> String {
+    format!("actions/{}", client::encoded(id))
 }
 
 fn agent_path(id: &str) -> String {

@@ -46,7 +46,7 @@ impl Replica {
     }
 }
 
-fn run(trial: impl Future<Output = ()>) {
+pub(in crate::control) fn run(trial: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(2 * SOON, trial).await.unwrap() });
 }

@@ -28,7 +28,7 @@ const KINDS: [&str; 9] = [
 pub(crate) const LONGEST_DATA: usize = 64 << 10;
 const LONGEST_INPUT_TYPE: usize = 256;
 /// Writes of a batch.
-const TOGETHER: usize = 1000;
+pub(super) const TOGETHER: usize = 1000;
 /// Results that are shown, and their bytes.
 const MOST_RESULTS: usize = 200;
 const LONGEST_RESULTS: usize = 128 << 10;
@@ -80,11 +80,19 @@ pub(crate) struct ActionView {
     /// When it was found that no agent has it to do any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) finished_at: Option<String>,
+    /// When it was cancelled, and the action of type `CANCEL` that tells agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cancelled_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cancel_action: Option<String>,
     /// How many agents it is for.
     pub(crate) agents: u64,
     /// How many have acknowledged it; where one action is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) acknowledged: Option<usize>,
+    /// How many have cancelled it instead; where one action is shown that was cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cancelled: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<Box<RawValue>>,
     /// Agents' answers: at most [`MOST_RESULTS`], of [`LONGEST_RESULTS`] in all.
@@ -97,6 +105,9 @@ pub(crate) struct ActionView {
 pub(crate) struct ResultView {
     pub(crate) agent_id: String,
     pub(crate) at: String,
+    /// Whether the agent has cancelled it: the event is about that.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) cancelled: bool,
     pub(crate) event: Box<RawValue>,
 }
 
@@ -143,6 +154,7 @@ impl Fleet {
             input_type: order.input_type,
             agents: agents.len() as u64,
             finished_ms: None,
+            cancelled: None,
         };
         self.keep_numbered(|number| {
             record.number = number;
@@ -151,7 +163,7 @@ impl Fleet {
         .await?;
         let spread = order.rollout_duration_seconds.map(Duration::from_secs);
         let total = agents.len().max(1) as u64;
-        let place = |number: u64, (at, agent): (usize, &AgentId)| {
+        self.queue_for(&agents, |at, agent| {
             let start_ms = match spread {
                 Some(spread) => {
                     let all = u64::try_from(spread.as_millis()).unwrap_or(u64::MAX);
@@ -160,20 +172,9 @@ impl Fleet {
                 }
                 None => start_ms,
             };
-            let key = QueueRecord::key(*agent, number);
-            Write::put(Table::Queue, key, encode(&QueueRecord { action_id: id.clone(), start_ms }))
-        };
-        for (first, some) in agents.chunks(TOGETHER).enumerate() {
-            // Each batch has a number of its own, taken in its transaction: so an agent whose newest number is known has no
-            // older one still to come, whoever orders.
-            let writes =
-                |number| (first * TOGETHER..).zip(some).map(|place_of| place(number, place_of)).collect();
-            let number = self.keep_numbered(writes).await?;
-            for agent in some {
-                self.registry.with(*agent, |agent| agent.queue(number));
-            }
-            tokio::task::yield_now().await;
-        }
+            (*agent, QueueRecord { action_id: id.clone(), start_ms, cancels: None })
+        })
+        .await?;
         Ok(view(&id, record))
     }
 
@@ -208,35 +209,67 @@ impl Fleet {
     /// [`OperatorError`].
     pub(crate) async fn show_action(&self, id: &str) -> Result<ActionView, OperatorError> {
         let stored = self.store.get(Table::Actions, id.as_bytes()).await?;
-        let stored = stored.ok_or_else(|| OperatorError::Unknown(format!("action `{id:.80}`")))?;
+        let stored = stored.ok_or_else(|| unknown_action(id))?;
         let prefix = results_prefix(id);
-        let (mut results, mut bytes, mut acknowledged) = (Vec::new(), 0, 0);
+        let action: ActionRecord = decode(&stored.value)?;
+        let (mut results, mut bytes) = (Vec::new(), 0);
+        let (mut acknowledged, mut cancelled) = (0, action.cancelled.as_ref().map(|_| 0));
         let mut after: Option<Vec<u8>> = None;
         loop {
             let range = KeyRange { prefix: &prefix, after: after.as_deref(), limit: PAGE };
             let page = self.store.list(Table::Results, range).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
-            acknowledged += page.len();
             for (key, stored) in page {
+                let record: ResultRecord = decode(&stored.value)?;
+                match (&mut cancelled, record.is_cancelled) {
+                    (Some(cancelled), true) => *cancelled += 1,
+                    _ => acknowledged += 1,
+                }
                 let agent = key.get(prefix.len()..).and_then(|agent| agent.first_chunk());
                 if results.len() < MOST_RESULTS
                     && bytes + stored.value.len() <= LONGEST_RESULTS
                     && let Some(agent) = agent
                 {
                     bytes += stored.value.len();
-                    let record: ResultRecord = decode(&stored.value)?;
-                    let agent_id = AgentId::from_bytes(*agent).to_string();
-                    results.push(ResultView { agent_id, at: time::text(record.at_ms), event: record.event });
+                    let ResultRecord { at_ms, event, is_cancelled } = record;
+                    let (agent_id, at) = (AgentId::from_bytes(*agent).to_string(), time::text(at_ms));
+                    results.push(ResultView { agent_id, at, cancelled: is_cancelled, event });
                 }
             }
             tokio::task::yield_now().await;
         }
-        Ok(ActionView { acknowledged: Some(acknowledged), results, ..view(id, decode(&stored.value)?) })
+        Ok(ActionView { acknowledged: Some(acknowledged), cancelled, results, ..view(id, action) })
+    }
+
+    /// Queues for agents what `entry` makes of each and its place among all, and wakes those that wait.
+    pub(super) async fn queue_for<T>(
+        &self,
+        targets: &[T],
+        entry: impl Fn(usize, &T) -> (AgentId, QueueRecord),
+    ) -> Result<(), StoreError> {
+        for (first, some) in targets.chunks(TOGETHER).enumerate() {
+            let entries = || (first * TOGETHER..).zip(some).map(|(at, target)| entry(at, target));
+            let write = |number, (agent, record): (AgentId, QueueRecord)| {
+                Write::put(Table::Queue, QueueRecord::key(agent, number), encode(&record))
+            };
+            // Each batch has a number of its own, taken in its transaction: so an agent whose newest number is known has no
+            // older one still to come, whoever orders.
+            let number =
+                self.keep_numbered(|number| entries().map(|entry| write(number, entry)).collect()).await?;
+            for (agent, _) in entries() {
+                self.registry.with(agent, |agent| agent.queue(number));
+            }
+            tokio::task::yield_now().await;
+        }
+        Ok(())
     }
 
     /// Writes what `writes` makes of a number that is higher than all before, which is taken in the same transaction; the number.
-    async fn keep_numbered(&self, mut writes: impl FnMut(u64) -> Vec<Write>) -> Result<u64, StoreError> {
+    pub(super) async fn keep_numbered(
+        &self,
+        mut writes: impl FnMut(u64) -> Vec<Write>,
+    ) -> Result<u64, StoreError> {
         for _ in 0..ATTEMPTS {
             let last = self.store.get(Table::Counters, NUMBER).await?;
             let number = last.as_ref().and_then(|last| last.value.first_chunk());
@@ -309,15 +342,24 @@ fn check_data(data: &RawValue) -> Result<(), OperatorError> {
     }
 }
 
+pub(super) fn unknown_action(id: &str) -> OperatorError {
+    OperatorError::Unknown(format!("action `{id:.80}`"))
+}
+
 fn view(id: &str, record: ActionRecord) -> ActionView {
+    let (cancelled_at, cancel_action) =
+        record.cancelled.map(|cancelled| (time::text(cancelled.at_ms), cancelled.action_id)).unzip();
     ActionView {
         id: id.to_owned(),
         kind: record.kind,
         created_at: time::text(record.created_ms),
         expiration: record.expires_ms.map(time::text),
         finished_at: record.finished_ms.map(time::text),
+        cancelled_at,
+        cancel_action,
         agents: record.agents,
         acknowledged: None,
+        cancelled: None,
         data: record.data,
         results: Vec::new(),
     }

@@ -1,13 +1,11 @@
 use super::*;
-use crate::control::follow::tests::Replica;
+use crate::control::follow::tests::{Replica, run as run_with_server};
 use crate::control::tests::{
-    KEEP_ACTIONS, Trial, acknowledged, actions, current, enrollment, loaded, order, received, run,
+    KEEP_ACTIONS, Trial, acknowledged, actions, current, enrollment, order, raw, received, run,
 };
-use crate::control::{CheckIn, CheckInStart, Enrolled, OperatorError};
+use crate::control::{CheckIn, CheckInStart, OperatorError};
 use crate::record::ResultRecord;
-use crate::store::{Batch, Changes, Store, StoreFuture, Stored};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use crate::store::Store;
 use tidegate_test_postgres::PostgresServer;
 
 const HOUR_MS: u64 = 60 * 60 * 1000;
@@ -28,25 +26,15 @@ async fn sizes(fleet: &Fleet) -> [usize; 3] {
     [keys(fleet, Table::Actions).await, keys(fleet, Table::Queue).await, keys(fleet, Table::Results).await]
 }
 
-async fn agents(trial: &Trial, count: usize) -> Vec<Enrolled> {
-    let token = trial.token().await;
-    let mut agents = Vec::new();
-    for _ in 0..count {
-        agents.push(trial.fleet.enroll(&enrollment(&token)).await.unwrap());
-    }
-    agents
-}
-
 /// An action goes with its answers when it was finished for the time that actions are kept, and one that an agent has to do stays.
 #[test]
 fn finished_actions_are_removed_in_time() {
     run(async {
         let trial = Trial::new().await;
-        let agents = agents(&trial, 2).await;
-        let both = [agents[0].id, agents[1].id];
+        let both = trial.agents(2).await;
         let done = trial.fleet.order(order(&both, "SETTINGS")).await.unwrap().id;
         let open = trial.fleet.order(order(&both, "UPGRADE")).await.unwrap().id;
-        for agent in both {
+        for agent in both.clone() {
             assert_eq!(acknowledged(&trial.fleet, agent, &done).await, 200);
         }
         assert_eq!(acknowledged(&trial.fleet, both[0], &open).await, 200);
@@ -83,7 +71,7 @@ fn entries_of_agents_that_are_gone_are_removed() {
         let trial = Trial::new().await;
         let agent = trial.agent().await;
         let action = trial.fleet.order(order(&[agent.id], "SETTINGS")).await.unwrap().id;
-        let left = encode(&QueueRecord { action_id: action, start_ms: None });
+        let left = encode(&QueueRecord { action_id: action, start_ms: None, cancels: None });
         let left = Write::put(Table::Queue, QueueRecord::key(AgentId::random(), 1), left);
         trial.store.commit(vec![left].into()).await.unwrap();
         assert_eq!(sizes(&trial.fleet).await, [1, 2, 0]);
@@ -97,8 +85,7 @@ fn entries_of_agents_that_are_gone_are_removed() {
 fn an_expired_action_leaves_the_queues() {
     run(async {
         let trial = Trial::new().await;
-        let agents = agents(&trial, 3).await;
-        let all: Vec<AgentId> = agents.iter().map(|agent| agent.id).collect();
+        let all = trial.agents(3).await;
         let expires = time::now_ms() + HOUR_MS;
         let mut order = order(&all, "SETTINGS");
         order.expiration = Some(time::text(expires));
@@ -149,46 +136,6 @@ fn removed_entries_hide_no_later_action() {
     });
 }
 
-/// A store that fails for good after some commits, as for a process that was killed.
-struct Dying {
-    store: Arc<dyn Store>,
-    left: AtomicUsize,
-}
-
-impl Store for Dying {
-    fn get(&self, table: Table, key: &[u8]) -> StoreFuture<'_, Option<Stored>> {
-        self.store.get(table, key)
-    }
-
-    fn list(&self, table: Table, range: KeyRange<'_>) -> StoreFuture<'_, Vec<(Vec<u8>, Stored)>> {
-        self.store.list(table, range)
-    }
-
-    fn commit(&self, batch: Batch) -> StoreFuture<'_, u64> {
-        let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        match left {
-            Ok(_) => self.store.commit(batch),
-            Err(_) => Box::pin(std::future::ready(Err(StoreError::Unavailable("it was killed".to_owned())))),
-        }
-    }
-
-    fn watch(&self, tables: &'static [Table], after: Option<u64>) -> StoreFuture<'_, Changes> {
-        self.store.watch(tables, after)
-    }
-
-    fn is_shared(&self) -> bool {
-        self.store.is_shared()
-    }
-
-    fn close(&self, deadline: Instant) -> bool {
-        self.store.close(deadline)
-    }
-
-    fn has_ended(&self) -> bool {
-        self.store.has_ended()
-    }
-}
-
 /// However many of its writes a round has done when the process dies, the next one does the rest, and no answer is left without
 /// its action.
 #[test]
@@ -200,7 +147,7 @@ fn a_crash_in_the_middle_leaves_nothing_behind() {
             let agent = trial.agent().await;
             let action = trial.fleet.order(order(&[agent.id], "SETTINGS")).await.unwrap().id;
             assert_eq!(acknowledged(&trial.fleet, agent.id, &action).await, 200);
-            let answer = ResultRecord { at_ms: 0, event: crate::control::tests::raw("{}") };
+            let answer = ResultRecord { at_ms: 0, event: raw("{}"), is_cancelled: false };
             let answers = (1..ANSWERS).map(|_| {
                 let key = crate::control::acknowledge::result_key(&action, AgentId::random());
                 Write::put(Table::Results, key, encode(&answer))
@@ -210,8 +157,7 @@ fn a_crash_in_the_middle_leaves_nothing_behind() {
             assert_eq!(sizes(&trial.fleet).await, [1, 0, ANSWERS]);
 
             let now = time::now_ms() + HOUR_MS + keep_ms();
-            let dying = Dying { store: Arc::new(trial.store.clone()), left: AtomicUsize::new(survived) };
-            let ended = loaded(Arc::new(dying)).await.remove_old_actions(now).await;
+            let ended = trial.dying_after(survived).await.remove_old_actions(now).await;
             assert_eq!(ended.is_ok(), survived == 4, "three batches of answers and the action: {ended:?}");
             let trial = trial.crashed().await;
             if ended.is_err() {
@@ -228,8 +174,7 @@ fn a_crash_in_the_middle_leaves_nothing_behind() {
 fn gateways_clean_up_at_once() {
     let Some(server) = PostgresServer::start() else { return };
     let url = server.database("fleet");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
+    run_with_server(async {
         let (a, b) = (Replica::start(&url).await, Replica::start(&url).await);
         a.fleet.put_policy("p", b"{}", false).await.unwrap();
         let token = a.fleet.create_token("p", "t").await.unwrap().id;
