@@ -565,6 +565,46 @@ fn a_cancelled_action_stays_cancelled() {
     assert!(refused(&done).contains("is done: its agents have answered it"));
 }
 
+/// A host that is set up anew takes the place of its former agent with the token that it enrolled with, and with no other; the state has
+/// no token in it.
+#[test]
+fn an_agent_is_replaced_by_its_token() {
+    let mut fleet = Fleet::start(json!({}));
+    fleet.put_policy("web", POLICY);
+    let token = fleet.token("web");
+    let id = "6f9619ff-8b86-4011-b42d-00cf4fc964ff";
+    let enroll = |fleet: &Fleet, replace_token: Option<&str>| {
+        let body = json!({"type": "PERMANENT", "id": id, "replace_token": replace_token});
+        post(fleet.agents, "/api/fleet/agents/enroll", &token, &body)
+    };
+    let agent = |answer: &http::Answer| {
+        assert_eq!((answer.status, &answer.json()["item"]["id"]), (200, &json!(id)), "{}", answer.text());
+        let key = answer.json()["item"]["access_api_key"].as_str().unwrap().to_owned();
+        Agent { address: fleet.agents, id: id.to_owned(), key }
+    };
+    let first = agent(&enroll(&fleet, Some("from-the-image")));
+    first.check_in(json!({}));
+    for wrong in [None, Some("from-another")] {
+        let refused = enroll(&fleet, wrong);
+        let said = refused.json();
+        assert_eq!(
+            (refused.status, &said["statusCode"], &said["error"]),
+            (403, &json!(403), &json!("AgentNotReplaceable"))
+        );
+    }
+    assert_eq!(first.post("acks", &json!({"events": []})).status, 200);
+
+    let second = agent(&enroll(&fleet, Some("from-the-image")));
+    assert_eq!(first.post("acks", &json!({"events": []})).status, 401);
+    fleet.restart_killed();
+    assert_eq!(first.post("checkin", &json!({"status": "online"})).status, 401);
+    assert_eq!(given(&second.check_in(json!({}))), ["policy:web:1"]);
+    assert!(fleet.cli(&["status"]).succeeded().contains("\"agents\": 1"));
+    let state = std::fs::read(fleet.gateway.data().join("fleet/state.redb")).unwrap();
+    let has = |text: &str| state.windows(text.len()).any(|bytes| bytes == text.as_bytes());
+    assert!(has("replace_token") && !has("from-the-image"));
+}
+
 /// A policy that is none is refused with its place and the old one stays; pages in a browser reach none of the routes for operators.
 #[test]
 fn operators_are_told_what_is_wrong() {

@@ -12,7 +12,8 @@ mod requests;
 mod routes;
 
 use crate::agent_id::AgentId;
-use crate::control::{CheckInStart, Fleet, FleetError};
+use crate::api_key::KeyHash;
+use crate::control::{CheckIn, CheckInStart, Fleet, FleetError};
 use crate::files::FleetFiles;
 use crate::registry::{AgentVersion, PollOutcome};
 use answers::{ApiError, json_reply, refusal_reply};
@@ -73,8 +74,8 @@ impl Service for AgentApi {
         // that waits none for what the others do.
         let answered: Boxed<ApiResult> = match route {
             Route::Status(is_known) => Box::pin(std::future::ready(Ok(answers::status(is_known)))),
-            Route::CheckIn(id, version) => {
-                let begun = Box::pin(begin_check_in(Arc::clone(&fleet), id, version, coding, body));
+            Route::CheckIn { id, key, version } => {
+                let begun = Box::pin(begin_check_in(Arc::clone(&fleet), (id, key, version), coding, body));
                 Box::pin(check_in(fleet, id, takes_gzip, begun))
             }
             Route::Enroll { token, version } => Box::pin(enroll(fleet, token, version, coding, body)),
@@ -96,7 +97,7 @@ impl Service for AgentApi {
     }
 
     fn is_withdrawn_by_leaving(&self, ticket: &Box<Ticket>) -> bool {
-        matches!(ticket.route, Route::CheckIn(..))
+        matches!(ticket.route, Route::CheckIn { .. })
     }
 
     fn refuse(&self, refusal: Refusal, _: RefusalContext<'_, Box<Ticket>>) -> Reply {
@@ -145,14 +146,13 @@ fn check_in(
 
 async fn begin_check_in(
     fleet: Arc<Fleet>,
-    id: AgentId,
-    version: AgentVersion,
+    (id, key, version): (AgentId, Option<KeyHash>, AgentVersion),
     coding: BodyCoding,
     body: Body,
 ) -> Result<CheckInStart, ApiError> {
     let body = RequestBody::of(&fleet, body, coding)?;
     let request: CheckInRequest<'_> = body.json()?;
-    let said = request.check_in(version)?;
+    let said = CheckIn { key, ..request.check_in(version)? };
     Ok(fleet.check_in(id, &said).await?)
 }
 

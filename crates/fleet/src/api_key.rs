@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq as _;
 const SECRET_BYTES: usize = 16;
 const HASH_BYTES: usize = 32;
 
-/// The SHA-256 of a secret.
+/// The SHA-256 of a secret, or a hash as long.
 #[derive(Clone, Copy)]
 pub struct KeyHash([u8; HASH_BYTES]);
 
@@ -23,6 +23,13 @@ impl KeyHash {
     pub fn of(secret: &[u8]) -> KeyHash {
         let mut hash = [0; HASH_BYTES];
         hash.copy_from_slice(digest::digest(&digest::SHA256, secret).as_ref());
+        KeyHash(hash)
+    }
+
+    /// The one that `derive` fills in, which starts as zeros.
+    pub(crate) fn derived(derive: impl FnOnce(&mut [u8])) -> KeyHash {
+        let mut hash = [0; HASH_BYTES];
+        derive(&mut hash);
         KeyHash(hash)
     }
 

@@ -148,8 +148,12 @@ impl Fleet {
 
     /// Whether this is the key of this agent.
     pub(crate) fn is_key_of(&self, agent: AgentId, secret: &[u8]) -> bool {
-        let hash = KeyHash::of(secret);
-        self.registry.with(agent, |agent| agent.key.is(&hash)).unwrap_or(false)
+        self.has_key(agent, &KeyHash::of(secret))
+    }
+
+    /// Whether this is the hash of the key of this agent.
+    pub(crate) fn has_key(&self, agent: AgentId, hash: &KeyHash) -> bool {
+        self.registry.with(agent, |agent| agent.key.is(hash)).unwrap_or(false)
     }
 
     /// Whether this is the secret of this token of enrolment.

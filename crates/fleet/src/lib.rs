@@ -28,6 +28,7 @@ mod output_keys;
 mod policy;
 mod record;
 mod registry;
+mod replace_token;
 mod rollout_progress;
 mod secrets;
 mod store;

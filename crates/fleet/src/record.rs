@@ -2,6 +2,7 @@
 
 use crate::agent_id::AgentId;
 use crate::api_key::KeyHash;
+use crate::replace_token::ReplaceToken;
 use crate::secrets::SECRET_BYTES;
 use crate::store::{StoreError, Table, Write};
 use serde::de::DeserializeOwned;
@@ -23,6 +24,9 @@ pub(crate) struct AgentRecord {
     pub(crate) version: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) enrollment_id: Option<String>,
+    /// With which another takes its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) replace_token: Option<ReplaceToken>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tags: Vec<String>,
     /// Hashes of its local metadata and its components.

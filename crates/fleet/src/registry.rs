@@ -159,6 +159,16 @@ impl Agent {
         }
     }
 
+    /// Takes the place of another with the same id, which waits no more.
+    fn take_place_of(&mut self, replaced: &mut Agent) {
+        // What is queued stays queued.
+        self.newest = self.newest.max(replaced.newest);
+        // Its wait is found here by its number, so no number comes twice.
+        self.polls = replaced.polls;
+        replaced.wake(PollOutcome::Gone);
+        self.parked = replaced.parked.take();
+    }
+
     /// Tells it of an action of this number.
     pub(crate) fn queue(&mut self, number: u64) {
         self.newest = self.newest.max(number);
@@ -189,21 +199,16 @@ impl Registry {
     /// Adds an agent that was paid for, or puts it in the place of the one with this id.
     pub(crate) fn insert(&self, id: AgentId, mut agent: Agent) {
         let mut agents = self.shard(id);
-        if let Some(replaced) = agents.get(&id) {
-            if replaced.record_version > agent.record_version {
-                drop(agents);
-                self.release();
-                return;
-            }
-            // What is queued stays queued.
-            agent.newest = agent.newest.max(replaced.newest);
+        let Some(replaced) = agents.get_mut(&id) else {
+            agents.insert(id, Box::new(agent));
+            return;
+        };
+        if replaced.record_version <= agent.record_version {
+            agent.take_place_of(replaced);
+            **replaced = agent;
         }
-        let replaced = agents.insert(id, Box::new(agent));
         drop(agents);
-        if let Some(mut replaced) = replaced {
-            replaced.wake(PollOutcome::Gone);
-            self.release();
-        }
+        self.release();
     }
 
     /// Removes an agent; says whether there was one.

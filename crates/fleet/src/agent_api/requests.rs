@@ -24,6 +24,8 @@ pub(super) struct EnrollRequest<'a> {
     id: Option<ShortText>,
     #[serde(default)]
     enrollment_id: Option<ShortText>,
+    #[serde(default)]
+    replace_token: Option<ShortText>,
     #[serde(borrow, default)]
     metadata: Option<EnrollMetadata<'a>>,
 }
@@ -102,6 +104,7 @@ impl EnrollRequest<'_> {
             version,
             id,
             enrollment_id,
+            replace_token: given(&self.replace_token),
             local_metadata: metadata.and_then(|metadata| metadata.local),
             user_provided_metadata: metadata.and_then(|metadata| metadata.user_provided),
             tags: tags.to_vec(),
@@ -120,6 +123,7 @@ impl CheckInRequest<'_> {
             ))
         });
         Ok(CheckIn {
+            key: None,
             version,
             status: given(&self.status).and_then(AgentStatus::named),
             // A token of another server says nothing here.

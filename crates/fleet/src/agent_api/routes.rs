@@ -4,6 +4,7 @@ use super::answers::ApiError;
 use super::body::BodyCoding;
 use super::file_routes::{self, FileRoute};
 use crate::agent_id::AgentId;
+use crate::api_key::KeyHash;
 use crate::control::{Fleet, Lookup, Proof};
 use crate::files::FleetFiles;
 use crate::registry::AgentVersion;
@@ -38,7 +39,12 @@ pub(super) enum Route {
         token: Box<str>,
         version: AgentVersion,
     },
-    CheckIn(AgentId, AgentVersion),
+    CheckIn {
+        id: AgentId,
+        /// The hash of its key.
+        key: Option<KeyHash>,
+        version: AgentVersion,
+    },
     Acks(AgentId),
     AuditUnenroll(AgentId),
     /// On the heap, since few requests are for files.
@@ -69,7 +75,8 @@ pub(super) fn route(fleet: &Fleet, files: &FleetFiles, head: &Head<'_>) -> Resul
             Some((id, "checkin")) => {
                 expect(head, "POST")?;
                 let id = agent(fleet, head, id, &mut lookup)?;
-                (Route::CheckIn(id, version_of(head)?), most)
+                let key = credentials(head, |_, secret| KeyHash::of(secret));
+                (Route::CheckIn { id, key, version: version_of(head)? }, most)
             }
             Some((id, "acks")) => {
                 expect(head, "POST")?;

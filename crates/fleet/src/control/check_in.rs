@@ -2,6 +2,7 @@
 
 use super::{Fleet, FleetError};
 use crate::agent_id::AgentId;
+use crate::api_key::KeyHash;
 use crate::policy::Policy;
 use crate::record::{ActionRecord, MetadataPart, QueueRecord, decode};
 use crate::registry::{AgentStatus, AgentVersion, ParkedPoll, PollStart};
@@ -27,6 +28,8 @@ const LONGEST_POLL: Duration = Duration::from_secs(3600);
 /// The contents of a check-in.
 #[derive(Debug, Default)]
 pub(crate) struct CheckIn<'a> {
+    /// The hash of the key that it has proven.
+    pub(crate) key: Option<KeyHash>,
     pub(crate) version: AgentVersion,
     pub(crate) status: Option<AgentStatus>,
     /// The newest action that it has received.
@@ -62,6 +65,10 @@ impl Fleet {
             return Ok(CheckInStart::Actions);
         }
         let poll = self.registry.park(id, self.end_of_poll(said.poll_timeout));
+        // Behind the parking: another may have taken its place since the head was looked at, or ends this wait when it does.
+        if said.key.is_some_and(|key| !self.has_key(id, &key)) {
+            return Err(FleetError::Unauthorized);
+        }
         match poll {
             PollStart::Gone => Err(FleetError::Unauthorized),
             PollStart::Actions => Ok(CheckInStart::Actions),

@@ -127,6 +127,7 @@ pub(in crate::control) fn enrollment(token: &str) -> Enrollment<'_> {
         version: AgentVersion { major: 8, minor: 15, patch: 0 },
         id: None,
         enrollment_id: None,
+        replace_token: None,
         local_metadata: None,
         user_provided_metadata: None,
         tags: Vec::new(),
@@ -215,6 +216,72 @@ fn an_enrollment_id_replaces_an_agent_that_never_came() {
         let third = trial.fleet.enroll(&request).await.unwrap();
         assert_ne!(third.id, second.id);
         assert_eq!(trial.fleet.view().agents, 2);
+    });
+}
+
+/// Who has an agent's id and its replace token takes its place: its keys are nobody's from then on, also after a crash, and what was
+/// queued for the id is. Nobody else does.
+#[test]
+fn a_replace_token_takes_the_place_of_an_agent() {
+    run(async {
+        let trial = Trial::new().await;
+        let token = trial.token().await;
+        let id = AgentId::random();
+        let (local, components) = (raw("{\"host\":\"old\"}"), raw("[1]"));
+        let request = Enrollment { id: Some(id), replace_token: Some("r"), ..enrollment(&token) };
+        let before = Enrollment { local_metadata: Some(&local), enrollment_id: Some("e"), ..request };
+        let first = trial.fleet.enroll(&before).await.unwrap();
+        let said = CheckIn { components: Some(&components), ..current() };
+        drop(trial.fleet.check_in(id, &said).await.unwrap());
+        let action = trial.fleet.order(order(&[id], "SETTINGS")).await.unwrap().id;
+        let CheckInStart::Actions = trial.fleet.check_in(id, &current()).await.unwrap() else { panic!() };
+        let policy = b"{\"outputs\":{\"o\":{\"type\":\"tidegate\"}}}";
+        trial.fleet.put_policy("p", policy, false).await.unwrap();
+        let output_key =
+            |trial: &Trial| trial.fleet.output_key(id, &trial.fleet.policy("p").unwrap()).unwrap();
+        let old_output_key = output_key(&trial);
+
+        for wrong in [None, Some("R"), Some("")] {
+            let request = Enrollment { id: Some(id), replace_token: wrong, ..enrollment(&token) };
+            assert!(matches!(trial.fleet.enroll(&request).await, Err(FleetError::NotReplaceable(_))));
+        }
+        assert!(trial.fleet.is_key_of(id, secret(&first).as_bytes()), "nothing has changed");
+
+        let request = Enrollment { id: Some(id), replace_token: Some("r"), ..enrollment(&token) };
+        let second = trial.fleet.enroll(&request).await.unwrap();
+        let trial = {
+            assert!(!trial.fleet.is_key_of(id, secret(&first).as_bytes()));
+            trial.crashed().await
+        };
+        assert!(!trial.fleet.is_key_of(id, secret(&first).as_bytes()));
+        assert!(trial.fleet.is_key_of(id, secret(&second).as_bytes()));
+        assert_ne!(output_key(&trial), old_output_key);
+        let shown = trial.fleet.show_agent(id).await.unwrap();
+        assert_eq!((shown.local_metadata.is_some(), shown.components.is_some()), (false, false));
+        assert_eq!((shown.last_seen, trial.fleet.view().agents), (None, 1));
+        assert_eq!(actions(&trial.fleet, id).await["actions"][0]["id"], action);
+        assert!(trial.store.get(Table::Enrollments, b"e").await.unwrap().is_none());
+        // The token is still its token, and it needs one.
+        let third = trial.fleet.enroll(&request).await.unwrap();
+        assert!(trial.fleet.is_key_of(id, secret(&third).as_bytes()));
+    });
+}
+
+/// An agent that waits learns at once that another has taken its place.
+#[test]
+fn a_replaced_agent_waits_no_more() {
+    run(async {
+        let trial = Trial::new().await;
+        let token = trial.token().await;
+        let id = AgentId::random();
+        let request = Enrollment { id: Some(id), replace_token: Some("r"), ..enrollment(&token) };
+        let first = trial.fleet.enroll(&request).await.unwrap();
+        let waits = spawn(trial.wait(id).await);
+        trial.fleet.enroll(&request).await.unwrap();
+        assert!(matches!(waits.await.unwrap(), PollOutcome::Gone));
+        // Its request was let in before, and goes on behind it.
+        let late = CheckIn { key: Some(KeyHash::of(secret(&first).as_bytes())), ..current() };
+        assert!(matches!(trial.fleet.check_in(id, &late).await, Err(FleetError::Unauthorized)));
     });
 }
 

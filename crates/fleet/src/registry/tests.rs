@@ -102,6 +102,28 @@ fn a_removed_agent_does_not_wait() {
     assert!(registry.with(id, |_| ()).is_none());
 }
 
+/// A wait of an agent whose place another has taken ends, and gets nothing that is for the other.
+#[test]
+fn a_replaced_agent_gets_nothing_of_the_other() {
+    let (registry, id) = registry();
+    let wakes = Arc::new(Wakes::default());
+    let (mut before, mut late) = (parked(&registry, id), None);
+    assert!(polled(&mut before, &wakes).is_none());
+    for has_polled in [true, false] {
+        registry.reserve().unwrap();
+        registry.insert(id, Agent::new(KeyHash::of(b"other"), "p".into()));
+        assert_eq!(wakes.0.load(Relaxed), 1);
+        if has_polled {
+            assert!(matches!(polled(&mut before, &wakes), Some(PollOutcome::Gone)));
+            late = Some(parked(&registry, id));
+        }
+    }
+    let mut other = parked(&registry, id);
+    registry.with(id, |agent| agent.queue(1));
+    assert!(matches!(polled(&mut late.unwrap(), &wakes), Some(PollOutcome::Superseded)));
+    assert!(matches!(polled(&mut other, &wakes), Some(PollOutcome::Actions)));
+}
+
 /// Memory for agents is charged before they are there, and there are no more of them than memory.
 #[test]
 fn there_are_as_many_agents_as_memory() {

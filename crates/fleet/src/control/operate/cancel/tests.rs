@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use tidegate_test_postgres::PostgresServer;
 
 async fn check_in(fleet: &Fleet, id: AgentId, token: Option<u64>) -> CheckInStart {
-    fleet.check_in(id, &CheckIn { received: token, ..current() }).await.unwrap()
+    let said = CheckIn { received: token, policy: Some(("p", 1)), ..current() };
+    fleet.check_in(id, &said).await.unwrap()
 }
 
 /// The actions that an agent gets when it has received those up to a token, and its token from then on.
