@@ -6,8 +6,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate_http1::{ContentPiece, ContentRange, ContentStream};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 /// A part of a file, as a client asks for it (RFC 9110, section 14.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,17 @@ pub(crate) enum OpenedFile {
     Unsatisfiable(u64),
 }
 
+/// The least bytes that an agent takes in each [`RATE_PERIOD`]: 16 KiB a second. The turn of one that takes less is for others.
+const LEAST_OF_PERIOD: u64 = 60 * (16 << 10);
+const RATE_PERIOD: Duration = Duration::from_secs(60);
+
+/// How fast a client takes what it downloads.
+struct DownloadRate {
+    /// When the period began, and what the client has taken since.
+    since: Instant,
+    taken: u64,
+}
+
 /// The content of a file. Only [`DOWNLOAD_BYTES`] of it are in memory.
 struct FileContent {
     thread: FileThread,
@@ -34,6 +47,8 @@ struct FileContent {
     left: u64,
     range: Option<ContentRange>,
     buffer: Vec<u8>,
+    /// Of an agent: operators have turns of their own.
+    rate: Option<DownloadRate>,
     _turn: OwnedSemaphorePermit,
 }
 
@@ -103,6 +118,7 @@ impl FleetFiles {
             left,
             range,
             buffer: Vec::new(),
+            rate: matches!(client, Client::Agent(_)).then(|| DownloadRate::starting(Instant::now())),
             _turn: turn,
         };
         Ok(match range.map(|range| range.within(total)) {
@@ -113,6 +129,28 @@ impl FleetFiles {
                 OpenedFile::Part(Box::new(content(first, last - first + 1, Some(range))))
             }
         })
+    }
+}
+
+impl DownloadRate {
+    fn starting(now: Instant) -> DownloadRate {
+        DownloadRate { since: now, taken: 0 }
+    }
+
+    /// Adds what the client has taken until now; false at the end of a period in which that was too little.
+    fn is_enough(&mut self, taken: u64, now: Instant) -> bool {
+        self.taken = self.taken.saturating_add(taken);
+        if now.saturating_duration_since(self.since) < RATE_PERIOD {
+            return true;
+        }
+        let is_enough = self.taken >= LEAST_OF_PERIOD;
+        *self = DownloadRate::starting(now);
+        is_enough
+    }
+
+    /// Does not count a time in which the client had nothing to take.
+    fn pause(&mut self, time: Duration) {
+        self.since += time;
     }
 }
 
@@ -127,6 +165,14 @@ impl ContentStream for FileContent {
 
     fn next_piece(&mut self) -> ContentPiece<'_> {
         Box::pin(async move {
+            let asked = Instant::now();
+            let taken = self.buffer.len() as u64;
+            if self.rate.as_mut().is_some_and(|rate| !rate.is_enough(taken, asked)) {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the client takes a download too slowly",
+                ));
+            }
             let len = self.left.min(DOWNLOAD_BYTES as u64);
             let (file, at, mut buffer) = (Arc::clone(&self.file), self.at, std::mem::take(&mut self.buffer));
             let read = self.thread.run(move || {
@@ -135,6 +181,9 @@ impl ContentStream for FileContent {
                 Ok(buffer)
             });
             self.buffer = read.await.map_err(io::Error::other)?;
+            if let Some(rate) = &mut self.rate {
+                rate.pause(asked.elapsed());
+            }
             (self.at, self.left) = (self.at + len, self.left - len);
             Ok(self.buffer.as_slice())
         })
@@ -164,6 +213,20 @@ impl ContentStream for NoSuchRange {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A client may be slow for a moment, and not for a whole period; waiting for the disk is not its fault.
+    #[test]
+    fn a_client_that_takes_too_little_is_given_up() {
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let mut rate = DownloadRate::starting(begun);
+        assert!(rate.is_enough(0, at(59)) && rate.is_enough(LEAST_OF_PERIOD, at(60)));
+        assert!(rate.is_enough(LEAST_OF_PERIOD - 1, at(119)), "the period is not over");
+        assert!(rate.is_enough(1, at(120)));
+        rate.pause(Duration::from_secs(30));
+        assert!(rate.is_enough(LEAST_OF_PERIOD - 1, at(209)));
+        assert!(!rate.is_enough(0, at(210)));
+    }
 
     #[test]
     fn ranges_are_read_as_the_rfc_says() {

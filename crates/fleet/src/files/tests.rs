@@ -329,6 +329,38 @@ async fn downloads_are_bounded() {
     assert!(rig.files.download(&file, None, Client::Operator).await.is_ok());
 }
 
+/// An agent that takes hardly anything for a minute is given up, and its turn is there for others; an operator is not.
+#[tokio::test]
+async fn a_slow_agent_keeps_nobody_out() {
+    let rig = Rig::new().await;
+    let file = rig.upload(agent(), &noise(3 * DOWNLOAD_BYTES)).await.unwrap();
+    let opened = async |client| match rig.files.download(&file, None, client).await.unwrap() {
+        OpenedFile::Whole(content) => content,
+        _ => panic!("all of it was asked for"),
+    };
+    tokio::time::pause();
+    let mut slow = Vec::new();
+    for _ in 0..DOWNLOADS {
+        slow.push(opened(agent()).await);
+    }
+    slow.push(opened(Client::Operator).await);
+    for content in &mut slow {
+        assert!(content.next_piece().await.is_ok());
+    }
+    tokio::time::advance(Duration::from_secs(59)).await;
+    for content in &mut slow {
+        assert!(content.next_piece().await.is_ok());
+    }
+    assert!(rig.files.download(&file, None, agent()).await.is_err(), "all turns are taken");
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert!(slow.pop().unwrap().next_piece().await.is_ok());
+    for mut content in slow.drain(..) {
+        let given_up = content.next_piece().await.map(<[u8]>::len);
+        assert_eq!(given_up.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+    assert!(rig.files.download(&file, None, agent()).await.is_ok());
+}
+
 /// Chunks in memory are bounded by what half of the memory holds, and one agent leaves half of that to the others.
 #[tokio::test]
 async fn chunks_in_memory_are_bounded() {
