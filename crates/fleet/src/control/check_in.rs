@@ -65,7 +65,7 @@ impl Fleet {
             return Ok(CheckInStart::Actions);
         }
         let poll = self.registry.park(id, self.end_of_poll(said.poll_timeout));
-        // Behind the parking: another may have taken its place since the head was looked at, or ends this wait when it does.
+        // Behind the parking: one that takes its place later ends this wait.
         if said.key.is_some_and(|key| !self.has_key(id, &key)) {
             return Err(FleetError::Unauthorized);
         }
@@ -159,11 +159,15 @@ impl Fleet {
         self.policy(policy).filter(|policy| policy.revision > revision)
     }
 
-    /// Takes note in memory; what has changed that the state is to have. `None` when there is no such agent.
+    /// Takes note in memory; what has changed that the state is to have. `None` when there is no such agent, or it has another key.
     fn take_note(&self, id: AgentId, said: &CheckIn<'_>) -> Option<Changes> {
         let hash_of = |json: Option<&RawValue>| json.map(|json| xxh3_64(json.get().as_bytes()));
         let (metadata, components) = (hash_of(said.local_metadata), hash_of(said.components));
-        self.registry.with(id, |agent| {
+        let noted = self.registry.with(id, |agent| {
+            // Another may have taken its place since the head was looked at.
+            if said.key.is_some_and(|key| !agent.key.is(&key)) {
+                return None;
+            }
             let version = (agent.version != said.version).then_some(said.version);
             agent.version = said.version;
             if let Some(status) = said.status {
@@ -186,13 +190,14 @@ impl Fleet {
             }
             agent.seen_s = time::now_s();
             agent.is_unsaved = true;
-            Changes {
+            Some(Changes {
                 metadata: metadata.filter(|hash| *hash != agent.metadata_hash),
                 components: components.filter(|hash| *hash != agent.components_hash),
                 version,
                 clears_audit_unenrolled: agent.audit_unenrolled,
-            }
-        })
+            })
+        });
+        noted.flatten()
     }
 
     /// Has the state keep what has changed.

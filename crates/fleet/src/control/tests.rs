@@ -279,9 +279,12 @@ fn a_replaced_agent_waits_no_more() {
         let waits = spawn(trial.wait(id).await);
         trial.fleet.enroll(&request).await.unwrap();
         assert!(matches!(waits.await.unwrap(), PollOutcome::Gone));
-        // Its request was let in before, and goes on behind it.
-        let late = CheckIn { key: Some(KeyHash::of(secret(&first).as_bytes())), ..current() };
+        // A request of it was let in before, and goes on behind that: it changes nothing of what the other gets.
+        let action = trial.fleet.order(order(&[id], "SETTINGS")).await.unwrap().id;
+        let key = Some(KeyHash::of(secret(&first).as_bytes()));
+        let late = CheckIn { key, received: Some(u64::MAX), ..current() };
         assert!(matches!(trial.fleet.check_in(id, &late).await, Err(FleetError::Unauthorized)));
+        assert_eq!(actions(&trial.fleet, id).await["actions"][0]["id"], action);
     });
 }
 
