@@ -197,11 +197,25 @@ mod tests {
         let mut bytes = encode(&record);
         let read: QueueRecord = decode(&bytes).unwrap();
         assert_eq!((read.action_id.as_str(), read.start_ms), ("a", Some(7)));
-        // As versions before wrote an answer.
-        let read: ResultRecord = decode(b"\x01{\"at_ms\":1,\"event\":{}}").unwrap();
-        assert!(!read.is_cancelled);
         bytes[0] = 9;
         let refused = decode::<QueueRecord>(&bytes).unwrap_err().to_string();
         assert!(refused.contains("has format 9, and this version knows 1"), "{refused}");
+    }
+    /// Records that were written before actions could be cancelled and agents replaced are read.
+    #[test]
+    fn older_records_are_read() {
+        let result: ResultRecord = decode(b"\x01{\"at_ms\":1,\"event\":{}}").unwrap();
+        assert!(!result.is_cancelled);
+        let queued: QueueRecord = decode(b"\x01{\"action_id\":\"a\"}").unwrap();
+        assert_eq!(queued.cancels, None);
+        let action = br#"{"number":1,"type":"SETTINGS","data":null,"created_ms":1,"agents":2}"#;
+        let action: ActionRecord = decode(&[&[FORMAT], &action[..]].concat()).unwrap();
+        assert!(action.cancelled.is_none() && action.finished_ms.is_none());
+        let key = serde_json::to_string(&KeyHash::of(b"k")).unwrap();
+        let agent = format!(
+            "{{\"policy_id\":\"p\",\"revision\":1,\"key\":{key},\"enrolled_ms\":1,\"version\":\"8.15.0\",\"metadata_hash\":1,\"components_hash\":1}}"
+        );
+        let agent: AgentRecord = decode(&[&[FORMAT], agent.as_bytes()].concat()).unwrap();
+        assert!(agent.replace_token.is_none());
     }
 }
