@@ -426,7 +426,7 @@ fn what_was_answered_outlives_kills() {
                         // Until the gateway is gone.
                         while let Ok(answer) = http::request(address, &head, b"{\"type\":\"PERMANENT\"}") {
                             // A disk that is slow for a moment; not for ever, or this would not end.
-                            if answer.status == 503 && refused < 100 {
+                            if answer.status == 429 && refused < 100 {
                                 refused += 1;
                                 continue;
                             }

@@ -223,7 +223,7 @@ fn the_database_may_be_away() {
         let waits = scope.spawn(|| b.next_action(&agent, &has("web", 1)));
         b.waits_for(1);
         let refused = a.post("/api/fleet/agents/enroll", &token, &json!({"type": "PERMANENT"}));
-        assert_eq!(refused.status, 503, "{}", refused.text());
+        assert_eq!(refused.status, 429, "{}", refused.text());
         assert!(refused.header("retry-after").is_some());
         let refused = a.check_in(&agent, &json!({"local_metadata": {"new": true}}));
         assert_eq!(refused.status, 503, "{}", refused.text());

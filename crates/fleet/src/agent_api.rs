@@ -69,6 +69,7 @@ impl Service for AgentApi {
     fn answer(&self, ticket: Box<Ticket>, body: Body) -> impl Future<Output = Reply> + Send {
         let fleet = Arc::clone(&self.0);
         let Ticket { route, coding, takes_gzip, lookup } = *ticket;
+        let takes_503 = takes_503(&route);
         let of_lookup = lookup.map(|lookup| (Arc::clone(&fleet), lookup));
         // On the heap, each in a future of its own: a connection has no room for what only some requests need, and a check-in
         // that waits none for what the others do.
@@ -93,6 +94,10 @@ impl Service for AgentApi {
                 answered.await
             }),
         };
+        let answered: Boxed<ApiResult> = match takes_503 {
+            true => answered,
+            false => Box::pin(async { answered.await.map_err(ApiError::as_429) }),
+        };
         async { answered.await.unwrap_or_else(|answer| answer.reply()) }
     }
 
@@ -100,10 +105,18 @@ impl Service for AgentApi {
         matches!(ticket.route, Route::CheckIn { .. })
     }
 
-    fn refuse(&self, refusal: Refusal, _: RefusalContext<'_, Box<Ticket>>) -> Reply {
+    fn refuse(&self, refusal: Refusal, context: RefusalContext<'_, Box<Ticket>>) -> Reply {
         self.count_refused();
-        refusal_reply(refusal)
+        match (refusal, context.ticket) {
+            (Refusal::Memory, Some(ticket)) if !takes_503(&ticket.route) => ApiError::BUSY.as_429().reply(),
+            _ => refusal_reply(refusal),
+        }
     }
+}
+
+/// Whether agents try again on 503. Enrolments of some versions and uploads of all end with it, and are tried again on 429.
+fn takes_503(route: &Route) -> bool {
+    !matches!(route, Route::Enroll { .. } | Route::Files(_))
 }
 
 /// The longest answer that is left on the heap, in bytes: any socket takes it at once.

@@ -13,6 +13,7 @@ mod retention;
 mod rollout;
 #[cfg(test)]
 mod tests;
+mod unordered;
 mod upkeep;
 
 pub(crate) use acknowledge::{AckEvent, AckItem};

@@ -29,7 +29,7 @@ pub(crate) struct AgentRecord {
     pub(crate) replace_token: Option<ReplaceToken>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tags: Vec<String>,
-    /// Hashes of its local metadata and its components.
+    /// Hashes of its local metadata, and of its components with how an upgrade goes.
     pub(crate) metadata_hash: u64,
     pub(crate) components_hash: u64,
     /// Why it says that it is gone, if it does: `uninstall`, `orphaned` and the like.
@@ -43,11 +43,13 @@ pub(crate) enum MetadataPart {
     Local,
     UserProvided,
     Components,
+    /// How an upgrade goes.
+    Upgrade,
 }
 
 impl MetadataPart {
-    pub(crate) const ALL: [MetadataPart; 3] =
-        [MetadataPart::Local, MetadataPart::UserProvided, MetadataPart::Components];
+    pub(crate) const ALL: [MetadataPart; 4] =
+        [MetadataPart::Local, MetadataPart::UserProvided, MetadataPart::Components, MetadataPart::Upgrade];
 
     /// Its key in the table of metadata.
     pub(crate) fn key(self, id: AgentId) -> Vec<u8> {
@@ -55,6 +57,7 @@ impl MetadataPart {
             MetadataPart::Local => b'l',
             MetadataPart::UserProvided => b'u',
             MetadataPart::Components => b'c',
+            MetadataPart::Upgrade => b'g',
         };
         [&id.to_bytes()[..], &[part]].concat()
     }
@@ -154,6 +157,9 @@ pub(crate) struct ResultRecord {
     /// The agent has cancelled it instead of doing it: the event is about that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_cancelled: bool,
+    /// The agent has failed and tries again: it is not the last that it says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) will_retry: bool,
 }
 
 /// A secret of the fleet as a whole.

@@ -302,9 +302,9 @@ impl AgentStatus {
         }
     }
 
-    /// Reads the word of the protocol.
+    /// Reads the word of the protocol: agents since 8.0 send it in capitals at times.
     pub(crate) fn named(name: &str) -> Option<AgentStatus> {
-        AgentStatus::ALL.into_iter().find(|status| status.name() == name)
+        AgentStatus::ALL.into_iter().find(|status| status.name().eq_ignore_ascii_case(name))
     }
 }
 

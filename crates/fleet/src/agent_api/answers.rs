@@ -54,6 +54,14 @@ impl ApiError {
         ApiError { retry_after: Some(seconds), ..self }
     }
 
+    /// The same for the routes where agents try again on 429 alone.
+    pub(super) fn as_429(self) -> ApiError {
+        match self.status {
+            503 => ApiError { status: 429, error: "TooManyRequests", ..self },
+            _ => self,
+        }
+    }
+
     pub(super) fn reply(&self) -> Reply {
         let ApiError { status, error, message, retry_after } = self;
         let body = json!({"statusCode": status, "error": error, "message": message});

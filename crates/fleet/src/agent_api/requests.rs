@@ -50,6 +50,8 @@ pub(super) struct CheckInRequest<'a> {
     local_metadata: Option<&'a RawValue>,
     #[serde(borrow, default)]
     components: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    upgrade_details: Option<&'a RawValue>,
     #[serde(default)]
     poll_timeout: Option<ShortText>,
     #[serde(default)]
@@ -72,6 +74,15 @@ struct AckedEvent<'a> {
     agent_id: Option<&'a str>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    payload: Option<&'a RawValue>,
+}
+
+/// What of the payload of an event matters.
+#[derive(Debug, Default, Deserialize)]
+struct AckedPayload {
+    #[serde(default)]
+    retry: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -125,11 +136,13 @@ impl CheckInRequest<'_> {
         Ok(CheckIn {
             key: None,
             version,
-            status: given(&self.status).and_then(AgentStatus::named),
+            status: given(&self.status)
+                .map(|status| AgentStatus::named(status).unwrap_or(AgentStatus::Unknown)),
             // A token of another server says nothing here.
             received: given(&self.ack_token).and_then(|token| token.parse().ok()),
             local_metadata: self.local_metadata,
             components: self.components,
+            upgrade_details: self.upgrade_details,
             poll_timeout: poll_timeout.transpose()?,
             policy: given(&self.agent_policy_id).zip(self.policy_revision_idx),
         })
@@ -146,6 +159,10 @@ impl<'a> AckRequest<'a> {
                 action_id: event.action_id,
                 agent_id: event.agent_id.unwrap_or_default(),
                 whole,
+                will_retry: event
+                    .payload
+                    .and_then(|payload| serde_json::from_str::<AckedPayload>(payload.get()).ok())
+                    .is_some_and(|payload| payload.retry),
                 has_failed: event.error.is_some_and(|error| error.get() != "\"\""),
             })
         };

@@ -13,6 +13,8 @@ use std::sync::atomic::Ordering::Relaxed;
 const LONGEST_EVENT: usize = 8 << 10;
 /// Queued actions that are looked at: they come to the agent in their order, so what it acknowledges is among the first.
 const MOST_QUEUED: usize = 1000;
+/// Events about nothing that is queued that are looked up: an agent repeats no more than the actions of a few answers.
+const MOST_LOOK_UPS: usize = 100;
 /// Events that are looked up before others have a turn.
 const EVENTS_PER_YIELD: usize = 50;
 /// Actions behind which an agent is gone.
@@ -27,6 +29,8 @@ pub(crate) struct AckEvent<'a> {
     pub(crate) whole: &'a RawValue,
     /// Whether the agent says that it failed.
     pub(crate) has_failed: bool,
+    /// Whether the agent says that it tries again, so that another event follows.
+    pub(crate) will_retry: bool,
 }
 
 /// The outcome of an event.
@@ -53,8 +57,20 @@ struct Acknowledgement<'a> {
     /// Policies, and their revisions.
     revisions: Vec<(&'a str, u64)>,
     batch: Vec<Write>,
+    look_ups: usize,
     /// Whether the agent is gone behind one of them.
     leaves: bool,
+}
+
+/// What an event says of an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// It is over.
+    End,
+    /// It has failed, and is tried again.
+    Retry,
+    /// The agent has cancelled it.
+    Cancellation,
 }
 
 /// An entry of an agent's queue.
@@ -116,10 +132,17 @@ impl Fleet {
             }
             return Ok(AckItem::OK);
         }
+        if event.will_retry
+            && taken.queued.as_ref().is_some_and(|queued| queued.contains_key(event.action_id))
+        {
+            taken.put_result(event.action_id, event, Outcome::Retry);
+            return Ok(AckItem::OK);
+        }
         let entry = taken.queued.as_mut().and_then(|queued| queued.remove(event.action_id));
         let is_new = match &entry {
             Some(_) => true,
             None if taken.done.contains(event.action_id) => false,
+            None if taken.look_ups >= MOST_LOOK_UPS => return Ok(AckItem::UNKNOWN),
             None => match self.result_record(event.action_id, taken.id).await? {
                 // Where it was too late to cancel it, what it came to counts.
                 Some(result) => result.is_cancelled,
@@ -127,6 +150,7 @@ impl Fleet {
                 None => return Ok(AckItem::UNKNOWN),
             },
         };
+        taken.look_ups += usize::from(entry.is_none());
         // The answer to the first may have been lost.
         if is_new {
             taken.leaves |= !event.has_failed && self.ends(event.action_id).await?;
@@ -263,6 +287,7 @@ impl<'a> Acknowledgement<'a> {
             cancelled: HashSet::new(),
             revisions: Vec::new(),
             batch: Vec::new(),
+            look_ups: 0,
             leaves: false,
         }
     }
@@ -270,7 +295,7 @@ impl<'a> Acknowledgement<'a> {
     /// Ends an action with an event, and takes its entry out of the queue.
     fn end(&mut self, event: &AckEvent<'a>, entry: Option<QueuedAction>) {
         self.done.insert(event.action_id);
-        self.put_result(event.action_id, event, false);
+        self.put_result(event.action_id, event, Outcome::End);
         let Some(QueuedAction { key, cancels }) = entry else { return };
         self.batch.push(Write::remove(Table::Queue, key));
         if let Some(target) = cancels.filter(|_| !event.has_failed) {
@@ -287,16 +312,17 @@ impl<'a> Acknowledgement<'a> {
         };
         queued.remove(&action_id);
         self.batch.push(Write::remove(Table::Queue, target));
-        self.put_result(&action_id, event, true);
+        self.put_result(&action_id, event, Outcome::Cancellation);
         self.cancelled.insert(action_id);
     }
 
-    fn put_result(&mut self, action_id: &str, event: &AckEvent<'_>, is_cancelled: bool) {
+    fn put_result(&mut self, action_id: &str, event: &AckEvent<'_>, outcome: Outcome) {
         let event = match event.whole.get().len() <= LONGEST_EVENT {
             true => event.whole.to_owned(),
             false => RawValue::NULL.to_owned(),
         };
-        let record = ResultRecord { at_ms: time::now_ms(), event, is_cancelled };
+        let (is_cancelled, will_retry) = (outcome == Outcome::Cancellation, outcome == Outcome::Retry);
+        let record = ResultRecord { at_ms: time::now_ms(), event, is_cancelled, will_retry };
         let key = result_key(action_id, self.id);
         self.batch.push(Write::put(Table::Results, key, encode(&record)));
     }

@@ -1,5 +1,6 @@
 //! Check-ins: an agent says how it is, and waits for what it is to do.
 
+use super::unordered::unordered_hash;
 use super::{Fleet, FleetError};
 use crate::agent_id::AgentId;
 use crate::api_key::KeyHash;
@@ -36,6 +37,8 @@ pub(crate) struct CheckIn<'a> {
     pub(crate) received: Option<u64>,
     pub(crate) local_metadata: Option<&'a RawValue>,
     pub(crate) components: Option<&'a RawValue>,
+    /// How an upgrade goes, while there is one.
+    pub(crate) upgrade_details: Option<&'a RawValue>,
     /// How long it can wait.
     pub(crate) poll_timeout: Option<Duration>,
     /// The policy that it has, and its revision.
@@ -59,7 +62,11 @@ impl Fleet {
         self.counts.check_ins.fetch_add(1, Relaxed);
         let changes = self.take_note(id, said).ok_or(FleetError::Unauthorized)?;
         if changes.any() {
-            self.keep(id, said, changes).await?;
+            match self.keep(id, said, changes).await {
+                // The agent says it again with its next check-in, and waits meanwhile.
+                Err(FleetError::Store(_) | FleetError::Busy) if changes.are_of_components() => {}
+                kept => kept?,
+            }
         }
         if self.is_stopped() {
             return Ok(CheckInStart::Actions);
@@ -162,7 +169,11 @@ impl Fleet {
     /// Takes note in memory; what has changed that the state is to have. `None` when there is no such agent, or it has another key.
     fn take_note(&self, id: AgentId, said: &CheckIn<'_>) -> Option<Changes> {
         let hash_of = |json: Option<&RawValue>| json.map(|json| xxh3_64(json.get().as_bytes()));
-        let (metadata, components) = (hash_of(said.local_metadata), hash_of(said.components));
+        let metadata = hash_of(said.local_metadata);
+        let components = said.components.map(|components| {
+            let upgrade = said.upgrade_details.map_or(0, unordered_hash);
+            unordered_hash(components).wrapping_add(upgrade.rotate_left(1))
+        });
         let noted = self.registry.with(id, |agent| {
             // Another may have taken its place since the head was looked at.
             if said.key.is_some_and(|key| !agent.key.is(&key)) {
@@ -202,11 +213,14 @@ impl Fleet {
 
     /// Has the state keep what has changed.
     async fn keep(&self, id: AgentId, said: &CheckIn<'_>, changes: Changes) -> Result<(), FleetError> {
+        let has_other_components = changes.components.is_some();
         let parts = [
             (MetadataPart::Local, said.local_metadata.filter(|_| changes.metadata.is_some())),
-            (MetadataPart::Components, said.components.filter(|_| changes.components.is_some())),
+            (MetadataPart::Components, said.components.filter(|_| has_other_components)),
+            (MetadataPart::Upgrade, said.upgrade_details.filter(|_| has_other_components)),
         ];
         let bytes: usize = parts.iter().filter_map(|(_, json)| Some(json.as_ref()?.get().len())).sum();
+        let ends_upgrade = has_other_components && said.upgrade_details.is_none();
         // On the heap: in the batch, and in the store's thread.
         let memory = self.metadata_memory(bytes)?;
         let version = self
@@ -217,7 +231,9 @@ impl Fleet {
                     record.version = version.to_string();
                 }
                 record.audit_unenrolled = None;
-                Some(parts.iter().filter_map(|(part, json)| Some(part.write(id, json.as_ref()?))).collect())
+                let written = parts.iter().filter_map(|(part, json)| Some(part.write(id, json.as_ref()?)));
+                let removed = Write::remove(Table::Metadata, MetadataPart::Upgrade.key(id));
+                Some(written.chain(ends_upgrade.then_some(removed)).collect())
             })
             .await?;
         let version = version.ok_or(FleetError::Unauthorized)?;
@@ -285,6 +301,11 @@ impl Changes {
             || self.components.is_some()
             || self.version.is_some()
             || self.clears_audit_unenrolled
+    }
+
+    /// Whether there is nothing but what the agent says with each check-in.
+    fn are_of_components(&self) -> bool {
+        self.metadata.is_none() && self.version.is_none() && !self.clears_audit_unenrolled
     }
 }
 

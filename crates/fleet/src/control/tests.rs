@@ -1,6 +1,7 @@
 use super::*;
 use crate::registry::{AgentStatus, AgentVersion, PollOutcome};
 use crate::store::{Changes, EmbeddedStore, KeyRange, StoreFuture, Stored};
+use crate::time;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::atomic::AtomicUsize;
@@ -172,7 +173,7 @@ pub(in crate::control) fn received(answer: &Value) -> Option<u64> {
 /// Acknowledges an action; the status of the event.
 pub(in crate::control) async fn acknowledged(fleet: &Fleet, id: AgentId, action_id: &str) -> u16 {
     let whole = raw("{}");
-    let event = AckEvent { action_id, agent_id: "", whole: &whole, has_failed: false };
+    let event = AckEvent { action_id, agent_id: "", whole: &whole, has_failed: false, will_retry: false };
     fleet.acknowledge(id, &[event]).await.unwrap()[0].status
 }
 
@@ -348,7 +349,13 @@ fn an_acknowledged_policy_outlives_a_crash() {
         let trial = Trial::new().await;
         let agent = trial.agent().await;
         let whole = raw("{}");
-        let event = |action_id| AckEvent { action_id, agent_id: "", whole: &whole, has_failed: false };
+        let event = |action_id| AckEvent {
+            action_id,
+            agent_id: "",
+            whole: &whole,
+            has_failed: false,
+            will_retry: false,
+        };
         let items =
             trial.fleet.acknowledge(agent.id, &[event("policy:p:1"), event("policy:other:9")]).await.unwrap();
         assert!(items.iter().all(|item| item.status == 200));
@@ -381,7 +388,13 @@ fn an_action_comes_until_it_is_acknowledged() {
         assert!(matches!(start, CheckInStart::Wait(_)));
 
         let whole = raw("{\"said\":true}");
-        let event = AckEvent { action_id: &ordered.id, agent_id: "", whole: &whole, has_failed: false };
+        let event = AckEvent {
+            action_id: &ordered.id,
+            agent_id: "",
+            whole: &whole,
+            has_failed: false,
+            will_retry: false,
+        };
         let twice = trial.fleet.acknowledge(agent.id, &[event]).await.unwrap();
         assert_eq!(twice[0].status, 200);
         // Also an agent that does not say what it has received waits then.
@@ -390,8 +403,115 @@ fn an_action_comes_until_it_is_acknowledged() {
         assert_eq!((shown.acknowledged, shown.results[0].event.get()), (Some(1), "{\"said\":true}"));
         let trial = trial.crashed().await;
         assert_eq!(actions(&trial.fleet, agent.id).await["actions"], serde_json::json!([]));
-        let event = AckEvent { action_id: &ordered.id, agent_id: "", whole: &whole, has_failed: false };
+        let event = AckEvent {
+            action_id: &ordered.id,
+            agent_id: "",
+            whole: &whole,
+            has_failed: false,
+            will_retry: false,
+        };
         assert_eq!(trial.fleet.acknowledge(agent.id, &[event]).await.unwrap()[0].status, 200, "said again");
+    });
+}
+
+/// An agent that fails and tries again has not answered yet: what it says last counts.
+#[test]
+fn a_failure_that_is_tried_again_is_not_the_end() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let ordered = trial.fleet.order(order(&[agent.id], "UPGRADE")).await.unwrap();
+        let (failed, done) = (raw("{\"error\":\"no network\"}"), raw("{\"error\":\"\"}"));
+        let event = |whole, will_retry| AckEvent {
+            action_id: &ordered.id,
+            agent_id: "",
+            whole,
+            has_failed: will_retry,
+            will_retry,
+        };
+        for (whole, will_retry, acknowledged) in [(&failed, true, 0), (&failed, true, 0), (&done, false, 1)] {
+            trial.fleet.acknowledge(agent.id, &[event(whole, will_retry)]).await.unwrap();
+            let shown = trial.fleet.show_action(&ordered.id).await.unwrap();
+            assert_eq!((shown.acknowledged, shown.results.len()), (Some(acknowledged), 1));
+            assert_eq!(shown.results[0].event.get(), whole.get());
+        }
+        // One that comes late says nothing new.
+        trial.fleet.acknowledge(agent.id, &[event(&failed, true)]).await.unwrap();
+        assert_eq!(trial.fleet.show_action(&ordered.id).await.unwrap().acknowledged, Some(1));
+    });
+}
+
+/// An upgrade expires behind the last agent's beginning: agents drop one that has a time to begin and no expiration. Other actions have
+/// no such times.
+#[test]
+fn upgrades_expire_and_alone_begin_later() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let order = |kind: &str, more: Value| -> ActionOrder {
+            let mut order = serde_json::json!({"type": kind, "agents": [agent.id.to_string()], "data": {}});
+            order.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_value(order).unwrap()
+        };
+        let ordered =
+            trial.fleet.order(order("UPGRADE", serde_json::json!({"rollout_duration_seconds": 3600})));
+        ordered.await.unwrap();
+        let action = &actions(&trial.fleet, agent.id).await["actions"][0];
+        let (start, end) = (action["start_time"].as_str().unwrap(), action["expiration"].as_str().unwrap());
+        assert!(time::parse_text(start).unwrap() < time::parse_text(end).unwrap(), "{start}, {end}");
+        for (kind, more) in [
+            (
+                "UPGRADE",
+                serde_json::json!({"rollout_duration_seconds": 3600, "expiration": "2026-01-01T00:00:00Z"}),
+            ),
+            ("UPGRADE", serde_json::json!({"rollout_duration_seconds": u64::MAX})),
+            ("REQUEST_DIAGNOSTICS", serde_json::json!({"rollout_duration_seconds": 60})),
+            ("SETTINGS", serde_json::json!({"start_time": "2036-01-01T00:00:00Z"})),
+        ] {
+            let refused = trial.fleet.order(order(kind, more.clone())).await;
+            assert!(matches!(refused, Err(OperatorError::Invalid(_))), "{kind} {more}");
+        }
+    });
+}
+
+/// Agents whose policy is newer than a restored state get the next one that is put.
+#[test]
+fn a_policy_is_put_above_what_agents_have() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        for (revision, expected) in [(9, 10), (u64::MAX, 11)] {
+            let said = CheckIn { policy: Some(("p", revision)), ..current() };
+            drop(trial.fleet.check_in(agent.id, &said).await.unwrap());
+            let text = format!("{{\"inputs\":[],\"n\":{expected}}}");
+            let change = trial.fleet.put_policy("p", text.as_bytes(), false).await.unwrap();
+            assert_eq!(change.revision, expected);
+        }
+    });
+}
+
+/// Components in another order are no change; what an agent says of an upgrade is shown while it says so.
+#[test]
+fn what_agents_say_of_themselves_is_written_when_it_changes() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let says = async |components: &str, upgrade: Option<&str>| {
+            let (components, upgrade) = (raw(components), upgrade.map(raw));
+            let said =
+                CheckIn { components: Some(&components), upgrade_details: upgrade.as_deref(), ..current() };
+            drop(trial.fleet.check_in(agent.id, &said).await.unwrap());
+            let shown = trial.fleet.show_agent(agent.id).await.unwrap();
+            let version = trial.fleet.agent_record(agent.id).await.unwrap().unwrap().1;
+            (version, shown.upgrade_details.map(|details| details.get().to_owned()))
+        };
+        let (first, _) = says("[{\"id\":1},{\"id\":2}]", None).await;
+        assert_eq!(says("[{\"id\":2},{\"id\":1}]", None).await.0, first);
+        let details = "{\"state\":\"UPG_DOWNLOADING\"}";
+        let (second, shown) = says("[{\"id\":2},{\"id\":1}]", Some(details)).await;
+        assert!(second > first);
+        assert_eq!(shown.as_deref(), Some(details));
+        assert_eq!(says("[{\"id\":2},{\"id\":1}]", None).await.1, None);
     });
 }
 
@@ -403,7 +523,13 @@ fn events_that_do_not_fit_are_refused_one_by_one() {
         let agent = trial.agent().await;
         let other = AgentId::random().to_string();
         let whole = raw("{}");
-        let event = |action_id, agent_id| AckEvent { action_id, agent_id, whole: &whole, has_failed: false };
+        let event = |action_id, agent_id| AckEvent {
+            action_id,
+            agent_id,
+            whole: &whole,
+            has_failed: false,
+            will_retry: false,
+        };
         let items = trial
             .fleet
             .acknowledge(
@@ -426,7 +552,13 @@ fn an_unenrolled_agent_is_gone() {
         let whole = raw("{}");
         for has_failed in [true, false] {
             let ordered = trial.fleet.order(order(&[agent.id], "UNENROLL")).await.unwrap();
-            let event = AckEvent { action_id: &ordered.id, agent_id: "", whole: &whole, has_failed };
+            let event = AckEvent {
+                action_id: &ordered.id,
+                agent_id: "",
+                whole: &whole,
+                has_failed,
+                will_retry: false,
+            };
             assert_eq!(trial.fleet.acknowledge(agent.id, &[event]).await.unwrap()[0].status, 200);
             assert_eq!(trial.fleet.is_key_of(agent.id, secret(&agent).as_bytes()), has_failed);
         }
@@ -443,7 +575,13 @@ fn a_reassigned_agent_gets_its_policy() {
         let trial = Trial::new().await;
         let agent = trial.agent().await;
         let whole = raw("{}");
-        let event = AckEvent { action_id: "policy:p:1", agent_id: "", whole: &whole, has_failed: false };
+        let event = AckEvent {
+            action_id: "policy:p:1",
+            agent_id: "",
+            whole: &whole,
+            has_failed: false,
+            will_retry: false,
+        };
         trial.fleet.acknowledge(agent.id, &[event]).await.unwrap();
         trial.fleet.put_policy("q", b"{}", false).await.unwrap();
         let rollout = spawn(Arc::clone(&trial.fleet).roll_out());
@@ -466,7 +604,13 @@ fn an_acknowledgement_of_the_policy_before_does_not_count() {
         trial.fleet.put_policy("q", b"{}", false).await.unwrap();
         trial.fleet.reassign(agent.id, "q").await.unwrap();
         let whole = raw("{}");
-        let event = AckEvent { action_id: "policy:p:7", agent_id: "", whole: &whole, has_failed: false };
+        let event = AckEvent {
+            action_id: "policy:p:7",
+            agent_id: "",
+            whole: &whole,
+            has_failed: false,
+            will_retry: false,
+        };
         trial.fleet.acknowledge(agent.id, &[event]).await.unwrap();
         assert_eq!(trial.fleet.show_agent(agent.id).await.unwrap().policy_revision, 0);
     });

@@ -41,7 +41,8 @@ impl Replica {
 
     async fn acknowledges(&self, id: AgentId, action: &str) -> u16 {
         let whole = raw("{}");
-        let event = AckEvent { action_id: action, agent_id: "", whole: &whole, has_failed: false };
+        let event =
+            AckEvent { action_id: action, agent_id: "", whole: &whole, has_failed: false, will_retry: false };
         self.fleet.acknowledge(id, &[event]).await.unwrap()[0].status
     }
 }

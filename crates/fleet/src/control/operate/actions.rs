@@ -37,6 +37,11 @@ const PAGE: usize = 50;
 /// The counter of actions.
 const NUMBER: &[u8] = b"actions";
 const ATTEMPTS: u32 = 8;
+/// How long agents may be away when an upgrade begins, where the order does not say when it expires: agents take one with a time to begin
+/// and without an expiration for expired.
+const UPGRADE_WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
+/// The longest time over which agents begin.
+const LONGEST_ROLLOUT: Duration = Duration::from_secs(90 * 24 * 3600);
 
 /// An action that an operator orders.
 #[derive(Debug, Deserialize)]
@@ -60,10 +65,10 @@ pub(crate) struct ActionOrder {
     /// When an agent that has not got it does not get it any more (RFC 3339).
     #[serde(default)]
     pub(crate) expiration: Option<String>,
-    /// When it begins (RFC 3339); at once without it.
+    /// When it begins (RFC 3339); at once without it. Of an `UPGRADE` alone: agents keep no other action for later.
     #[serde(default)]
     pub(crate) start_time: Option<String>,
-    /// The agents begin one after the other, over this time.
+    /// The agents begin one after the other, over this time. Of an `UPGRADE` alone.
     #[serde(default)]
     pub(crate) rollout_duration_seconds: Option<u64>,
 }
@@ -142,14 +147,34 @@ impl Fleet {
                 })
                 .transpose()
         };
-        let expires_ms = moment("expiration", &order.expiration)?;
-        let start_ms = moment("start_time", &order.start_time)?;
+        let (expires_ms, start_ms) =
+            (moment("expiration", &order.expiration)?, moment("start_time", &order.start_time)?);
+        let spread = order.rollout_duration_seconds.map(Duration::from_secs);
+        let is_upgrade = order.kind == "UPGRADE";
+        if !is_upgrade && (start_ms.is_some() || spread.is_some()) {
+            return Err(OperatorError::Invalid(
+                "agents keep nothing for later but an UPGRADE: `start_time` and `rollout_duration_seconds` are for that".to_owned(),
+            ));
+        }
+        if spread.is_some_and(|spread| spread > LONGEST_ROLLOUT) {
+            return Err(OperatorError::Invalid("`rollout_duration_seconds` is at most 90 days".to_owned()));
+        }
+        let created_ms = time::now_ms();
+        let last_ms = start_ms.unwrap_or(created_ms).saturating_add(millis(spread.unwrap_or_default()));
+        let begins_later = start_ms.is_some() || spread.is_some();
+        if begins_later && expires_ms.is_some_and(|expires| expires <= last_ms) {
+            return Err(OperatorError::Invalid(
+                "`expiration` is before the last agent is to begin".to_owned(),
+            ));
+        }
+        let expires_ms =
+            expires_ms.or_else(|| is_upgrade.then(|| last_ms.saturating_add(millis(UPGRADE_WITHIN))));
         let id = AgentId::random().to_string();
         let mut record = ActionRecord {
             number: 0,
             kind: order.kind,
             data: order.data,
-            created_ms: time::now_ms(),
+            created_ms,
             expires_ms,
             input_type: order.input_type,
             agents: agents.len() as u64,
@@ -161,14 +186,12 @@ impl Fleet {
             vec![Write::put(Table::Actions, id.as_str(), encode(&record))]
         })
         .await?;
-        let spread = order.rollout_duration_seconds.map(Duration::from_secs);
         let total = agents.len().max(1) as u64;
         self.queue_for(&agents, |at, agent| {
             let start_ms = match spread {
                 Some(spread) => {
-                    let all = u64::try_from(spread.as_millis()).unwrap_or(u64::MAX);
-                    let later = all.saturating_mul(at as u64) / total;
-                    Some(start_ms.unwrap_or(record.created_ms).saturating_add(later))
+                    let later = millis(spread).saturating_mul(at as u64) / total;
+                    Some(start_ms.unwrap_or(created_ms).saturating_add(later))
                 }
                 None => start_ms,
             };
@@ -224,7 +247,7 @@ impl Fleet {
                 let record: ResultRecord = decode(&stored.value)?;
                 match (&mut cancelled, record.is_cancelled) {
                     (Some(cancelled), true) => *cancelled += 1,
-                    _ => acknowledged += 1,
+                    _ => acknowledged += usize::from(!record.will_retry),
                 }
                 let agent = key.get(prefix.len()..).and_then(|agent| agent.first_chunk());
                 if results.len() < MOST_RESULTS
@@ -232,7 +255,7 @@ impl Fleet {
                     && let Some(agent) = agent
                 {
                     bytes += stored.value.len();
-                    let ResultRecord { at_ms, event, is_cancelled } = record;
+                    let ResultRecord { at_ms, event, is_cancelled, .. } = record;
                     let (agent_id, at) = (AgentId::from_bytes(*agent).to_string(), time::text(at_ms));
                     results.push(ResultView { agent_id, at, cancelled: is_cancelled, event });
                 }
@@ -340,6 +363,10 @@ fn check_data(data: &RawValue) -> Result<(), OperatorError> {
         Ok(_) => Err(OperatorError::Invalid("the data of an action is an object".to_owned())),
         Err(error) => Err(OperatorError::Invalid(format!("the data of the action cannot be read: {error}"))),
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 pub(super) fn unknown_action(id: &str) -> OperatorError {

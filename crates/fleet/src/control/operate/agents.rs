@@ -36,6 +36,9 @@ pub(crate) struct AgentView {
     pub(crate) user_provided_metadata: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) components: Option<Box<RawValue>>,
+    /// How an upgrade goes, in the agent's words, while there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) upgrade_details: Option<Box<RawValue>>,
 }
 
 /// The fleet as a whole.
@@ -128,7 +131,9 @@ impl Fleet {
         let local_metadata = self.metadata(id, MetadataPart::Local).await?;
         let user_provided_metadata = self.metadata(id, MetadataPart::UserProvided).await?;
         let components = self.metadata(id, MetadataPart::Components).await?;
-        Ok(AgentView { local_metadata, user_provided_metadata, components, ..self.view_of(id, record) })
+        let upgrade_details = self.metadata(id, MetadataPart::Upgrade).await?;
+        let view = self.view_of(id, record);
+        Ok(AgentView { local_metadata, user_provided_metadata, components, upgrade_details, ..view })
     }
 
     async fn metadata(&self, id: AgentId, part: MetadataPart) -> Result<Option<Box<RawValue>>, StoreError> {
@@ -195,6 +200,7 @@ impl Fleet {
             local_metadata: None,
             user_provided_metadata: None,
             components: None,
+            upgrade_details: None,
         }
     }
 }

@@ -29,6 +29,9 @@ pub(crate) struct PolicyChange {
 /// The longest list of lines of a change.
 const MOST_LINES: usize = 200;
 
+/// How far the revision of an agent may be ahead of the state.
+const FURTHEST_AHEAD: u64 = 100_000;
+
 impl Fleet {
     /// Puts a policy: it is on its way to its agents when this returns. What is as before changes nothing. With `is_trial` nothing
     /// is changed at all.
@@ -52,6 +55,7 @@ impl Fleet {
         let active = self.policy(id).map_or(0, |policy| policy.revision);
         // A removal that failed may have reached the disk: agents know the revisions before it.
         let newest = before.as_ref().map_or(0, |before| before.revision).max(active);
+        let newest = if changed { newest.max(self.newest_of_agents(id, newest)) } else { newest };
         let revision = newest + u64::from(changed);
         // A commit that failed may have reached the disk: then it is there and nobody has it.
         let changed = changed || active < revision;
@@ -67,6 +71,19 @@ impl Fleet {
         policy.version = self.store.commit(vec![write].into()).await?;
         self.activate(policy);
         Ok(change)
+    }
+
+    /// The newest revision of a policy that an agent says it has: a state that was restored knows older ones alone. A revision far above the
+    /// newest known one is no revision.
+    fn newest_of_agents(&self, id: &str, newest: u64) -> u64 {
+        let most = newest.saturating_add(FURTHEST_AHEAD);
+        let mut found = 0;
+        self.registry.each(|_, agent| {
+            if *agent.policy == *id && agent.revision <= most {
+                found = found.max(agent.revision);
+            }
+        });
+        found
     }
 
     /// Has agents get a policy from now on.

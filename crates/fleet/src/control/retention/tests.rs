@@ -147,7 +147,7 @@ fn a_crash_in_the_middle_leaves_nothing_behind() {
             let agent = trial.agent().await;
             let action = trial.fleet.order(order(&[agent.id], "SETTINGS")).await.unwrap().id;
             assert_eq!(acknowledged(&trial.fleet, agent.id, &action).await, 200);
-            let answer = ResultRecord { at_ms: 0, event: raw("{}"), is_cancelled: false };
+            let answer = ResultRecord { at_ms: 0, event: raw("{}"), is_cancelled: false, will_retry: false };
             let answers = (1..ANSWERS).map(|_| {
                 let key = crate::control::acknowledge::result_key(&action, AgentId::random());
                 Write::put(Table::Results, key, encode(&answer))
@@ -183,7 +183,7 @@ fn gateways_clean_up_at_once() {
         for _ in 0..20 {
             done.push(a.fleet.order(order(&[agent], "SETTINGS")).await.unwrap().id);
         }
-        let open = a.fleet.order(order(&[agent], "UPGRADE")).await.unwrap().id;
+        let open = a.fleet.order(order(&[agent], "INPUT_ACTION")).await.unwrap().id;
         for action in &done {
             assert_eq!(acknowledged(&a.fleet, agent, action).await, 200);
         }

@@ -116,7 +116,13 @@ fn an_answer_counts_also_when_it_is_late() {
         }
         let cancel = trial.fleet.cancel(&action).await.unwrap().cancel_action;
         let whole = raw("{\"done\":true}");
-        let event = |action_id, has_failed| AckEvent { action_id, agent_id: "", whole: &whole, has_failed };
+        let event = |action_id, has_failed| AckEvent {
+            action_id,
+            agent_id: "",
+            whole: &whole,
+            has_failed,
+            will_retry: false,
+        };
         let (done, cancelled) = (event(&action, false), event(&cancel, false));
         // In two requests or in one, in either order; and one that fails to cancel.
         assert_eq!(trial.fleet.acknowledge(agents[0], &[cancelled]).await.unwrap()[0].status, 200);
