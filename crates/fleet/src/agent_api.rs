@@ -26,7 +26,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tidegate_arena::{ChargeError, Share, Window};
-use tidegate_http1::{Admitted, Body, Head, Refusal, RefusalContext, Reply, Service};
+use tidegate_http1::{AdmissionFuture, Admitted, Body, Head, Refusal, RefusalContext, Reply, Service};
 
 /// Requests of those who only ask how the fleet is.
 const PROBES: [&[u8]; 2] = [b"GET /api/status ", b"GET /api/status?"];
@@ -60,6 +60,10 @@ impl AgentApi {
 impl Service for AgentApi {
     // On the heap: a connection has room for it in several of its states.
     type RequestState = Box<Ticket>;
+
+    fn prepare(&self, head: &Head<'_>) -> Option<AdmissionFuture> {
+        file_routes::wait_for_turn(&self.0, &self.1, head)
+    }
 
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<Box<Ticket>>, Reply> {
         let (ticket, max_body) = route(&self.0, &self.1, head).map_err(|answer| self.refused(answer))?;

@@ -3,6 +3,7 @@
 //! The bytes are in a folder, the records in the [`Store`], and each file has the same name in both. A file has a record only when all of
 //! it is on the disk, so what has none at the start is left over from a crash, and removed.
 
+mod chunk_turns;
 mod chunks;
 mod download;
 mod finished;
@@ -13,6 +14,7 @@ mod tests;
 mod thread;
 mod unfinished;
 
+pub(crate) use chunk_turns::ChunkTurn;
 pub(crate) use chunks::ContentHash;
 pub(crate) use download::{ByteRange, NoSuchRange, OpenedFile};
 pub(crate) use finished::FileView;
@@ -22,15 +24,18 @@ pub(crate) use unfinished::{FileOrder, Unfinished};
 
 use crate::agent_id::AgentId;
 use crate::store::{Store, StoreError, Table};
+use chunk_turns::ChunkTurns;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thread::FileThread;
 use tidegate_arena::{Arena, Share};
 use tidegate_files::Access;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tidegate_http1::AdmissionFuture;
+use tokio::sync::Semaphore;
 
 /// Downloads of agents at a time.
 pub const DOWNLOADS: usize = 16;
@@ -76,11 +81,7 @@ pub struct FleetFiles {
     pgp: PgpKey,
     /// Pays for what is in memory about unfinished files.
     memory: Arena,
-    chunk_turns: Arc<Semaphore>,
-    /// Chunks of each agent that are being received.
-    receiving: Arc<Mutex<HashMap<AgentId, usize>>>,
-    /// The most of those.
-    most_of_an_agent: usize,
+    chunk_turns: Arc<ChunkTurns>,
     downloads: Arc<Semaphore>,
     operator_downloads: Arc<Semaphore>,
     state: Mutex<State>,
@@ -91,25 +92,6 @@ struct State {
     /// Room that files have, or will have when they are complete.
     used: u64,
     unfinished: HashMap<FileName, Arc<Unfinished>>,
-}
-
-/// A turn to receive a chunk of an agent.
-pub(crate) struct ChunkTurn {
-    agent: AgentId,
-    receiving: Arc<Mutex<HashMap<AgentId, usize>>>,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Drop for ChunkTurn {
-    fn drop(&mut self) {
-        let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(of_agent) = receiving.get_mut(&self.agent) {
-            *of_agent -= 1;
-            if *of_agent == 0 {
-                receiving.remove(&self.agent);
-            }
-        }
-    }
 }
 
 /// The sender or the receiver of a file.
@@ -182,9 +164,7 @@ impl FleetFiles {
             settings,
             pgp,
             memory,
-            chunk_turns: Arc::new(Semaphore::new(chunks.clamp(1, Semaphore::MAX_PERMITS))),
-            receiving: Arc::default(),
-            most_of_an_agent: (chunks / 2).max(1),
+            chunk_turns: Arc::new(ChunkTurns::new(chunks)),
             downloads: Arc::new(Semaphore::new(DOWNLOADS)),
             operator_downloads: Arc::new(Semaphore::new(OPERATOR_DOWNLOADS)),
             state: Mutex::new(State { used, unfinished: HashMap::new() }),
@@ -199,20 +179,23 @@ impl FleetFiles {
         }
     }
 
+    /// Has a [turn](Self::chunk_turn) ready for the chunk of this client, which is decided on when the future has ended, or at once
+    /// where there is none.
+    pub(crate) fn reserve_chunk_turn(&self, agent: AgentId, client: SocketAddr) -> Option<AdmissionFuture> {
+        self.chunk_turns.reserve(agent, client)
+    }
+
+    /// The turn that was reserved for the chunk of this client.
+    pub(crate) fn reserved_chunk_turn(&self, client: SocketAddr) -> Option<ChunkTurn> {
+        self.chunk_turns.granted_to(client)
+    }
+
     /// A turn to receive a chunk: it is held while its body is in memory.
     ///
     /// # Errors
     /// When there are too many chunks already, or the agent has half of the turns.
     pub(crate) fn chunk_turn(&self, agent: AgentId) -> Result<ChunkTurn, FileError> {
-        let too_many = FileError::TooMany("chunks");
-        let Ok(permit) = Arc::clone(&self.chunk_turns).try_acquire_owned() else { return Err(too_many) };
-        let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_agent = receiving.entry(agent).or_default();
-        if *of_agent >= self.most_of_an_agent {
-            return Err(too_many);
-        }
-        *of_agent += 1;
-        Ok(ChunkTurn { agent, receiving: Arc::clone(&self.receiving), _permit: permit })
+        self.chunk_turns.take(agent)
     }
 
     /// The key that agents verify packages with.

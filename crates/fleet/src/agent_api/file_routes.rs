@@ -1,13 +1,13 @@
 //! The routes about files, by the head of a request.
 
 use super::answers::ApiError;
-use super::routes::{agent_of_key, expect};
+use super::routes::{agent_of_key, expect, known_agent};
 use crate::agent_id::AgentId;
 use crate::control::{Fleet, Lookup};
 use crate::files::{ByteRange, ChunkTurn, Client, ContentHash, FileName, FleetFiles, Unfinished};
 use std::fmt;
 use std::sync::Arc;
-use tidegate_http1::Head;
+use tidegate_http1::{AdmissionFuture, Head};
 
 const UPLOADS: &str = "/api/fleet/uploads";
 const ARTIFACTS: &str = "/api/fleet/artifacts/";
@@ -53,6 +53,17 @@ impl fmt::Debug for FileRoute {
             FileRoute::PgpKey => "PgpKey",
         })
     }
+}
+
+/// The wait of a chunk for its turn, if it has to wait for one. Only for an agent that is known, and has begun the upload.
+pub(super) fn wait_for_turn(fleet: &Fleet, files: &FleetFiles, head: &Head<'_>) -> Option<AdmissionFuture> {
+    let (id, _) = head.path().strip_prefix(UPLOADS)?.strip_prefix('/')?.split_once('/')?;
+    if head.method() != "PUT" {
+        return None;
+    }
+    let agent = known_agent(fleet, head)?;
+    files.unfinished(&FileName::of_upload(id)?, Client::Agent(agent)).ok()?;
+    files.reserve_chunk_turn(agent, head.peer())
 }
 
 /// The route of a request and the most bytes of its body, where it is about files; and the key that is to be looked up, if it is not in
@@ -114,6 +125,8 @@ fn upload(
             Ok((FileRoute::End(agent_of_key(fleet, head, lookup)?, named()?), LONGEST_END))
         }
         (_, Some(number)) => {
+            // First, so that it is given back where the chunk is refused.
+            let reserved = files.reserved_chunk_turn(head.peer());
             expect(head, "PUT")?;
             let agent = agent_of_key(fleet, head, lookup)?;
             let client = Client::Agent(agent);
@@ -128,7 +141,10 @@ fn upload(
                 "BadRequest",
                 "the header `X-Chunk-SHA2` must have the SHA-256 of the chunk, in 64 hexadecimal digits",
             ))?;
-            let turn = files.chunk_turn(agent)?;
+            let turn = match reserved {
+                Some(turn) => turn,
+                None => files.chunk_turn(agent)?,
+            };
             Ok((FileRoute::Chunk { of, number, hash, turn }, files.chunk_bytes(client)))
         }
     }

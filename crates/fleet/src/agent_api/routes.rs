@@ -157,6 +157,11 @@ fn is_known(fleet: &Fleet, id: &str, secret: &[u8]) -> bool {
     }
 }
 
+/// The agent whose key the request has, if that is in memory.
+pub(super) fn known_agent(fleet: &Fleet, head: &Head<'_>) -> Option<AgentId> {
+    credentials(head, |id, secret| id.parse().ok().filter(|agent| fleet.is_key_of(*agent, secret))).flatten()
+}
+
 /// The agent whose key the request has, or one whose key is to be looked up.
 pub(super) fn agent_of_key(
     fleet: &Fleet,

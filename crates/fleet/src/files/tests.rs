@@ -374,6 +374,87 @@ async fn chunks_in_memory_are_bounded() {
     assert!(rig.files.chunk_turn(one).is_ok());
 }
 
+/// A chunk for which there is no turn waits for one, in the order of arrival; behind chunks of its own agent it keeps nobody back.
+#[tokio::test]
+async fn chunks_wait_for_their_turn() {
+    let rig = Rig::new().await;
+    let (one, other, third) = (AgentId::random(), AgentId::random(), AgentId::random());
+    let client = |port: u16| SocketAddr::from(([192, 0, 2, 1], port));
+    let reserve = |agent, port| rig.files.reserve_chunk_turn(agent, client(port));
+    let turn = |port| rig.files.reserved_chunk_turn(client(port));
+    assert!(reserve(one, 1).is_none() && reserve(other, 2).is_none(), "there are two turns");
+    let (of_one, of_other) = (turn(1).unwrap(), turn(2).unwrap());
+    let mut again = reserve(one, 3).unwrap();
+    let mut of_third = reserve(third, 4).unwrap();
+    assert!(polled(&mut again).is_pending() && polled(&mut of_third).is_pending());
+    drop(of_other);
+    of_third.await;
+    let of_third = turn(4).unwrap();
+    assert!(polled(&mut again).is_pending(), "its agent has its half");
+    drop(of_one);
+    again.await;
+    assert!(turn(3).is_some() && turn(3).is_none() && turn(5).is_none());
+    drop(of_third);
+
+    // Not for ever, not too many of one agent, and nothing is lost with a client that leaves.
+    tokio::time::pause();
+    let held = (rig.files.chunk_turn(one).unwrap(), rig.files.chunk_turn(other).unwrap());
+    let mut waiting: Vec<_> = (10..14).map(|port| reserve(one, port).unwrap()).collect();
+    assert!(reserve(one, 14).is_none() && turn(14).is_none());
+    assert!(waiting.iter_mut().all(|wait| polled(wait).is_pending()));
+    waiting.pop().unwrap().await;
+    assert!(turn(13).is_none(), "it has waited for too long");
+    drop((waiting, held));
+    assert!(reserve(one, 15).is_none() && turn(15).is_some());
+}
+
+fn polled(future: &mut AdmissionFuture) -> std::task::Poll<()> {
+    future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+}
+
+/// An upload with which nobody goes on gives its room back soon; one that goes on has a day.
+#[tokio::test]
+async fn idle_uploads_are_given_up() {
+    let (rig, client, content) = (Rig::new().await, agent(), noise(2500));
+    let file = rig.begin(client, content.len()).await.unwrap();
+    let unfinished = rig.files.unfinished(&file, client).unwrap();
+    let now_s = crate::time::uptime_s();
+    unfinished.seen_at(now_s + 500);
+    rig.files.give_up_old(now_s + 1099).await;
+    assert!(rig.files.unfinished(&file, client).is_ok(), "its last chunk came less than ten minutes ago");
+    unfinished.seen_at(now_s + 24 * 60 * 60);
+    rig.files.give_up_old(now_s + 24 * 60 * 60 + 1).await;
+    assert_eq!(rig.send(&file, client, 0, &content).await, Err(FileError::Unknown));
+    let file = rig.begin(client, content.len()).await.unwrap();
+    rig.send(&file, client, 0, &content).await.unwrap();
+    rig.files.give_up_old(crate::time::uptime_s() + 600).await;
+    assert_eq!(rig.send(&file, client, 1, &content).await, Err(FileError::Unknown));
+    assert_eq!((rig.names(), rig.used()), (vec![], 0));
+}
+
+/// An agent that begins an upload anew has only the new one; others, and its other actions, keep theirs.
+#[tokio::test]
+async fn a_new_upload_replaces_the_unfinished_one() {
+    let (rig, client) = (Rig::new().await, agent());
+    let begin = async |client, action: &str| {
+        let Client::Agent(agent) = client else { panic!("an agent") };
+        let mut order = order(client, &FileName::new_upload(agent), CHUNK);
+        order.record.action_id = Some(action.to_owned());
+        let file = order.file.clone();
+        rig.files.begin(order).await.unwrap();
+        file
+    };
+    let other = agent();
+    let kept = [(client, begin(client, "a").await), (other, begin(other, "b").await)];
+    let replaced = begin(client, "b").await;
+    let last = begin(client, "b").await;
+    assert!(matches!(rig.files.unfinished(&replaced, client), Err(FileError::Unknown)));
+    for (client, file) in kept.iter().chain([&(client, last)]) {
+        assert!(rig.files.unfinished(file, *client).is_ok());
+    }
+    assert_eq!((rig.names().len(), rig.used()), (3, 3 * LEAST_BYTES));
+}
+
 /// Under another state nothing is removed: the files are refused until theirs is there again.
 #[tokio::test]
 async fn another_state_does_not_remove_files() {

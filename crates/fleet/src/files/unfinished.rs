@@ -11,6 +11,7 @@ use std::io::Read as _;
 use std::ops::Deref;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidegate_arena::Charge;
 use tidegate_files::Access;
@@ -22,7 +23,9 @@ const MOST_OF_A_CLIENT: usize = 4;
 const MOST_UPLOADS: usize = 32;
 /// The memory of an unfinished file beside its chunks, in bytes: texts, paths, places in maps.
 const UNFINISHED_BYTES: u64 = 4 << 10;
-/// An unfinished file is given up after this time.
+/// An unfinished file is given up when no chunk of it has come for so long: its client has most likely given it up as well.
+const LONGEST_IDLE_S: u32 = 10 * 60;
+/// An unfinished file is given up after this time, whatever has come.
 const LONGEST_S: u32 = 24 * 60 * 60;
 /// Bytes that are hashed before others have a turn on the thread.
 const HASHED_AT_ONCE: u64 = 4 << 20;
@@ -43,12 +46,15 @@ pub(crate) struct Unfinished {
     order: FileOrder,
     path: PathBuf,
     begun_s: u32,
+    /// When it was begun, or its last chunk has come.
+    active_s: AtomicU32,
     chunks: Mutex<Chunks>,
     _memory: Charge,
 }
 
 impl FleetFiles {
-    /// Begins to receive a file: its room is taken from now on.
+    /// Begins to receive a file: its room is taken from now on. An unfinished one of the same agent for the same action is given
+    /// up: an agent begins anew only when that has failed.
     ///
     /// # Errors
     /// [`FileError`]; nothing is left then.
@@ -64,10 +70,12 @@ impl FleetFiles {
         let chunk_bytes = self.chunk_bytes(order.client);
         let memory = UNFINISHED_BYTES.saturating_add(Chunks::bytes(size, chunk_bytes));
         let memory = self.memory.try_charge(SHARE, memory).map_err(|_| FileError::Memory)?;
-        let file = order.file.clone();
+        self.replace_unfinished(&order).await;
+        let (file, begun_s) = (order.file.clone(), time::uptime_s());
         let unfinished = Arc::new(Unfinished {
             path: self.path(&file),
-            begun_s: time::uptime_s(),
+            begun_s,
+            active_s: AtomicU32::new(begun_s),
             chunks: Mutex::new(Chunks::new(size, chunk_bytes)),
             order,
             _memory: memory,
@@ -115,6 +123,7 @@ impl FleetFiles {
         expected: Option<ContentHash>,
         chunk: impl Deref<Target = [u8]> + Send + 'static,
     ) -> Result<(), FileError> {
+        unfinished.seen_at(time::uptime_s());
         let of_file = Arc::clone(unfinished);
         let written = self.thread.run(move || of_file.write(number, expected, &chunk)).await;
         if let Err(FileError::DiskFull | FileError::Disk(_)) = &written {
@@ -176,16 +185,35 @@ impl FleetFiles {
         self.give_back(unfinished.order.record.size);
     }
 
-    /// Gives up what nobody has finished in a day.
+    /// Gives up the unfinished file that this one is to replace.
+    async fn replace_unfinished(&self, order: &FileOrder) {
+        let Client::Agent(_) = order.client else { return };
+        let Some(action) = &order.record.action_id else { return };
+        let replaced: Vec<Arc<Unfinished>> = {
+            let state = self.state();
+            let others = state.unfinished.values().filter(|other| {
+                other.order.client == order.client && other.order.record.action_id.as_ref() == Some(action)
+            });
+            others.cloned().collect()
+        };
+        for unfinished in replaced {
+            self.abandon(&unfinished).await;
+        }
+    }
+
+    /// Gives up what nobody goes on with, and what is not finished within a day.
     pub(super) async fn give_up_old(&self, now_s: u32) {
-        let is_old = |unfinished: &Unfinished| now_s.saturating_sub(unfinished.begun_s) >= LONGEST_S;
+        let is_old = |unfinished: &Unfinished| {
+            let idle_s = now_s.saturating_sub(unfinished.active_s.load(Ordering::Relaxed));
+            idle_s >= LONGEST_IDLE_S || now_s.saturating_sub(unfinished.begun_s) >= LONGEST_S
+        };
         let old: Vec<Arc<Unfinished>> = {
             let state = self.state();
             state.unfinished.values().filter(|unfinished| is_old(unfinished)).cloned().collect()
         };
         for unfinished in old {
             let file = &unfinished.order.file;
-            tracing::info!(%file, "gave up an upload that was not finished within a day");
+            tracing::info!(%file, "gave up an upload: no chunk of it came for 10 minutes, or it was not finished within a day");
             self.abandon(&unfinished).await;
         }
     }
@@ -285,6 +313,11 @@ impl FleetFiles {
 }
 
 impl Unfinished {
+    /// A chunk of it has come at this time.
+    pub(super) fn seen_at(&self, now_s: u32) {
+        self.active_s.store(now_s, Ordering::Relaxed);
+    }
+
     fn chunks(&self) -> MutexGuard<'_, Chunks> {
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
     }
