@@ -152,6 +152,9 @@ pub enum StoreError {
     /// It may work later.
     #[error("the state of the fleet is not available: {0}")]
     Unavailable(String),
+    /// There is no memory for what was read. There may be later.
+    #[error("there is not the memory for the {0} of the fleet; raise `memory`")]
+    NoMemory(&'static str),
     /// It cannot be used by this version.
     #[error("{0}")]
     Unusable(String),

@@ -4,48 +4,81 @@
 pub(super) mod tests;
 
 use super::Fleet;
-use super::load::{Pages, agent_of, no_memory};
+use super::load::{Pages, agent_of};
 use crate::agent_id::AgentId;
 use crate::policy::Policy;
 use crate::record::{AgentRecord, PolicyRecord, QueueRecord, SeenRecord, TokenRecord, decode};
 use crate::registry::{Agent, AgentStatus};
 use crate::store::{ChangedValue, KeyRange, StoreError, Stored, Table};
 use std::collections::HashSet;
+use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// The tables that are kept in memory, in the order in which they are read: an agent has a policy, and an action an agent.
 pub(super) const FOLLOWED: [Table; 5] =
     [Table::Policies, Table::Tokens, Table::Agents, Table::Seen, Table::Queue];
 /// How soon it is tried again when the state is not available.
 const RETRY: Duration = Duration::from_secs(1);
+/// How soon all is read again when there was no memory for some of it.
+const AGAIN: Duration = if cfg!(test) { Duration::from_millis(100) } else { Duration::from_secs(60) };
 /// Queued actions of an agent that are looked at.
 const MOST_QUEUED: usize = 1000;
 /// Entries that are taken before others have a turn on this worker.
 const AT_ONCE: usize = 64;
 
+/// How far a gateway has followed the state.
+struct Follower {
+    position: u64,
+    /// From when changes are missing until all has been read again, however often that fails.
+    is_stale: bool,
+    skipped: Skipped,
+}
+
+/// Entries for which there was no memory. They are not remembered, since that takes memory: all is read again while there are some.
+#[derive(Default)]
+struct Skipped {
+    /// When all is read again, if some were skipped.
+    again: Option<Instant>,
+}
+
 impl Fleet {
     /// Brings memory up to date with what is written to the state, for ever.
     pub async fn follow(self: Arc<Self>) {
-        let (mut position, mut is_stale) = (self.loaded_at, false);
+        let mut follower =
+            Follower { position: self.loaded_at, is_stale: false, skipped: Skipped::default() };
         loop {
-            match self.follow_from(position, &mut is_stale).await {
-                Ok(next) => position = next,
+            if self.follow_from(&mut follower).await.is_err() {
                 // The store says it now and then.
-                Err(_) => tokio::time::sleep(RETRY).await,
+                tokio::time::sleep(RETRY).await;
             }
         }
     }
 
-    /// Takes the next changes; the position behind them. Memory is stale from when changes are missing until all has been read again,
-    /// however often that fails.
-    async fn follow_from(&self, position: u64, is_stale: &mut bool) -> Result<u64, StoreError> {
-        let found = self.store.watch(&FOLLOWED, Some(position)).await?;
-        *is_stale |= !found.is_complete;
-        if *is_stale {
-            self.read_again().await?;
-            *is_stale = false;
-            return Ok(found.position);
+    /// Takes the next changes.
+    async fn follow_from(&self, follower: &mut Follower) -> Result<(), StoreError> {
+        let mut watch = pin!(self.store.watch(&FOLLOWED, Some(follower.position)));
+        let found = loop {
+            let again = follower.skipped.again;
+            // The wait for changes goes on meanwhile: what it has found must not be lost.
+            tokio::select! {
+                biased;
+                found = &mut watch => break found?,
+                () = tokio::time::sleep_until(again.unwrap_or_else(Instant::now)), if again.is_some() => {
+                    follower.skipped = match self.take_skipped().await {
+                        Ok(still) => still,
+                        Err(_) => Skipped { again: Some(Instant::now() + RETRY) },
+                    };
+                }
+            }
+        };
+        follower.is_stale |= !found.is_complete;
+        if follower.is_stale {
+            follower.skipped = self.read_again().await?;
+            follower.is_stale = false;
+            follower.position = found.position;
+            return Ok(());
         }
         for (at, change) in found.changes.iter().enumerate() {
             let taken = match &change.value {
@@ -60,12 +93,31 @@ impl Fleet {
                     None => Ok(()),
                 },
             };
-            skip_unusable(taken)?;
+            follower.skipped.unless_taken(taken)?;
             if at % AT_ONCE == AT_ONCE - 1 {
                 tokio::task::yield_now().await;
             }
         }
-        Ok(found.position)
+        follower.position = found.position;
+        Ok(())
+    }
+
+    /// Reads all tables for the entries that were skipped; those that are skipped again. What else is in the tables is known already,
+    /// or comes.
+    async fn take_skipped(&self) -> Result<Skipped, StoreError> {
+        let mut skipped = Skipped::default();
+        for table in FOLLOWED {
+            let mut pages = Pages::of(self, table);
+            while let Some(page) = pages.next().await? {
+                for (at, (key, stored)) in page.into_iter().enumerate() {
+                    skipped.unless_taken(self.take(table, &key, &stored))?;
+                    if at % AT_ONCE == AT_ONCE - 1 {
+                        tokio::task::yield_now().await;
+                    }
+                }
+            }
+        }
+        Ok(skipped)
     }
 
     /// Takes an entry that has changed.
@@ -83,7 +135,7 @@ impl Fleet {
     /// Takes an entry of the state into memory, unless what is known is newer.
     ///
     /// # Errors
-    /// [`StoreError::Unusable`], when it cannot be read or there is no memory for it.
+    /// [`StoreError::Unusable`] when it cannot be read, and [`StoreError::NoMemory`] when there is no memory for it.
     pub(super) fn take(&self, table: Table, key: &[u8], stored: &Stored) -> Result<(), StoreError> {
         match table {
             Table::Policies => {
@@ -93,7 +145,7 @@ impl Fleet {
                 }
                 let record: PolicyRecord = decode(&stored.value)?;
                 let policy = Policy::new(&id, &record, |bytes| self.charge(bytes));
-                let mut policy = policy.map_err(|_| no_memory("policies"))?;
+                let mut policy = policy.map_err(|_| StoreError::NoMemory("policies"))?;
                 policy.version = stored.version;
                 self.activate(policy);
             }
@@ -159,7 +211,7 @@ impl Fleet {
         (agent.metadata_hash, agent.components_hash) = (record.metadata_hash, record.components_hash);
         agent.audit_unenrolled = record.audit_unenrolled.is_some();
         agent.version = record.version.parse().unwrap_or_default();
-        self.registry.reserve().map_err(|_| no_memory("agents"))?;
+        self.registry.reserve().map_err(|_| StoreError::NoMemory("agents"))?;
         self.registry.insert(id, agent);
         Ok(())
     }
@@ -189,9 +241,10 @@ impl Fleet {
         }
     }
 
-    /// Reads all tables, and takes out of memory what is not in them any more. A server that has taken the place of another may
+    /// Reads all tables, and takes out of memory what is not in them any more; the entries that were skipped. A server that has taken the place of another may
     /// lack its last commits, and give their versions to others: so versions in memory mean nothing here.
-    async fn read_again(&self) -> Result<(), StoreError> {
+    async fn read_again(&self) -> Result<Skipped, StoreError> {
+        let mut skipped = Skipped::default();
         let mut keys = HashSet::new();
         self.registry.each(|_, agent| {
             agent.is_listed = false;
@@ -204,7 +257,7 @@ impl Fleet {
                     if table == Table::Policies {
                         self.forget_other_policy(&key, &stored);
                     }
-                    skip_unusable(self.take(table, &key, &stored))?;
+                    skipped.unless_taken(self.take(table, &key, &stored))?;
                     if matches!(table, Table::Policies | Table::Tokens) {
                         keys.insert((table, key));
                     }
@@ -230,7 +283,7 @@ impl Fleet {
                 self.forget(table, &key);
             }
         }
-        Ok(())
+        Ok(skipped)
     }
 
     /// Takes a policy out of memory that is not the one of this record.
@@ -279,13 +332,23 @@ impl Fleet {
     }
 }
 
-/// An entry that this version cannot use stops nobody from following the others.
-fn skip_unusable(taken: Result<(), StoreError>) -> Result<(), StoreError> {
-    match taken {
-        Err(StoreError::Unusable(words)) => {
-            tracing::error!(error = words, "skipped a change of the fleet that another gateway made");
-            Ok(())
+impl Skipped {
+    /// An entry that this version cannot use, or for which there is no memory, stops nobody from following the others.
+    fn unless_taken(&mut self, taken: Result<(), StoreError>) -> Result<(), StoreError> {
+        match taken {
+            Err(StoreError::Unusable(words)) => {
+                tracing::error!(error = words, "skipped a change of the fleet that another gateway made");
+                Ok(())
+            }
+            Err(error @ StoreError::NoMemory(_)) => {
+                // So it is said once a minute.
+                if self.again.is_none() {
+                    tracing::warn!(%error, "skipped a change of the fleet that another gateway made; trying again in a minute");
+                    self.again = Some(Instant::now() + AGAIN);
+                }
+                Ok(())
+            }
+            taken => taken,
         }
-        taken => taken,
     }
 }

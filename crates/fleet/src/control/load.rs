@@ -77,8 +77,3 @@ impl Pages<'_> {
 pub(super) fn agent_of(key: &[u8]) -> Option<AgentId> {
     key.first_chunk().map(|bytes| AgentId::from_bytes(*bytes))
 }
-
-pub(super) fn no_memory(what: &str) -> StoreError {
-    // There may be later: what was not taken into memory is tried again.
-    StoreError::Unavailable(format!("there is not the memory for the {what} of the fleet; raise `memory`"))
-}

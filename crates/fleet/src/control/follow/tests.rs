@@ -5,6 +5,7 @@ use crate::control::{AckEvent, CheckIn, CheckInStart, Enrolled, FleetError, Proo
 use crate::registry::{ParkedPoll, PollOutcome};
 use crate::store::{PostgresSettings, PostgresStore, Store, Write};
 use std::time::Instant;
+use tidegate_arena::{Arena, Share};
 use tidegate_test_postgres::PostgresServer;
 
 const SOON: Duration = Duration::from_secs(60);
@@ -18,6 +19,11 @@ pub(in crate::control) struct Replica {
 
 impl Replica {
     pub(in crate::control) async fn start(url: &str) -> Replica {
+        Replica::start_in(url, arena()).await
+    }
+
+    /// One that has this memory for agents and policies.
+    async fn start_in(url: &str, memory: Arena) -> Replica {
         let store = PostgresStore::open(&PostgresSettings { url: url.to_owned(), ca_file: None }).unwrap();
         let long_poll = Duration::from_secs(3600);
         let settings = Settings {
@@ -26,7 +32,7 @@ impl Replica {
             keep_actions: KEEP_ACTIONS,
             outputs: OutputSettings::default(),
         };
-        let fleet = Fleet::load(Arc::new(store.clone()), settings, (arena(), arena())).await.unwrap();
+        let fleet = Fleet::load(Arc::new(store.clone()), settings, (arena(), memory)).await.unwrap();
         let follower = spawn(Arc::clone(&fleet).follow());
         spawn(Arc::clone(&fleet).roll_out());
         Replica { store, fleet, follower }
@@ -225,6 +231,36 @@ fn all_is_read_again_behind_an_outage() {
         })
         .await;
         assert!([&a, &b].iter().all(|replica| !replica.follower.is_finished() && !replica.store.has_ended()));
+    });
+}
+
+/// A gateway without the memory for what another has put skips that, follows all else, and takes it when there is memory again.
+#[test]
+fn what_there_is_no_memory_for_stops_nothing() {
+    let Some(server) = PostgresServer::start() else { return };
+    let url = server.database("fleet");
+    run(async {
+        let memory = arena();
+        let (a, b) = (Replica::start(&url).await, Replica::start_in(&url, memory.clone()).await);
+        a.fleet.put_policy("p", POLICY, false).await.unwrap();
+        let token = a.fleet.create_token("p", "t").await.unwrap().id;
+        until("B knows both", async || b.fleet.policy("p").is_some() && b.fleet.list_tokens().len() == 1)
+            .await;
+        let held = memory.try_charge(Share::Ingest, memory.free(Share::Ingest)).unwrap();
+        a.fleet.put_policy("later", POLICY, false).await.unwrap();
+        let agent = enrolled(&a, &token).await;
+        let ordered = a.fleet.order(order(&[agent.id], "SETTINGS")).await.unwrap();
+        a.fleet.revoke_token(&token).await.unwrap();
+        until("B knows that the token is revoked", async || b.fleet.list_tokens().is_empty()).await;
+        assert!(b.fleet.policy("later").is_none() && b.fleet.view().agents == 0);
+
+        drop(held);
+        until("B knows the rest", async || b.fleet.policy("later").is_some() && b.fleet.view().agents == 1)
+            .await;
+        let has = CheckIn { policy: Some(("p", 1)), ..current() };
+        assert!(matches!(b.fleet.check_in(agent.id, &has).await.unwrap(), CheckInStart::Actions));
+        assert_eq!(actions(&b.fleet, agent.id).await["actions"][0]["id"], ordered.id);
+        assert!(!b.follower.is_finished());
     });
 }
 

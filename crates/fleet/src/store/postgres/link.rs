@@ -176,7 +176,7 @@ impl Link {
         let pause = self.failure.take().map_or(FIRST_PAUSE, |before| (before.pause * 2).min(LONGEST_PAUSE));
         let words = match &error {
             StoreError::Unavailable(words) | StoreError::Unusable(words) => words.clone(),
-            StoreError::Conflict => error.to_string(),
+            StoreError::Conflict | StoreError::NoMemory(_) => error.to_string(),
         };
         self.tell(&words);
         self.failure = Some(Failure { words, pause, retry_at: Instant::now() + pause });
