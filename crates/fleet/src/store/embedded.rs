@@ -19,8 +19,8 @@ pub const STACK_BYTES: usize = 512 << 10;
 const QUEUE: usize = 256;
 /// The most batches of a transaction: a conflict is found before anything is written, so there is no other bound.
 const TOGETHER: usize = 1024;
-/// How often it is said that the state cannot be written.
-const TOLD_EVERY: Duration = Duration::from_secs(10);
+/// How often it is said that the state cannot be written or opened again.
+const TOLD_EVERY: Duration = Duration::from_secs(30);
 /// Numbers the writes, so that no version comes twice.
 const VERSIONS: TableDefinition<'static, &str, u64> = TableDefinition::new("versions");
 /// The format of the file.
@@ -48,8 +48,13 @@ struct Job {
 /// The database. One that has failed to write must be opened again before it is used.
 struct DatabaseFile {
     path: PathBuf,
+    /// None while it is opened again, and once it is closed. Exclusively locked for a moment alone: workers wait for it.
     open: RwLock<Option<Database>>,
 }
+
+/// An error that goes on, which is said now and then.
+#[derive(Default)]
+struct OngoingError(Option<Instant>);
 
 impl EmbeddedStore {
     /// Opens the file, or makes it and its folder: the owner's alone, since policies may hold credentials. A link is not followed.
@@ -140,13 +145,13 @@ impl Store for EmbeddedStore {
 impl DatabaseFile {
     fn read<T>(&self, read: impl FnOnce(&Database) -> Result<T, redb::Error>) -> Result<T, StoreError> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        let database = open.as_ref().ok_or_else(stopped)?;
+        let database = open.as_ref().ok_or_else(not_open)?;
         read(database).map_err(|error| unavailable(&error))
     }
 
     /// Writes the batches that are as expected in one transaction; the versions of those, and none for the others.
     fn write(&self, jobs: &[Job]) -> Result<Vec<Option<u64>>, StoreError> {
-        let written = self.read(|database| {
+        self.read(|database| {
             let transaction = database.begin_write()?;
             let mut versions = Vec::with_capacity(jobs.len());
             for job in jobs {
@@ -157,23 +162,24 @@ impl DatabaseFile {
             }
             transaction.commit()?;
             Ok(versions)
-        });
-        if written.is_err() {
-            self.open_again();
-        }
-        written
+        })
     }
 
-    /// After an error of the disk the database refuses everything, until it is opened again.
-    fn open_again(&self) {
-        let mut database = self.open.write().unwrap_or_else(PoisonError::into_inner);
+    /// Opens it again, which may take long: after an error of the disk the database refuses everything until then.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    fn open_again(&self, open: impl FnOnce(&Path) -> Result<Database, StoreError>) -> Result<(), StoreError> {
+        let failed = self.open.write().unwrap_or_else(PoisonError::into_inner).take();
         // First, since the file is locked by it.
-        drop(database.take());
-        // Not made anew: where the file is gone, nothing must be taken for an empty state.
-        match open_existing(&self.path) {
-            Ok(opened) => *database = Some(opened),
-            Err(error) => tracing::error!(%error, "the state of the fleet cannot be opened again"),
-        }
+        drop(failed);
+        let opened = open(&self.path)?;
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = Some(opened);
+        Ok(())
+    }
+
+    fn is_open(&self) -> bool {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     fn close(&self) {
@@ -181,10 +187,29 @@ impl DatabaseFile {
     }
 }
 
+impl OngoingError {
+    /// Whether it was not said lately.
+    fn is_to_be_said(&mut self, now: Instant) -> bool {
+        let is_due = self.0.is_none_or(|told| now.saturating_duration_since(told) >= TOLD_EVERY);
+        if is_due {
+            self.0 = Some(now);
+        }
+        is_due
+    }
+}
+
 /// The thread that writes.
 fn write_all(file: &DatabaseFile, mut queue: mpsc::Receiver<Job>) {
     let mut jobs = Vec::new();
-    let (mut told, mut failed) = (None::<Instant>, 0_u64);
+    let (mut unwritten, mut unopened, mut failed) = (OngoingError::default(), OngoingError::default(), 0_u64);
+    let mut open_again = || {
+        // Not made anew: where the file is gone, nothing must be taken for an empty state.
+        if let Err(error) = file.open_again(open_existing)
+            && unopened.is_to_be_said(Instant::now())
+        {
+            tracing::error!(%error, "the state of the fleet cannot be opened again");
+        }
+    };
     while let Some(first) = queue.blocking_recv() {
         jobs.push(first);
         while jobs.len() < TOGETHER
@@ -192,14 +217,16 @@ fn write_all(file: &DatabaseFile, mut queue: mpsc::Receiver<Job>) {
         {
             jobs.push(next);
         }
-        if file.open.read().unwrap_or_else(PoisonError::into_inner).is_none() {
-            file.open_again();
+        if !file.is_open() {
+            open_again();
         }
         let written = file.write(&jobs);
         if let Err(error) = &written {
+            if file.is_open() {
+                open_again();
+            }
             failed += jobs.len() as u64;
-            if told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
-                told = Some(Instant::now());
+            if unwritten.is_to_be_said(Instant::now()) {
                 tracing::error!(%error, batches = failed, "the state of the fleet cannot be written; clients are told to try again");
             }
         }
@@ -333,4 +360,43 @@ fn unavailable(error: &redb::Error) -> StoreError {
 
 fn stopped() -> StoreError {
     StoreError::Unavailable("it is closed".to_owned())
+}
+
+fn not_open() -> StoreError {
+    StoreError::Unavailable("it is closed, or opened again after an error of the disk".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// While the database is opened again, which may be a repair, reads are refused and wait for nothing.
+    #[test]
+    fn reads_do_not_wait_for_a_repair() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.redb");
+        let file = DatabaseFile { open: RwLock::new(Some(open(&path).unwrap())), path };
+        let read = || file.read(|database| Ok(database.begin_read()?.list_tables()?.count()));
+        let before = read().unwrap();
+        let failed = file.open_again(|_| {
+            assert!(matches!(read(), Err(StoreError::Unavailable(_))));
+            Err(stopped())
+        });
+        assert_eq!(failed, Err(stopped()));
+        assert!(matches!(read(), Err(StoreError::Unavailable(_))) && !file.is_open());
+        file.open_again(|path| {
+            assert!(read().is_err());
+            open_existing(path)
+        })
+        .unwrap();
+        assert_eq!(read(), Ok(before));
+    }
+
+    /// An error that goes on is said every 30 s.
+    #[test]
+    fn an_ongoing_error_is_said_now_and_then() {
+        let (mut error, begun) = (OngoingError::default(), Instant::now());
+        let said = (0..=60).filter(|s| error.is_to_be_said(begun + Duration::from_secs(*s)));
+        assert_eq!(said.collect::<Vec<_>>(), [0, 30, 60]);
+    }
 }
