@@ -210,7 +210,26 @@ fn bad_uploads_are_refused() {
     assert_eq!(fleet.gateway.page("/fleet/uploads").json()["uploads"], json!([]));
 }
 
-/// P2: a gateway that is killed in the middle of an upload has the complete ones, and tells the agent of the other to begin anew.
+/// Diagnostics of many agents come at a time, and no chunk is refused although there are only turns for two: agents give an upload up then.
+#[test]
+fn diagnostics_of_many_agents_do_not_break_each_other() {
+    const AGENTS: usize = 8;
+    let Rig { fleet, token, .. } = Rig::start(json!({}));
+    let agents: Vec<_> = (0..AGENTS).map(|_| fleet.enroll(&token)).collect();
+    let agents: Vec<_> = agents.into_iter().map(|agent| (diagnostics(&fleet, &agent), agent)).collect();
+    let (content, barrier) = (noise(9 * MIB), std::sync::Barrier::new(AGENTS));
+    std::thread::scope(|scope| {
+        for (action, agent) in &agents {
+            scope.spawn(|| {
+                barrier.wait();
+                upload(agent, action, &content);
+            });
+        }
+    });
+    assert_eq!(stored(&fleet), (AGENTS * content.len()) as u64);
+}
+
+/// P2: a gateway that is killed in the middle of an upload has the complete ones, and the agent of the other is told that it is gone.
 #[test]
 fn uploads_outlive_kills() {
     let Rig { mut fleet, agent, action, .. } = Rig::start(json!({}));
