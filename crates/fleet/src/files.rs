@@ -32,7 +32,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thread::FileThread;
-use tidegate_arena::{Arena, Share};
+use tidegate_arena::{Arena, GROWTH_STEP, Share};
 use tidegate_files::Access;
 use tidegate_http1::AdmissionFuture;
 use tokio::sync::Semaphore;
@@ -156,6 +156,8 @@ impl FleetFiles {
         owner::claim(folder, &*store).await?;
         // A chunk is a body, so as many as half of the memory holds; the other half is for other requests.
         let chunks = usize::try_from(settings.memory / 2).unwrap_or(usize::MAX) / chunk_bytes(&settings);
+        // One that waits has its head, and what came with it.
+        let waiting = usize::try_from(settings.memory / 4).unwrap_or(usize::MAX) / GROWTH_STEP;
         let used = remove_leftovers(folder, &*store).await.map_err(failed)?;
         Ok(Arc::new(FleetFiles {
             folder: folder.to_owned(),
@@ -164,7 +166,7 @@ impl FleetFiles {
             settings,
             pgp,
             memory,
-            chunk_turns: Arc::new(ChunkTurns::new(chunks)),
+            chunk_turns: Arc::new(ChunkTurns::new(chunks, waiting)),
             downloads: Arc::new(Semaphore::new(DOWNLOADS)),
             operator_downloads: Arc::new(Semaphore::new(OPERATOR_DOWNLOADS)),
             state: Mutex::new(State { used, unfinished: HashMap::new() }),

@@ -22,6 +22,8 @@ pub(super) struct ChunkTurns {
     all: Arc<Semaphore>,
     /// The most turns of one agent.
     each: usize,
+    /// Chunks that may wait.
+    waiting: Arc<Semaphore>,
     /// Agents that have turns or wait for some.
     agents: Mutex<HashMap<AgentId, Weak<AgentTurns>>>,
     /// Turns for requests that are about to be decided on, by the client's address.
@@ -42,11 +44,12 @@ struct AgentTurns {
 }
 
 impl ChunkTurns {
-    /// So many turns.
-    pub(super) fn new(turns: usize) -> ChunkTurns {
+    /// So many turns, for which so many chunks may wait.
+    pub(super) fn new(turns: usize, waiting: usize) -> ChunkTurns {
         ChunkTurns {
             all: Arc::new(Semaphore::new(turns.clamp(1, Semaphore::MAX_PERMITS))),
             each: (turns / 2).clamp(1, Semaphore::MAX_PERMITS),
+            waiting: Arc::new(Semaphore::new(waiting.clamp(MOST_WAITING, Semaphore::MAX_PERMITS))),
             agents: Mutex::default(),
             granted: Mutex::default(),
         }
@@ -61,6 +64,7 @@ impl ChunkTurns {
             return None;
         }
         let waiting = Arc::clone(&of_agent.waiting).try_acquire_owned().ok()?;
+        let waiting = (waiting, Arc::clone(&self.waiting).try_acquire_owned().ok()?);
         let turns = Arc::clone(self);
         Some(Box::pin(async move {
             let _waiting = waiting;

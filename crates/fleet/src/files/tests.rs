@@ -404,7 +404,9 @@ async fn chunks_wait_for_their_turn() {
     assert!(waiting.iter_mut().all(|wait| polled(wait).is_pending()));
     waiting.pop().unwrap().await;
     assert!(turn(13).is_none(), "it has waited for too long");
-    drop((waiting, held));
+    let of_other = reserve(other, 16).unwrap();
+    assert!(reserve(third, 17).is_none() && turn(17).is_none(), "all together have the memory of four");
+    drop((waiting, held, of_other));
     assert!(reserve(one, 15).is_none() && turn(15).is_some());
 }
 
