@@ -100,7 +100,7 @@ impl Service for AgentApi {
         };
         let answered: Boxed<ApiResult> = match takes_503 {
             true => answered,
-            false => Box::pin(async { answered.await.map_err(ApiError::as_429) }),
+            false => Box::pin(async { answered.await.map_err(ApiError::into_429) }),
         };
         async { answered.await.unwrap_or_else(|answer| answer.reply()) }
     }
@@ -112,7 +112,7 @@ impl Service for AgentApi {
     fn refuse(&self, refusal: Refusal, context: RefusalContext<'_, Box<Ticket>>) -> Reply {
         self.count_refused();
         match (refusal, context.ticket) {
-            (Refusal::Memory, Some(ticket)) if !takes_503(&ticket.route) => ApiError::BUSY.as_429().reply(),
+            (Refusal::Memory, Some(ticket)) if !takes_503(&ticket.route) => ApiError::BUSY.into_429().reply(),
             _ => refusal_reply(refusal),
         }
     }

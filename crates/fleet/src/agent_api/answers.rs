@@ -55,7 +55,7 @@ impl ApiError {
     }
 
     /// The same for the routes where agents try again on 429 alone.
-    pub(super) fn as_429(self) -> ApiError {
+    pub(super) fn into_429(self) -> ApiError {
         match self.status {
             503 => ApiError { status: 429, error: "TooManyRequests", ..self },
             _ => self,
