@@ -79,7 +79,7 @@ async fn service(
 ) -> AgentApi {
     let store = Arc::new(store);
     let outputs = OutputSettings { hosts: vec!["http://127.0.0.1:9200".to_owned()], has_tenants: true };
-    let settings = Settings { long_poll: Duration::from_secs(1), max_body: 64 << 10, outputs };
+    let settings = Settings { long_poll: Duration::from_secs(1), max_body: 64 << 10, keep_actions: Duration::from_secs(1), outputs };
     let fleet = Fleet::load(store.clone(), settings, (requests, arena())).await.expect("an empty state");
     let files = FileSettings { quota: 1 << 20, max_body: 64 << 10, memory: 1 << 20 };
     let files =

@@ -207,6 +207,7 @@ mod tests {
         let refused = decode::<QueueRecord>(&bytes).unwrap_err().to_string();
         assert!(refused.contains("has format 9, and this version knows 1"), "{refused}");
     }
+
     /// Records that were written before actions could be cancelled and agents replaced are read.
     #[test]
     fn older_records_are_read() {

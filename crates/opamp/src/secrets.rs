@@ -29,6 +29,8 @@ const WORDS: [&str; 22] = [
 ];
 /// Names of settings that hold secrets.
 const NAMES: [&str; 4] = ["key", "sig", "pwd", "pass"];
+/// The longest name of a secret in a list of names and values, in bytes.
+const LONGEST_NAME: usize = 256;
 /// Words in front of credentials in a value.
 const SCHEMES: [&str; 3] = ["bearer ", "basic ", "apikey "];
 
@@ -54,7 +56,10 @@ pub(crate) fn masked(text: &str, most: usize) -> String {
             line.get(..indent).unwrap_or_default().to_owned() + if trimmed.is_empty() { "" } else { MASK }
         } else {
             below = None;
-            let is_value = std::mem::replace(&mut is_named, names_secret(trimmed)) && is_value(trimmed);
+            let is_value = is_named && is_value(trimmed);
+            if !trimmed.starts_with('#') {
+                is_named = names_secret(trimmed);
+            }
             match secret_value(line, is_value) {
                 Some(at) => {
                     let value = line.get(at..).unwrap_or_default().trim();
@@ -108,8 +113,26 @@ fn secret_value(line: &str, is_value: bool) -> Option<usize> {
         let name = before.rsplit([' ', '{', ',', '"', '\'', '[', '\t', '?', '&', ':', '=', ';']).next()?;
         is_secret(name).then_some(at + 1)
     });
+    let of_named = value_of_named(&lower);
     let of_scheme = SCHEMES.iter().filter_map(|scheme| Some(lower.find(scheme)? + scheme.len())).min();
-    of_setting.into_iter().chain(of_scheme).min()
+    of_setting.into_iter().chain(of_named).chain(of_scheme).min()
+}
+
+/// Where the value of `{name: DB_PASSWORD, value: …}` begins, on one line.
+fn value_of_named(lower: &str) -> Option<usize> {
+    let last = lower.rfind("value")?;
+    lower.match_indices("name").find_map(|(at, word)| {
+        let rest = lower.get(at + word.len()..last)?.trim_start_matches(['"', '\'']);
+        let name = rest.trim_start().strip_prefix(':')?.trim_start().trim_start_matches(['"', '\'']);
+        let begin = last - name.len();
+        let name = name.get(..name.floor_char_boundary(LONGEST_NAME))?;
+        let name = name.split([',', '}', '"', '\'']).next()?;
+        if !is_secret(name.trim_end()) {
+            return None;
+        }
+        let value = begin + lower.get(begin..)?.find("value")?;
+        lower.get(value..)?.find(':').map(|colon| value + colon + 1)
+    })
 }
 
 /// Whether a setting with this name holds a secret.
@@ -167,7 +190,7 @@ mod tests {
     #[test]
     fn a_long_line_of_separators_is_looked_at_once() {
         let begun = std::time::Instant::now();
-        for line in ["a:", "=", ":", "x=y&"] {
+        for line in ["a:", "=", ":", "x=y&", "name:key ", "value name:key,"] {
             let text = line.repeat((1 << 16) / line.len());
             assert!(masked(&text, 1 << 17).len() >= text.len());
         }
@@ -228,6 +251,9 @@ exporters:
       value: S3
     - name: LEVEL
       value: kept-too
+  env2: [{name: DB_PASSWORD, value: S3}]
+  env3: {"name":"API_TOKEN","value":"S3"}
+  env4: [{name: LEVEL, value: kept-as-well}]
 "#;
         let masked = masked(text, 1 << 16);
         assert!(!masked.contains("S3"), "{masked}");
@@ -239,6 +265,7 @@ exporters:
             "other: kept",
             "scopes: [kept]",
             "value: kept-too",
+            "value: kept-as-well",
             "driver: mysql",
             "@tcp(db:3306)/name",
         ] {

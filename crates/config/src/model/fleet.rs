@@ -27,8 +27,8 @@ settings! {
         /// which there is none is refused. Uploads are removed after seven days.
         files: Bytes [Bytes::mib(1)..=Bytes::gib(16_384)] = Bytes::gib(1),
         /// How long an action, and what agents said of it, is kept once no agent has it to do any more: all have answered it or are
-        /// gone, or it has expired. Less than a day also cuts the time in which agents may upload for an action that they have
-        /// acknowledged.
+        /// gone, or it expired a day ago. With less than a day, that day and the time in which agents may upload for an action that
+        /// they have acknowledged are as short.
         keep_actions: Duration [Duration::seconds(1)..=Duration::days(3650)] = Duration::days(30),
         /// File with the public key by which agents verify the packages of an upgrade. They get it by TLS alone.
         pgp_key_file: Option<PathBuf> = None,

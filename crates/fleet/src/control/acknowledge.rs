@@ -143,14 +143,16 @@ impl Fleet {
             Some(_) => true,
             None if taken.done.contains(event.action_id) => false,
             None if taken.look_ups >= MOST_LOOK_UPS => return Ok(AckItem::UNKNOWN),
-            None => match self.result_record(event.action_id, taken.id).await? {
-                // Where it was too late to cancel it, what it came to counts.
-                Some(result) => result.is_cancelled,
-                None if taken.cancelled.contains(event.action_id) => true,
-                None => return Ok(AckItem::UNKNOWN),
-            },
+            None => {
+                taken.look_ups += 1;
+                match self.result_record(event.action_id, taken.id).await? {
+                    // Where it was too late to cancel it, what it came to counts.
+                    Some(result) => result.is_cancelled,
+                    None if taken.cancelled.contains(event.action_id) => true,
+                    None => return Ok(AckItem::UNKNOWN),
+                }
+            }
         };
-        taken.look_ups += usize::from(entry.is_none());
         // The answer to the first may have been lost.
         if is_new {
             taken.leaves |= !event.has_failed && self.ends(event.action_id).await?;

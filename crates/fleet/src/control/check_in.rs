@@ -170,9 +170,9 @@ impl Fleet {
     fn take_note(&self, id: AgentId, said: &CheckIn<'_>) -> Option<Changes> {
         let hash_of = |json: Option<&RawValue>| json.map(|json| xxh3_64(json.get().as_bytes()));
         let metadata = hash_of(said.local_metadata);
-        let components = said.components.map(|components| {
+        let components = (said.components.is_some() || said.upgrade_details.is_some()).then(|| {
             let upgrade = said.upgrade_details.map_or(0, unordered_hash);
-            unordered_hash(components).wrapping_add(upgrade.rotate_left(1))
+            said.components.map_or(0, unordered_hash).wrapping_add(upgrade.rotate_left(1))
         });
         let noted = self.registry.with(id, |agent| {
             // Another may have taken its place since the head was looked at.

@@ -211,7 +211,13 @@ impl Fleet {
         (agent.metadata_hash, agent.components_hash) = (record.metadata_hash, record.components_hash);
         agent.audit_unenrolled = record.audit_unenrolled.is_some();
         agent.version = record.version.parse().unwrap_or_default();
-        self.registry.reserve().map_err(|_| StoreError::NoMemory("agents"))?;
+        if self.registry.reserve().is_err() {
+            if is_known == Some(false) {
+                // Its former key must not go on counting here.
+                self.registry.remove(id);
+            }
+            self.registry.reserve().map_err(|_| StoreError::NoMemory("agents"))?;
+        }
         self.registry.insert(id, agent);
         Ok(())
     }
@@ -241,8 +247,8 @@ impl Fleet {
         }
     }
 
-    /// Reads all tables, and takes out of memory what is not in them any more; the entries that were skipped. A server that has taken the place of another may
-    /// lack its last commits, and give their versions to others: so versions in memory mean nothing here.
+    /// Reads all tables, and takes out of memory what is not in them any more. Returns what was skipped. A server that has taken the
+    /// place of another may lack its last commits, and give their versions to others: so versions in memory mean nothing here.
     async fn read_again(&self) -> Result<Skipped, StoreError> {
         let mut skipped = Skipped::default();
         let mut keys = HashSet::new();

@@ -414,6 +414,32 @@ fn an_action_comes_until_it_is_acknowledged() {
     });
 }
 
+/// Of events about nothing that is queued, so many are looked up.
+#[test]
+fn invented_actions_are_looked_up_so_far() {
+    run(async {
+        let trial = Trial::new().await;
+        let agent = trial.agent().await;
+        let ordered = trial.fleet.order(order(&[agent.id], "SETTINGS")).await.unwrap();
+        let whole = raw("{}");
+        let statuses = async |ids: &[&str]| -> Vec<u16> {
+            let mut events = Vec::new();
+            for action_id in ids.iter().copied() {
+                let (agent_id, whole) = ("", &*whole);
+                events.push(AckEvent { action_id, agent_id, whole, has_failed: false, will_retry: false });
+            }
+            let items = trial.fleet.acknowledge(agent.id, &events).await.unwrap();
+            items.iter().map(|item| item.status).collect()
+        };
+        assert_eq!(statuses(&[&ordered.id]).await, [200]);
+        let names: Vec<String> = (0..100).map(|name| name.to_string()).collect();
+        let mut ids: Vec<&str> = names.iter().map(String::as_str).collect();
+        ids.push(&ordered.id);
+        assert_eq!(statuses(&ids).await[100], 404, "it was acknowledged, and is not looked up");
+        assert_eq!(statuses(&ids[50..]).await[50], 200);
+    });
+}
+
 /// An agent that fails and tries again has not answered yet: what it says last counts.
 #[test]
 fn a_failure_that_is_tried_again_is_not_the_end() {

@@ -127,7 +127,7 @@ async fn answer<T: Stream>(
 ) -> io::Result<Option<CloseCode>> {
     let received = match message.strip_prefix(HEADER) {
         Some(bytes) => guard.opamp.receive(bytes, Some(&mut guard.session)).await,
-        None => Err(ReceiveError::Malformed("it begins with a header that is 0".to_owned())),
+        None => Err(ReceiveError::Malformed("it does not begin with a header that is 0".to_owned())),
     };
     drop(message);
     match received {

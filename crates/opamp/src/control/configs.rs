@@ -107,7 +107,7 @@ impl Opamp {
     }
 
     /// Puts a configuration, and rolls it out. One that has not changed keeps its revision and its roll-out, which goes on where it had stopped
-    /// if the order allows more failures, or other steps.
+    /// if the order allows more failures.
     pub(crate) async fn put_config(&self, name: &str, order: ConfigOrder) -> Result<Arc<Config>, OrderError> {
         self.check(name, &order)?;
         let _changing = self.changing.lock().await;
@@ -168,11 +168,20 @@ impl Opamp {
         if (old.step, old.max_failed) == (step, max_failed) {
             return Ok(Arc::clone(before));
         }
-        let state = if old.state == RolloutState::Stopped { RolloutState::Running } else { old.state };
+        let goes_on = old.state == RolloutState::Stopped && max_failed > old.max_failed;
+        let state = if goes_on { RolloutState::Running } else { old.state };
         let mut record = before.record.clone();
         record.rollout = Rollout { state, step, max_failed, ..old };
         let config = self.store_config(name, record).await?;
-        self.wake_agents_of(name);
+        if goes_on {
+            self.registry.each(|_, agent| {
+                if agent.config.as_deref() == Some(name) {
+                    // While it stood still nobody was to answer.
+                    agent.awaited = None;
+                    agent.wake();
+                }
+            });
+        }
         Ok(config)
     }
 
@@ -181,10 +190,10 @@ impl Opamp {
         let _changing = self.changing.lock().await;
         if self.find_config(name).is_none() {
             // Where a removal failed half-way, it ends now.
-            return match self.is_assigned.load(Acquire) {
-                true => Err(OrderError::Unknown(format!("configuration `{name:.80}`"))),
-                false => self.assign_all(name).await,
-            };
+            if !self.is_assigned.load(Acquire) {
+                self.assign_all(name).await?;
+            }
+            return Err(OrderError::Unknown(format!("configuration `{name:.80}`")));
         }
         self.store.commit(vec![Write::remove(Table::OpampConfigs, name)].into()).await?;
         self.configs.write().unwrap_or_else(PoisonError::into_inner).remove(name);
@@ -251,6 +260,7 @@ impl Opamp {
                         agent.description_hash == record.description_hash && record.description_hash != 0;
                     if is_same && (agent.config != config || config.as_deref() == Some(changed)) {
                         agent.config = config;
+                        agent.awaited = None;
                         agent.wake();
                     }
                 });

@@ -122,8 +122,8 @@ impl Opamp {
         if news.description || news.status || news.effective {
             // On the heap: most messages write nothing.
             if let Err(error) = Box::pin(self.save(id, &message, news)).await {
-                // What was not taken is not left out of the next message unnoticed.
-                self.registry.with(id, |agent| agent.sequence = None);
+                // The same message again goes on; any other one has a gap before it, and what was not taken is asked for.
+                self.registry.with(id, |agent| agent.sequence = Some(message.sequence.wrapping_sub(1)));
                 return Err(error);
             }
         }
@@ -235,9 +235,7 @@ impl Opamp {
             if let Some(status) = message.remote_config_status.filter(|_| news.status) {
                 record.config_hash = status.hash.try_into().ok();
                 record.config_status = status.status;
-                // Agents quote their configuration in it.
-                let error = masked(cut(status.error, LONGEST_ERROR), LONGEST_ERROR);
-                record.config_error = error.trim_end().to_owned();
+                record.config_error = masked_error(status.error, LONGEST_ERROR);
             }
             let mut writes = Vec::new();
             if let (Some(effective), Some(config)) = (&effective, message.effective_config) {
@@ -302,10 +300,9 @@ fn news(agent: &mut Agent, message: &mut AgentToServer<'_>) -> News {
     if let Some(health) = message.health {
         agent.is_healthy = Some(health.is_healthy);
         let text = if health.last_error.is_empty() { health.status } else { health.last_error };
-        // Errors quote the configuration.
-        let text = masked(cut(text, LONGEST_TEXT), LONGEST_TEXT);
-        if *agent.health_text != *text.trim_end() {
-            agent.health_text = text.trim_end().into();
+        let text = masked_error(text, LONGEST_TEXT);
+        if *agent.health_text != *text {
+            agent.health_text = text.into();
         }
     }
     if message.is_disconnect {
@@ -337,6 +334,13 @@ fn effective(config: &[u8]) -> Result<EffectiveRecord, ReceiveError> {
         }
     })?;
     Ok(EffectiveRecord(files))
+}
+
+/// The beginning of an error, without secrets: agents quote their configuration in it.
+fn masked_error(text: &str, most: usize) -> String {
+    // The mask may be longer than what it hides, and needs what stands behind a secret.
+    let masked = masked(cut(text, LONGEST_ERROR), 2 * LONGEST_ERROR);
+    cut(masked.trim_end(), most).to_owned()
 }
 
 /// The beginning of a text.

@@ -86,7 +86,7 @@ impl Opamp {
         view
     }
 
-    /// How the agents of each configuration fare.
+    /// How the agents of each configuration fare. Those that are there and have not answered are awaited from now on.
     pub(crate) fn progress(&self) -> BTreeMap<Arc<str>, Progress> {
         let configs: BTreeMap<_, _> = self.list_configs().into_iter().collect();
         let mut all: BTreeMap<Arc<str>, Progress> =

@@ -257,6 +257,51 @@ async fn a_stopped_revision_goes_to_nobody_else() {
     assert!(setup.send(&message(2, 1, None, None), None).await.has_config);
 }
 
+/// A roll-out that goes on after it stood still for long waits for its agents anew.
+#[tokio::test]
+async fn a_roll_out_that_goes_on_waits_anew() {
+    let setup = setup().await;
+    for uid in 1..=4 {
+        setup.send(&message(uid, 0, Some("a"), None), None).await;
+    }
+    let put = async |max_failed| {
+        let order = ConfigOrder { body: "a: 1".to_owned(), labels: BTreeMap::new(), step: 100, max_failed };
+        setup.opamp.put_config("all", order).await.unwrap().record.rollout.state
+    };
+    put(10).await;
+    let hash = setup.opamp.find_config("all").unwrap().hash();
+    assert!(setup.send(&message(1, 1, None, None), None).await.has_config);
+    setup.send(&message(1, 2, None, Some((hash, 3))), None).await;
+    setup.opamp.step_all().await.unwrap();
+    assert_eq!(setup.opamp.find_config("all").unwrap().record.rollout.state, RolloutState::Stopped);
+    setup.opamp.registry.each(|_, agent| {
+        if let Some((_, at)) = &mut agent.awaited {
+            *at = at.checked_sub(super::rollout::ANSWERS_WITHIN).unwrap();
+        }
+    });
+    assert_eq!(put(5).await, RolloutState::Stopped, "fewer failures are allowed");
+    assert_eq!(put(50).await, RolloutState::Running);
+    setup.opamp.step_all().await.unwrap();
+    assert_eq!(setup.opamp.find_config("all").unwrap().record.rollout.state, RolloutState::Running);
+    assert_eq!(setup.opamp.progress()["all"].pending, 3);
+}
+
+/// Of a long error the beginning is shown, without the secrets in it.
+#[tokio::test]
+async fn a_long_error_keeps_its_beginning() {
+    let setup = setup().await;
+    let (mut health, mut said) = (Vec::new(), message(1, 0, Some("a"), None));
+    let error = format!("cannot reach https://user:S3@host/path: {}", "x".repeat(2000));
+    bytes(&mut health, 3, error.as_bytes());
+    bytes(&mut said, 5, &health);
+    setup.send(&said, None).await;
+    setup.opamp.registry.with(AgentId::from_bytes([1; 16]), |agent| {
+        assert!(agent.health_text.starts_with("cannot reach https://"), "{}", agent.health_text);
+        assert!(!agent.health_text.contains("S3"), "{}", agent.health_text);
+        assert!(agent.health_text.len() <= crate::registry::LONGEST_TEXT);
+    });
+}
+
 /// A roll-out waits where all of its agents are away, and for one that was there when it was to get the revision.
 #[tokio::test]
 async fn a_roll_out_does_not_pass_agents_that_are_away() {
