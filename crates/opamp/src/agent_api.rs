@@ -15,7 +15,7 @@ use tidegate_http1::{
     Admitted, Body, ConnectionEnd, Head, Refusal, RefusalContext, Reply, Service, Stream, Upgraded,
 };
 
-/// What agents are told to wait at least when there is too much to do, in seconds; the same again is added by chance.
+/// The shortest `Retry-After` under overload, in seconds; up to the same again is added by chance.
 pub(crate) const RETRY_S: u32 = 5;
 const PROTOBUF: &str = "application/x-protobuf";
 

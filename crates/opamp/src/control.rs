@@ -1,4 +1,4 @@
-//! What happens: agents report, configurations are assigned and rolled out.
+//! The control plane: takes reports of agents, assigns configurations and rolls them out.
 
 mod configs;
 mod load;

@@ -1,4 +1,4 @@
-//! What the state says of agents, configurations and tokens.
+//! Stored records of agents, configurations and tokens.
 
 use crate::message::{Attributes, ConfigStatus};
 use serde::{Deserialize, Serialize};

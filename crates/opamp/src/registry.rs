@@ -61,7 +61,7 @@ struct Live {
     has_news: bool,
 }
 
-/// What a connection is told.
+/// A notification for a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Push {
     /// There is something for its agent.
@@ -70,7 +70,7 @@ pub(crate) enum Push {
     Replaced,
 }
 
-/// What comes of a connection that a message names an agent on.
+/// The result of attaching a connection to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Attached {
     /// It is the agent's now, with this number.

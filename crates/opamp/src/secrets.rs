@@ -1,6 +1,6 @@
 //! Masks secrets in configurations that agents report: by lines, on YAML and JSON alike, rather too much than too little.
 
-/// What a secret is replaced with.
+/// The replacement for a secret.
 const MASK: &str = "********";
 /// Words in the names of settings that hold secrets.
 const WORDS: [&str; 22] = [
@@ -101,7 +101,7 @@ fn is_value(trimmed: &str) -> bool {
     trimmed.starts_with("value:") || trimmed.starts_with("\"value\":")
 }
 
-/// Where the first secret of a line begins. All of it is one behind its first colon where it `is_value` of a secret.
+/// Where the first secret of a line begins. In a line that `is_value` of a secret, it begins behind the first colon.
 fn secret_value(line: &str, is_value: bool) -> Option<usize> {
     if is_value {
         return line.find(':').map(|at| at + 1);

@@ -78,7 +78,7 @@ struct AckedEvent<'a> {
     payload: Option<&'a RawValue>,
 }
 
-/// What of the payload of an event matters.
+/// The part of an event's payload that is read.
 #[derive(Debug, Default, Deserialize)]
 struct AckedPayload {
     #[serde(default)]

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 const LONGEST_EVENT: usize = 8 << 10;
 /// Queued actions that are looked at: they come to the agent in their order, so what it acknowledges is among the first.
 const MOST_QUEUED: usize = 1000;
-/// Events about nothing that is queued that are looked up: an agent repeats no more than the actions of a few answers.
+/// Events that are looked up although their action is not queued: an agent repeats at most the actions of a few answers.
 const MOST_LOOK_UPS: usize = 100;
 /// Events that are looked up before others have a turn.
 const EVENTS_PER_YIELD: usize = 50;
@@ -46,10 +46,10 @@ impl AckItem {
     const OF_ANOTHER: AckItem = AckItem { status: 400, message: "the event is for another agent" };
 }
 
-/// What becomes of the events of one acknowledgement.
+/// The effects of the events of one acknowledgement, collected before they are written.
 struct Acknowledgement<'a> {
     id: AgentId,
-    /// What is queued for the agent and not acknowledged yet; none where no event is about that.
+    /// The agent's queued actions without those acknowledged so far; `None` if all events are about policies.
     queued: Option<HashMap<String, QueuedAction>>,
     /// The actions that it acknowledges here, and those that it has cancelled.
     done: HashSet<&'a str>,
@@ -58,11 +58,11 @@ struct Acknowledgement<'a> {
     revisions: Vec<(&'a str, u64)>,
     batch: Vec<Write>,
     look_ups: usize,
-    /// Whether the agent is gone behind one of them.
+    /// Whether one of the actions ends the enrolment.
     leaves: bool,
 }
 
-/// What an event says of an action.
+/// The outcome that an event reports for an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// It is over.
@@ -263,7 +263,7 @@ impl Fleet {
         Ok(queued)
     }
 
-    /// What an agent has said of an action.
+    /// An agent's answer to an action.
     pub(super) async fn result_record(
         &self,
         action_id: &str,

@@ -138,7 +138,7 @@ impl Fleet {
         Ok(format!("{{\"action\":\"checkin\",\"ack_token\":\"{token}\",\"actions\":[{actions}]}}"))
     }
 
-    /// What becomes of an entry of the queue that the agent says it has not received.
+    /// Decides whether to deliver an entry of the queue that the agent has not received.
     async fn due(&self, id: AgentId, queued: &QueueRecord, received: Received) -> Result<Due, FleetError> {
         let Some(action) = self.action_record(&queued.action_id).await? else { return Ok(Due::Removal) };
         if action.expires_ms.is_some_and(|expires| expires <= time::now_ms()) {
@@ -268,7 +268,7 @@ impl Fleet {
     }
 }
 
-/// What an agent has received of its queue.
+/// How far an agent has received its queue.
 #[derive(Debug, Clone, Copy)]
 struct Received {
     /// The newest that it says.
@@ -277,7 +277,7 @@ struct Received {
     is_all: bool,
 }
 
-/// What becomes of an entry of a queue at a check-in.
+/// The decision about an entry of a queue at a check-in.
 enum Due {
     Delivery(ActionRecord),
     /// It stays, and is not delivered.

@@ -35,7 +35,7 @@ const ORDERING_MS: u64 = 60_000;
 /// The memory of a round, in bytes: actions with their data as they are read, and what is kept of each.
 pub const RETENTION_BYTES: usize = 2 * PAGE * LONGEST_DATA + TOGETHER * 160;
 
-/// What a round knows of an action.
+/// An action during a round.
 struct Candidate {
     created_ms: u64,
     finished_ms: Option<u64>,

@@ -165,7 +165,7 @@ pub(in crate::control) async fn actions(fleet: &Fleet, id: AgentId) -> Value {
     serde_json::from_str(&fleet.actions_for(id).await.unwrap()).unwrap()
 }
 
-/// What an agent says that it has received after this answer.
+/// The number of the newest action in an answer, which the agent sends with its next check-in.
 pub(in crate::control) fn received(answer: &Value) -> Option<u64> {
     answer["ack_token"].as_str()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! What a request asks for, and whether it may.
+//! Routes and authenticates requests by their heads.
 
 use crate::control::Opamp;
 use crate::websocket::{accept_key, is_known_version, is_upgrade};

@@ -308,7 +308,7 @@ pub(super) fn best(configs: &BTreeMap<Arc<str>, Arc<Config>>, attributes: &Attri
     fitting.rev().max_by_key(|(_, config)| config.record.labels.len()).map(|(name, _)| Arc::clone(name))
 }
 
-/// What an agent knows a configuration by.
+/// The hash by which an agent identifies a configuration.
 fn hash(body: &str) -> [u8; 16] {
     let digest = digest::digest(&digest::SHA256, body.as_bytes());
     digest.as_ref().first_chunk().copied().unwrap_or_default()

@@ -28,7 +28,7 @@ const OFFER_AGAIN: Duration = Duration::from_secs(60);
 /// How often a write that was decided on an older version is decided on again.
 pub(super) const ATTEMPTS: u32 = 8;
 
-/// What a connection knows of its agent. Over plain HTTP there is none.
+/// The state of a WebSocket connection. Plain HTTP has none.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     /// The agent, and the number of the connection.
@@ -36,7 +36,7 @@ pub(crate) struct Session {
     is_greeted: bool,
 }
 
-/// What an agent is answered.
+/// The answer to an agent.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) bytes: Vec<u8>,

@@ -173,7 +173,7 @@ impl Progress {
     }
 }
 
-/// What comes of a roll-out; nothing while it waits.
+/// The next state of a roll-out; `None` while it waits.
 fn next(rollout: Rollout, progress: Progress) -> Option<Rollout> {
     // Failed ones weigh against those that have said something or are to: those that are away do not count.
     let there = progress.failed + progress.applied + progress.pending;

@@ -15,7 +15,7 @@ struct Setup {
     folder: TempDir,
 }
 
-/// What of an answer matters here.
+/// The parts of an answer that the tests compare.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
     wants_full_state: bool,
@@ -345,7 +345,7 @@ async fn an_agent_that_has_lost_its_configuration_gets_it_again() {
     assert!(setup.send(&message(1, 1, Some("a"), None), Some(&mut session)).await.has_config);
 }
 
-/// What an agent has said is not written again after a restart.
+/// An unchanged report is not written again after a restart.
 #[tokio::test]
 async fn what_is_known_is_not_written_again() {
     let mut setup = setup().await;

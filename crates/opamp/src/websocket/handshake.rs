@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::digest;
 use tidegate_http1::Head;
 
-/// What a key is hashed with.
+/// The GUID that is appended to a key before it is hashed.
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const KEY_BYTES: usize = 16;
 

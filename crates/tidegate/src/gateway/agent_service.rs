@@ -31,7 +31,7 @@ pub(super) fn arena(total: u64, longest: usize) -> io::Result<Arena> {
 
 /// The routes of operators.
 pub(super) trait AnswersOperators: Send + Sync + 'static {
-    /// What the paths begin with on the admin address.
+    /// The prefix of the paths on the admin address.
     const PREFIX: &'static str;
     /// Answers a request, whose path is the rest.
     fn answer(&self, request: OperatorRequest, body: Body) -> impl Future<Output = Reply> + Send;

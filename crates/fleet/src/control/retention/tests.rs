@@ -64,7 +64,7 @@ fn finished_actions_are_removed_in_time() {
     });
 }
 
-/// What is queued for an agent that is gone keeps no action.
+/// Queue entries of removed agents do not keep an action.
 #[test]
 fn entries_of_agents_that_are_gone_are_removed() {
     run(async {

@@ -31,7 +31,7 @@ async fn waits(fleet: &Fleet, id: AgentId, token: Option<u64>) -> bool {
     matches!(check_in(fleet, id, token).await, CheckInStart::Wait(_))
 }
 
-/// What is in the queues: the actions of each agent.
+/// The queued actions of each agent.
 async fn queues(store: &dyn Store) -> BTreeMap<AgentId, Vec<String>> {
     let range = KeyRange { prefix: b"", after: None, limit: usize::MAX };
     let mut queues = BTreeMap::<_, Vec<String>>::new();
