@@ -270,7 +270,13 @@ impl From<BodyError> for ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::Settings;
+    use crate::files::{FileSettings, PgpKey};
+    use crate::policy::OutputSettings;
+    use crate::store::EmbeddedStore;
     use std::net::SocketAddr;
+    use std::time::Duration;
+    use tidegate_arena::{Arena, Floors};
     use tidegate_http1::Server;
     use tokio::net::TcpStream;
 
@@ -285,6 +291,42 @@ mod tests {
     fn a_check_in_that_waits_is_small() {
         let bytes = bytes_of(check_in);
         assert!(bytes <= 192, "{bytes} bytes");
+    }
+
+    /// Without memory for the body, routes on which agents give up at 503 answer 429, and the others 503; both say when to come again.
+    #[test]
+    fn a_lack_of_memory_is_answered_as_agents_retry_it() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let store = Arc::new(EmbeddedStore::open(&folder.path().join("state.redb")).unwrap());
+            let arena = || Arena::new(8 << 20, Floors::NONE, 1 << 20, 64, 64).unwrap();
+            let outputs = OutputSettings { hosts: Vec::new(), has_tenants: false };
+            let hour = Duration::from_secs(3600);
+            let settings = Settings { long_poll: hour, max_body: 1 << 20, keep_actions: hour, outputs };
+            let fleet = Fleet::load(store.clone(), settings, (arena(), arena())).await.unwrap();
+            let files = FileSettings { quota: 1 << 20, max_body: 1 << 20, memory: 1 << 20 };
+            let place = folder.path().join("files");
+            let files = FleetFiles::open(&place, store, (files, PgpKey::default()), arena()).await.unwrap();
+            let api = AgentApi::new(fleet, files);
+            let version = AgentVersion { major: 9, minor: 1, patch: 0 };
+            let routes = [
+                (Route::Enroll { token: "t".into(), version }, 429),
+                (Route::CheckIn { id: AgentId::random(), key: None, version }, 503),
+                (Route::Acks(AgentId::random()), 503),
+            ];
+            for (route, status) in routes {
+                let coding = BodyCoding { is_compressed: false, most: 1 };
+                let ticket = Box::new(Ticket { route, coding, takes_gzip: false, lookup: None });
+                let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+                let context = RefusalContext { peer, ticket: Some(&ticket), received: 0 };
+                let reply = api.refuse(Refusal::Memory, context);
+                assert_eq!(reply.status(), status);
+                let mut answer = Vec::new();
+                reply.put(0, &mut answer);
+                assert!(String::from_utf8_lossy(&answer).contains("Retry-After: "));
+            }
+        });
     }
 
     /// A connection of an agent, with the codec's state.
