@@ -182,7 +182,8 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
                 }
                 if let Some(stream) = unsent.stream() {
                     // On the heap: nearly no answer has one.
-                    let sent = Box::pin(self.link.send_stream(stream, self.server.settings.write));
+                    let (patience, shutdown) = (self.server.settings.write, &self.server.shutdown);
+                    let sent = Box::pin(self.link.send_stream(stream, patience, shutdown));
                     if sent.await.is_err() {
                         return ConnectionEnd::Lost;
                     }

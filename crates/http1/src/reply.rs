@@ -181,7 +181,7 @@ impl Reply {
 
     /// Whether it ends the connection.
     pub(crate) fn is_closing(&self) -> bool {
-        self.close
+        self.close || matches!(&self.content, Content::Stream(stream) if stream.total_bytes().is_none())
     }
 
     /// Whether this status never comes with content (RFC 9110, section 6.4.1).

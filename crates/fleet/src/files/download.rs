@@ -155,8 +155,8 @@ impl DownloadRate {
 }
 
 impl ContentStream for FileContent {
-    fn total_bytes(&self) -> u64 {
-        self.left
+    fn total_bytes(&self) -> Option<u64> {
+        Some(self.left)
     }
 
     fn range(&self) -> Option<ContentRange> {
@@ -197,8 +197,8 @@ pub(crate) struct NoSuchRange {
 }
 
 impl ContentStream for NoSuchRange {
-    fn total_bytes(&self) -> u64 {
-        self.text.len() as u64
+    fn total_bytes(&self) -> Option<u64> {
+        Some(self.text.len() as u64)
     }
 
     fn range(&self) -> Option<ContentRange> {

@@ -66,7 +66,7 @@ impl Rig {
             OpenedFile::Whole(content) | OpenedFile::Part(content) => content,
             OpenedFile::Unsatisfiable(_) => return Ok(Vec::new()),
         };
-        let (total, mut all) = (content.total_bytes(), Vec::new());
+        let (total, mut all) = (content.total_bytes().unwrap(), Vec::new());
         while (all.len() as u64) < total {
             let piece = content.next_piece().await.unwrap();
             assert!(!piece.is_empty() && piece.len() <= DOWNLOAD_BYTES);

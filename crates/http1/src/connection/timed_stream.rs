@@ -3,11 +3,12 @@
 use crate::certificate::Certificate;
 use crate::reply::{ConnectionHeaders, Content, ContentStream, Reply, render_head};
 use crate::settings::Settings;
+use crate::shutdown::Shutdown;
 use crate::stream::Stream;
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
@@ -192,13 +193,17 @@ impl<'a, T: Stream> TimedStream<'a, T> {
         self.flush(deadline).await
     }
 
-    /// Sends content while it is made. Each of its pieces may take the client as long as `patience`.
+    /// Sends content while it is made. Each of its pieces may take the client as long as `patience`. Content without a length
+    /// ends when `shutdown` begins.
     pub(crate) async fn send_stream(
         &mut self,
         stream: &mut dyn ContentStream,
         patience: Duration,
+        shutdown: &Shutdown,
     ) -> io::Result<()> {
-        let mut left = stream.total_bytes();
+        let Some(mut left) = stream.total_bytes() else {
+            return self.send_until_end(stream, patience, shutdown).await;
+        };
         while left > 0 {
             let piece = stream.next_piece().await?;
             left = match left.checked_sub(piece.len() as u64) {
@@ -209,6 +214,39 @@ impl<'a, T: Stream> TimedStream<'a, T> {
             self.write_all(piece, Instant::now() + patience).await?;
         }
         self.flush(Instant::now() + patience).await
+    }
+
+    async fn send_until_end(
+        &mut self,
+        stream: &mut dyn ContentStream,
+        patience: Duration,
+        shutdown: &Shutdown,
+    ) -> io::Result<()> {
+        let mut begun = pin!(shutdown.begun());
+        loop {
+            let piece = {
+                let mut next = stream.next_piece();
+                poll_fn(|context| {
+                    if let Poll::Ready(piece) = next.as_mut().poll(context) {
+                        return Poll::Ready(Some(piece));
+                    }
+                    // Nothing is written meanwhile, which would tell.
+                    if self.stream.poll_closed(context).is_ready() {
+                        return Poll::Ready(None);
+                    }
+                    begun.as_mut().poll(context).map(|()| None)
+                })
+                .await
+            };
+            match piece.transpose()? {
+                Some(piece) if !piece.is_empty() => {
+                    self.write_all(piece, Instant::now() + patience).await?;
+                    // Behind TLS nothing else would send the last of it before the next piece.
+                    self.flush(Instant::now() + patience).await?;
+                }
+                _ => return Ok(()),
+            }
+        }
     }
 
     async fn flush(&mut self, deadline: Instant) -> io::Result<()> {

@@ -7,16 +7,17 @@ use std::pin::Pin;
 
 /// Content of which only a piece is in memory at a time. The next one is asked for when the client has taken the one before.
 pub trait ContentStream: Send + Sync + 'static {
-    /// How long it is in all, in bytes.
-    fn total_bytes(&self) -> u64;
+    /// How long it is in all, in bytes. `None`: it goes on until it ends, the client leaves or the server shuts down, and
+    /// the connection ends with it (RFC 9112, section 6.3, point 8), so the client cannot tell an end from a lost connection.
+    fn total_bytes(&self) -> Option<u64>;
 
     /// Which part of something longer it is, if it is one.
     fn range(&self) -> Option<ContentRange> {
         None
     }
 
-    /// Its next bytes. None, or an error, ends the connection when the content is not complete: the client sees
-    /// that some is missing.
+    /// Its next bytes; an empty piece is its end. That or an error ends the connection when the content has a length and is not
+    /// complete: the client sees that some is missing.
     fn next_piece(&mut self) -> ContentPiece<'_>;
 }
 
@@ -44,6 +45,9 @@ pub enum ContentRange {
 
 impl fmt::Debug for dyn ContentStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ContentStream({} bytes)", self.total_bytes())
+        match self.total_bytes() {
+            Some(total) => write!(f, "ContentStream({total} bytes)"),
+            None => f.write_str("ContentStream(without end)"),
+        }
     }
 }

@@ -63,14 +63,24 @@ pub(super) fn fields(reply: &Reply, out: &mut Vec<u8>) {
     }
     let len = match reply.shape {
         Some(shape) if has_text(&reply.content) => shaped_length(shape, reply, out) as u64,
-        _ => length(&reply.content),
+        _ => match &reply.content {
+            Content::Stream(stream) => match stream.total_bytes() {
+                Some(total) => total,
+                None => return content_type(reply, out),
+            },
+            content => length(content),
+        },
     };
     if len > 0 {
-        line("Content-Type", out);
-        out.extend_from_slice(reply.content_type.as_bytes());
+        content_type(reply, out);
     }
     line("Content-Length", out);
     number(len, out);
+}
+
+fn content_type(reply: &Reply, out: &mut Vec<u8>) {
+    line("Content-Type", out);
+    out.extend_from_slice(reply.content_type.as_bytes());
 }
 
 fn content_range(range: ContentRange, out: &mut Vec<u8>) {
@@ -188,7 +198,6 @@ fn line(name: &str, out: &mut Vec<u8>) {
 fn length(content: &Content) -> u64 {
     match content {
         Content::Sentence([before, after], value) => (before.len() + digits(*value) + after.len()) as u64,
-        Content::Stream(stream) => stream.total_bytes(),
         other => other.bytes().len() as u64,
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Seen {
 }
 
 /// Answers by path: `/refuse` is not let in, `/small` takes 10 bytes, `/large` answers with 100,000
-/// bytes, `/stream` with as many that are made while they are sent, `/broken` with half of them, `/part` with some of more, `/close` ends the connection, anything else is 204.
+/// bytes, `/stream` with as many that are made while they are sent, `/broken` with half of them, `/part` with some of more, `/events` with two events and no end, `/close` ends the connection, anything else is 204.
 #[derive(Default)]
 pub(crate) struct Record {
     pub(crate) seen: Mutex<Vec<Seen>>,
@@ -51,6 +51,10 @@ impl Service for Record {
             "/stream" => streamed(200, 100_000, 100_000),
             "/broken" => streamed(200, 100_000, 50_000),
             "/part" => streamed(206, 10, 10),
+            "/events" => {
+                let stream: Box<dyn ContentStream> = Box::new(Events { left: 2 });
+                Reply::new(200).content(stream)
+            }
             "/close" => Reply::new(204).closing(),
             "/text" => Reply::new(200).text("some text\n"),
             _ => Reply::new(204),
@@ -72,8 +76,8 @@ struct Letters {
 }
 
 impl ContentStream for Letters {
-    fn total_bytes(&self) -> u64 {
-        self.announced
+    fn total_bytes(&self) -> Option<u64> {
+        Some(self.announced)
     }
 
     fn range(&self) -> Option<ContentRange> {
@@ -86,6 +90,27 @@ impl ContentStream for Letters {
         Box::pin(async move {
             tokio::task::yield_now().await;
             Ok(&[b'z'; 1000][..len])
+        })
+    }
+}
+
+/// Two events at once, and then none: nobody knows when the next will be.
+struct Events {
+    left: usize,
+}
+
+impl ContentStream for Events {
+    fn total_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn next_piece(&mut self) -> ContentPiece<'_> {
+        Box::pin(async move {
+            if self.left == 0 {
+                std::future::pending::<()>().await;
+            }
+            self.left -= 1;
+            Ok(&b"data: event\n\n"[..])
         })
     }
 }
