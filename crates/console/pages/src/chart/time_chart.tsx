@@ -1,0 +1,126 @@
+// A chart over time: uPlot, in the colours of the style sheet, drawn anew when a step is over.
+import { effect, type Signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { color, scheme } from "../ui/theme";
+
+export interface ChartSeries {
+  label: string;
+  /** A colour of the style sheet, by its name. */
+  color: string;
+  /** `line`, `area`, or `bars`, which have a scale of their own and stand in the lowest quarter. */
+  kind: "line" | "area" | "bars";
+}
+
+export interface ChartData {
+  /** In seconds since 1970. */
+  times: number[];
+  series: (number | null)[][];
+}
+
+interface TimeChartProps {
+  series: ChartSeries[];
+  /** Reads the data; called again when the signals that it reads change. */
+  read: () => ChartData;
+  height: number;
+  /** What is seen, in a sentence. */
+  label: string;
+  format: (value: number) => string;
+  /** The place under the pointer; nothing when it is elsewhere. */
+  hovered?: Signal<number | undefined>;
+  /** Called with the borders of a stretch of time that was drawn with the pointer, in seconds. */
+  select?: (from: number, to: number) => void;
+}
+
+export function TimeChart({ series, read, height, label, format, hovered, select }: TimeChartProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const names = series.map((one) => one.label + one.color).join();
+
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    let chart: uPlot | undefined;
+    const stop = effect(() => {
+      scheme.value;
+      chart?.destroy();
+      chart = new uPlot(options(series, element.clientWidth, height, format, hovered, select), [[], ...series.map(() => [])] as uPlot.AlignedData, element);
+      const drawn = chart;
+      const stopData = effect(() => {
+        const { times, series: values } = read();
+        drawn.setData([times, ...values] as uPlot.AlignedData);
+      });
+      return stopData;
+    });
+    const size = new ResizeObserver(() => chart?.setSize({ width: element.clientWidth, height }));
+    size.observe(element);
+    return () => {
+      size.disconnect();
+      stop();
+      chart?.destroy();
+    };
+  }, [names, height]);
+
+  return <div ref={box} class="chart" role="img" aria-label={label} />;
+}
+
+function options(
+  series: ChartSeries[],
+  width: number,
+  height: number,
+  format: (value: number) => string,
+  hovered: Signal<number | undefined> | undefined,
+  select: ((from: number, to: number) => void) | undefined,
+): uPlot.Options {
+  const [ink, line, font] = [color("dim"), color("line"), `11px ${getComputedStyle(document.body).fontFamily}`];
+  const bars = uPlot.paths.bars?.({ size: [0.7, 12] });
+  return {
+    width,
+    height,
+    padding: [8, 6, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, points: { size: 6 }, drag: { x: select !== undefined, y: false, setScale: false } },
+    scales: {
+      y: { range: (_chart, _low, high) => [0, ceiling(high)] },
+      bars: { range: (_chart, _low, high) => [0, Math.max(high ?? 0, 1) * 4] },
+    },
+    axes: [
+      { stroke: ink, font, grid: { show: false }, ticks: { stroke: line, width: 1, size: 4 }, size: 26, gap: 4, space: 70 },
+      { stroke: ink, font, grid: { stroke: line, width: 1 }, ticks: { show: false }, size: 46, gap: 6, space: 34, values: (_chart, ticks) => ticks.map((tick) => format(tick)) },
+    ],
+    series: [
+      {},
+      ...series.map((one): uPlot.Series => {
+        const stroke = color(one.color);
+        if (one.kind === "bars") return { scale: "bars", stroke, fill: stroke, width: 0, points: { show: false }, ...(bars ? { paths: bars } : {}) };
+        return { scale: "y", stroke, width: 1.75, points: { show: false }, spanGaps: false, ...(one.kind === "area" ? { fill: withAlpha(stroke, 0.12) } : {}) };
+      }),
+    ],
+    hooks: {
+      setCursor: hovered ? [(chart: uPlot) => (hovered.value = chart.cursor.idx ?? undefined)] : [],
+      setSelect: select
+        ? [
+            (chart: uPlot) => {
+              if (chart.select.width < 3) return;
+              select(chart.posToVal(chart.select.left, "x"), chart.posToVal(chart.select.left + chart.select.width, "x"));
+              chart.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+            },
+          ]
+        : [],
+    },
+  };
+}
+
+/** A round number above the highest value, so that the scale does not change with each step. */
+export function ceiling(high: number | null | undefined): number {
+  if (high === null || high === undefined || !(high > 0)) return 1;
+  const wanted = high * 1.1;
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  const scaled = wanted / power;
+  return ([1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => scaled <= step) ?? 10) * power;
+}
+
+const withAlpha = (rgb: string, alpha: number): string => {
+  const parts = rgb.match(/[\d.]+/g);
+  return parts && rgb.startsWith("rgb") ? `rgba(${parts.slice(0, 3).join(",")},${alpha})` : rgb;
+};

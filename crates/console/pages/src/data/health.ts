@@ -1,0 +1,80 @@
+// How a sink or a source is doing, in a tone and words: as the server judges it in `state.rs`, for one part alone.
+import { sum } from "./counters";
+import { ago, duration } from "../format/duration";
+import { count, plural } from "../format/count";
+import type { Member, Sink, SourceBook, Status } from "./status";
+
+export type Tone = "good" | "idle" | "warn" | "bad";
+
+export interface Health {
+  tone: Tone;
+  /** A word or two, for a badge. */
+  word: string;
+  /** The whole, in a sentence without a full stop. */
+  sentence: string;
+}
+
+/** By how many seconds it is late; nothing when it is not. */
+export const lateBy = (sink: Sink): number | undefined =>
+  sink.lag.age_seconds !== null && sink.lag.age_seconds > sink.usual_lag_seconds ? sink.lag.age_seconds : undefined;
+
+export function sinkHealth(sink: Sink, arriving: number | null, now: number): Health {
+  const error = sink.last_error?.message ?? "its last attempt failed";
+  if (sink.broken) return { tone: "bad", word: "restarting", sentence: `it failed and is started again: ${error}` };
+  if (sink.retry_at !== null) {
+    const next = ago(Date.parse(sink.retry_at), now);
+    const when = next.startsWith("in") ? `next attempt ${next}` : "another attempt is under way";
+    return { tone: "bad", word: "failing", sentence: `${error}; ${when}` };
+  }
+  if (sink.waiting.length > 0) {
+    const documents = sink.waiting.reduce((all, index) => all + index.documents, 0);
+    const names = sink.waiting.map((index) => index.index).join(", ");
+    const verb = documents === 1 ? "waits" : "wait";
+    return { tone: "warn", word: "blocked index", sentence: `${plural(documents, "document")} ${verb} for unavailable indexes: ${names}` };
+  }
+  const behind = (sink.members ?? []).filter((member) => member.behind);
+  const late = lateBy(sink);
+  if (late !== undefined) {
+    const out = sink.items_per_second;
+    if (out !== null && arriving !== null && out < arriving) {
+      return { tone: "warn", word: "falling behind", sentence: `${duration(late)} behind: it is slower than the incoming data` };
+    }
+    const rest = out !== null && arriving !== null && out > arriving ? sink.lag.items / (out - arriving) : Infinity;
+    const left = rest < 7 * 86_400 ? `, in about ${duration(Math.ceil(rest))}` : "";
+    return { tone: "warn", word: "catching up", sentence: `${duration(late)} behind: it is catching up${left}` };
+  }
+  if (behind.length > 0) return { tone: "warn", word: "member behind", sentence: membersBehind(behind) };
+  if (sink.delivered === 0 && sink.lag.items === 0) return { tone: "idle", word: "idle", sentence: "nothing was sent so far" };
+  return { tone: "good", word: "keeps up", sentence: sink.lag.items > 0 ? `keeps up; ${plural(sink.lag.items, "item")} on the way` : "keeps up; nothing is queued" };
+}
+
+const membersBehind = (behind: Member[]): string =>
+  behind.length === 1
+    ? `member ${behind[0]?.address ?? ""} cannot take what comes: it goes to disk first`
+    : `${count(behind.length)} members cannot take what comes: it goes to disk first`;
+
+export function sourceHealth(source: SourceBook, refusedPerSecond: number | undefined): Health {
+  const refused = sum(source.refused) + sum(source.items_refused);
+  if (source.difference !== 0) return { tone: "bad", word: "books open", sentence: "its requests do not add up; this is a mistake in the program" };
+  if ((refusedPerSecond ?? 0) > 0) return { tone: "warn", word: "refusing", sentence: `requests are refused now: mostly ${mostly(source)}` };
+  if (source.received === 0) return { tone: "idle", word: "idle", sentence: "nothing was received so far" };
+  if (refused > 0) return { tone: "good", word: "receiving", sentence: `none is refused now; ${count(refused)} were` };
+  return { tone: "good", word: "receiving", sentence: "no request was refused" };
+}
+
+/** The reason for which most was refused. */
+export function mostly(source: SourceBook): string {
+  let most = "";
+  let top = 0;
+  for (const counts of [source.refused, source.items_refused]) {
+    for (const reason in counts) {
+      const times = counts[reason] ?? 0;
+      if (times > top) [most, top] = [reason, times];
+    }
+  }
+  return most;
+}
+
+/** Whether anything was received since the gateway started, or is in its journal from before. */
+export const hasData = (status: Status): boolean =>
+  status.journal.items_total > 0 || status.books.sources.some((source) => source.received > 0);

@@ -1,0 +1,78 @@
+// What the pages read: the newest status, rates and the last 15 minutes, as signals.
+import { computed, effect, signal, type ReadonlySignal } from "@preact/signals";
+import { FrameSource, arrived, connection } from "./connection";
+import { countersOf } from "./counters";
+import { History, type PastHistory } from "./history";
+import { getJson } from "./request";
+import { Rates } from "./rates";
+import { share } from "./share";
+import type { Status } from "./status";
+
+export const status = signal<Status | undefined>(undefined);
+/** The gateway's clock at the newest frame, in milliseconds since 1970. */
+export const now = signal(Date.now());
+/** Grows with each frame: for what is read from `rates`. */
+export const tick = signal(0);
+/** Grows when a step of the history is over. */
+export const step = signal(0);
+/** The version that this page was loaded with; another one means that the page is old. */
+export const firstVersion = signal<string | undefined>(undefined);
+
+const rates = new Rates();
+export const history = new History();
+
+/** A part of the status, that tells its readers only when it changed. */
+export function part<T>(select: (status: Status) => T, missing: T): ReadonlySignal<T> {
+  return computed(() => (status.value ? select(status.value) : missing));
+}
+
+/** The rate of a counter, a second. */
+export function rate(key: string): number | undefined {
+  tick.value;
+  return rates.of(key);
+}
+
+/** How old the numbers are, in seconds, while they do not arrive as they should; nothing while they do. */
+export const stale = signal<number | undefined>(undefined);
+
+const STALE_MS = 4_000;
+
+function take(next: Status): void {
+  const before = status.peek();
+  const at = Date.parse(next.at ?? "");
+  const moment = Number.isFinite(at) ? at : Date.now();
+  const grown = rates.add(moment, countersOf(next));
+  if (grown && grown.seconds < 60) {
+    const shares = next.memory.payload.shares;
+    const payload = shares.reduce((all, line) => all + line.used, 0);
+    history.add(grown, { journal_bytes: next.journal.bytes, resident: next.memory.resident?.now ?? 0, payload });
+  }
+  if (firstVersion.peek() === undefined) firstVersion.value = versionOf(next);
+  status.value = share(before, next);
+  now.value = moment;
+  tick.value++;
+  step.value = Math.floor(moment / 5_000);
+}
+
+export const versionOf = (status: Status): string => status.version + (status.commit ? ` (${status.commit})` : "");
+
+async function loadPast(): Promise<void> {
+  const answer = await getJson<PastHistory>("/console/history");
+  if (!answer.ok || !Array.isArray(answer.value.points)) return;
+  history.merge(answer.value);
+  step.value++;
+}
+
+export function start(): void {
+  new FrameSource(take, () => void loadPast()).start();
+  void loadPast();
+  const look = (): void => {
+    const age = performance.now() - arrived.peek();
+    stale.value = arrived.peek() > 0 && age > STALE_MS ? Math.floor(age / 1000) : undefined;
+  };
+  setInterval(look, 1_000);
+  effect(() => {
+    connection.value;
+    look();
+  });
+}

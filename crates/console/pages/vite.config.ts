@@ -1,0 +1,24 @@
+// Builds `dist/`, which is committed: `cargo build` embeds it and needs no Node. So names have no hash, and the same
+// sources give the same bytes.
+import { defineConfig } from "vite";
+
+export default defineConfig({
+  base: "/console/",
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  build: {
+    target: ["chrome123", "firefox121", "safari17.5"],
+    assetsDir: "",
+    assetsInlineLimit: 0,
+    cssCodeSplit: false,
+    modulePreload: false,
+    reportCompressedSize: false,
+    sourcemap: false,
+    rollupOptions: {
+      output: {
+        codeSplitting: false,
+        entryFileNames: "app.js",
+        assetFileNames: (asset) => (asset.names.some((name) => name.endsWith(".css")) ? "app.css" : "[name][extname]"),
+      },
+    },
+  },
+});

@@ -1,0 +1,88 @@
+// Serves `dist/` as the gateway will, for work on the pages: with its policy, with events made of `/status.json`, and everything
+// else from a running gateway.
+//
+//   node serve.mjs [--gateway http://127.0.0.1:4319] [--port 4400] [--scene FILE.mjs]
+//
+// A scene replaces answers: its `default` is a function of (path, method, body, status) that gives `{status, type, body}` or nothing.
+import { createServer, request } from "node:http";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const DIST = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../crates/console/pages/dist");
+export const POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const FILES = {
+  "/": ["index.html", "text/html; charset=utf-8"],
+  "/console/app.js": ["app.js", "text/javascript; charset=utf-8"],
+  "/console/app.css": ["app.css", "text/css; charset=utf-8"],
+  "/console/icon.svg": ["icon.svg", "image/svg+xml"],
+};
+
+/** Starts a server; gives its address and what ends it. */
+export async function serve({ gateway = "http://127.0.0.1:4319", port = 0, scene } = {}) {
+  const viewers = new Set();
+  const server = createServer(async (req, res) => {
+    const url = new URL(req.url, "http://localhost");
+    const file = FILES[url.pathname];
+    const headers = { "content-security-policy": POLICY, "x-content-type-options": "nosniff", "cache-control": "no-store" };
+    if (file && req.method === "GET") {
+      res.writeHead(200, { ...headers, "content-type": file[1] });
+      res.end(readFileSync(path.join(DIST, file[0])));
+      return;
+    }
+    if (url.pathname === "/console/events") {
+      res.writeHead(200, { ...headers, "content-type": "text/event-stream" });
+      const send = async () => {
+        try {
+          res.write(`data: ${await status(gateway, scene)}\n\n`);
+        } catch {
+          res.end();
+        }
+      };
+      const timer = setInterval(send, 1000);
+      viewers.add(res);
+      res.on("close", () => (clearInterval(timer), viewers.delete(res)));
+      await send();
+      return;
+    }
+    let body = "";
+    for await (const piece of req) body += piece;
+    if (scene) {
+      const answer = await scene(url, req.method, body, () => plainStatus(gateway), req.headers);
+      if (answer) {
+        res.writeHead(answer.status ?? 200, { ...headers, "content-type": answer.type ?? "application/json" });
+        res.end(typeof answer.body === "string" ? answer.body : JSON.stringify(answer.body));
+        return;
+      }
+    }
+    const target = new URL(req.url, gateway);
+    const forwarded = request(target, { method: req.method, headers: { ...req.headers, host: target.host } }, (answer) => {
+      res.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(res);
+    });
+    forwarded.on("error", () => (res.writeHead(502), res.end("the gateway does not answer\n")));
+    forwarded.end(body);
+  });
+  await new Promise((done) => server.listen(port, "127.0.0.1", done));
+  const stop = () => {
+    for (const viewer of viewers) viewer.destroy();
+    server.close();
+  };
+  return { url: `http://127.0.0.1:${server.address().port}`, stop };
+}
+
+const plainStatus = async (gateway) => (await fetch(new URL("/status.json", gateway))).text();
+
+async function status(gateway, scene) {
+  const changed = scene && (await scene(new URL("/status.json", "http://localhost"), "GET", "", () => plainStatus(gateway), {}));
+  if (changed) return typeof changed.body === "string" ? changed.body : JSON.stringify(changed.body);
+  return plainStatus(gateway);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const option = (name) => (process.argv.includes(name) ? process.argv[process.argv.indexOf(name) + 1] : undefined);
+  const scene = option("--scene");
+  const loaded = scene && (await import(pathToFileURL(path.resolve(scene)))).default;
+  const { url } = await serve({ gateway: option("--gateway"), port: Number(option("--port") ?? 4400), scene: loaded });
+  console.log(`serving the pages at ${url}/`);
+}
