@@ -3,6 +3,7 @@ import { effect, type Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { clock } from "../format/time";
 import { color, scheme } from "../ui/theme";
 
 export interface ChartSeries {
@@ -85,7 +86,7 @@ function options(
       bars: { range: (_chart, _low, high) => [0, Math.max(high ?? 0, 1) * 4] },
     },
     axes: [
-      { stroke: ink, font, grid: { show: false }, ticks: { stroke: line, width: 1, size: 4 }, size: 26, gap: 4, space: 70 },
+      { stroke: ink, font, grid: { show: false }, ticks: { stroke: line, width: 1, size: 4 }, size: 26, gap: 4, space: 70, values: (_chart, ticks) => ticks.map(timeLabel) },
       { stroke: ink, font, grid: { stroke: line, width: 1 }, ticks: { show: false }, size: 46, gap: 6, space: 34, values: (_chart, ticks) => ticks.map((tick) => format(tick)) },
     ],
     series: [
@@ -118,6 +119,13 @@ export function ceiling(high: number | null | undefined): number {
   const power = 10 ** Math.floor(Math.log10(wanted));
   const scaled = wanted / power;
   return ([1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => scaled <= step) ?? 10) * power;
+}
+
+/** The time of day; with seconds where ticks are closer than a minute. */
+function timeLabel(at: number, _index: number, ticks: number[]): string {
+  const text = clock(at * 1000);
+  const close = ticks.length > 1 && (ticks[1] ?? 0) - (ticks[0] ?? 0) < 60;
+  return close ? text : text.slice(0, 5);
 }
 
 const withAlpha = (rgb: string, alpha: number): string => {

@@ -24,7 +24,11 @@ interface Bucket {
   /** How many milliseconds of it were seen. */
   seen: number;
   levels: Levels | undefined;
+  /** Told by the gateway, which knows sums over all sources and sinks alone. */
+  told: boolean;
 }
+
+const toldKey = (key: string): boolean => key === "in" || key === "out" || key === "refused" || key.startsWith(reasonKey(""));
 
 const bucketOf = (at: number): number => Math.floor(at / STEP_MS);
 
@@ -69,6 +73,7 @@ export class History {
       bucket.grown.set("out", point.delivered * scale);
       bucket.grown.set("refused", refused * scale);
       bucket.seen = STEP_MS;
+      bucket.told = true;
       bucket.levels = { journal_bytes: point.journal_bytes, resident: point.resident, payload: point.payload };
     });
   }
@@ -76,7 +81,7 @@ export class History {
   /** The times of the last 15 minutes, in seconds, and a second's rate of each counter at them: `null` where nothing is known. */
   rates(keys: readonly string[], now: number): { times: number[]; series: (number | null)[][] } {
     return this.#series(now, keys.length, (bucket, index) =>
-      bucket.seen < STEP_MS / 2 ? null : ((bucket.grown.get(keys[index] as string) ?? 0) * 1000) / bucket.seen,
+      bucket.seen < STEP_MS / 2 || (bucket.told && !toldKey(keys[index] as string)) ? null : ((bucket.grown.get(keys[index] as string) ?? 0) * 1000) / bucket.seen,
     );
   }
 
@@ -101,7 +106,7 @@ export class History {
   #bucket(index: number): Bucket {
     const known = this.#buckets.get(index);
     if (known) return known;
-    const bucket: Bucket = { grown: new Map(), seen: 0, levels: undefined };
+    const bucket: Bucket = { grown: new Map(), seen: 0, levels: undefined, told: false };
     this.#buckets.set(index, bucket);
     if (index > this.#newest) {
       this.#newest = index;

@@ -3,8 +3,8 @@ import { sinkKey, sourceKey, sum } from "../data/counters";
 import { sinkHealth, sourceHealth, type Tone } from "../data/health";
 import type { PipelineStep, Sink, SourceBook, Status } from "../data/status";
 import { bytes } from "../format/bytes";
-import { compact, count, percent } from "../format/count";
-import { duration } from "../format/duration";
+import { compact, count, percent, plural } from "../format/count";
+import { coarse, duration } from "../format/duration";
 import { words } from "../format/text";
 import { link } from "../router";
 
@@ -100,7 +100,7 @@ function pipelineNode(id: string, layer: Layer, steps: PipelineStep[], href: str
   const gone = steps.reduce((all, step) => all + step.filtered + step.sampled_out, 0);
   const text = failures > 0 ? `${compact(failures)} failed` : gone > 0 ? `${compact(gone)} dropped` : `${steps.length} ${steps.length === 1 ? "step" : "steps"}`;
   const title = names.length > 0 ? names.join(" + ") : (steps[0]?.step ?? "pipeline");
-  return { id, layer, title, text, sentence: `${steps.length} steps; ${count(gone)} items dropped, ${count(failures)} failures`, tone: failures > 0 ? "warn" : "good", href };
+  return { id, layer, title, text, sentence: `${plural(steps.length, "step")}; ${count(gone)} items dropped, ${count(failures)} failures`, tone: failures > 0 ? "warn" : "good", href };
 }
 
 function journalNode(status: Status): FlowNode {
@@ -144,7 +144,7 @@ function addSink(graph: FlowGraph, sink: Sink, rate: number, tone: Tone, word: s
   const kind = words(sink.kind);
   graph.nodes.push({ id, layer: "sink", title: sink.name, text: tone === "good" || tone === "idle" ? kind : word, sentence: `${kind}: ${compact(rate)} items a second; ${sentence}`, tone, href });
   const late = sink.lag.age_seconds !== null && sink.lag.age_seconds > sink.usual_lag_seconds;
-  const note = late ? `${compact(sink.lag.items)} queued, ${duration(sink.lag.age_seconds ?? 0)}` : "";
+  const note = late ? `${coarse(sink.lag.age_seconds ?? 0)} behind` : "";
   const edge = { rate, tone: tone === "good" && rate <= 0 ? ("idle" as const) : tone, label: rate > 0 || tone === "bad" ? perSecond(rate) : "", note };
   if (sink.pipeline.length === 0) {
     graph.edges.push({ from: JOURNAL, to: id, ...edge });

@@ -1,5 +1,6 @@
-// Places nodes in columns and draws edges between them, for a width.
-import { LAYERS, type FlowEdge, type FlowGraph, type FlowNode, type Layer } from "./graph";
+// Places nodes in columns and draws edges between them, for a width. A pipeline stands in the row of its source or sink, so that
+// no line passes behind a node.
+import { JOURNAL, LAYERS, type FlowEdge, type FlowGraph, type FlowNode, type Layer } from "./graph";
 
 export interface PlacedNode {
   node: FlowNode;
@@ -17,6 +18,7 @@ export interface PlacedEdge {
   /** Where its label stands. */
   labelX: number;
   labelY: number;
+  anchor: "start" | "middle" | "end";
 }
 
 export interface FlowLayout {
@@ -29,11 +31,18 @@ export interface FlowLayout {
 const NODE_HEIGHT = 54;
 const GAP = 16;
 const MARGIN = 10;
-const JOURNAL_HEIGHT = 132;
-/** A column gets at least this much between it and the next one, for the labels. */
-const LEAST_BETWEEN = 96;
-const WIDEST_NODE = 216;
-const NARROWEST_NODE = 96;
+const JOURNAL_LEAST = 140;
+const JOURNAL_MOST = 460;
+/** Between two columns, for the labels. */
+const BETWEEN = 80;
+/** How wide nodes are at least and at most. */
+const WIDTHS: Readonly<Record<Layer, [number, number]>> = {
+  source: [104, 232],
+  source_pipeline: [84, 150],
+  journal: [104, 176],
+  sink_pipeline: [84, 150],
+  sink: [104, 232],
+};
 
 /** From thin to as thick as a rate deserves: each ten times more adds the same. */
 export function strokeOf(rate: number): number {
@@ -41,30 +50,58 @@ export function strokeOf(rate: number): number {
 }
 
 export function layOut(graph: FlowGraph, width: number): FlowLayout {
-  const columns = LAYERS.map((layer) => graph.nodes.filter((node) => node.layer === layer)).filter((column) => column.length > 0);
-  const tallest = Math.max(...columns.map(heightOf), 0);
-  const height = tallest + 2 * MARGIN;
-  const between = LEAST_BETWEEN;
-  const nodeWidth = Math.max(NARROWEST_NODE, Math.min(WIDEST_NODE, (width - 2 * MARGIN - between * (columns.length - 1)) / Math.max(1, columns.length)));
-  const step = columns.length > 1 ? (width - 2 * MARGIN - nodeWidth) / (columns.length - 1) : 0;
+  const columns = columnsOf(graph, width);
+  const rows = { source: graph.nodes.filter((node) => node.layer === "source"), sink: graph.nodes.filter((node) => node.layer === "sink") };
+  const stack = (nodes: unknown[]): number => Math.max(0, nodes.length * (NODE_HEIGHT + GAP) - GAP);
+  const tallest = Math.max(stack(rows.source), stack(rows.sink), JOURNAL_LEAST);
+  const passing = graph.edges.some((edge) => edge.from !== JOURNAL && edge.to.startsWith("sink:") && !edge.from.startsWith("pipeline:"));
+  const height = tallest + 2 * MARGIN + (passing ? 44 : 0);
   const placed = new Map<string, PlacedNode>();
-  columns.forEach((column, index) => {
-    const x = MARGIN + step * index;
-    const isJournal = column[0]?.layer === "journal";
-    let y = MARGIN + (tallest - heightOf(column)) / 2;
-    for (const node of column) {
-      const own = isJournal ? Math.max(JOURNAL_HEIGHT, Math.min(tallest, 420)) : NODE_HEIGHT;
-      placed.set(node.id, { node, x, y: isJournal ? MARGIN + (tallest - own) / 2 : y, width: nodeWidth, height: own });
-      y += own + GAP;
+  const place = (node: FlowNode, y: number, height: number): void => {
+    const column = columns.get(node.layer);
+    if (column) placed.set(node.id, { node, x: column.x, y, width: column.width, height });
+  };
+  for (const nodes of [rows.source, rows.sink]) {
+    const top = MARGIN + (tallest - stack(nodes)) / 2;
+    nodes.forEach((node, index) => place(node, top + index * (NODE_HEIGHT + GAP), NODE_HEIGHT));
+  }
+  for (const node of graph.nodes) {
+    if (node.layer === "journal") {
+      const own = Math.min(tallest, JOURNAL_MOST);
+      place(node, MARGIN + (tallest - own) / 2, own);
+    } else if (node.layer.endsWith("_pipeline")) {
+      const owner = graph.edges.find((edge) => (node.layer === "source_pipeline" ? edge.to === node.id : edge.from === node.id));
+      const row = placed.get((node.layer === "source_pipeline" ? owner?.from : owner?.to) ?? "");
+      if (row) place(node, row.y, NODE_HEIGHT);
     }
-  });
-  return { width, height, nodes: [...placed.values()], edges: edgesOf(graph, placed, height) };
+  }
+  return { width, height, nodes: graph.nodes.flatMap((node) => placed.get(node.id) ?? []), edges: edgesOf(graph, placed, columns, height) };
 }
 
-const heightOf = (column: FlowNode[]): number =>
-  column[0]?.layer === "journal" ? JOURNAL_HEIGHT : column.length * NODE_HEIGHT + (column.length - 1) * GAP;
+interface ColumnPlace {
+  x: number;
+  width: number;
+}
 
-function edgesOf(graph: FlowGraph, placed: ReadonlyMap<string, PlacedNode>, height: number): PlacedEdge[] {
+/** Where each column is that has nodes, from left to right over the whole width. */
+function columnsOf(graph: FlowGraph, width: number): Map<Layer, ColumnPlace> {
+  const layers = LAYERS.filter((layer) => graph.nodes.some((node) => node.layer === layer));
+  const most = layers.reduce((all, layer) => all + WIDTHS[layer][1], 0);
+  const free = width - 2 * MARGIN - BETWEEN * (layers.length - 1);
+  const scale = Math.min(1, free / most);
+  const widths = layers.map((layer) => Math.max(WIDTHS[layer][0], WIDTHS[layer][1] * scale));
+  const used = widths.reduce((all, one) => all + one, 0);
+  const between = layers.length > 1 ? Math.max(24, (width - 2 * MARGIN - used) / (layers.length - 1)) : 0;
+  const columns = new Map<Layer, ColumnPlace>();
+  let x = MARGIN;
+  layers.forEach((layer, index) => {
+    columns.set(layer, { x, width: widths[index] as number });
+    x += (widths[index] as number) + between;
+  });
+  return columns;
+}
+
+function edgesOf(graph: FlowGraph, placed: ReadonlyMap<string, PlacedNode>, columns: ReadonlyMap<Layer, ColumnPlace>, height: number): PlacedEdge[] {
   const ends = graph.edges.flatMap((edge) => {
     const from = placed.get(edge.from);
     const to = placed.get(edge.to);
@@ -72,26 +109,45 @@ function edgesOf(graph: FlowGraph, placed: ReadonlyMap<string, PlacedNode>, heig
   });
   const ports = new Ports(ends);
   return ends.map(({ edge, from, to }) => {
-    const [x1, x2] = [from.x + from.width, to.x];
-    const [y1, y2] = [ports.y(edge, from, "out"), ports.y(edge, to, "in")];
-    if (skips(from.node.layer, to.node.layer)) {
-      const low = height - 2;
-      const path = `M${r(x1)} ${r(y1)}C${r(x1 + 60)} ${r(y1)} ${r(x1 + 40)} ${r(low)} ${r((x1 + x2) / 2)} ${r(low)}S${r(x2 - 60)} ${r(y2)} ${r(x2)} ${r(y2)}`;
-      return { edge, path, width: strokeOf(edge.rate), labelX: (x1 + x2) / 2, labelY: low - 8 };
-    }
-    const bend = (x2 - x1) / 2;
-    const path = `M${r(x1)} ${r(y1)}C${r(x1 + bend)} ${r(y1)} ${r(x2 - bend)} ${r(y2)} ${r(x2)} ${r(y2)}`;
-    // Nearer to the node that it is about, where edges are apart.
-    const near = to.node.layer === "journal" ? 0.3 : from.node.layer === "journal" ? 0.7 : 0.5;
-    const [labelX, labelY] = onCurve(x1, y1, x2, y2, near);
-    return { edge, path, width: strokeOf(edge.rate), labelX, labelY };
+    const start: Point = [from.x + from.width, ports.y(edge, from, "out")];
+    const end: Point = [to.x, ports.y(edge, to, "in")];
+    const width = strokeOf(edge.rate);
+    if (from.node.layer.startsWith("source") && to.node.layer.startsWith("sink")) return { edge, width, ...below(start, end, height) };
+    // Level beside the columns of pipelines, and bent between there and the journal.
+    const left = from.node.layer === "source" && to.node.layer === "journal" ? columns.get("source_pipeline") : undefined;
+    const right = from.node.layer === "journal" && to.node.layer === "sink" ? columns.get("sink_pipeline") : undefined;
+    const bendFrom: Point = left ? [left.x + left.width, start[1]] : start;
+    const bendTo: Point = right ? [right.x, end[1]] : end;
+    const half = (bendTo[0] - bendFrom[0]) / 2;
+    const path =
+      `M${r(start[0])} ${r(start[1])}H${r(bendFrom[0])}` +
+      `C${r(bendFrom[0] + half)} ${r(bendFrom[1])} ${r(bendTo[0] - half)} ${r(bendTo[1])} ${r(bendTo[0])} ${r(bendTo[1])}H${r(end[0])}`;
+    return { edge, path, width, ...labelOf(start, end, width, from, to) };
   });
 }
 
-/** Whether an edge passes the journal by. */
-const skips = (from: Layer, to: Layer): boolean => from.startsWith("source") && to.startsWith("sink");
+type Point = [number, number];
 
-/** Where edges touch a node: apart from each other at the journal, in the order of their other ends. */
+const LABEL_INSET = 10;
+
+/** A label stands at the source or the sink that it is about, where lines are apart from each other. */
+function labelOf(start: Point, end: Point, width: number, from: PlacedNode, to: PlacedNode): { labelX: number; labelY: number; anchor: PlacedEdge["anchor"] } {
+  const atSource = to.node.layer === "journal" || from.node.layer === "source";
+  const [x, y] = atSource ? start : end;
+  return { labelX: atSource ? x + LABEL_INSET : x - LABEL_INSET, labelY: y - width / 2 - 9, anchor: atSource ? "start" : "end" };
+}
+
+/** Beside the journal, along the lower edge. */
+function below(start: Point, end: Point, height: number): Pick<PlacedEdge, "path" | "labelX" | "labelY" | "anchor"> {
+  const low = height - 8;
+  const middle = (start[0] + end[0]) / 2;
+  const path =
+    `M${r(start[0])} ${r(start[1])}C${r(start[0] + 70)} ${r(start[1])} ${r(start[0] + 30)} ${r(low)} ${r(start[0] + 130)} ${r(low)}` +
+    `H${r(end[0] - 130)}C${r(end[0] - 30)} ${r(low)} ${r(end[0] - 70)} ${r(end[1])} ${r(end[0])} ${r(end[1])}`;
+  return { path, labelX: middle, labelY: low - 12, anchor: "middle" };
+}
+
+/** Where edges touch a node: apart from each other, in the order of their other ends. */
 class Ports {
   #of = new Map<string, number>();
 
@@ -102,16 +158,21 @@ class Ports {
         const [own, other] = side === "out" ? [from, to] : [to, from];
         byNode.set(own, [...(byNode.get(own) ?? []), { edge, other }]);
       }
-      for (const [node, edges] of byNode) {
-        edges.sort((a, b) => a.other.y + a.other.height / 2 - (b.other.y + b.other.height / 2));
-        const inset = Math.min(28, node.height / 4);
-        const room = node.height - 2 * inset;
-        edges.forEach(({ edge }, index) => {
-          const y = edges.length === 1 ? node.y + node.height / 2 : node.y + inset + (room * index) / (edges.length - 1);
-          this.#of.set(key(edge, side), y);
-        });
-      }
+      for (const [node, edges] of byNode) this.#spread(node, edges, side);
     }
+  }
+
+  #spread(node: PlacedNode, edges: { edge: FlowEdge; other: PlacedNode }[], side: "in" | "out"): void {
+    const middle = (placed: PlacedNode): number => placed.y + placed.height / 2;
+    edges.sort((a, b) => middle(a.other) - middle(b.other));
+    const inset = Math.min(27, node.height / 4);
+    const [top, bottom] = [node.y + inset, node.y + node.height - inset];
+    // Level where that is possible, so that most lines are straight.
+    const level = edges.every(({ other }) => middle(other) >= top - 1 && middle(other) <= bottom + 1);
+    edges.forEach(({ edge, other }, index) => {
+      const even = edges.length === 1 ? middle(node) : top + ((bottom - top) * index) / (edges.length - 1);
+      this.#of.set(key(edge, side), level && node.node.layer === "journal" ? middle(other) : even);
+    });
   }
 
   y(edge: FlowEdge, node: PlacedNode, side: "in" | "out"): number {
@@ -120,12 +181,5 @@ class Ports {
 }
 
 const key = (edge: FlowEdge, side: string): string => `${edge.from}\n${edge.to}\n${side}`;
-
-/** A point of the curve between two points with level ends, at a part of its way. */
-function onCurve(x1: number, y1: number, x2: number, y2: number, t: number): [number, number] {
-  const middle = (x1 + x2) / 2;
-  const [a, b, c, d] = [(1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t ** 2, t ** 3];
-  return [a * x1 + (b + c) * middle + d * x2, (a + b) * y1 + (c + d) * y2];
-}
 
 const r = (value: number): number => Math.round(value * 10) / 10;

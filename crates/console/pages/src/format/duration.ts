@@ -17,7 +17,8 @@ const two = (large: number, unit: string, small: number, smallUnit: string): str
 /** Without the smaller units that nobody wants to know: `3 min`, `2 h`. */
 export function coarse(seconds: number): string {
   const unit = [86_400, 3_600, 60].find((unit) => seconds >= unit) ?? 1;
-  return duration(Math.floor(seconds / unit) * unit);
+  const whole = Math.floor(seconds / unit) * unit;
+  return whole < 10 ? `${whole} s` : duration(whole);
 }
 
 /** A moment seen from another one, both in milliseconds: `3 min ago`, `in 12 s`. */

@@ -30,7 +30,7 @@ export function Table<T>({ caption, columns, rows, id, tone, none = "none" }: Ta
   if (rows.length === 0) return <p class="none">{none}</p>;
   return (
     <div class="table-box">
-      <table role="table">
+      <table role="table" class={columns.length <= 4 ? "few" : ""}>
         <caption class="unseen">{caption}</caption>
         <thead role="rowgroup">
           <tr role="row">

@@ -7,7 +7,7 @@ import { Choice } from "../../ui/choice";
 import { FlowDiagram } from "./diagram";
 import { FlowList } from "./list";
 
-const NARROW = "(max-width: 640px)";
+const NARROW = "(max-width: 760px)";
 
 /** Where data flows: sources, journal, sinks. */
 export function Flow() {
@@ -32,7 +32,7 @@ export function Flow() {
         title="Flow"
         aside={!narrow.value && <Choice label="Shown as" options={[["graph", "Graph"], ["list", "List"]]} value={view} choose={(value) => (chosen.value = value)} />}
       >
-        Sources append to the journal; each sink follows it at its own pace. Lines are as thick as items flow.
+        Sources append to the journal; each sink follows it at its own pace. The thicker a line, the more items flow.
       </PageHead>
       <section class="card flow-card" aria-label={view === "graph" ? "Graph" : "List"}>
         {view === "graph" ? <FlowDiagram graph={graph} /> : <FlowList graph={graph} />}

@@ -35,7 +35,7 @@ export function FlowList({ graph }: { graph: ReadonlySignal<FlowGraph> }) {
 
 function Item({ node, edge }: { node: FlowNode; edge: FlowEdge | undefined }) {
   return (
-    <li class={`line ${node.tone}`}>
+    <li class={node.tone === "warn" || node.tone === "bad" ? `line ${node.tone}` : "line"}>
       <a class="line-name" href={node.href}>
         <Name>{node.title}</Name>
       </a>

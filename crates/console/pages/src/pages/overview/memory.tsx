@@ -22,7 +22,7 @@ export function MemoryCard() {
 
 function note(memory: Memory): string {
   if (!memory.resident) return `budget ${bytes(memory.limit)}; what is resident is not known here`;
-  return `${bytes(memory.resident.now)} resident of ${bytes(memory.limit)} (${percent(memory.resident.now, memory.limit)} %)`;
+  return `${percent(memory.resident.now, memory.limit)} % of ${bytes(memory.limit)} resident`;
 }
 
 export function MemoryBar({ memory }: { memory: Memory }) {

@@ -16,11 +16,15 @@ export function Overview() {
     <>
       <StateHead />
       <div class="grid">
-        {!started.value && <GettingStarted />}
-        <TrafficCard />
-        <MemoryCard />
-        <SinksCard />
-        <JournalCard />
+        <div class="column main">
+          {!started.value && <GettingStarted />}
+          <TrafficCard />
+          <SinksCard />
+        </div>
+        <div class="column side">
+          <MemoryCard />
+          <JournalCard />
+        </div>
         <BooksCard />
       </div>
     </>

@@ -2,6 +2,7 @@ import { useComputed } from "@preact/signals";
 import { stateTone, stateWord } from "../../data/state";
 import { now, part } from "../../data/store";
 import { harmless, sentence } from "../../format/text";
+import { Ticked } from "../../ui/ticked";
 import { clock, utc } from "../../format/time";
 
 const state = part((status) => status.state, "flowing");
@@ -31,9 +32,7 @@ function clauses(reason: string) {
   const all = harmless(reason).split("; ");
   return all.map((clause, index) => (
     <span class="clause" key={index}>
-      {named(sentence(clause))}.
+      <Ticked>{sentence(clause)}</Ticked>.
     </span>
   ));
 }
-
-const named = (text: string) => text.split("`").map((piece, index) => (index % 2 === 1 ? <b key={index}>{piece}</b> : piece));

@@ -1,12 +1,13 @@
 // What came in, what went out and what was refused, over the last 15 minutes.
 import { useSignal, type Signal } from "@preact/signals";
 import { TimeChart, type ChartData, type ChartSeries } from "../../chart/time_chart";
-import { history, now, rate, step } from "../../data/store";
+import { history, now, part, rate, step } from "../../data/store";
 import { bytes } from "../../format/bytes";
 import { compact } from "../../format/count";
 import { clock } from "../../format/time";
 import { Card } from "../../ui/card";
 
+const sinks = part((status) => status.sinks.length, 0);
 const KEYS = ["in", "out", "refused"];
 const SERIES: ChartSeries[] = [
   { label: "in", color: "accent", kind: "area" },
@@ -25,7 +26,7 @@ export function TrafficCard() {
     <Card title="Traffic" note={<Moment hovered={hovered} />} class="traffic">
       <div class="figures">
         <Figure title="in" unit="items/s" what="in" index={0} hovered={hovered} />
-        <Figure title="out" unit="items/s" what="out" index={1} hovered={hovered} />
+        <Figure title={sinks.value > 1 ? `out, ${sinks.value} sinks` : "out"} unit="items/s" what="out" index={1} hovered={hovered} />
         <Figure title="refused" unit="/s" what="refused" index={2} hovered={hovered} />
         <BytesFigure />
       </div>

@@ -9,6 +9,7 @@ import { link } from "../../router";
 import { Badge } from "../../ui/badge";
 import { Card, PageHead } from "../../ui/card";
 import { Name } from "../../ui/stranger";
+import { Ticked } from "../../ui/ticked";
 import { Table, type Column } from "../../ui/table";
 import { DestinationCard } from "./destination";
 
@@ -87,7 +88,7 @@ function HandshakesCard({ handshakes }: { handshakes: Handshakes }) {
           columns={[
             { title: "Reason", head: true, cell: (one) => words(one.reason) },
             { title: "Failed", right: true, cell: (one) => count(one.count) },
-            { title: "What to do", wide: true, cell: (one) => one.advice },
+            { title: "What to do", wide: true, cell: (one) => <Ticked>{one.advice}</Ticked> },
           ]}
           rows={handshakes.failed}
           id={(one) => one.reason}
