@@ -2,8 +2,9 @@
 
 use crate::canned_refusal::CannedRefusal;
 use crate::deliverable::Undeliverable;
+use std::fmt;
 use tidegate_http1::Content;
-use tidegate_ledger::Refusal;
+use tidegate_ledger::{OpenRequest, Refusal, RefusalDetails, SubmittedRequest};
 
 /// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl Rejection {
     }
 
     /// The body breaks a rule of its format; `fault` says which and where.
-    pub fn malformed(fault: impl std::fmt::Display) -> Rejection {
+    pub fn malformed(fault: impl fmt::Display) -> Rejection {
         Rejection {
             reason: Refusal::Malformed,
             words: RejectionText::Own(format!("{fault}\n")),
@@ -77,6 +78,21 @@ impl Rejection {
         Rejection { reason: Refusal::TooLarge, words: RejectionText::Around(around, most), retry_after: None }
     }
 
+    /// Closes the books of the request that it refuses, with its words for those who look at the last refusals. `bytes` is the size
+    /// of the body, where it is known.
+    pub fn close(&self, open: OpenRequest, bytes: Option<u64>) {
+        self.with_details(bytes, |details| open.refuse_with(self.reason, details));
+    }
+
+    /// As [`close`](Self::close), for a request that was given to the journal.
+    pub(crate) fn close_submitted(&self, submitted: SubmittedRequest) {
+        self.with_details(None, |details| submitted.refuse_with(self.reason, details));
+    }
+
+    fn with_details(&self, bytes: Option<u64>, close: impl FnOnce(&RefusalDetails<'_>)) {
+        close(&RefusalDetails { bytes, words: &self.words, ..RefusalDetails::default() });
+    }
+
     /// The same, to be retried after `seconds`.
     #[must_use]
     #[inline]
@@ -91,6 +107,17 @@ impl From<Undeliverable> for Rejection {
         match undeliverable {
             Undeliverable::Body(most) => Rejection::too_large(most),
             Undeliverable::Item(most) => Rejection::item_too_large(most),
+        }
+    }
+}
+
+impl fmt::Display for RejectionText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RejectionText::Fixed(text) => f.write_str(text),
+            RejectionText::CannedRefusal(canned) => f.write_str(canned.words()),
+            RejectionText::Around([before, after], number) => write!(f, "{before}{number}{after}"),
+            RejectionText::Own(text) => f.write_str(text),
         }
     }
 }

@@ -4,6 +4,7 @@ use tidegate_meters::Registry;
 
 use crate::balance::{Balance, JournalBalance, SinkBalance, SourceBalance};
 use crate::journal::JournalItems;
+use crate::recent::{RecentRefusal, RecentRefusals};
 use crate::sink::SinkAccount;
 use crate::sink_ledger::SinkLedger;
 use crate::source::Source;
@@ -28,6 +29,7 @@ pub struct Ledger(Arc<LedgerState>);
 struct LedgerState {
     head: JournalItems,
     pages: Mutex<Accounts>,
+    recent: Arc<RecentRefusals>,
 }
 
 #[derive(Debug, Default)]
@@ -48,8 +50,8 @@ pub struct TooMany {
 impl Ledger {
     /// Opens the books of a journal that holds `items_total` items, ever, and publishes them.
     pub fn new(registry: &Registry, items_total: u64) -> Self {
-        let ledger =
-            Self(Arc::new(LedgerState { head: JournalItems::new(items_total), pages: Mutex::default() }));
+        let head = JournalItems::new(items_total);
+        let ledger = Self(Arc::new(LedgerState { head, pages: Mutex::default(), recent: Arc::default() }));
         metrics::publish(registry, &ledger);
         ledger
     }
@@ -71,7 +73,7 @@ impl Ledger {
         if sources.len() == MAX_SOURCES {
             return Err(TooMany { of: "sources", limit: MAX_SOURCES });
         }
-        let source = Source::new(name);
+        let source = Source::new(name, Arc::clone(&self.0.recent));
         sources.push(source.clone());
         Ok(source)
     }
@@ -135,12 +137,18 @@ impl Ledger {
         }
     }
 
+    /// Visits the last refused requests, the newest first: at most [`MOST_RECENT_REFUSALS`](crate::MOST_RECENT_REFUSALS). What is refused
+    /// meanwhile is not kept, so `visit` should be quick.
+    pub fn recent_refusals(&self, visit: impl FnMut(&RecentRefusal)) {
+        self.0.recent.visit(visit);
+    }
+
     /// Heap bytes that the books take at most: a line of the memory plan.
     pub const fn size_bytes() -> usize {
         let name = 64;
         let source = 256 + 8 * (signal::Signal::ALL.len() + 2 * crate::Refusal::COUNT) + name;
         let sink = 256 + SinkLedger::LEN + name;
-        MAX_SOURCES * source + MAX_SINKS * sink
+        MAX_SOURCES * source + MAX_SINKS * sink + RecentRefusals::BYTES
     }
 
     /// Heap bytes that the books take at most for each tenant: a line of the memory plan.

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::forwarded::ForwardedBook;
 use crate::pipeline::{PipelineBook, PipelineItems};
 use crate::reason::Refusal;
+use crate::recent::{RecentRefusals, RefusalDetails};
 use crate::signal::{Counts, Signal};
 use crate::tenant::TenantHandle;
 
@@ -13,6 +14,8 @@ pub struct Source(Arc<SourceState>);
 
 struct SourceState {
     name: Box<str>,
+    /// Shared by all sources.
+    recent: Arc<RecentRefusals>,
     // One lock per request, held for a few additions: dearer than loose counters by some nanoseconds, but
     // a reader never sees half an entry, so a difference is never an artefact of reading.
     columns: Mutex<SourceTotals>,
@@ -74,8 +77,8 @@ pub struct SubmittedRequest {
 }
 
 impl Source {
-    pub(crate) fn new(name: &str) -> Self {
-        Self(Arc::new(SourceState { name: name.into(), columns: Mutex::default() }))
+    pub(crate) fn new(name: &str, recent: Arc<RecentRefusals>) -> Self {
+        Self(Arc::new(SourceState { name: name.into(), recent, columns: Mutex::default() }))
     }
 
     /// The source's name.
@@ -108,6 +111,11 @@ impl Source {
     pub fn items(&self) -> u64 {
         let book = self.book();
         book.items.iter().sum::<u64>() + book.pipeline.dropped() + book.forwarded.sent()
+    }
+
+    fn note(&self, reason: Refusal, tenant: Option<&TenantHandle>, details: &RefusalDetails<'_>) {
+        let tenant = tenant.map_or("", TenantHandle::name);
+        self.0.recent.note(reason, &self.0.name, tenant, details);
     }
 
     pub(crate) fn book(&self) -> MutexGuard<'_, SourceTotals> {
@@ -159,8 +167,13 @@ impl OpenRequest {
     }
 
     /// The request was refused, and nothing of it will go anywhere.
-    pub fn refuse(mut self, reason: Refusal) {
-        self.close(reason);
+    pub fn refuse(self, reason: Refusal) {
+        self.refuse_with(reason, &RefusalDetails::default());
+    }
+
+    /// As [`refuse`](Self::refuse), with what is known of the request, for those who look at the last refusals.
+    pub fn refuse_with(mut self, reason: Refusal, details: &RefusalDetails<'_>) {
+        self.close(reason, details);
     }
 
     /// So many of its items are refused for this reason, and the others may be accepted: it counts if they are.
@@ -201,9 +214,10 @@ impl OpenRequest {
         (self.source.take(), self.tenant.take(), self.left_out)
     }
 
-    fn close(&mut self, reason: Refusal) {
+    fn close(&mut self, reason: Refusal, details: &RefusalDetails<'_>) {
         if let Some(source) = self.source.take() {
             source.book().refuse(reason);
+            source.note(reason, self.tenant.as_ref(), details);
         }
         if let Some(tenant) = self.tenant.take() {
             tenant.refuse(reason);
@@ -213,22 +227,27 @@ impl OpenRequest {
 
 impl Drop for OpenRequest {
     fn drop(&mut self) {
-        self.close(Refusal::Abandoned);
+        self.close(Refusal::Abandoned, &RefusalDetails::default());
     }
 }
 
 impl SubmittedRequest {
     /// The journal has it for good. To be called even when the client can no longer be told.
     pub fn accept(mut self) {
-        self.close(None);
+        self.close(None, &RefusalDetails::default());
     }
 
     /// The journal did not take it.
-    pub fn refuse(mut self, reason: Refusal) {
-        self.close(Some(reason));
+    pub fn refuse(self, reason: Refusal) {
+        self.refuse_with(reason, &RefusalDetails::default());
     }
 
-    fn close(&mut self, refused: Option<Refusal>) {
+    /// As [`refuse`](Self::refuse), with what is known of the request, for those who look at the last refusals.
+    pub fn refuse_with(mut self, reason: Refusal, details: &RefusalDetails<'_>) {
+        self.close(Some(reason), details);
+    }
+
+    fn close(&mut self, refused: Option<Refusal>, details: &RefusalDetails<'_>) {
         if let Some((source, counts)) = self.entry.take() {
             let pipeline_items = self.pipeline_items.take().map(|items| *items);
             let mut book = source.book();
@@ -238,6 +257,9 @@ impl SubmittedRequest {
                 Some(reason) => book.refuse(reason),
             }
             drop(book);
+            if let Some(reason) = refused {
+                source.note(reason, self.tenant.as_ref(), details);
+            }
             match (self.tenant.take(), refused) {
                 (None, _) => {}
                 (Some(tenant), None) => tenant.accept(counts, pipeline_items),
@@ -249,7 +271,7 @@ impl SubmittedRequest {
 
 impl Drop for SubmittedRequest {
     fn drop(&mut self) {
-        self.close(None);
+        self.close(None, &RefusalDetails::default());
     }
 }
 

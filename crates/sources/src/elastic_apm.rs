@@ -163,7 +163,7 @@ impl ElasticApm {
                 answer::reported(form, &report)
             }
             Err(refused) => {
-                open.refuse(refused.reason);
+                refused.close(open, None);
                 form.marked(tidegate_admission::answer(refused, protocol))
             }
         }

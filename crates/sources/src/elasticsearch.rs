@@ -136,7 +136,7 @@ impl Elasticsearch {
         let outcome = match self.inspect((gate, passage, rights), form, bulk, received).await {
             Ok((body, content)) => self.keep((gate, passage), open, content, body).await,
             Err(refused) => {
-                open.refuse(refused.reason);
+                refused.close(open, None);
                 Err(refused)
             }
         };

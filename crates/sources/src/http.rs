@@ -8,13 +8,14 @@ use crate::clock::Timestamp;
 use crate::otlp::Otlp;
 use crate::thanos_receive::{self, MeasuredRequest, Readiness, ThanosMeters, ThanosReceive};
 use std::cell::Cell;
+use std::fmt;
 use std::sync::Arc;
 use tidegate_admission::tenancy::Tenancy;
 use tidegate_admission::{AnswerFormat, Caller, Gate, Permit, Rejection, answer, codec};
 use tidegate_http1::{
     AdmissionFuture, Admitted, Body, Head, Refusal as Codec, RefusalContext, Reply, Service,
 };
-use tidegate_ledger::{OpenRequest, Refusal, Signal, Source};
+use tidegate_ledger::{OpenRequest, Refusal, RefusalDetails, Signal, Source};
 use tidegate_meters::Histogram;
 
 /// The service behind the listeners for ingest.
@@ -123,7 +124,7 @@ impl Http {
     /// The answer to a request that was let in and whose body is refused.
     pub(crate) fn refuse_body(&self, ticket: &Ticket, refused: Rejection) -> Reply {
         if let Some(open) = ticket.open.take() {
-            open.refuse(refused.reason);
+            refused.close(open, None);
         }
         let reply = answer(refused, ticket.route.protocol());
         ticket.answered(&reply, 0);
@@ -162,8 +163,8 @@ impl Inner {
         {
             return reply;
         }
-        self.stray.open().refuse(Refusal::NotFound);
         let words = if self.thanos_receive.is_some() { thanos_receive::UNKNOWN_PATH } else { NOTHING };
+        refuse_with_head(self.stray.open(), Refusal::NotFound, head, &"unknown path");
         answer(Rejection::new(Refusal::NotFound, words), AnswerFormat::Http)
     }
 
@@ -244,7 +245,7 @@ impl Service for Http {
                 Err(Reply::new(200))
             }
             Err((refused, protocol)) => {
-                open.refuse(refused.reason);
+                refuse_with_head(open, refused.reason, head, &refused.words);
                 let is_method = refused.reason == Refusal::Method;
                 let reply = answer(refused, protocol);
                 if let Some(measured) = measured {
@@ -304,12 +305,22 @@ impl Service for Http {
             _ => codec(refusal, protocol, delay),
         };
         let open = context.ticket.and_then(|ticket| ticket.open.take());
-        open.unwrap_or_else(|| self.0.stray.open()).refuse(reason);
+        let bytes = Some(context.received as u64);
+        let details = RefusalDetails { peer: Some(context.peer), bytes, ..RefusalDetails::default() };
+        open.unwrap_or_else(|| self.0.stray.open()).refuse_with(reason, &details);
         if let Some(ticket) = context.ticket {
             ticket.answered(&reply, context.received);
         }
         reply
     }
+}
+
+/// Closes the books of a request that is refused for its head.
+fn refuse_with_head(open: OpenRequest, reason: Refusal, head: &Head<'_>, words: &dyn fmt::Display) {
+    let length = head.header("content-length").and_then(|length| str::from_utf8(length).ok()?.parse().ok());
+    let target = format_args!("{} {}", head.method(), head.path());
+    let details = RefusalDetails { peer: Some(head.peer()), target: &target, bytes: length, words };
+    open.refuse_with(reason, &details);
 }
 
 const NOTHING: &str = "unknown path; remote write is served at /api/v1/write, OTLP at /v1/traces, \

@@ -86,7 +86,7 @@ impl HttpLogs {
         match self.inspect(gate, passage, form, body.into()).await {
             Ok((body, translated)) => self.keep((gate, passage), open, translated, body).await,
             Err(refused) => {
-                open.refuse(refused.reason);
+                refused.close(open, None);
                 answer(refused, AnswerFormat::Http)
             }
         }

@@ -75,7 +75,7 @@ impl Loki {
         let (body, translated) = match self.inspect(gate, passage, form, body.into()).await {
             Ok(inspected) => inspected,
             Err(refused) => {
-                open.refuse(refused.reason);
+                refused.close(open, None);
                 return answer(refused, AnswerFormat::Http);
             }
         };

@@ -116,7 +116,7 @@ impl RemoteWrite {
                 }
             }
             Err(refused) => {
-                open.refuse(refused.reason);
+                refused.close(open, None);
                 refused
             }
         };

@@ -185,13 +185,13 @@ impl<'a> PendingAppend<'a> {
             Err(AppendError::Busy) => gate.no_memory(),
             Err(other) => gate.disk(other),
         };
-        handed_over.refuse(refused.reason);
+        refused.close_submitted(handed_over);
         Err(refused)
     }
 }
 
 /// Counts a refusal.
 pub(super) fn refuse(open: OpenRequest, refused: Rejection) -> Rejection {
-    open.refuse(refused.reason);
+    refused.close(open, None);
     refused
 }

@@ -87,7 +87,7 @@ impl Elasticsearch {
                 self.exchange(destination, (gate, &rights), open, (bulk, content), body, since).await
             }
             Err(refused) => {
-                open.refuse(refused.reason);
+                refused.close(open, None);
                 Err(refused)
             }
         };
@@ -135,7 +135,7 @@ impl Elasticsearch {
         open.refuse_items(ledger::ItemRefusal::Malformed, content.left_out);
         open.refuse_items(ledger::ItemRefusal::Forbidden, content.denied);
         if let Err(refused) = self.may_go(destination, gate, &open, &content, &body) {
-            open.refuse(refused.reason);
+            refused.close(open, None);
             return Err(refused);
         }
         let beside = ReservedBytes { ingest: body.window.charged(), decode: 0, len: body.bytes().len() };
@@ -143,7 +143,7 @@ impl Elasticsearch {
         let answer = match answer {
             Ok(answer) => answer,
             Err(refused) => {
-                open.refuse(refused.reason);
+                refused.close(open, None);
                 return Err(refused);
             }
         };

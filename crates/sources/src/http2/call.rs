@@ -96,7 +96,7 @@ async fn exchange(
     let (form, received) = match intake.message(body, form, past).await {
         Ok(received) => received,
         Err(error) => {
-            open.refuse(error.refused.reason);
+            error.refused.close(open, None);
             return Err(error);
         }
     };

@@ -276,7 +276,7 @@ fn admit_call(
         }
         (Err(refused), _) | (Ok(_), Err(refused)) => refused,
     };
-    open.refuse(refused.reason);
+    refused.close(open, None);
     answer::grpc(&mut respond, Err(&refused.into()));
     None
 }
