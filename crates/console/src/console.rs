@@ -1,8 +1,11 @@
 //! The service behind the admin port: which path leads where, and the answers.
 
 use crate::admin_routes::{AdminRequest, AdminRoutes, MountedRoute};
+use crate::app_routes::{AppRoute, PageToken};
 use crate::files::FilesQuery;
 use crate::gateway::{ForgetError, Gateway};
+use crate::history::History;
+use crate::live::{FRAMES, LONGEST_FRAME, LiveStatus, MOST_VIEWERS, VIEWER};
 use crate::page::Page;
 use crate::page_buffer::{FIRST, PageBuffer, PageError};
 use crate::status::Status;
@@ -22,7 +25,13 @@ pub struct Console {
     gateway: Arc<dyn Gateway>,
     arena: Arena,
     /// Held while an answer is made, so that there is one snapshot at a time however many threads ask.
-    making: Mutex<()>,
+    making: Arc<Mutex<()>>,
+    /// The status once a second, for open pages.
+    live: Arc<LiveStatus>,
+    /// Allows changes to a page that can read it.
+    token: PageToken,
+    /// Only those with credentials get this far.
+    has_credentials: bool,
     /// There is one trial at a time.
     trials: TrialTurns,
     /// Held while files are collected and shown, so that there is one such answer at a time.
@@ -35,7 +44,8 @@ pub struct Console {
 pub const LONGEST_ANSWER: usize = 512 << 10;
 
 /// The page that a request addresses.
-pub const PATHS: [&str; 9] = [
+pub const PATHS: [&str; 10] = [
+    "/",
     "/status",
     "/status.json",
     "/metrics",
@@ -84,7 +94,8 @@ const PAGE_HEADERS: [(&str, &str); 5] = [
     ),
 ];
 const NOT_FOUND: &str = "unknown path; valid ones are:\n\
-    /status       how the gateway is doing: a page, text or JSON\n\
+    /             the console, for browsers\n\
+    /status       how the gateway is doing: a page without JavaScript, text or JSON\n\
     /status.json  the same as JSON\n\
     /metrics      all metrics, in the OpenMetrics format\n\
     /health       200 while the process lives, and which sinks failed\n\
@@ -105,10 +116,14 @@ const METRICS_TOO_LONG: &str = "the metrics would be longer than the 512 KiB tha
 impl Console {
     /// Pages about `gateway`, written on the memory of `arena`, which [`reserve`](Self::reserve) gave.
     pub fn new(gateway: Arc<dyn Gateway>, arena: Arena) -> Console {
+        let making = Arc::default();
         Console {
+            live: Arc::new(LiveStatus::new(Arc::clone(&gateway), arena.clone(), Arc::clone(&making))),
             gateway,
             arena,
-            making: Mutex::new(()),
+            making,
+            token: PageToken::new(),
+            has_credentials: false,
             trials: TrialTurns::default(),
             listing_files: tokio::sync::Mutex::new(()),
             routes: Vec::new(),
@@ -121,10 +136,21 @@ impl Console {
         Console { routes, ..self }
     }
 
+    /// Behind a check of credentials, which all that ask have passed, if `has_credentials`.
+    #[must_use]
+    pub fn with_credentials(self, has_credentials: bool) -> Console {
+        Console { has_credentials, ..self }
+    }
+
+    /// Whether who sends a request with this head may change something: whoever is on this machine, or has credentials.
+    pub fn is_operator(&self, head: &Head<'_>) -> bool {
+        self.has_credentials || head.peer().ip().to_canonical().is_loopback()
+    }
+
     /// Whether a request is for operators alone: it changes something, or is for the routes of another part.
     pub fn is_for_operators(&self, head: &Head<'_>) -> bool {
         let changes = head.method() == "DELETE" && head.path() != "/tap";
-        changes || self.mounted(head.path()).is_some()
+        changes || AppRoute::changes(head) || self.mounted(head.path()).is_some()
     }
 
     /// The routes that a path is below, and the rest of it.
@@ -157,18 +183,19 @@ impl Console {
     /// # Errors
     /// When the kernel refuses the address space.
     pub fn reserve() -> io::Result<Arena> {
-        let (answers, heads) = (ANSWERS * LONGEST_ANSWER, HEADS * LONGEST_HEAD);
+        let (answers, heads) = (ANSWERS * LONGEST_ANSWER + FRAMES * LONGEST_FRAME, HEADS * LONGEST_HEAD);
         // Heads cannot take the memory of answers, nor the reverse, but for that of a form: its memory is that of answers.
         let floors = Floors::NONE
             .with(Share::Egress, (answers - LONGEST_FORM) as u64)
             .with(Share::Ingest, heads as u64);
         // As many windows as there can be heads of one page and answers.
-        let windows = heads / PAGE + answers / FIRST;
+        let windows = heads / PAGE + answers / FIRST + FRAMES;
         Arena::new((answers + heads) as u64, floors, LONGEST_ANSWER, windows, HEADS)
     }
 
-    /// The lines of the memory plan: the arena of [`reserve`](Self::reserve), and the heap of one snapshot.
-    pub fn declared() -> [Reservation; 3] {
+    /// The lines of the memory plan: the arena of [`reserve`](Self::reserve), the heap of one snapshot, of open pages, and of the
+    /// history.
+    pub fn declared() -> [Reservation; 6] {
         let line = |what, count: usize, each: usize| Reservation {
             owner: "console",
             what,
@@ -179,7 +206,10 @@ impl Console {
         [
             line("responses in flight, or the form of a trial", ANSWERS, LONGEST_ANSWER),
             line("heads of requests", HEADS, LONGEST_HEAD),
+            line("frames of the live status", FRAMES, LONGEST_FRAME),
             line("snapshot being shown", 1, SNAPSHOT),
+            line("open pages", MOST_VIEWERS, VIEWER),
+            line("the history of 15 minutes", 1, History::BYTES),
         ]
     }
 
@@ -268,6 +298,14 @@ impl Console {
         }
     }
 
+    pub(crate) fn live(&self) -> &Arc<LiveStatus> {
+        &self.live
+    }
+
+    pub(crate) fn token(&self) -> &PageToken {
+        &self.token
+    }
+
     /// Serialises trials.
     pub(crate) fn trials(&self) -> &TrialTurns {
         &self.trials
@@ -322,6 +360,8 @@ enum Route {
     Try(Box<TrialRoute>, FormClaim),
     /// It is another part's.
     Mounted(Box<MountedRoute>),
+    /// It is of the pages for browsers.
+    App(AppRoute),
 }
 
 impl Service for Console {
@@ -330,6 +370,9 @@ impl Service for Console {
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<Ticket>, Reply> {
         if let Some((routes, path)) = self.mounted(head.path()) {
             return self.admit_mounted(head, routes, path);
+        }
+        if let Some(route) = AppRoute::of(self, head) {
+            return Ok(Admitted { max_body: 0, ticket: Ticket(Route::App(route?)) });
         }
         let route = match head.path() {
             "/status" => StatusFormat::wanted(head).map(Route::Status).ok_or_else(unknown_format),
@@ -356,9 +399,6 @@ impl Service for Console {
                 Ok(Route::Try(Box::new(route), claim))
             }),
             "/pipelines" => TrialRoute::load_of(head).map(Route::Pipelines),
-            "/" => {
-                Err(Reply::new(307).headers(&[("Location", "/status")]).text("the console is at /status\n"))
-            }
             path => match path.strip_prefix(CURSORS) {
                 Some(name) if is_name(name) => Ok(Route::Forget(name.to_owned())),
                 _ => Err(Reply::new(404).text(NOT_FOUND)),
@@ -408,6 +448,7 @@ impl Service for Console {
         }
         drop(body);
         match ticket.0 {
+            Route::App(route) => Box::pin(self.app(route)).await,
             Route::Try(..) | Route::Mounted(_) => Reply::new(500),
             Route::Pipelines(load) => self.pipelines(load.as_deref()),
             Route::Status(form) => self.status(form),

@@ -1,10 +1,13 @@
 //! The console's interface to the gateway.
 
+use crate::configuration::{ConfigurationFuture, ConfigurationOrder, RunningConfiguration};
 use crate::files::{FilesFuture, FilesQuery};
+use crate::history::History;
 use crate::pipelines_page::ListedPipeline;
 use crate::status::Status;
 use crate::trial::{TrialFuture, TrialInput, TrialOutput};
 use std::fmt;
+use tidegate_ledger::RecentRefusal;
 use tidegate_tap::Tap;
 
 /// The gateway that answers requests.
@@ -50,6 +53,18 @@ pub trait Gateway: Send + Sync + 'static {
 
     /// The steps of a pipeline as they are written, at most [`LONGEST_STEPS`](crate::LONGEST_STEPS) bytes.
     fn steps_of(&self, pipeline: &str) -> Option<String>;
+
+    /// The last 15 minutes.
+    fn history(&self) -> &History;
+
+    /// Visits the last refused requests, the newest first.
+    fn recent_refusals(&self, visit: &mut dyn FnMut(&RecentRefusal));
+
+    /// The configuration in effect. Texts in it must hold no secrets.
+    fn configuration(&self) -> RunningConfiguration;
+
+    /// Checks the configured file, or has it take effect.
+    fn order(&self, order: ConfigurationOrder) -> ConfigurationFuture<'_>;
 
     /// Runs a trial, in a process of its own, with `input` on its standard input.
     fn trial<'a>(&'a self, input: Vec<TrialInput>, output: &'a mut TrialOutput<'a>) -> TrialFuture<'a>;

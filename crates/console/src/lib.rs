@@ -17,16 +17,22 @@
 //! arithmetic (`ledger`), counting (`meters`), the connections (`http1`).
 
 mod admin_routes;
+mod app_routes;
+mod assets;
 mod capture;
+mod configuration;
 mod console;
 mod files;
 mod files_page;
 mod gateway;
+mod history;
 mod html;
 mod human;
+mod live;
 mod page;
 mod page_buffer;
 mod pipelines_page;
+mod rejects;
 mod resident;
 mod state;
 mod status;
@@ -40,12 +46,17 @@ mod trial_response;
 mod tests;
 
 pub use admin_routes::{AdminRequest, AdminRoutes};
+pub use configuration::{
+    ChangeEffect, ConfigurationError, ConfigurationFuture, ConfigurationOrder, ConfigurationReport,
+    RunningConfiguration, SettingChange,
+};
 pub use console::{Console, LONGEST_ANSWER, PATHS};
 pub use files::{
     FILES_BYTES, FilesError, FilesFuture, FilesOrder, FilesQuery, FilesReport, FollowedFile, FollowingSource,
     LONGEST_FILES, MOST_FILES, UnreadablePath,
 };
 pub use gateway::{ForgetError, Gateway};
+pub use history::{HISTORY_STEP, History, Levels, MOST_STEPS_OF_HISTORY};
 pub use pipelines_page::{LONGEST_LISTED, ListedPipeline, MOST_LISTED};
 pub use resident::Resident;
 pub use state::{State, StateReport};

@@ -13,6 +13,8 @@ pub(crate) const FIRST: usize = 32 << 10;
 /// An answer being written. What does not fit is not written, and everything after it neither.
 pub(crate) struct PageBuffer {
     window: Window,
+    /// The most bytes that it takes.
+    longest: usize,
     failure: Option<PageError>,
 }
 
@@ -29,8 +31,18 @@ pub(crate) enum PageError {
 
 impl PageBuffer {
     pub(crate) fn take(arena: &Arena) -> Result<PageBuffer, PageError> {
+        PageBuffer::of(arena, LONGEST_ANSWER)
+    }
+
+    /// One of at most `longest` bytes.
+    pub(crate) fn of(arena: &Arena, longest: usize) -> Result<PageBuffer, PageError> {
         let window = arena.try_window(Share::Egress, FIRST).map_err(|_| PageError::Busy)?;
-        Ok(PageBuffer { window, failure: None })
+        Ok(PageBuffer { window, longest, failure: None })
+    }
+
+    /// Whether something was not written because there is no room for it.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.failure == Some(PageError::TooLong)
     }
 
     /// Writes a whole line, or nothing of it: then there is no room for it.
@@ -40,12 +52,12 @@ impl PageBuffer {
 
     /// How much can be written, beside a last line.
     pub(crate) fn room(&self) -> usize {
-        (LONGEST_ANSWER - NOTE).saturating_sub(self.window.len())
+        (self.longest - NOTE).saturating_sub(self.window.len())
     }
 
     /// The answer, with a last line, for which room was kept.
-    pub(crate) fn ending(mut self, line: &str) -> Result<Window, PageError> {
-        self.window.append(line.as_bytes()).map_err(|_| PageError::Busy)?;
+    pub(crate) fn ending(mut self, line: impl AsRef<[u8]>) -> Result<Window, PageError> {
+        self.window.append(line.as_ref()).map_err(|_| PageError::Busy)?;
         Ok(self.window)
     }
 
@@ -73,7 +85,7 @@ impl PageBuffer {
     fn push(&mut self, bytes: &[u8]) -> Result<(), PageError> {
         let failure = match self.failure {
             Some(failure) => failure,
-            None if self.window.len() + bytes.len() > LONGEST_ANSWER - NOTE => PageError::TooLong,
+            None if self.window.len() + bytes.len() > self.longest - NOTE => PageError::TooLong,
             None => match self.window.append(bytes) {
                 Ok(()) => return Ok(()),
                 Err(ChargeError::Never { .. }) => PageError::TooLong,

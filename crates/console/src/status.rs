@@ -8,7 +8,7 @@ mod handshakes;
 mod journal;
 mod left_behind;
 mod memory;
-mod raw;
+pub(crate) mod raw;
 mod sink;
 mod source_pipeline;
 mod tenants;

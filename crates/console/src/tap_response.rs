@@ -53,7 +53,7 @@ async fn written(reading: &RecordReader, mut sheet: PageBuffer) -> Reply {
         reading.missed(),
         reading.waiting(),
     );
-    match sheet.ending(&last) {
+    match sheet.ending(last) {
         Ok(window) => {
             Reply::new(200).content_type("application/x-ndjson").headers(&DATA_HEADERS).content(window)
         }

@@ -1,12 +1,13 @@
 //! The pages of made-up gateways, as people, programs and the wire see them.
 
+mod app;
 mod bounds;
 mod files;
 mod golden;
 mod hostile;
 mod real;
-mod sample;
-mod served;
+pub(crate) mod sample;
+pub(crate) mod served;
 mod tapped;
 mod trial_page;
 mod trials;

@@ -9,6 +9,7 @@ pub(crate) mod fleet;
 pub(crate) mod import;
 pub(crate) mod journal;
 pub(crate) mod lake;
+mod orders;
 pub(crate) mod pipeline;
 pub(crate) mod print;
 pub(crate) mod ring;

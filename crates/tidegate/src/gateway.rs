@@ -19,6 +19,7 @@ mod ingest;
 pub(crate) mod listeners;
 mod metrics;
 mod opamp;
+pub(crate) mod orders;
 pub(crate) mod plan;
 mod rates;
 mod refusals;
@@ -222,6 +223,9 @@ impl Gateway {
             running_sources: running_sources.clone(),
             rates: rates::Rates::default(),
             refusals: refusals::Refusals::default(),
+            history: tidegate_console::History::new(),
+            configuration: Mutex::new(status::running_configuration(&config)),
+            orders: orders::ConfigurationOrders::default(),
             fleet: fleet.as_ref().map(RunningFleet::fleet),
         });
         metrics::publish(&view);
@@ -237,7 +241,8 @@ impl Gateway {
         let console_arena = Console::reserve()?;
         let console =
             Console::new(Arc::clone(&view) as Arc<dyn tidegate_console::Gateway>, console_arena.clone())
-                .with_routes(fleet_routes.chain(opamp.iter().map(RunningOpamp::operator_routes)).collect());
+                .with_routes(fleet_routes.chain(opamp.iter().map(RunningOpamp::operator_routes)).collect())
+                .with_credentials(!keys.admins.is_open());
         let console = Guarded::new(console, keys.admins.clone(), AdminAccess::of(&config.listen));
         let console = Server::new(console, Console::settings(), console_arena.clone(), shutdowns[0].clone());
         let admin_door = Arc::new(
@@ -314,6 +319,17 @@ impl Gateway {
     /// The inputs of its plan.
     pub(crate) fn planned(&self) -> &GatewayPlan {
         &self.planned
+    }
+
+    /// Names the file that the configuration is read from.
+    pub(crate) fn name_file(&self, file: Option<&std::path::Path>) {
+        let mut running = self.view.configuration.lock().unwrap_or_else(PoisonError::into_inner);
+        running.file = file.map(|file| file.display().to_string());
+    }
+
+    /// The next order about the configuration, if one waits.
+    pub(crate) fn next_order(&self) -> Option<orders::PendingOrder> {
+        self.view.orders.next()
     }
 
     /// Counts that a configuration was read again, for alerts that look for that by Thanos' names.

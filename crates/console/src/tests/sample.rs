@@ -13,12 +13,12 @@ use tidegate_ledger::{
 const MIB: u64 = 1 << 20;
 
 /// The moment of all samples.
-pub(super) fn now() -> SystemTime {
+pub(crate) fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
 }
 
 /// The journal is full because one sink of two has been failing for three hours.
-pub(super) fn troubled() -> Status {
+pub(crate) fn troubled() -> Status {
     let mut status = healthy();
     status.journal.trouble =
         Some("its quota is used up by records that sinks have not completed yet".to_owned());
@@ -53,7 +53,7 @@ pub(super) fn troubled() -> Status {
 }
 
 /// Two sinks that keep up.
-pub(super) fn healthy() -> Status {
+pub(crate) fn healthy() -> Status {
     Status {
         version: "0.1.0".to_owned(),
         commit: None,

@@ -2,8 +2,9 @@
 
 use super::sample::{healthy, troubled};
 use crate::{
-    Console, FilesFuture, FilesQuery, FilesReport, ForgetError, Gateway, LONGEST_ANSWER, ListedPipeline,
-    Status, TrialError, TrialFuture, TrialInput, TrialOutput,
+    ConfigurationFuture, ConfigurationOrder, ConfigurationReport, Console, FilesFuture, FilesQuery,
+    FilesReport, ForgetError, Gateway, History, LONGEST_ANSWER, ListedPipeline, RunningConfiguration, Status,
+    TrialError, TrialFuture, TrialInput, TrialOutput,
 };
 use std::fmt;
 use std::io::{Read, Write};
@@ -12,11 +13,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, Share};
 use tidegate_http1::{Server, Shutdown};
+use tidegate_ledger::RecentRefusal;
 use tidegate_meters::Registry;
 use tidegate_tap::{LOOK_BYTES, Tap};
 
 /// A gateway that says what it was told to say.
-pub(super) struct FakeGateway {
+pub(crate) struct FakeGateway {
     pub(super) status: Status,
     pub(super) metrics: fn(&mut dyn fmt::Write) -> fmt::Result,
     pub(super) ready: Result<(), String>,
@@ -24,6 +26,8 @@ pub(super) struct FakeGateway {
     pub(super) pipelines: Vec<ListedPipeline>,
     pub(super) trial: FakeTrial,
     pub(super) files: FilesReport,
+    pub(super) history: History,
+    pub(super) refusals: Vec<RecentRefusal>,
 }
 
 /// Result of a trial for its input.
@@ -77,6 +81,25 @@ impl Gateway for FakeGateway {
         self.pipelines.iter().find(|known| known.name == pipeline)?.steps.clone()
     }
 
+    fn history(&self) -> &History {
+        &self.history
+    }
+
+    fn recent_refusals(&self, visit: &mut dyn FnMut(&RecentRefusal)) {
+        self.refusals.iter().for_each(visit);
+    }
+
+    fn configuration(&self) -> RunningConfiguration {
+        RunningConfiguration { file: Some("tidegate.yaml".to_owned()), text: "memory: 64MiB\n".into() }
+    }
+
+    fn order(&self, order: ConfigurationOrder) -> ConfigurationFuture<'_> {
+        let message = format!("{order:?}");
+        Box::pin(
+            async move { Ok(ConfigurationReport { ok: true, message, ..ConfigurationReport::default() }) },
+        )
+    }
+
     fn trial<'a>(&'a self, input: Vec<TrialInput>, output: &'a mut TrialOutput<'a>) -> TrialFuture<'a> {
         Box::pin(async move {
             let bytes: Vec<u8> = input.iter().flat_map(|part| part.bytes().to_vec()).collect();
@@ -85,7 +108,7 @@ impl Gateway for FakeGateway {
     }
 }
 
-pub(super) fn gateway_with(status: Status) -> FakeGateway {
+pub(crate) fn gateway_with(status: Status) -> FakeGateway {
     let floors = Floors::NONE;
     let tap = Tap::new(Arena::new(2 * LOOK_BYTES, floors, 64 << 10, 4, 4).unwrap());
     FakeGateway {
@@ -96,6 +119,8 @@ pub(super) fn gateway_with(status: Status) -> FakeGateway {
         pipelines: Vec::new(),
         trial: Arc::new(|_, _| Err(TrialError::Late)),
         files: FilesReport::default(),
+        history: History::new(),
+        refusals: Vec::new(),
     }
 }
 
@@ -173,16 +198,30 @@ impl Served {
         stream
     }
 
-    fn ask_with(&self, request: &str, header: &str) -> Answer {
+    pub(super) fn ask_with(&self, request: &str, header: &str) -> Answer {
+        whole(self.send(request, header))
+    }
+
+    /// The answer as bytes, with its head.
+    pub(super) fn bytes(&self, request: &str, header: &str) -> Vec<u8> {
+        received(self.send(request, header))
+    }
+
+    /// A connection on which the answer comes.
+    pub(super) fn open(&self, request: &str) -> TcpStream {
+        self.send(request, "Accept: */*")
+    }
+
+    fn send(&self, request: &str, header: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let request = format!("{request} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{header}\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();
-        whole(stream)
+        stream
     }
 }
 
-fn whole(mut stream: TcpStream) -> Answer {
+fn received(mut stream: TcpStream) -> Vec<u8> {
     let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
     loop {
         match stream.read(&mut piece).unwrap() {
@@ -191,7 +230,11 @@ fn whole(mut stream: TcpStream) -> Answer {
         }
         assert!(bytes.len() < 2 * LONGEST_ANSWER);
     }
-    let answer = String::from_utf8(bytes).unwrap();
+    bytes
+}
+
+fn whole(stream: TcpStream) -> Answer {
+    let answer = String::from_utf8(received(stream)).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     Answer { status, head: head.to_owned(), body: body.to_owned() }
@@ -277,9 +320,6 @@ fn nothing_can_be_changed_and_nothing_else_is_there() {
         assert_eq!(answer.status, 404, "{path}");
         assert!(crate::PATHS.iter().all(|path| answer.body.contains(path)), "{}", answer.body);
     }
-    let answer = served.ask("GET /");
-    assert_eq!(answer.status, 307);
-    assert!(answer.has("Location: /status"), "{}", answer.head);
     assert_eq!(served.ask_with("GET /status", "Content-Length: 5").status, 413);
 }
 
@@ -334,8 +374,10 @@ fn metrics_are_never_cut() {
 #[test]
 fn too_many_answers_at_a_time_are_refused() {
     let served = Served::new(gateway_with(healthy()));
-    let held: Vec<_> = (0..crate::console::ANSWERS)
-        .map(|_| served.arena.try_window(Share::Egress, LONGEST_ANSWER).unwrap())
+    let frames = crate::live::FRAMES * crate::live::LONGEST_FRAME;
+    let held: Vec<_> = std::iter::repeat_n(LONGEST_ANSWER, crate::console::ANSWERS)
+        .chain([frames])
+        .map(|size| served.arena.try_window(Share::Egress, size).unwrap())
         .collect();
     let answer = served.ask("GET /status");
     assert_eq!(answer.status, 503);

@@ -77,15 +77,15 @@ pub(crate) fn check(args: &CheckArgs) -> Outcome {
 }
 
 /// Errors that depend on the whole configuration.
-struct CheckedFiles {
+pub(super) struct CheckedFiles {
     /// The errors that prevent a start.
-    wrong: Vec<String>,
+    pub(super) wrong: Vec<String>,
     /// Warnings.
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 /// Whether it fits, and whether the files that it names are what they should be.
-fn look(config: &Config) -> CheckedFiles {
+pub(super) fn look(config: &Config) -> CheckedFiles {
     let planned = plan::of(config);
     let fits = plan::check(config, &planned).map_err(|Failure(message)| message);
     let usable = gateway::look_at_files(config).map_err(|Failure(message)| message);

@@ -1,7 +1,9 @@
 //! `tidegate run`: a gateway until a signal ends it.
 
 use super::check::{config_again, config_with_warnings};
+use super::orders;
 use crate::cli::ConfigArgs;
+use crate::gateway::orders::WAKE;
 use crate::gateway::sinks::kinds;
 use crate::gateway::{CHANGES, Gateway, listeners, sources};
 use crate::{Failure, Outcome, logging, output};
@@ -22,35 +24,25 @@ pub(crate) fn run(args: &ConfigArgs) -> Outcome {
 
 /// The signals that a running gateway listens to.
 pub(crate) fn signals() -> Result<Signals, Failure> {
-    Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(|error| Failure(format!("listening to signals: {error}")))
+    Signals::new([SIGTERM, SIGINT, SIGHUP, WAKE])
+        .map_err(|error| Failure(format!("listening to signals: {error}")))
 }
 
 /// Waits for signals and does what they say, until one of them says stop.
 pub(crate) fn until_told(mut signals: Signals, args: &ConfigArgs, gateway: Gateway) -> Outcome {
+    gateway.name_file(args.config.as_deref());
     for signal in signals.forever() {
-        if signal != SIGHUP {
-            break;
-        }
-        let reloaded = config_again(args).and_then(|new| gateway.reload(new));
-        gateway.count_reload(reloaded.is_ok());
-        match reloaded {
-            Ok(waiting) => {
-                tracing::info!("the configuration was read again");
-                if !waiting.is_empty() {
-                    tracing::warn!(
-                        settings = waiting.join(", "),
-                        "only {CHANGES} can change while running; these settings have changed too, and take effect when tidegate is restarted"
-                    );
-                }
-            }
-            Err(Failure(message)) => {
-                tracing::error!("the configuration was not changed:\n{}", message.trim_end());
-            }
+        match signal {
+            SIGHUP => drop(reload(args, &gateway)),
+            WAKE => orders::follow(args, &gateway),
+            _ => break,
         }
     }
+    // Whoever waits for a report is told that there will be none.
+    while gateway.next_order().is_some() {}
     // A second signal does not wait.
     std::thread::spawn(move || {
-        if signals.forever().any(|signal| signal != SIGHUP) {
+        if signals.forever().any(|signal| !matches!(signal, SIGHUP | WAKE)) {
             output::error("stopped at once; requests in flight were not answered");
             std::process::exit(1);
         }
@@ -63,6 +55,27 @@ pub(crate) fn until_told(mut signals: Signals, args: &ConfigArgs, gateway: Gatew
     Err(Failure::from(
         "not everything was finished within `limits.shutdown_timeout`; nothing acknowledged is lost",
     ))
+}
+
+/// Reads the configuration again and has it take effect; names the settings that need a restart.
+pub(super) fn reload(args: &ConfigArgs, gateway: &Gateway) -> Result<Vec<String>, Failure> {
+    let reloaded = config_again(args).and_then(|new| gateway.reload(new));
+    gateway.count_reload(reloaded.is_ok());
+    match &reloaded {
+        Ok(waiting) => {
+            tracing::info!("the configuration was read again");
+            if !waiting.is_empty() {
+                tracing::warn!(
+                    settings = waiting.join(", "),
+                    "only {CHANGES} can change while running; these settings have changed too, and take effect when tidegate is restarted"
+                );
+            }
+        }
+        Err(Failure(message)) => {
+            tracing::error!("the configuration was not changed:\n{}", message.trim_end());
+        }
+    }
+    reloaded
 }
 
 /// Says what has started: to a person in some lines, to a program that reads the log in one of its lines.

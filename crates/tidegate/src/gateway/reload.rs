@@ -76,8 +76,19 @@ impl Gateway {
         self.gate.set_deliverable(planned.deliverable);
         self.door.change_peers(new.limits.connections_per_peer);
         self.view.replan(planned.plan);
+        self.view.reconfigured(&new);
         *config = new;
         Ok(waiting)
+    }
+}
+
+impl Gateway {
+    /// The settings of `new` that differ from those in effect: those that [`reload`](Self::reload) changes, and those that need a
+    /// restart.
+    pub(crate) fn differences(&self, new: &Config) -> (Vec<String>, Vec<String>) {
+        let running = self.config.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = changeable(&running, new.clone());
+        (tidegate_config::differing(&running, &next), tidegate_config::differing(&next, new))
     }
 }
 

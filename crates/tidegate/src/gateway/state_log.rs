@@ -281,6 +281,7 @@ pub(crate) fn round(view: Weak<StatusView>) -> impl FnMut() + Send + 'static {
         view.rates.note(now, &view.journal.stats(), view.check_ins());
         view.refusals.note(now, view.journal.append_error().is_some(), &own(&view.ledger.balance().sources));
         let status = view.brief();
+        view.note_history(&status);
         state_log.look(status.uptime, &GatewaySnapshot::of(&status), &mut |line| log(&line));
     }
 }

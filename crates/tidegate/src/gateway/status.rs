@@ -1,6 +1,7 @@
 //! Collects the contents of the pages from all parts.
 
 use super::acceptor::ConnectionLimiter;
+use super::orders::ConfigurationOrders;
 use super::rates::Rates;
 use super::refusals::Refusals;
 use super::sinks::RunningSink;
@@ -12,13 +13,14 @@ use tidegate_admission::Gate;
 use tidegate_arena::{Arena, MemoryPlan, heap};
 use tidegate_config::{Config, Durability};
 use tidegate_console::{
-    BlockedIndex, Damage, DeclaredLine, Destination, Failed, FilesFuture, FilesQuery, ForgetError, Gateway,
-    Handshakes, Journal as JournalStatus, Lag, LastError, LeftBehind, ListedPipeline, MOST_MEMBERS,
-    MOST_STEPS, MOST_WAITING, Memory, Payload, PipelineStep, Resident, RingMember, Sink, SourcePipeline,
-    Status, Syncs, Tenant, Tenants, TrialFuture, TrialInput, TrialOutput,
+    BlockedIndex, ConfigurationFuture, ConfigurationOrder, Damage, DeclaredLine, Destination, Failed,
+    FilesFuture, FilesQuery, ForgetError, Gateway, Handshakes, History, Journal as JournalStatus, Lag,
+    LastError, LeftBehind, Levels, ListedPipeline, MOST_MEMBERS, MOST_STEPS, MOST_WAITING, Memory, Payload,
+    PipelineStep, Resident, RingMember, RunningConfiguration, Sink, SourcePipeline, Status, Syncs, Tenant,
+    Tenants, TrialFuture, TrialInput, TrialOutput,
 };
 use tidegate_journal::{Journal, SinkStats, Stats};
-use tidegate_ledger::{Balance, Dropped, Ledger, Refusal, SinkBalance};
+use tidegate_ledger::{Balance, Dropped, Ledger, RecentRefusal, Refusal, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_sinks::{
     BlockedDestination, Cluster, ConflictReason, MemberReport, PipelineMeters, StepMeters, StepTotals,
@@ -53,6 +55,10 @@ pub(crate) struct StatusView {
     pub(crate) running_sources: RunningSources,
     pub(crate) rates: Rates,
     pub(crate) refusals: Refusals,
+    pub(crate) history: History,
+    /// As the pages show it.
+    pub(crate) configuration: Mutex<RunningConfiguration>,
+    pub(crate) orders: ConfigurationOrders,
     /// The agents that are managed here.
     pub(crate) fleet: Option<Arc<tidegate_fleet::Fleet>>,
 }
@@ -99,6 +105,22 @@ impl Gateway for StatusView {
         super::trial::steps_of(&*self.try_config()?, pipeline)
     }
 
+    fn history(&self) -> &History {
+        &self.history
+    }
+
+    fn recent_refusals(&self, visit: &mut dyn FnMut(&RecentRefusal)) {
+        self.ledger.recent_refusals(visit);
+    }
+
+    fn configuration(&self) -> RunningConfiguration {
+        self.configuration.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn order(&self, order: ConfigurationOrder) -> ConfigurationFuture<'_> {
+        self.orders.give(order)
+    }
+
     fn trial<'a>(&'a self, input: Vec<TrialInput>, output: &'a mut TrialOutput<'a>) -> TrialFuture<'a> {
         Box::pin(super::trial::run(&self.arena, input, output))
     }
@@ -138,6 +160,20 @@ impl Gateway for StatusView {
     }
 }
 
+/// The longest configuration that the pages show, in bytes: it is kept as text, among the small things of the plan.
+const LONGEST_CONFIGURATION: usize = 128 << 10;
+
+/// `config` as the pages show it.
+pub(crate) fn running_configuration(config: &Config) -> RunningConfiguration {
+    let text = tidegate_config::effective(config);
+    let text = match text.len() <= LONGEST_CONFIGURATION {
+        true => text,
+        false => "# It is longer than the 128 KiB that are kept for this page: see `tidegate check FILE`.\n"
+            .to_owned(),
+    };
+    RunningConfiguration { file: None, text: text.into() }
+}
+
 /// `Registry::encode` wants to know the writer's type.
 struct Adapter<'a>(&'a mut dyn fmt::Write);
 
@@ -155,6 +191,20 @@ impl StatusView {
     /// Shows another plan from now on.
     pub(crate) fn replan(&self, plan: MemoryPlan) {
         *self.plan() = plan;
+    }
+
+    /// Adds to the history what `status` says; to be called about once a second.
+    pub(crate) fn note_history(&self, status: &Status) {
+        let payload = status.memory.payload.shares.iter().map(|share| share.used).sum();
+        let resident = status.memory.resident.as_ref().map_or(0, |resident| resident.now);
+        let levels = Levels { journal: status.journal.bytes, resident, payload };
+        self.history.note(status.uptime, &status.books, levels);
+    }
+
+    /// Shows another configuration, of the same file, from now on.
+    pub(crate) fn reconfigured(&self, config: &Config) {
+        let text = running_configuration(config).text;
+        self.configuration.lock().unwrap_or_else(PoisonError::into_inner).text = text;
     }
 
     /// Everything but what grows with those who send.

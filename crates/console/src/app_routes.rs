@@ -1,0 +1,150 @@
+//! The routes of the pages for browsers: their files, the live status, the history, and the configuration.
+//!
+//! Changes are made by `POST` with the token that `/console/session` gives to the page: a page of another origin cannot read that, nor
+//! send the header.
+
+use crate::assets::AssetRequest;
+use crate::configuration::ConfigurationOrder;
+use crate::console::{Console, DATA_HEADERS, failed};
+use crate::page_buffer::PageBuffer;
+use crate::rejects;
+use serde::Serialize;
+use std::fmt;
+use tidegate_arena::Window;
+use tidegate_http1::{Head, Reply};
+
+/// A request of the pages.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum AppRoute {
+    Asset(AssetRequest),
+    Events,
+    History,
+    Session { is_operator: bool },
+    Configuration,
+    Rejects,
+    Order(ConfigurationOrder),
+}
+
+/// The header with the token of the page.
+const TOKEN: &str = "x-tidegate-token";
+const NO_TOKEN: &str =
+    "the header X-Tidegate-Token is missing or is not that of this gateway's session; load the page again\n";
+const JSON: &str = "application/json";
+const TOO_LONG: &str = "the answer would be longer than the 512 KiB that the console may use\n";
+
+/// What changes are allowed by: the same for all pages, from the start of the process to its end.
+pub(crate) struct PageToken(String);
+
+impl PageToken {
+    pub(crate) fn new() -> PageToken {
+        PageToken(format!("{:032x}", rand::random::<u128>()))
+    }
+
+    /// Compares in the same time wherever they differ.
+    fn is(&self, shown: &[u8]) -> bool {
+        let own = self.0.as_bytes();
+        own.len() == shown.len()
+            && own.iter().zip(shown).fold(0, |all, (own, shown)| all | (own ^ shown)) == 0
+    }
+}
+
+impl fmt::Debug for PageToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PageToken")
+    }
+}
+
+impl AppRoute {
+    /// Whether the path of `head` belongs to the pages and its method changes something.
+    pub(crate) fn changes(head: &Head<'_>) -> bool {
+        order_of(head.path()).is_some() && head.method() == "POST"
+    }
+
+    /// The route of `head`, if its path belongs to the pages.
+    pub(crate) fn of(console: &Console, head: &Head<'_>) -> Option<Result<AppRoute, Reply>> {
+        if let Some(order) = order_of(head.path()) {
+            return Some(console.admit_order(head, order));
+        }
+        let route = match head.path() {
+            "/console/events" => AppRoute::Events,
+            "/console/history" => AppRoute::History,
+            "/console/session" => AppRoute::Session { is_operator: console.is_operator(head) },
+            "/console/configuration" => AppRoute::Configuration,
+            "/console/rejects" => AppRoute::Rejects,
+            _ => AppRoute::Asset(AssetRequest::of(head)?),
+        };
+        Some(match head.method() {
+            "GET" | "HEAD" => Ok(route),
+            _ => Err(Reply::new(405).headers(&[("Allow", "GET, HEAD")]).text("use GET or HEAD\n")),
+        })
+    }
+}
+
+fn order_of(path: &str) -> Option<ConfigurationOrder> {
+    match path {
+        "/console/check" => Some(ConfigurationOrder::Check),
+        "/console/reload" => Some(ConfigurationOrder::Reload),
+        _ => None,
+    }
+}
+
+impl Console {
+    fn admit_order(&self, head: &Head<'_>, order: ConfigurationOrder) -> Result<AppRoute, Reply> {
+        if head.method() != "POST" {
+            return Err(Reply::new(405).headers(&[("Allow", "POST")]).text("use POST\n"));
+        }
+        match head.sole_header(TOKEN) {
+            Ok(Some(shown)) if self.token().is(shown) => Ok(AppRoute::Order(order)),
+            _ => Err(Reply::new(403).headers(&DATA_HEADERS).text(NO_TOKEN)),
+        }
+    }
+
+    /// Answers a request of the pages.
+    pub(crate) async fn app(&self, route: AppRoute) -> Reply {
+        match route {
+            AppRoute::Asset(asset) => asset.answer(),
+            AppRoute::Events => self.live().answer(),
+            AppRoute::History => self.json(|out| self.gateway().history().write_json(out)),
+            AppRoute::Session { is_operator } => {
+                let session = Session { token: &self.token().0, operator: is_operator };
+                self.json(|out| serde_json::to_writer(out, &session))
+            }
+            AppRoute::Configuration => {
+                let running = self.gateway().configuration();
+                self.json(|out| serde_json::to_writer(out, &running))
+            }
+            AppRoute::Rejects => self
+                .json(|out| self.showing(|status| rejects::write_json(self.gateway(), &status.books, out))),
+            AppRoute::Order(order) => match self.gateway().order(order).await {
+                Ok(report) => self.json(|out| serde_json::to_writer(out, &report.limited())),
+                Err(reason) => {
+                    Reply::new(503).retry_after(1).headers(&DATA_HEADERS).content(format!("{reason}\n"))
+                }
+            },
+        }
+    }
+
+    fn json(&self, write: impl FnOnce(&mut PageBuffer) -> serde_json::Result<()>) -> Reply {
+        let made = PageBuffer::take(self.arena()).and_then(|mut buffer| {
+            let written = write(&mut buffer);
+            buffer.whole(written)
+        });
+        match made {
+            Ok(window) => json_reply(window),
+            Err(failure) => failed(failure, TOO_LONG),
+        }
+    }
+}
+
+fn json_reply(window: Window) -> Reply {
+    Reply::new(200).content_type(JSON).headers(&DATA_HEADERS).content(window)
+}
+
+/// What a page needs to know at its start.
+#[derive(Serialize)]
+struct Session<'a> {
+    /// For the header of changes.
+    token: &'a str,
+    /// Whether changes are allowed from where the page was loaded.
+    operator: bool,
+}

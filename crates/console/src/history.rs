@@ -1,0 +1,169 @@
+//! The last 15 minutes in steps of five seconds: `GET /console/history`, for pages that have just been opened.
+
+use crate::page_buffer::PageBuffer;
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+use tidegate_ledger::{Balance, Refusal};
+
+/// The length of a step.
+pub const HISTORY_STEP: Duration = Duration::from_secs(5);
+/// How many steps are kept: 15 minutes.
+pub const MOST_STEPS_OF_HISTORY: usize = 180;
+
+/// Sums and levels of the last 15 minutes. It has its whole size from the start.
+#[derive(Debug)]
+pub struct History(Mutex<Steps>);
+
+#[derive(Debug)]
+struct Steps {
+    steps: VecDeque<HistoryStep>,
+    /// The counts at the end of the last step, and when that was, as a time since the start.
+    before: Option<(Duration, Counts)>,
+    at: SystemTime,
+}
+
+/// What is counted, since the start of the process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    received: u64,
+    delivered: u64,
+    refused: [u64; Refusal::COUNT],
+}
+
+/// The levels at one moment, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Levels {
+    /// The journal on disk.
+    pub journal: u64,
+    /// Resident memory.
+    pub resident: u64,
+    /// Memory in use for payload.
+    pub payload: u64,
+}
+
+/// One step: items and refused requests within it, and the levels at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct HistoryStep {
+    received: u32,
+    delivered: u32,
+    refused: [u32; Refusal::COUNT],
+    levels: Levels,
+}
+
+impl History {
+    /// The heap that it takes, in bytes.
+    pub const BYTES: usize = MOST_STEPS_OF_HISTORY * size_of::<HistoryStep>();
+
+    /// No step yet.
+    pub fn new() -> History {
+        let steps = VecDeque::with_capacity(MOST_STEPS_OF_HISTORY);
+        History(Mutex::new(Steps { steps, before: None, at: SystemTime::UNIX_EPOCH }))
+    }
+
+    /// Notes the books and the levels at `now`, a time since the start of the process. To be called about once a second.
+    pub fn note(&self, now: Duration, books: &Balance, levels: Levels) {
+        let counts = Counts::of(books);
+        let mut history = self.steps();
+        let Some((at, before)) = history.before else {
+            history.before = Some((now, counts));
+            return;
+        };
+        if now.saturating_sub(at) < HISTORY_STEP {
+            return;
+        }
+        if history.steps.len() >= MOST_STEPS_OF_HISTORY {
+            history.steps.pop_front();
+        }
+        history.steps.push_back(counts.since(&before, levels));
+        // A late call makes a longer step, and does not make all the later ones late.
+        let late = Duration::from_nanos(
+            u64::try_from((now.saturating_sub(at)).as_nanos() % HISTORY_STEP.as_nanos()).unwrap_or(0),
+        );
+        history.before = Some((now.saturating_sub(late), counts));
+        history.at = SystemTime::now();
+    }
+
+    /// Writes `{"step_seconds":5,"at":…,"points":[…]}`, the oldest point first.
+    pub(crate) fn write_json(&self, out: &mut PageBuffer) -> serde_json::Result<()> {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            step_seconds: u64,
+            #[serde(serialize_with = "crate::status::raw::moment")]
+            at: SystemTime,
+            points: &'a VecDeque<HistoryStep>,
+        }
+        let history = self.steps();
+        serde_json::to_writer(
+            out,
+            &Shown { step_seconds: HISTORY_STEP.as_secs(), at: history.at, points: &history.steps },
+        )
+    }
+
+    fn steps(&self) -> MutexGuard<'_, Steps> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for History {
+    fn default() -> History {
+        History::new()
+    }
+}
+
+impl Counts {
+    fn of(books: &Balance) -> Counts {
+        let mut counts = Counts::default();
+        for source in &books.sources {
+            let items: u64 = source.items.iter().map(|(_, items)| items).sum();
+            counts.received += items + source.forwarded.received;
+            for (reason, requests) in &source.refused {
+                if let Some(count) = counts.refused.get_mut(*reason as usize) {
+                    *count += requests;
+                }
+            }
+        }
+        counts.delivered = books.sinks.iter().map(|sink| sink.delivered).sum();
+        counts
+    }
+
+    fn since(&self, before: &Counts, levels: Levels) -> HistoryStep {
+        let more = |now: u64, before: u64| u32::try_from(now.saturating_sub(before)).unwrap_or(u32::MAX);
+        let mut refused = [0; Refusal::COUNT];
+        for ((step, now), before) in refused.iter_mut().zip(self.refused).zip(before.refused) {
+            *step = more(now, before);
+        }
+        HistoryStep {
+            received: more(self.received, before.received),
+            delivered: more(self.delivered, before.delivered),
+            refused,
+            levels,
+        }
+    }
+}
+
+impl Serialize for HistoryStep {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        /// Requests by reason, without those that did not occur.
+        struct Refused<'a>(&'a [u32; Refusal::COUNT]);
+        impl Serialize for Refused<'_> {
+            fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+                let counts = Refusal::ALL.iter().zip(self.0).filter(|(_, count)| **count > 0);
+                out.collect_map(counts.map(|(reason, count)| (reason.name(), count)))
+            }
+        }
+        let mut map = out.serialize_map(None)?;
+        map.serialize_entry("received", &self.received)?;
+        map.serialize_entry("delivered", &self.delivered)?;
+        map.serialize_entry("refused", &Refused(&self.refused))?;
+        map.serialize_entry("journal_bytes", &self.levels.journal)?;
+        map.serialize_entry("resident", &self.levels.resident)?;
+        map.serialize_entry("payload", &self.levels.payload)?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests;

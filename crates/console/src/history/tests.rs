@@ -1,0 +1,70 @@
+//! Promise: sums over five seconds each, for the last 15 minutes, in memory of a fixed size.
+
+use super::*;
+use crate::Console;
+use crate::tests::sample::healthy;
+
+fn shown(history: &History) -> serde_json::Value {
+    let arena = Console::reserve().unwrap();
+    let mut buffer = PageBuffer::take(&arena).unwrap();
+    history.write_json(&mut buffer).unwrap();
+    serde_json::from_slice(&buffer.whole(Ok::<_, ()>(())).unwrap()).unwrap()
+}
+
+/// The books after so many seconds of 100 items, a refusal, and 90 delivered items each.
+fn books(seconds: u64) -> Balance {
+    let mut books = healthy().books;
+    let source = &mut books.sources[0];
+    source.items = vec![(tidegate_ledger::Signal::Logs, 1_000_000 + 100 * seconds)];
+    source.refused = vec![(Refusal::Memory, seconds)];
+    books.sources.truncate(1);
+    books.sinks.truncate(1);
+    books.sinks[0].delivered = 90 * seconds;
+    books
+}
+
+#[test]
+fn steps_are_sums_of_five_seconds() {
+    let history = History::new();
+    for second in 0..=12 {
+        let levels = Levels { journal: second, resident: 7, payload: 8 };
+        history.note(Duration::from_secs(second), &books(second), levels);
+    }
+    let shown = shown(&history);
+    assert_eq!(shown["step_seconds"], 5);
+    let step = |journal: u64| {
+        serde_json::json!({
+            "received": 500, "delivered": 450, "refused": {"memory": 5},
+            "journal_bytes": journal, "resident": 7, "payload": 8,
+        })
+    };
+    assert_eq!(shown["points"], serde_json::json!([step(5), step(10)]));
+}
+
+/// A day later there are 15 minutes of it, in the memory of the first moment, and one answer has room for them with the
+/// largest numbers.
+#[test]
+fn old_steps_make_room_for_new_ones() {
+    let history = History::new();
+    let capacity = history.steps().steps.capacity();
+    let mut all = books(0);
+    for second in (0..86_400_u64).step_by(5) {
+        all.sources[0].refused = Refusal::ALL.iter().map(|reason| (*reason, (second + 1) << 40)).collect();
+        all.sources[0].items[0].1 = (second + 1) << 40;
+        let levels = Levels { journal: u64::MAX, resident: u64::MAX, payload: u64::MAX };
+        history.note(Duration::from_secs(second), &all, levels);
+    }
+    assert_eq!(history.steps().steps.len(), MOST_STEPS_OF_HISTORY);
+    assert_eq!(history.steps().steps.capacity(), capacity);
+    assert!(capacity * size_of::<HistoryStep>() <= History::BYTES + 1024);
+    assert_eq!(shown(&history)["points"].as_array().unwrap().len(), MOST_STEPS_OF_HISTORY);
+}
+
+/// A sink that was removed takes its deliveries with it: no step has fewer than none.
+#[test]
+fn counts_that_fall_are_no_traffic() {
+    let history = History::new();
+    history.note(Duration::ZERO, &books(100), Levels::default());
+    history.note(Duration::from_secs(5), &books(0), Levels::default());
+    assert_eq!(shown(&history)["points"][0]["delivered"], 0);
+}
