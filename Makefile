@@ -9,6 +9,8 @@ APM    ?= $(TARGET)/test-apm
 SHIPPERS ?= $(TARGET)/test-shippers
 PIPELINE_ORACLE ?= $(TARGET)/test-pipeline-oracle
 REAL   ?= $(TARGET)/test-real
+BROWSER ?= $(TARGET)/test-browser
+PAGES  ?= $(TARGET)/test-pages
 export CARGO_TARGET_DIR := $(TARGET)
 export TIDEGATE_TEST_PYTHON := $(VENV)/bin/python
 export TIDEGATE_TEST_NODE_MODULES := $(NODE)/node_modules
@@ -19,25 +21,33 @@ export TIDEGATE_TEST_APM_JAVA := $(APM)/java
 export TIDEGATE_TEST_APM_ORACLE := $(APM)/oracle
 export TIDEGATE_TEST_SHIPPERS := $(SHIPPERS)
 export TIDEGATE_TEST_PIPELINE_ORACLE := $(PIPELINE_ORACLE)/oracle
+export TIDEGATE_TEST_BROWSER := $(BROWSER)
 export TIDEGATE_BIN := $(TARGET)/release/tidegate
 
 # Where `make install-sender-c` puts the library; DESTDIR goes before it.
 PREFIX ?= /usr/local
 
-.PHONY: demo test test-real unit loom programs python packages fuzz fuzz-long forks bench lint install install-sender-c setup setup-test docs
+.PHONY: demo test test-real pages pages-update unit loom programs python packages fuzz fuzz-long forks bench lint install install-sender-c setup setup-test docs
 
 ## run the gateway with no configuration, and send it a trickle of metrics
 demo: setup
 	cargo build --release -p tidegate
 	$(TIDEGATE_BIN) demo
 
-## every test: set-up, unit and property tests, concurrency, whole programs, the sender from Python, a short fuzz run
-test: setup-test unit loom programs python packages fuzz
+## every test: set-up, the console's pages, unit and property tests, concurrency, whole programs, the sender from Python, a short fuzz run
+test: setup-test pages unit loom programs python packages fuzz
 
 ## before a release: real receivers and senders that take minutes to build (Thanos, VictoriaMetrics, vmagent, Telegraf, opampsupervisor)
 test-real: setup
 	cargo build --release -p tidegate
 	scripts/test-real $(REAL)
+
+pages:
+	scripts/pages $(PAGES)
+
+## build the console's pages anew, after their sources have changed
+pages-update:
+	scripts/pages $(PAGES) --update
 
 unit:
 	cargo test --workspace --exclude tidegate-tests
@@ -105,4 +115,4 @@ setup:
 	@scripts/setup build
 
 setup-test: setup
-	@scripts/setup test $(VENV) $(NODE) $(COLLECTOR) $(OPENSEARCH) $(APM) $(SHIPPERS) $(PIPELINE_ORACLE)
+	@scripts/setup test $(VENV) $(NODE) $(COLLECTOR) $(OPENSEARCH) $(APM) $(SHIPPERS) $(PIPELINE_ORACLE) $(BROWSER)
