@@ -56,7 +56,7 @@ export async function serve({ gateway = "http://127.0.0.1:4319", port = 0, scene
       }
     }
     const target = new URL(req.url, gateway);
-    const forwarded = request(target, { method: req.method, headers: { ...req.headers, host: target.host } }, (answer) => {
+    const forwarded = request(target, { method: req.method, headers: { ...req.headers, host: target.host, ...(req.headers.origin ? { origin: target.origin } : {}) } }, (answer) => {
       res.writeHead(answer.statusCode, answer.headers);
       answer.pipe(res);
     });

@@ -14,7 +14,7 @@ const typing = (target: EventTarget | null): boolean =>
 export const nextTheme = (now: Theme): Theme => (now === "auto" ? "light" : now === "light" ? "dark" : "auto");
 
 export function listenToKeys(): void {
-  let after = 0;
+  let after = -Infinity;
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
     if (event.key === "?") {
@@ -24,7 +24,7 @@ export function listenToKeys(): void {
     }
     if (helpOpen.value) return;
     const second = event.timeStamp - after < AFTER_G_MS;
-    after = 0;
+    after = -Infinity;
     if (second) {
       const page = PAGES.find((page: PageEntry) => page.key === event.key);
       if (page) {

@@ -5,6 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { clock } from "../format/time";
 import { color, scheme } from "../ui/theme";
+import { binaryCeiling, ceiling } from "./scale";
 
 export interface ChartSeries {
   label: string;
@@ -28,13 +29,15 @@ interface TimeChartProps {
   /** What is seen, in a sentence. */
   label: string;
   format: (value: number) => string;
+  /** Steps of the axis are powers of two: for bytes. */
+  binary?: boolean;
   /** The place under the pointer; nothing when it is elsewhere. */
   hovered?: Signal<number | undefined>;
   /** Called with the borders of a stretch of time that was drawn with the pointer, in seconds. */
   select?: (from: number, to: number) => void;
 }
 
-export function TimeChart({ series, read, height, label, format, hovered, select }: TimeChartProps) {
+export function TimeChart({ series, read, height, label, format, binary = false, hovered, select }: TimeChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const names = series.map((one) => one.label + one.color).join();
 
@@ -45,7 +48,7 @@ export function TimeChart({ series, read, height, label, format, hovered, select
     const stop = effect(() => {
       scheme.value;
       chart?.destroy();
-      chart = new uPlot(options(series, element.clientWidth, height, format, hovered, select), [[], ...series.map(() => [])] as uPlot.AlignedData, element);
+      chart = new uPlot(options(series, element.clientWidth, height, { format, binary, hovered, select }), [[], ...series.map(() => [])] as uPlot.AlignedData, element);
       const drawn = chart;
       const stopData = effect(() => {
         const { times, series: values } = read();
@@ -65,29 +68,34 @@ export function TimeChart({ series, read, height, label, format, hovered, select
   return <div ref={box} class="chart" role="img" aria-label={label} />;
 }
 
+interface ChartWays {
+  format: (value: number) => string;
+  binary: boolean;
+  hovered: Signal<number | undefined> | undefined;
+  select: ((from: number, to: number) => void) | undefined;
+}
+
 function options(
   series: ChartSeries[],
   width: number,
   height: number,
-  format: (value: number) => string,
-  hovered: Signal<number | undefined> | undefined,
-  select: ((from: number, to: number) => void) | undefined,
+  { format, binary, hovered, select }: ChartWays,
 ): uPlot.Options {
   const [ink, line, font] = [color("dim"), color("line"), `11px ${getComputedStyle(document.body).fontFamily}`];
   const bars = uPlot.paths.bars?.({ size: [0.7, 12] });
   return {
     width,
     height,
-    padding: [8, 6, 0, 0],
+    padding: [10, 6, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: select !== undefined, y: false, setScale: false } },
     scales: {
-      y: { range: (_chart, _low, high) => [0, ceiling(high)] },
+      y: { range: (_chart, _low, high) => [0, binary ? binaryCeiling(high) : ceiling(high)] },
       bars: { range: (_chart, _low, high) => [0, Math.max(high ?? 0, 1) * 4] },
     },
     axes: [
       { stroke: ink, font, grid: { show: false }, ticks: { stroke: line, width: 1, size: 4 }, size: 26, gap: 4, space: 70, values: (_chart, ticks) => ticks.map(timeLabel) },
-      { stroke: ink, font, grid: { stroke: line, width: 1 }, ticks: { show: false }, size: 46, gap: 6, space: 34, values: (_chart, ticks) => ticks.map((tick) => format(tick)) },
+      { stroke: ink, font, grid: { stroke: line, width: 1 }, ticks: { show: false }, size: binary ? 62 : 46, gap: 6, space: 34, ...(binary ? { incrs: POWERS } : {}), values: (_chart, ticks) => ticks.map((tick) => format(tick)) },
     ],
     series: [
       {},
@@ -112,14 +120,7 @@ function options(
   };
 }
 
-/** A round number above the highest value, so that the scale does not change with each step. */
-export function ceiling(high: number | null | undefined): number {
-  if (high === null || high === undefined || !(high > 0)) return 1;
-  const wanted = high * 1.1;
-  const power = 10 ** Math.floor(Math.log10(wanted));
-  const scaled = wanted / power;
-  return ([1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => scaled <= step) ?? 10) * power;
-}
+const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 /** The time of day; with seconds where ticks are closer than a minute. */
 function timeLabel(at: number, _index: number, ticks: number[]): string {

@@ -37,11 +37,11 @@ const JOURNAL_MOST = 460;
 const BETWEEN = 80;
 /** How wide nodes are at least and at most. */
 const WIDTHS: Readonly<Record<Layer, [number, number]>> = {
-  source: [104, 232],
-  source_pipeline: [84, 150],
-  journal: [104, 176],
-  sink_pipeline: [84, 150],
-  sink: [104, 232],
+  source: [96, 232],
+  source_pipeline: [68, 150],
+  journal: [84, 176],
+  sink_pipeline: [68, 150],
+  sink: [96, 232],
 };
 
 /** From thin to as thick as a rate deserves: each ten times more adds the same. */

@@ -1,11 +1,19 @@
 import { Empty } from "../ui/card";
 import { link } from "../router";
+import { Agents } from "./agents";
+import { Configuration } from "./configuration/configuration";
+import { Files } from "./files";
 import { Flow } from "./flow/flow";
+import { Journal } from "./journal";
+import { Memory } from "./memory";
 import { Overview } from "./overview/overview";
+import { Rejects } from "./rejects";
 import { SinkPage } from "./sinks/sink";
 import { Sinks } from "./sinks/sinks";
 import { SourcePage } from "./sources/source";
 import { Sources } from "./sources/sources";
+import { Tap } from "./tap/tap";
+import { TenantPage, Tenants } from "./tenants";
 
 /** The page of a route. */
 export function PageOf({ page, name }: { page: string; name: string | undefined }) {
@@ -18,6 +26,22 @@ export function PageOf({ page, name }: { page: string; name: string | undefined 
       return name === undefined ? <Sinks /> : <SinkPage name={name} />;
     case "sources":
       return name === undefined ? <Sources /> : <SourcePage name={name} />;
+    case "tenants":
+      return name === undefined ? <Tenants /> : <TenantPage name={name} />;
+    case "tap":
+      return <Tap />;
+    case "rejects":
+      return <Rejects />;
+    case "journal":
+      return <Journal />;
+    case "memory":
+      return <Memory />;
+    case "files":
+      return <Files />;
+    case "agents":
+      return <Agents />;
+    case "configuration":
+      return <Configuration />;
     default:
       return <NotFound />;
   }

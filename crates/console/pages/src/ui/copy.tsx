@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 
 /** Puts a text on the clipboard; says so where it was pressed. */
-export function Copy({ text, label = "Copy", what }: { text: string | (() => string); label?: string; what: string }) {
+export function Copy({ text, label = "Copy", what, small = true }: { text: string | (() => string); label?: string; what: string; small?: boolean }) {
   const [said, say] = useState<string | undefined>(undefined);
   const copy = async (): Promise<void> => {
     const value = typeof text === "string" ? text : text();
@@ -10,7 +10,7 @@ export function Copy({ text, label = "Copy", what }: { text: string | (() => str
     setTimeout(() => say(undefined), 1_500);
   };
   return (
-    <button type="button" class="small" aria-label={said ?? `${label}: ${what}`} onClick={() => void copy()}>
+    <button type="button" class={small ? "small" : "button"} aria-label={said ?? `${label}: ${what}`} onClick={() => void copy()}>
       {said ?? label}
     </button>
   );

@@ -70,13 +70,14 @@ function Label({ placed: { edge, width, labelX, labelY, anchor } }: { placed: Pl
 function Node({ placed: { node, x, y, width, height } }: { placed: PlacedNode }) {
   const title = harmless(node.title);
   const text = harmless(node.text);
-  const sentence = `${title}: ${harmless(node.sentence)}`;
+  const sentence = harmless(node.sentence);
   const place = { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` };
   return (
-    <a href={node.href} class={`node ${node.tone} ${node.layer}`} style={place} title={sentence} aria-label={sentence}>
+    <a href={node.href} class={`node ${node.tone} ${node.layer}`} style={place} title={`${title}: ${sentence}`}>
       {node.level !== undefined && <i class="level" style={{ height: `${level(node.level)}%` }} />}
       <span class="node-title">{title}</span>
       <span class="node-text">{text}</span>
+      <span class="unseen">{sentence}</span>
       {node.layer !== "journal" && <i class="dot" />}
     </a>
   );

@@ -1,0 +1,12 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { binaryCeiling, ceiling } from "./scale";
+
+test("the scale ends at a round number above the highest value", () => {
+  assert.deepEqual([null, 0, 1, 90, 250, 52_000].map(ceiling), [1, 1, 1.5, 100, 300, 60_000]);
+  for (const value of [1, 5_000, 1e7, 1e12]) {
+    const top = binaryCeiling(value);
+    assert.ok(top > value && top < value * 3, `${value}: ${top}`);
+    assert.equal(top % 2 ** Math.floor(Math.log2(top) - 2), 0);
+  }
+});

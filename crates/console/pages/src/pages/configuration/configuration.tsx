@@ -1,0 +1,81 @@
+// The effective configuration; a new one is tried, and the file is read again.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { getConfiguration, type Configuration as Effective } from "../../data/configuration";
+import { askForSession, session } from "../../data/session";
+import { bytes } from "../../format/bytes";
+import { harmless } from "../../format/text";
+import { Card, Empty, PageHead } from "../../ui/card";
+import { Copy } from "../../ui/copy";
+import { Table } from "../../ui/table";
+import { DECLARED } from "../memory";
+import { CheckCard } from "./check";
+import { ReloadButton } from "./reload";
+import { Yaml } from "./yaml";
+
+type Answer = { kind: "asked" } | { kind: "missing"; why: string } | { kind: "here"; configuration: Effective };
+
+export function Configuration() {
+  const answer = useSignal<Answer>({ kind: "asked" });
+  const ask = async (): Promise<void> => {
+    const got = await getConfiguration();
+    if (got.ok) answer.value = { kind: "here", configuration: got.value };
+    else answer.value = { kind: "missing", why: got.status === 404 ? "" : got.message };
+  };
+  useEffect(() => {
+    void ask();
+    void askForSession();
+  }, []);
+  const { value } = answer;
+  return (
+    <>
+      <PageHead title="Configuration" aside={session.value?.operator && value.kind === "here" && <ReloadButton done={() => void ask()} />}>
+        {value.kind === "here" ? fileOf(value.configuration) : "What this gateway runs with."}
+      </PageHead>
+      {value.kind === "missing" && <Missing why={value.why} />}
+      {value.kind === "here" && <Shown configuration={value.configuration} />}
+    </>
+  );
+}
+
+const fileOf = ({ file }: Effective) => (file === null ? "No file: every setting has its default." : <>From <code>{harmless(file)}</code>, with defaults filled in and secrets masked.</>);
+
+function Missing({ why }: { why: string }) {
+  return (
+    <Card title="Not available">
+      <Empty title={why === "" ? "This version does not show its configuration here." : "The gateway did not give its configuration."}>
+        {why === "" ? (
+          <>
+            On the machine itself, <code>tidegate check FILE</code> reports all errors of a file, and <code>tidegate plan</code> prints the memory that it needs.
+          </>
+        ) : (
+          harmless(why)
+        )}
+      </Empty>
+    </Card>
+  );
+}
+
+function Shown({ configuration }: { configuration: Effective }) {
+  const lines = configuration.plan.filter((line) => typeof line !== "string");
+  const texts = configuration.plan.filter((line) => typeof line === "string");
+  const declared = lines.reduce((all, line) => all + line.declared, 0);
+  return (
+    <>
+      <Card title="Effective" aside={<Copy text={configuration.text} what="the configuration" />}>
+        <Yaml text={configuration.text} label="Effective configuration" />
+      </Card>
+      <CheckCard text={configuration.text} />
+      {lines.length > 0 && (
+        <Card title="Memory plan" note={`${bytes(declared)} for everything but payload`}>
+          <Table caption="Declared memory" columns={DECLARED.slice(0, 5)} rows={lines} id={(line) => `${line.owner} ${line.what}`} />
+        </Card>
+      )}
+      {texts.length > 0 && (
+        <Card title="Memory plan">
+          <pre class="code" tabIndex={0}>{texts.join("\n")}</pre>
+        </Card>
+      )}
+    </>
+  );
+}

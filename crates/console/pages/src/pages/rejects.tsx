@@ -1,0 +1,163 @@
+// The last refused requests: who, what, why. Dead letters get a part of their own here.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { reasonKey, sum } from "../data/counters";
+import { whyRefused } from "../data/reasons";
+import { history, now, part, step } from "../data/store";
+import { getJson } from "../data/request";
+import type { Books } from "../data/status";
+import { TimeChart } from "../chart/time_chart";
+import { bytes } from "../format/bytes";
+import { compact, count } from "../format/count";
+import { words } from "../format/text";
+import { dateTime, shortTime, utc } from "../format/time";
+import { link } from "../router";
+import { Card, Empty, PageHead } from "../ui/card";
+import { FilterBox, matches } from "../ui/filter";
+import { Name, Stranger } from "../ui/stranger";
+import { Table, type Column } from "../ui/table";
+
+interface RefusedRequest {
+  at: string;
+  source: string | null;
+  status: number | null;
+  reason: string;
+  peer: string | null;
+  tenant: string | null;
+  bytes: number | null;
+  what: string | null;
+  detail: string | null;
+}
+
+interface Rejections {
+  requests: RefusedRequest[];
+  by_reason: { reason: string; count: number }[];
+}
+
+const books = part((status): Books | undefined => status.books, undefined);
+const POLL_MS = 2_000;
+
+const COLUMNS: Column<RefusedRequest>[] = [
+  { title: "Time", head: true, cell: (request) => <When at={request.at} /> },
+  {
+    title: "Reason",
+    cell: (request) => (
+      <span title={whyRefused(request.reason)}>
+        {words(request.reason)} {request.status !== null && <small>{request.status}</small>}
+      </span>
+    ),
+  },
+  { title: "Source", cell: (request) => (request.source === null ? <span class="dim">–</span> : <a href={link("sources", request.source)}>{request.source}</a>) },
+  { title: "Peer", cell: (request) => <Name>{request.peer ?? "–"}</Name> },
+  { title: "Tenant", cell: (request) => <Name most={40}>{request.tenant ?? "–"}</Name> },
+  { title: "Size", right: true, cell: (request) => (request.bytes === null ? "–" : bytes(request.bytes)) },
+  { title: "What", wide: true, cell: (request) => <Stranger text={[request.what, request.detail].filter((text) => text !== null && text !== "").join(": ") || "–"} most={140} /> },
+];
+
+function When({ at }: { at: string }) {
+  const moment = Date.parse(at);
+  if (!Number.isFinite(moment)) return <>–</>;
+  return (
+    <time dateTime={at} title={`${dateTime(moment)} here, ${utc(moment)}`}>
+      {shortTime(moment, now.value)}
+    </time>
+  );
+}
+
+export function Rejects() {
+  const filter = useSignal("");
+  const answer = useSignal<Rejections | "missing" | undefined>(undefined);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let over = false;
+    const ask = async (): Promise<void> => {
+      const asked = await getJson<Rejections>("/console/rejects");
+      if (over) return;
+      if (asked.ok) answer.value = asked.value;
+      else if (asked.status === 404) answer.value = "missing";
+      if (answer.value !== "missing") timer = setTimeout(() => void ask(), POLL_MS);
+    };
+    void ask();
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
+  }, []);
+  return (
+    <>
+      <PageHead title="Rejects" aside={typeof answer.value === "object" && <FilterBox value={filter} label="Filter requests" />}>
+        Requests that were refused before anything of them was acknowledged: their clients know, and send them again or mend them.
+      </PageHead>
+      <div class="grid">
+        <RefusedChart />
+        <ReasonsCard />
+        <RequestsCard answer={answer.value} filter={filter.value} />
+      </div>
+    </>
+  );
+}
+
+const readRefused = () => {
+  step.value;
+  return history.rates(["refused"], now.peek());
+};
+
+function RefusedChart() {
+  return (
+    <Card title="Refused a second" note="last 15 minutes" class="traffic">
+      <TimeChart series={[{ label: "refused", color: "bad", kind: "area" }]} read={readRefused} height={170} label="Requests refused a second over the last 15 minutes" format={compact} />
+    </Card>
+  );
+}
+
+/** From the books, which are there in any case. */
+function ReasonsCard() {
+  step.value;
+  const counts = new Map<string, number>();
+  for (const source of books.value?.sources ?? []) {
+    for (const refusals of [source.refused, source.items_refused]) {
+      for (const reason in refusals) counts.set(reason, (counts.get(reason) ?? 0) + (refusals[reason] ?? 0));
+    }
+  }
+  const all = sum(Object.fromEntries(counts));
+  const rows = [...counts].sort((a, b) => b[1] - a[1]);
+  const recent = (reason: string): number => {
+    const rates = history.rates([reasonKey(reason)], now.peek()).series[0] ?? [];
+    return rates.reduce((total: number, rate) => total + (rate ?? 0) * 5, 0);
+  };
+  return (
+    <Card title="By reason" note={`${count(all)} since the start`}>
+      {rows.length === 0 ? (
+        <p class="say">Nothing was refused.</p>
+      ) : (
+        <dl class="facts">
+          {rows.map(([reason, times]) => (
+            <div key={reason} title={whyRefused(reason)}>
+              <dt>{words(reason)}</dt>
+              <dd>
+                {count(times)} <small>{compact(recent(reason))} in 15 min</small>
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </Card>
+  );
+}
+
+function RequestsCard({ answer, filter }: { answer: Rejections | "missing" | undefined; filter: string }) {
+  if (answer === undefined) return null;
+  if (answer === "missing") {
+    return (
+      <Card title="Last requests" class="wide">
+        <Empty title="Not kept by this version.">The counts by reason are above; the log and /metrics have them by source and tenant.</Empty>
+      </Card>
+    );
+  }
+  const shown = answer.requests.filter((request) => matches(filter, request.reason, request.source ?? "", request.peer ?? "", request.tenant ?? "", request.what ?? "", request.detail ?? ""));
+  return (
+    <Card title="Last requests" note={`the last ${count(answer.requests.length)}; a storm of refusals leaves some out`} class="wide">
+      <Table caption="Refused requests" columns={COLUMNS} rows={shown} id={(request, index) => `${request.at} ${index}`} none={answer.requests.length === 0 ? "Nothing was refused lately." : "No request matches."} />
+    </Card>
+  );
+}

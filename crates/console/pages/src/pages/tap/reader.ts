@@ -1,0 +1,123 @@
+// Polls `/tap`: a reader of the gateway's, that is open as long as it is asked.
+import { signal, type Signal } from "@preact/signals";
+
+export interface TapFilter {
+  /** `source:NAME`, `sink:NAME`, with `*` for all. */
+  point: string;
+  signal: string;
+  service: string;
+  name: string;
+  contains: string;
+  every: string;
+}
+
+export const NO_FILTER: TapFilter = { point: "source:*", signal: "", service: "", name: "", contains: "", every: "1" };
+
+export interface TapLine {
+  /** Counts up, for keys. */
+  number: number;
+  text: string;
+  item: Readonly<Record<string, unknown>>;
+}
+
+/** Lines kept in the page. */
+export const MOST_LINES = 500;
+const WAIT = "2s";
+const AGAIN_MS = 1_500;
+
+export function tapQuery(filter: TapFilter, id: string): string {
+  const [kind = "source", name = "*"] = filter.point.split(/:(.*)/s, 2);
+  const query = new URLSearchParams({ id, wait: WAIT, [kind]: name });
+  for (const key of ["signal", "service", "name", "contains"] as const) if (filter[key] !== "") query.set(key, filter[key]);
+  if (Number(filter.every) > 1) query.set("every", filter.every);
+  return query.toString();
+}
+
+/** The lines of an answer, and how many records were missed: the last line says it. */
+export function readAnswer(text: string): { items: { text: string; item: Readonly<Record<string, unknown>> }[]; missed: number } {
+  const items = [];
+  let missed = 0;
+  for (const line of text.split("\n")) {
+    if (line === "") continue;
+    let value: unknown;
+    try {
+      value = JSON.parse(line);
+    } catch {
+      continue;
+    }
+    if (typeof value !== "object" || value === null) continue;
+    const item = value as Record<string, unknown>;
+    if (typeof item["missed_records"] === "number") missed += item["missed_records"];
+    else items.push({ text: line, item });
+  }
+  return { items, missed };
+}
+
+export class TapReader {
+  readonly lines: Signal<readonly TapLine[]> = signal([]);
+  readonly missed = signal(0);
+  readonly running = signal(false);
+  readonly problem = signal("");
+  #next = 0;
+  #id = "";
+  #stop: AbortController | undefined;
+
+  start(filter: TapFilter): void {
+    this.stop();
+    // Another look is another reader: the old one may still be open with the old filter.
+    this.#id = `console-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
+    this.#stop = new AbortController();
+    this.running.value = true;
+    this.problem.value = "";
+    void this.#read(filter, this.#id, this.#stop.signal);
+  }
+
+  stop(): void {
+    if (!this.#stop) return;
+    this.#stop.abort();
+    this.#stop = undefined;
+    this.running.value = false;
+    void fetch(`/tap?id=${encodeURIComponent(this.#id)}`, { method: "DELETE", keepalive: true }).catch(() => undefined);
+  }
+
+  clear(): void {
+    this.lines.value = [];
+    this.missed.value = 0;
+  }
+
+  async #read(filter: TapFilter, id: string, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const answer = await fetch(`/tap?${tapQuery(filter, id)}`, { signal, cache: "no-store" });
+        const text = await answer.text();
+        if (signal.aborted) return;
+        if (!answer.ok) {
+          this.problem.value = text.split("\n", 1)[0] ?? `it answered ${answer.status}`;
+          // A filter that is not understood will not be understood the next time.
+          if (answer.status === 400 || answer.status === 404 || answer.status === 403) {
+            this.running.value = false;
+            return;
+          }
+          await pause(AGAIN_MS);
+          continue;
+        }
+        this.problem.value = "";
+        this.#take(text);
+      } catch {
+        if (signal.aborted) return;
+        this.problem.value = "the gateway did not answer; trying again";
+        await pause(AGAIN_MS);
+      }
+    }
+  }
+
+  #take(text: string): void {
+    const { items, missed } = readAnswer(text);
+    this.missed.value += missed;
+    if (items.length === 0) return;
+    const fresh = items.map(({ text, item }) => ({ number: this.#next++, text, item })).reverse();
+    this.lines.value = [...fresh, ...this.lines.value].slice(0, MOST_LINES);
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));

@@ -1,0 +1,167 @@
+// Opens every page of the console in a browser, as people do: narrow and wide, dark and light, by keyboard alone.
+//
+//   node run.mjs [URL] [FOLDER]
+//
+// URL is the gateway's admin address; without it, the pages of `dist/` are served here in front of a gateway at
+// http://127.0.0.1:4319 (or TIDEGATE_GATEWAY). Screenshots go to FOLDER (or TIDEGATE_SCREENSHOTS), if there is one.
+// Fails on errors in the browser's console, violations of the policy, serious findings of axe, and pages that scroll sideways.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { pagesOf } from "./pages.mjs";
+import { serve } from "./serve.mjs";
+
+// Packages may be installed elsewhere: the tests of the workspace share one folder.
+const modules = process.env.TIDEGATE_TEST_NODE_MODULES;
+const require = createRequire(modules ? path.join(path.resolve(modules), "..", "package.json") : import.meta.url);
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+const CHROMIUM = process.env.TIDEGATE_TEST_CHROMIUM ?? "/usr/bin/chromium";
+const ARGUMENTS = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync".split(" ");
+const WIDTHS = [360, 1440];
+const SCHEMES = ["light", "dark"];
+const FINDINGS = ["serious", "critical"];
+
+const given = process.argv[2];
+const folder = process.argv[3] ?? process.env.TIDEGATE_SCREENSHOTS;
+const served = given ? undefined : await serve({ gateway: process.env.TIDEGATE_GATEWAY });
+const url = (given ?? served.url).replace(/\/$/, "");
+if (folder) mkdirSync(folder, { recursive: true });
+
+const problems = [];
+const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS });
+try {
+  const pages = await pagesOf(url);
+  for (const colorScheme of SCHEMES) {
+    for (const width of WIDTHS) await visit(pages, width, colorScheme);
+  }
+  await walk();
+  await reconnect();
+} catch (error) {
+  problems.push(error.stack);
+} finally {
+  await browser.close();
+  served?.stop();
+}
+
+for (const problem of problems) console.error(problem);
+console.log(problems.length === 0 ? "the pages are as they should be" : `${problems.length} problems`);
+process.exit(problems.length === 0 ? 0 : 1);
+
+/** A page whose errors are problems. What a version does not have is answered 404, which is no error of the page. */
+async function open(width, colorScheme) {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  const where = () => `${page.url().replace(url, "")} at ${width} ${colorScheme}`;
+  page.on("pageerror", (error) => problems.push(`${where()}: ${error.stack}`));
+  page.on("console", (message) => {
+    if (message.type() !== "error") return;
+    const missing = message.text().includes("404") && message.location().url.includes("/console/");
+    if (!missing) problems.push(`${where()}: the browser says: ${message.text()} (${message.location().url})`);
+  });
+  page.on("request", (request) => {
+    const target = new URL(request.url());
+    if (target.origin !== url && !["data:", "blob:"].includes(target.protocol)) problems.push(`${where()}: asks for ${target.href}`);
+  });
+  await page.addInitScript(() => {
+    window.violations = [];
+    document.addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective}: ${event.blockedURI} ${event.sample}`));
+  });
+  return { page, where };
+}
+
+async function visit(pages, width, colorScheme) {
+  const { page, where } = await open(width, colorScheme);
+  await page.goto(`${url}/`);
+  await page.waitForSelector("main h1");
+  for (const { hash, name, ready } of pages) {
+    await page.evaluate((to) => (location.hash = to), hash);
+    await page.waitForSelector(ready ?? "main h1");
+    // Two frames more: numbers that come and go must not move what stands around them.
+    await page.waitForFunction(() => document.fonts.status === "loaded");
+    await page.waitForTimeout(ready ? 400 : 250);
+    const sideways = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    if (sideways > 0) problems.push(`${where()}: scrolls sideways by ${sideways} pixels`);
+    for (const violation of await page.evaluate(() => window.violations.splice(0))) problems.push(`${where()}: violates the policy: ${violation}`);
+    await check(page, where());
+    if (folder) await page.screenshot({ path: path.join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+  }
+  await page.context().close();
+}
+
+async function check(page, where) {
+  // The policy forbids scripts of others in the page, not those of the one who holds the browser.
+  await page.evaluate(`(() => { const module = undefined, exports = undefined, define = undefined; ${axe}; })()`);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  for (const violation of violations.filter((violation) => FINDINGS.includes(violation.impact))) {
+    const nodes = violation.nodes.slice(0, 3).map((node) => `\n    ${node.html.slice(0, 160)}\n      ${node.failureSummary.replaceAll("\n", " ")}`);
+    problems.push(`${where}: axe: ${violation.id} (${violation.impact}): ${violation.help}${nodes.join("")}`);
+  }
+}
+
+/** Everything by keyboard: to the content, between pages, into a list, the help. */
+async function walk() {
+  const { page } = await open(1440, "light");
+  await page.goto(`${url}/`);
+  await page.waitForSelector("main h1");
+  const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() ?? "");
+  await page.keyboard.press("Tab");
+  assert.match(await focused(), /Skip to the content/, "the first stop is the skip link");
+  const visible = await page.evaluate(() => document.activeElement.getBoundingClientRect().top >= 0);
+  assert.ok(visible, "the skip link is seen when it has the focus");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.tagName), "MAIN", "it leads to the content");
+
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  await page.waitForFunction(() => location.hash === "#/sinks");
+  await page.waitForFunction(() => document.activeElement?.tagName === "H1");
+  assert.equal(await focused(), "Sinks", "the focus is at the title of the new page");
+  assert.match(await page.title(), /Sinks/);
+
+  await page.keyboard.press("?");
+  await page.waitForSelector("dialog.help[open]");
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => document.querySelector("dialog.help[open]") === null);
+
+  // From the title, the first stop in the list is a sink; Enter opens it.
+  const link = page.locator("main table a").first();
+  if (await link.count()) {
+    for (let stops = 0; stops < 40; stops++) {
+      await page.keyboard.press("Tab");
+      if (await link.evaluate((element) => element === document.activeElement)) break;
+    }
+    assert.ok(await link.evaluate((element) => element === document.activeElement), "a sink is reached by Tab");
+    const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+    assert.notEqual(outline, "none", "the focus is seen");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => location.hash.startsWith("#/sinks/"));
+  }
+
+  await page.keyboard.press("t");
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "light");
+  await page.keyboard.press("t");
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+  assert.match(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), /rgb\(1\d, /, "the switch is stronger than the system");
+  await page.context().close();
+}
+
+/** Without a stream the numbers go on, by polling; without an answer the page says how old they are. */
+async function reconnect() {
+  const { page } = await open(1440, "light");
+  await page.route("**/console/events", (route) => route.fulfill({ status: 503, body: "" }));
+  await page.goto(`${url}/`);
+  problems.push(...(await page.evaluate(() => [])));
+  await page.waitForSelector("main h1 .dot");
+  await page.waitForFunction(() => document.querySelector(".about")?.textContent?.includes("every 2 s"));
+  const expected = problems.length;
+  await page.route("**/status.json", (route) => route.abort());
+  await page.waitForSelector(".notice.warn", { timeout: 15_000 });
+  assert.match(await page.textContent(".notice.warn"), /Reconnecting… These numbers are .* old/);
+  // The browser reports what was cut off on purpose.
+  const own = problems.splice(expected - 0).filter((problem) => !/ERR_FAILED|503/.test(problem));
+  problems.push(...own);
+  await page.context().close();
+}
