@@ -31,6 +31,8 @@ const url = (given ?? served.url).replace(/\/$/, "");
 if (folder) mkdirSync(folder, { recursive: true });
 
 const problems = [];
+/** Whether answers are kept from the page on purpose, which the browser reports. */
+let cutOff = false;
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS });
 try {
   const pages = await pagesOf(url);
@@ -50,7 +52,7 @@ for (const problem of problems) console.error(problem);
 console.log(problems.length === 0 ? "the pages are as they should be" : `${problems.length} problems`);
 process.exit(problems.length === 0 ? 0 : 1);
 
-/** A page whose errors are problems. What a version does not have is answered 404, which is no error of the page. */
+/** A page whose errors are problems. */
 async function open(width, colorScheme) {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, reducedMotion: "reduce" });
   const page = await context.newPage();
@@ -58,8 +60,10 @@ async function open(width, colorScheme) {
   page.on("pageerror", (error) => problems.push(`${where()}: ${error.stack}`));
   page.on("console", (message) => {
     if (message.type() !== "error") return;
-    const missing = message.text().includes("404") && message.location().url.includes("/console/");
-    if (!missing) problems.push(`${where()}: the browser says: ${message.text()} (${message.location().url})`);
+    const from = message.location().url;
+    // What a version does not have is answered 404; a tap whose filter changed may be asked to wait with 409.
+    const expected = (message.text().includes("404") && from.includes("/console/")) || (message.text().includes("409") && from.includes("/tap"));
+    if (!expected && !cutOff) problems.push(`${where()}: the browser says: ${message.text()} (${from})`);
   });
   page.on("request", (request) => {
     const target = new URL(request.url());
@@ -151,17 +155,13 @@ async function walk() {
 /** Without a stream the numbers go on, by polling; without an answer the page says how old they are. */
 async function reconnect() {
   const { page } = await open(1440, "light");
+  cutOff = true;
   await page.route("**/console/events", (route) => route.fulfill({ status: 503, body: "" }));
   await page.goto(`${url}/`);
-  problems.push(...(await page.evaluate(() => [])));
   await page.waitForSelector("main h1 .dot");
   await page.waitForFunction(() => document.querySelector(".about")?.textContent?.includes("every 2 s"));
-  const expected = problems.length;
   await page.route("**/status.json", (route) => route.abort());
   await page.waitForSelector(".notice.warn", { timeout: 15_000 });
   assert.match(await page.textContent(".notice.warn"), /Reconnecting… These numbers are .* old/);
-  // The browser reports what was cut off on purpose.
-  const own = problems.splice(expected - 0).filter((problem) => !/ERR_FAILED|503/.test(problem));
-  problems.push(...own);
   await page.context().close();
 }

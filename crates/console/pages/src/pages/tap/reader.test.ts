@@ -4,7 +4,7 @@ import { NO_FILTER, readAnswer, tapQuery } from "./reader";
 import { summaryOf } from "./summary";
 
 test("a filter becomes a query", () => {
-  assert.equal(tapQuery(NO_FILTER, "x"), "id=x&wait=2s&source=*");
+  assert.equal(tapQuery(NO_FILTER, "x"), "id=x&wait=1s&source=*");
   const query = new URLSearchParams(tapQuery({ ...NO_FILTER, point: "sink:a:b", signal: "logs", contains: "50 % & more", every: "10" }, "x"));
   assert.deepEqual([query.get("sink"), query.get("signal"), query.get("contains"), query.get("every")], ["a:b", "logs", "50 % & more", "10"]);
 });

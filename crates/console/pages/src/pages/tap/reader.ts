@@ -22,8 +22,10 @@ export interface TapLine {
 
 /** Lines kept in the page. */
 export const MOST_LINES = 500;
-const WAIT = "2s";
+const WAIT = "1s";
 const AGAIN_MS = 1_500;
+const BUSY_MS = 300;
+const MOST_BUSY = 10;
 
 export function tapQuery(filter: TapFilter, id: string): string {
   const [kind = "source", name = "*"] = filter.point.split(/:(.*)/s, 2);
@@ -59,25 +61,24 @@ export class TapReader {
   readonly running = signal(false);
   readonly problem = signal("");
   #next = 0;
-  #id = "";
+  /** One reader of the gateway's for each visit: with another filter, it is told so, and the old one ends. */
+  readonly #id = `console-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
   #stop: AbortController | undefined;
 
   start(filter: TapFilter): void {
     this.stop();
-    // Another look is another reader: the old one may still be open with the old filter.
-    this.#id = `console-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
     this.#stop = new AbortController();
     this.running.value = true;
     this.problem.value = "";
-    void this.#read(filter, this.#id, this.#stop.signal);
+    void this.#read(filter, this.#stop.signal);
   }
 
+  /** Stops asking: the gateway ends a reader that is not asked for some seconds. */
   stop(): void {
     if (!this.#stop) return;
     this.#stop.abort();
     this.#stop = undefined;
     this.running.value = false;
-    void fetch(`/tap?id=${encodeURIComponent(this.#id)}`, { method: "DELETE", keepalive: true }).catch(() => undefined);
   }
 
   clear(): void {
@@ -85,12 +86,18 @@ export class TapReader {
     this.missed.value = 0;
   }
 
-  async #read(filter: TapFilter, id: string, signal: AbortSignal): Promise<void> {
+  async #read(filter: TapFilter, signal: AbortSignal): Promise<void> {
+    let busy = 0;
     while (!signal.aborted) {
       try {
-        const answer = await fetch(`/tap?${tapQuery(filter, id)}`, { signal, cache: "no-store" });
+        const answer = await fetch(`/tap?${tapQuery(filter, this.#id)}`, { signal, cache: "no-store" });
         const text = await answer.text();
         if (signal.aborted) return;
+        if (answer.status === 409 && ++busy < MOST_BUSY) {
+          // The last answer for the old filter is still being made.
+          await pause(BUSY_MS);
+          continue;
+        }
         if (!answer.ok) {
           this.problem.value = text.split("\n", 1)[0] ?? `it answered ${answer.status}`;
           // A filter that is not understood will not be understood the next time.
@@ -102,6 +109,7 @@ export class TapReader {
           continue;
         }
         this.problem.value = "";
+        busy = 0;
         this.#take(text);
       } catch {
         if (signal.aborted) return;
