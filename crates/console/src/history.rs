@@ -68,7 +68,8 @@ impl History {
         let counts = Counts::of(books);
         let mut history = self.steps();
         let Some((at, before)) = history.before else {
-            history.before = Some((now, counts));
+            // All but deliveries are counted from the start of the process.
+            history.before = Some((now, Counts { delivered: counts.delivered, ..Counts::default() }));
             return;
         };
         if now.saturating_sub(at) < HISTORY_STEP {

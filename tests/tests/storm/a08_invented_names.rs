@@ -70,7 +70,7 @@ fn metrics_stay_as_long_as_they_were() {
     assert_eq!(series(&storm), before, "series were added");
     let longer = storm.gateway.page("/metrics").body.len();
     assert!(longer <= length + length / 20, "{length} bytes, then {longer}");
-    let pages = storm.gateway.page("/").body.len() + storm.gateway.page("/status.json").body.len();
+    let pages = storm.gateway.page("/status").body.len() + storm.gateway.page("/status.json").body.len();
     assert!(pages < 1 << 20, "the pages have {pages} bytes");
     let mut acked = AcknowledgedSamples::none(SERIES);
     acked.add(0..SERIES, 0, 1);

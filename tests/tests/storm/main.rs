@@ -33,4 +33,5 @@ mod a17_small_items;
 mod a18_on_the_hour;
 mod a20_any_memory;
 mod noisy_neighbour;
+mod open_pages;
 mod swelling_neighbour;

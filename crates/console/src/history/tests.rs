@@ -11,11 +11,11 @@ fn shown(history: &History) -> serde_json::Value {
     serde_json::from_slice(&buffer.whole(Ok::<_, ()>(())).unwrap()).unwrap()
 }
 
-/// The books after so many seconds of 100 items, a refusal, and 90 delivered items each.
+/// The books of a process after so many seconds of 100 items, a refusal, and 90 delivered items each.
 fn books(seconds: u64) -> Balance {
     let mut books = healthy().books;
     let source = &mut books.sources[0];
-    source.items = vec![(tidegate_ledger::Signal::Logs, 1_000_000 + 100 * seconds)];
+    source.items = vec![(tidegate_ledger::Signal::Logs, 100 * seconds)];
     source.refused = vec![(Refusal::Memory, seconds)];
     books.sources.truncate(1);
     books.sinks.truncate(1);

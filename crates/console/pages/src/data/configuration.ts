@@ -1,11 +1,9 @@
 // The effective configuration: `/console/configuration`.
 import { getJson, type Answer } from "./request";
-import type { DeclaredLine } from "./status";
 
 export interface Configuration {
   file: string | null;
   text: string;
-  plan: (DeclaredLine | string)[];
 }
 
 export const getConfiguration = (): Promise<Answer<Configuration>> => getJson<Configuration>("/console/configuration");

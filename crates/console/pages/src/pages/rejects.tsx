@@ -20,7 +20,6 @@ import { Table, type Column } from "../ui/table";
 interface RefusedRequest {
   at: string;
   source: string | null;
-  status: number | null;
   reason: string;
   peer: string | null;
   tenant: string | null;
@@ -43,7 +42,7 @@ const COLUMNS: Column<RefusedRequest>[] = [
     title: "Reason",
     cell: (request) => (
       <span title={whyRefused(request.reason)}>
-        {words(request.reason)} {request.status !== null && <small>{request.status}</small>}
+        {words(request.reason)}
       </span>
     ),
   },

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { getConfiguration, type Configuration as Effective } from "../../data/configuration";
 import { askForSession, session } from "../../data/session";
+import { part } from "../../data/store";
 import { bytes } from "../../format/bytes";
 import { harmless } from "../../format/text";
 import { Card, Empty, PageHead } from "../../ui/card";
@@ -12,6 +13,8 @@ import { DECLARED } from "../memory";
 import { CheckCard } from "./check";
 import { ReloadButton } from "./reload";
 import { Yaml } from "./yaml";
+
+const declared = part((status) => status.memory.declared, []);
 
 type Answer = { kind: "asked" } | { kind: "missing"; why: string } | { kind: "here"; configuration: Effective };
 
@@ -57,23 +60,17 @@ function Missing({ why }: { why: string }) {
 }
 
 function Shown({ configuration }: { configuration: Effective }) {
-  const lines = configuration.plan.filter((line) => typeof line !== "string");
-  const texts = configuration.plan.filter((line) => typeof line === "string");
-  const declared = lines.reduce((all, line) => all + line.declared, 0);
+  const lines = declared.value;
+  const overhead = lines.reduce((all, line) => all + line.declared, 0);
   return (
     <>
       <Card title="Effective" aside={<Copy text={configuration.text} what="the configuration" />}>
         <Yaml text={configuration.text} label="Effective configuration" />
       </Card>
-      <CheckCard text={configuration.text} />
+      {configuration.file !== null && <CheckCard />}
       {lines.length > 0 && (
-        <Card title="Memory plan" note={`${bytes(declared)} for everything but payload`}>
+        <Card title="Memory plan" note={`${bytes(overhead)} for everything but payload`}>
           <Table caption="Declared memory" columns={DECLARED.slice(0, 5)} rows={lines} id={(line) => `${line.owner} ${line.what}`} />
-        </Card>
-      )}
-      {texts.length > 0 && (
-        <Card title="Memory plan">
-          <pre class="code" tabIndex={0}>{texts.join("\n")}</pre>
         </Card>
       )}
     </>

@@ -1,0 +1,206 @@
+//! The console of a whole gateway: in a real browser, and as its pages ask for it.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which says what it saw")]
+
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+use tidegate_tests::http::Answer;
+use tidegate_tests::{Gateway, SOON, finish, free_address, http, skip, until};
+
+/// Two sinks, of which one cannot reach its peer; tenants; and a refusal of each kind that is easy to get.
+fn busy_gateway() -> Gateway {
+    let gateway = Gateway::started(json!({
+        "memory": "96MiB",
+        "tenants": {"header": "X-Scope-OrgID", "default": "everyone"},
+        "sinks": {
+            "lake": {"type": "lake", "file_age": "1s"},
+            "upstream": {"type": "otlp", "endpoints": [format!("http://{}", free_address())]},
+        },
+    }));
+    for tenant in ["shop", "bank"] {
+        let tenant = format!("X-Scope-OrgID: {tenant}");
+        let head = ["POST /v1/logs HTTP/1.1", "Content-Type: application/json", &tenant];
+        assert_eq!(http::request(gateway.http(), &head, logs().as_bytes()).unwrap().status, 200);
+        let broken = http::request(gateway.http(), &head, b"{\"resourceLogs\": 5}").unwrap();
+        assert_eq!(broken.status, 400, "{}", broken.text());
+    }
+    assert_eq!(http::get(gateway.http(), "/no/such/path").unwrap().status, 404);
+    until(SOON, "the sink to fail", || !gateway.sink("upstream")["last_error"].is_null());
+    gateway
+}
+
+fn logs() -> String {
+    let record = json!({"severityNumber": 17, "body": {"stringValue": "payment declined"}});
+    let service = json!([{"key": "service.name", "value": {"stringValue": "checkout"}}]);
+    json!({"resourceLogs": [{"resource": {"attributes": service}, "scopeLogs": [{"logRecords": [record]}]}]})
+        .to_string()
+}
+
+/// Every page, narrow and wide, dark and light, by keyboard alone: no error, nothing serious for axe, nothing from elsewhere.
+#[test]
+fn every_page_in_a_browser() {
+    let variable = "TIDEGATE_TEST_BROWSER";
+    let Some(packages) = std::env::var_os(variable).filter(|value| !value.is_empty()) else {
+        return skip(variable, &format!("{variable} is not set; `make test` sets it"));
+    };
+    let gateway = busy_gateway();
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
+    let mut browser = Command::new("node");
+    browser
+        .arg(scripts.join("run.mjs"))
+        .arg(format!("http://{}", gateway.admin()))
+        .env("TIDEGATE_TEST_NODE_MODULES", Path::new(&packages).join("node_modules"));
+    let seen = finish(&mut browser).succeeded();
+    println!("{seen}");
+    gateway.books_close();
+}
+
+/// A page that stays open gets the status each second, and ends when the gateway does.
+#[test]
+fn an_open_page_ends_with_the_gateway() {
+    let mut gateway = Gateway::started(json!({"memory": "64MiB", "sinks": {"s": {"type": "blackhole"}}}));
+    let mut page = TcpStream::connect(gateway.admin()).unwrap();
+    page.set_read_timeout(Some(SOON)).unwrap();
+    page.write_all(b"GET /console/events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut seen = String::new();
+    let mut piece = [0; 4096];
+    let mut read = |seen: &mut String| {
+        let read = page.read(&mut piece).unwrap();
+        seen.push_str(str::from_utf8(&piece[..read]).unwrap());
+        read
+    };
+    while seen.matches("\n\n").count() < 3 {
+        assert_ne!(read(&mut seen), 0, "{seen}");
+    }
+    assert!(seen.contains("data: {\"state\":\"flowing\""), "{seen}");
+    assert_eq!(gateway.term(), 0);
+    while read(&mut seen) > 0 {}
+}
+
+/// The seventeenth page is refused with words, and there is room again when one is closed.
+#[test]
+fn at_most_sixteen_pages_are_open() {
+    let gateway = Gateway::started(json!({"memory": "64MiB", "sinks": {"s": {"type": "blackhole"}}}));
+    let open = || {
+        let mut page = TcpStream::connect(gateway.admin()).unwrap();
+        page.set_read_timeout(Some(SOON)).unwrap();
+        page.write_all(b"GET /console/events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut status = [0; 12];
+        page.read_exact(&mut status).unwrap();
+        (page, status)
+    };
+    let mut pages: Vec<_> = (0..16).map(|_| open()).collect();
+    assert!(pages.iter().all(|(_, status)| status == b"HTTP/1.1 200"));
+    assert_eq!(&open().1, b"HTTP/1.1 503");
+    pages.pop();
+    until(SOON, "room for a page", || &open().1 == b"HTTP/1.1 200");
+}
+
+/// What was refused is listed with where it came from, and why.
+#[test]
+fn refused_requests_are_listed() {
+    let gateway = busy_gateway();
+    let rejects = gateway.page("/console/rejects").json();
+    let of = |reason: &str| {
+        let requests = rejects["requests"].as_array().unwrap();
+        requests.iter().filter(|request| request["reason"] == reason).cloned().collect::<Vec<_>>()
+    };
+    let stray = of("not_found");
+    assert_eq!(stray[0]["what"], "GET /no/such/path", "{rejects}");
+    assert!(stray[0]["peer"].as_str().unwrap().starts_with("127.0.0.1:"), "{rejects}");
+    let tenants: Vec<Value> = of("malformed").iter().map(|request| request["tenant"].clone()).collect();
+    assert_eq!(tenants, ["bank", "shop"], "the newest first: {rejects}");
+    assert!(of("malformed")[0]["detail"].as_str().is_some_and(|detail| detail.len() > 10), "{rejects}");
+    assert_eq!(rejects["by_reason"][0], json!({
+        "reason": "malformed", "count": 2,
+        "meaning": "The body contradicts its headers, or violates its format.",
+    }));
+}
+
+struct Session<'a> {
+    gateway: &'a Gateway,
+    token: String,
+}
+
+impl Session<'_> {
+    fn of(gateway: &Gateway) -> Session<'_> {
+        let session = gateway.page("/console/session").json();
+        assert_eq!(session["operator"], true);
+        Session { gateway, token: session["token"].as_str().unwrap().to_owned() }
+    }
+
+    fn post(&self, path: &str, more: &[&str]) -> Answer {
+        let (line, token) = (format!("POST {path} HTTP/1.1"), format!("X-Tidegate-Token: {}", self.token));
+        let head = [&[&*line, &token], more].concat();
+        http::request(self.gateway.admin(), &head, b"").unwrap()
+    }
+
+    fn report(&self, path: &str) -> Value {
+        let answer = self.post(path, &["Sec-Fetch-Site: same-origin"]);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()
+    }
+}
+
+/// A changed file is checked and put in effect from the page; a wrong one is explained, and changes nothing; no page of another
+/// origin can do either.
+#[test]
+fn the_configuration_is_checked_and_reloaded() {
+    let settings = |sink: &str, shutdown: &str| {
+        json!({
+            "memory": "64MiB",
+            "limits": {"shutdown_timeout": shutdown},
+            "sinks": {sink: {"type": "blackhole"}},
+        })
+    };
+    let gateway = Gateway::started(settings("one", "10s"));
+    let session = Session::of(&gateway);
+    assert_eq!(session.report("/console/check")["changes"], json!([]));
+
+    gateway.configure(settings("two", "11s"));
+    let checked = session.report("/console/check");
+    assert_eq!(checked["ok"], true, "{checked}");
+    assert_eq!(
+        checked["changes"],
+        json!([
+            {"what": "sinks", "effect": "reload"},
+            {"what": "limits.shutdown_timeout", "effect": "restart"},
+        ])
+    );
+    let in_effect = || gateway.page("/console/configuration").json();
+    assert!(in_effect()["text"].as_str().unwrap().contains("  one:\n"), "a check changes nothing");
+    assert_eq!(in_effect()["file"], gateway.config().display().to_string());
+
+    for (path, origin) in [("/console/reload", "Origin: http://evil.example"), ("/console/check", "Sec-Fetch-Site: cross-site")] {
+        assert_eq!(session.post(path, &[origin]).status, 403, "{path} {origin}");
+    }
+    let reloaded = session.report("/console/reload");
+    assert_eq!(reloaded["ok"], true, "{reloaded}");
+    assert!(reloaded["message"].as_str().unwrap().contains("limits.shutdown_timeout"), "{reloaded}");
+    assert!(in_effect()["text"].as_str().unwrap().contains("  two:\n"));
+    assert_eq!(gateway.status()["sinks"][0]["name"], "two");
+
+    gateway.configure_text("memory: 64MiB\nsinks: {s: {type: blackhol}}\n");
+    for path in ["/console/check", "/console/reload"] {
+        let wrong = session.report(path);
+        assert_eq!((&wrong["ok"], &wrong["errors"][0]["line"]), (&json!(false), &json!(2)), "{wrong}");
+        assert!(wrong["errors"][0]["suggestion"].as_str().unwrap().contains("blackhole"), "{wrong}");
+    }
+    assert_eq!(gateway.status()["sinks"][0]["name"], "two");
+}
+
+/// After some steps of five seconds the history has what passed.
+#[test]
+fn the_history_has_what_passed() {
+    let gateway = busy_gateway();
+    until(Duration::from_secs(40), "a step of the history", || {
+        let history = gateway.page("/console/history").json();
+        let steps = history["points"].as_array().unwrap();
+        let sum = |of: &str| -> u64 { steps.iter().map(|step| step[of].as_u64().unwrap()).sum() };
+        sum("received") == 2 && sum("delivered") == 2 && steps[0]["refused"]["malformed"] == 2
+    });
+}
