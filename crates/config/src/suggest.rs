@@ -1,7 +1,7 @@
 //! "Did you mean": the known name nearest to a mistyped one.
 
 /// The nearest of `known`, if it is near enough to be what was meant: at most two in five letters typed wrongly.
-pub(crate) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 64;
     if typed.len() > LONGEST {
         return None;

@@ -1,5 +1,6 @@
 //! The command line and its help texts, which are the reference.
 
+mod connect;
 mod file;
 mod fleet;
 mod import;
@@ -10,6 +11,7 @@ mod pipeline;
 mod ring;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use connect::{ConnectArgs, ConnectFormat};
 pub(crate) use file::{FileCommand, FileLsArgs, FileSort};
 pub(crate) use fleet::{
     ActionCommand, AgentCommand, AgentFileCommand, AgentFilter, ArtifactCommand, EnrollCommandArgs,
@@ -74,6 +76,11 @@ pub(crate) enum Command {
     /// Stores everything under the data folder; inspect it with `tidegate lake cat metric_points`, `spans` and
     /// `logs`.
     Demo(DemoArgs),
+    /// Print what to paste into a sender's configuration
+    ///
+    /// For this configuration: its addresses, TLS, credentials (as placeholders) and tenants. Without KIND, lists the kinds of senders,
+    /// and which of them this configuration receives.
+    Connect(ConnectArgs),
     /// Show items that pass a source or a sink, live, as NDJSON
     ///
     /// Connects to a running gateway and prints one line per span, log record, metric point and sample that it

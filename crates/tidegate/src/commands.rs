@@ -2,6 +2,7 @@
 
 mod admin;
 pub(crate) mod check;
+pub(crate) mod connect;
 pub(crate) mod demo;
 pub(crate) mod elasticsearch;
 pub(crate) mod file;

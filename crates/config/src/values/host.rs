@@ -17,6 +17,11 @@ pub struct HostName(String);
 const LONGEST: usize = 253;
 
 impl HostName {
+    /// The name by which a machine calls itself.
+    pub fn localhost() -> HostName {
+        HostName("localhost".to_owned())
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
