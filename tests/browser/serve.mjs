@@ -21,6 +21,7 @@ const FILES = {
 /** Starts a server; gives its address and what ends it. */
 export async function serve({ gateway = "http://127.0.0.1:4319", port = 0, scene } = {}) {
   const viewers = new Set();
+  const past = new Past(() => status(gateway, scene));
   const server = createServer(async (req, res) => {
     const url = new URL(req.url, "http://localhost");
     const file = FILES[url.pathname];
@@ -55,6 +56,11 @@ export async function serve({ gateway = "http://127.0.0.1:4319", port = 0, scene
         return;
       }
     }
+    if (url.pathname === "/console/history") {
+      res.writeHead(200, { ...headers, "content-type": "application/json" });
+      res.end(JSON.stringify(past.answer()));
+      return;
+    }
     const target = new URL(req.url, gateway);
     const forwarded = request(target, { method: req.method, headers: { ...req.headers, host: target.host, ...(req.headers.origin ? { origin: target.origin } : {}) } }, (answer) => {
       res.writeHead(answer.statusCode, answer.headers);
@@ -65,10 +71,51 @@ export async function serve({ gateway = "http://127.0.0.1:4319", port = 0, scene
   });
   await new Promise((done) => server.listen(port, "127.0.0.1", done));
   const stop = () => {
+    past.stop();
     for (const viewer of viewers) viewer.destroy();
     server.close();
   };
   return { url: `http://127.0.0.1:${server.address().port}`, stop };
+}
+
+/** The last 15 minutes in steps of five seconds, from the time on that this server runs. */
+class Past {
+  #points = [];
+  #last;
+  #at = new Date();
+
+  constructor(read) {
+    const add = () =>
+      read()
+        .then((text) => this.#add(JSON.parse(text)))
+        .catch(() => undefined);
+    this.timer = setInterval(add, 5_000);
+    add();
+  }
+
+  #add(status) {
+    const all = (counts) => Object.values(counts).reduce((sum, count) => sum + count, 0);
+    const refused = {};
+    for (const source of status.books.sources) {
+      for (const [reason, count] of [...Object.entries(source.refused), ...Object.entries(source.items_refused)]) refused[reason] = (refused[reason] ?? 0) + count;
+    }
+    const now = { received: status.books.sources.reduce((sum, source) => sum + all(source.items), 0), delivered: status.sinks.reduce((sum, sink) => sum + sink.delivered, 0), refused };
+    const last = this.#last;
+    this.#last = now;
+    this.#at = new Date(status.at);
+    if (!last) return;
+    const point = { received: now.received - last.received, delivered: now.delivered - last.delivered, refused: {}, journal_bytes: status.journal.bytes, resident: status.memory.resident?.now ?? 0, payload: status.memory.payload.shares.reduce((sum, share) => sum + share.used, 0) };
+    for (const reason in refused) point.refused[reason] = refused[reason] - (last.refused[reason] ?? 0);
+    this.#points = [...this.#points, point].slice(-180);
+  }
+
+  answer() {
+    return { step_seconds: 5, at: this.#at.toISOString(), points: this.#points };
+  }
+
+  stop() {
+    clearInterval(this.timer);
+  }
 }
 
 const plainStatus = async (gateway) => (await fetch(new URL("/status.json", gateway))).text();

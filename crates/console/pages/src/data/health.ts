@@ -2,7 +2,7 @@
 import { sum } from "./counters";
 import { ago, duration } from "../format/duration";
 import { count, plural } from "../format/count";
-import type { Member, Sink, SourceBook, Status } from "./status";
+import type { Journal, Member, Sink, SourceBook, Status } from "./status";
 
 export type Tone = "good" | "idle" | "warn" | "bad";
 
@@ -74,6 +74,11 @@ export function mostly(source: SourceBook): string {
   }
   return most;
 }
+
+const DAY_SECONDS = 86_400;
+
+/** Whether the journal is full within a day, should it go on as it did lately. */
+export const fillsSoon = (journal: Journal): boolean => journal.full_in_seconds !== null && journal.full_in_seconds < DAY_SECONDS;
 
 /** Whether anything was received since the gateway started, or is in its journal from before. */
 export const hasData = (status: Status): boolean =>

@@ -1,6 +1,6 @@
 // The flow as nodes and edges: sources, their pipelines, the journal, the pipelines of sinks, and sinks.
 import { sinkKey, sourceKey, sum } from "../data/counters";
-import { sinkHealth, sourceHealth, type Tone } from "../data/health";
+import { fillsSoon, sinkHealth, sourceHealth, type Tone } from "../data/health";
 import type { PipelineStep, Sink, SourceBook, Status } from "../data/status";
 import { bytes } from "../format/bytes";
 import { compact, count, percent, plural } from "../format/count";
@@ -106,7 +106,7 @@ function pipelineNode(id: string, layer: Layer, steps: PipelineStep[], href: str
 function journalNode(status: Status): FlowNode {
   const { journal } = status;
   const used = `${bytes(journal.bytes)} of ${bytes(journal.quota)}`;
-  const filling = journal.full_in_seconds !== null;
+  const filling = fillsSoon(journal);
   const text = journal.trouble !== null ? "accepts nothing" : filling ? `full in ${duration(journal.full_in_seconds ?? 0)}` : `${percent(journal.bytes, journal.quota)} % full`;
   return {
     id: JOURNAL,

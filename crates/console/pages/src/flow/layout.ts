@@ -116,8 +116,9 @@ function edgesOf(graph: FlowGraph, placed: ReadonlyMap<string, PlacedNode>, colu
     // Level beside the columns of pipelines, and bent between there and the journal.
     const left = from.node.layer === "source" && to.node.layer === "journal" ? columns.get("source_pipeline") : undefined;
     const right = from.node.layer === "journal" && to.node.layer === "sink" ? columns.get("sink_pipeline") : undefined;
-    const bendFrom: Point = left ? [left.x + left.width, start[1]] : start;
-    const bendTo: Point = right ? [right.x, end[1]] : end;
+    const flat = end[0] - start[0] > ROOMY ? LABEL_ROOM : 0;
+    const bendFrom: Point = left ? [left.x + left.width, start[1]] : [start[0] + (from.node.layer === "source" ? flat : 0), start[1]];
+    const bendTo: Point = right ? [right.x, end[1]] : [end[0] - (to.node.layer === "sink" ? flat : 0), end[1]];
     const half = (bendTo[0] - bendFrom[0]) / 2;
     const path =
       `M${r(start[0])} ${r(start[1])}H${r(bendFrom[0])}` +
@@ -129,6 +130,9 @@ function edgesOf(graph: FlowGraph, placed: ReadonlyMap<string, PlacedNode>, colu
 type Point = [number, number];
 
 const LABEL_INSET = 10;
+/** A line is level under its label, where there is room for a bend besides. */
+const LABEL_ROOM = 84;
+const ROOMY = 200;
 
 /** A label stands at the source or the sink that it is about, where lines are apart from each other. */
 function labelOf(start: Point, end: Point, width: number, from: PlacedNode, to: PlacedNode): { labelX: number; labelY: number; anchor: PlacedEdge["anchor"] } {

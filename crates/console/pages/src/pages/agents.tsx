@@ -5,6 +5,7 @@ import { compact, count, percent } from "../format/count";
 import { duration } from "../format/duration";
 import { harmless } from "../format/text";
 import { Card, Empty, PageHead } from "../ui/card";
+import { Dash } from "../ui/dash";
 import { Facts } from "../ui/facts";
 import { StackedBar } from "../ui/stacked_bar";
 import { Name } from "../ui/stranger";
@@ -12,7 +13,7 @@ import { Table, type Column } from "../ui/table";
 
 const fleet = part((status): Fleet | undefined => status.fleet, undefined);
 
-const after = (seconds: number | null | undefined) => (seconds === null || seconds === undefined ? <span class="dim">–</span> : duration(seconds));
+const after = (seconds: number | null | undefined) => (seconds === null || seconds === undefined ? <Dash /> : duration(seconds));
 
 const POLICIES: Column<FleetPolicy>[] = [
   { title: "Policy", head: true, cell: (policy) => <Name>{policy.id}</Name> },
@@ -42,7 +43,7 @@ export function Agents() {
     return (
       <>
         <PageHead title="Agents" />
-        <Empty title="No agents are managed here.">Set `listen.fleet` to enrol Elastic Agents, or `listen.opamp` for collectors.</Empty>
+        <Empty title="No agents are managed here.">Set <code>listen.fleet</code> to enrol Elastic Agents, or <code>listen.opamp</code> for collectors.</Empty>
       </>
     );
   }

@@ -6,6 +6,7 @@ import { bytes } from "../format/bytes";
 import { compact, count, percent, plural } from "../format/count";
 import { harmless } from "../format/text";
 import { Card, Empty, PageHead } from "../ui/card";
+import { Dash } from "../ui/dash";
 import { FilterBox } from "../ui/filter";
 import { Name, Stranger } from "../ui/stranger";
 import { Table, type Column } from "../ui/table";
@@ -62,7 +63,7 @@ const COLUMNS: Column<FollowedFile>[] = [
   { title: "Lag", right: true, cell: (file) => (file.lag_bytes === 0 ? <span class="dim">none</span> : `${bytes(file.lag_bytes)} (${percent(file.lag_bytes, file.size)} %)`) },
   { title: "Records", right: true, cell: (file) => count(file.records) },
   { title: "Lately", right: true, cell: (file) => `${compact(file.records_per_second)}/s` },
-  { title: "Why not", wide: true, cell: (file) => (file.reason === null ? <span class="dim">–</span> : <Stranger text={file.reason} />) },
+  { title: "Why not", wide: true, cell: (file) => (file.reason === null ? <Dash /> : <Stranger text={file.reason} />) },
 ];
 
 export function Files() {
@@ -94,7 +95,7 @@ export function Files() {
         The log files that sources follow, those with the most lag first.
       </PageHead>
       {problem.value !== "" && <p class="notice warn">{harmless(problem.value)}</p>}
-      {all && all.sources.length === 0 && <Empty title="No source follows files.">Configure `sources.file` or `sources.kubernetes_logs` to collect logs from files.</Empty>}
+      {all && all.sources.length === 0 && <Empty title="No source follows files.">Configure <code>sources.file</code> or <code>sources.kubernetes_logs</code> to collect logs from files.</Empty>}
       {all?.sources.map((source) => <SourceCard key={source.name} source={source} />)}
       {all && all.sources.length > 0 && (
         <Card title="Most lag" note={all.files.length >= MOST ? `the first ${MOST}` : plural(all.files.length, "file")}>
@@ -108,7 +109,7 @@ export function Files() {
 function SourceCard({ source }: { source: FollowingSource }) {
   return (
     <Card title={source.name} note={`${plural(source.known, "file")} known, ${count(source.matching)} match, ${bytes(source.lag_bytes)} lag`}>
-      {source.untracked > 0 && <p class="say warn">{plural(source.untracked, "file")} not read, because `max_files` others are.</p>}
+      {source.untracked > 0 && <p class="say warn">{plural(source.untracked, "file")} not read, because <code>max_files</code> others are.</p>}
       {source.held > 0 && <p class="say">{plural(source.held, "deleted file")} still open: {bytes(source.held_bytes)} of disk that is not free yet.</p>}
       {source.unreadable.length > 0 && (
         <ul class="plain">

@@ -8,6 +8,7 @@ import { duration } from "../format/duration";
 import { harmless } from "../format/text";
 import { link } from "../router";
 import { Card, PageHead } from "../ui/card";
+import { Dash } from "../ui/dash";
 import { Facts } from "../ui/facts";
 import { StackedBar } from "../ui/stacked_bar";
 import { Name } from "../ui/stranger";
@@ -36,7 +37,7 @@ const CURSORS: Column<Sink>[] = [
   { title: "Cursor", right: true, cell: (sink) => count(sink.cursor) },
   { title: "Items behind", right: true, cell: (sink) => count(sink.lag.items) },
   { title: "Bytes behind", right: true, cell: (sink) => bytes(sink.lag.bytes) },
-  { title: "Oldest", right: true, cell: (sink) => (sink.lag.age_seconds === null ? <span class="dim">–</span> : duration(sink.lag.age_seconds)) },
+  { title: "Oldest", right: true, cell: (sink) => (sink.lag.age_seconds === null ? <Dash /> : duration(sink.lag.age_seconds)) },
 ];
 
 export function Journal() {

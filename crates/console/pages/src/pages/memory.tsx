@@ -6,6 +6,7 @@ import { TimeChart } from "../chart/time_chart";
 import { bytes } from "../format/bytes";
 import { count } from "../format/count";
 import { Card, PageHead } from "../ui/card";
+import { Dash } from "../ui/dash";
 import { Facts } from "../ui/facts";
 import { Table, type Column } from "../ui/table";
 import { MemoryBar } from "./overview/memory";
@@ -21,11 +22,19 @@ const SHARES: Column<ShareLine>[] = [
   { title: "Waiting", right: true, cell: (share) => <span class={share.waiting > 0 ? "bad" : "dim"}>{count(share.waiting)}</span> },
 ];
 
-const maybe = (value: number | null, most: number) => (value === null ? <span class="dim">–</span> : <span class={value > most ? "bad" : ""}>{bytes(value)}</span>);
+const maybe = (value: number | null, most: number) => (value === null ? <Dash /> : <span class={value > most ? "bad" : ""}>{bytes(value)}</span>);
 
 export const DECLARED: Column<DeclaredLine>[] = [
-  { title: "Owner", head: true, cell: (line) => line.owner },
-  { title: "What", cell: (line) => line.what },
+  {
+    title: "Owner",
+    head: true,
+    cell: (line) => (
+      <>
+        {line.owner}
+        <div class="sub">{line.what}</div>
+      </>
+    ),
+  },
   { title: "At most", right: true, cell: (line) => count(line.count) },
   { title: "Each", right: true, cell: (line) => bytes(line.each) },
   { title: "Declared", right: true, cell: (line) => <b>{bytes(line.declared)}</b> },

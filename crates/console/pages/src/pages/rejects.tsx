@@ -13,6 +13,7 @@ import { words } from "../format/text";
 import { dateTime, shortTime, utc } from "../format/time";
 import { link } from "../router";
 import { Card, Empty, PageHead } from "../ui/card";
+import { Dash } from "../ui/dash";
 import { FilterBox, matches } from "../ui/filter";
 import { Name, Stranger } from "../ui/stranger";
 import { Table, type Column } from "../ui/table";
@@ -46,7 +47,7 @@ const COLUMNS: Column<RefusedRequest>[] = [
       </span>
     ),
   },
-  { title: "Source", cell: (request) => (request.source === null ? <span class="dim">–</span> : <a href={link("sources", request.source)}>{request.source}</a>) },
+  { title: "Source", cell: (request) => (request.source === null ? <Dash /> : <a href={link("sources", request.source)}>{request.source}</a>) },
   { title: "Peer", cell: (request) => <Name>{request.peer ?? "–"}</Name> },
   { title: "Tenant", cell: (request) => <Name most={40}>{request.tenant ?? "–"}</Name> },
   { title: "Size", right: true, cell: (request) => (request.bytes === null ? "–" : bytes(request.bytes)) },

@@ -38,7 +38,7 @@ export function Tenants() {
     return (
       <>
         <PageHead title="Tenants" />
-        <Empty title="There are no tenants here.">Everything belongs to the default tenant. Tenants come from credentials, or from a header: see `access` and `tenants` in the configuration.</Empty>
+        <Empty title="There are no tenants here.">Everything belongs to the default tenant. Tenants come from credentials, or from a header: see <code>access</code> and <code>tenants</code> in the configuration.</Empty>
       </>
     );
   }

@@ -79,14 +79,16 @@ function Group({ group, title }: { group: PageEntry["group"]; title: string }) {
 
 /** How many sinks need somebody to look. */
 function InTrouble() {
-  const count = useComputed(() => {
+  const tones = useComputed(() => {
     const all = status.value;
-    return all ? all.sinks.filter((sink) => ["warn", "bad"].includes(sinkHealth(sink, all.journal.items_per_second, now.value).tone)).length : 0;
+    const found = (all?.sinks ?? []).map((sink) => sinkHealth(sink, all?.journal.items_per_second ?? null, now.value).tone);
+    return found.filter((tone) => tone === "warn" || tone === "bad").sort().join(" ");
   });
-  if (count.value === 0) return null;
+  if (tones.value === "") return null;
+  const all = tones.value.split(" ");
   return (
-    <span class="count bad">
-      {count.value}
+    <span class={`count ${all[0] ?? ""}`}>
+      {all.length}
       <span class="unseen"> in trouble</span>
     </span>
   );

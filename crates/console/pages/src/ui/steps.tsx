@@ -1,10 +1,11 @@
 import type { PipelineStep } from "../data/status";
 import { count } from "../format/count";
+import { Dash } from "./dash";
 import { Name } from "./stranger";
 import { Table, type Column } from "./table";
 
 const COLUMNS: Column<PipelineStep>[] = [
-  { title: "Pipeline", cell: (step) => (step.pipeline === "" ? <span class="dim">–</span> : <Name>{step.pipeline}</Name>) },
+  { title: "Pipeline", cell: (step) => (step.pipeline === "" ? <Dash /> : <Name>{step.pipeline}</Name>) },
   { title: "Step", head: true, cell: (step) => <Name>{step.step}</Name> },
   { title: "Items", right: true, cell: (step) => count(step.items) },
   { title: "Filtered", right: true, cell: (step) => count(step.filtered) },

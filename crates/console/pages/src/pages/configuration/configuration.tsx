@@ -69,8 +69,8 @@ function Shown({ configuration }: { configuration: Effective }) {
       </Card>
       {configuration.file !== null && <CheckCard />}
       {lines.length > 0 && (
-        <Card title="Memory plan" note={`${bytes(overhead)} for everything but payload`}>
-          <Table caption="Declared memory" columns={DECLARED.slice(0, 5)} rows={lines} id={(line) => `${line.owner} ${line.what}`} />
+<Card title="Memory plan" note={`${bytes(overhead)} for everything but payload`}>
+          <Table caption="Declared memory" columns={DECLARED.slice(0, 4)} rows={lines} id={(line) => `${line.owner} ${line.what}`} />
         </Card>
       )}
     </>

@@ -6,6 +6,7 @@ import { words } from "../../format/text";
 import { Ago } from "../../ui/ago";
 import { Badge } from "../../ui/badge";
 import { Card } from "../../ui/card";
+import { Dash } from "../../ui/dash";
 import { Name, Stranger } from "../../ui/stranger";
 import { Table, type Column } from "../../ui/table";
 
@@ -36,7 +37,7 @@ function says(member: Member) {
   const conflicts = sum(member.conflicts) > 0 ? Object.entries(member.conflicts).map(([reason, times]) => `${count(times)} ${words(reason)}`) : [];
   const error = member.behind && member.last_error ? [member.last_error.message] : [];
   const all = [...error, ...conflicts].join("; ");
-  return all === "" ? <span class="dim">–</span> : <Stranger text={all} most={120} />;
+  return all === "" ? <Dash /> : <Stranger text={all} most={120} />;
 }
 
 /** The members that a sink spreads items over. */

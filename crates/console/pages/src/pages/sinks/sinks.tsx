@@ -10,6 +10,7 @@ import { words } from "../../format/text";
 import { link } from "../../router";
 import { Badge } from "../../ui/badge";
 import { Card, Empty, PageHead } from "../../ui/card";
+import { Dash } from "../../ui/dash";
 import { FilterBox, matches } from "../../ui/filter";
 import { Name, Stranger } from "../../ui/stranger";
 import { Table, type Column } from "../../ui/table";
@@ -87,6 +88,6 @@ function LagCell({ sink }: { sink: Sink }) {
 
 function Says({ sink }: { sink: Sink }) {
   const health = sinkHealth(sink, arriving.value, now.value);
-  if (health.tone === "good" || health.tone === "idle") return <span class="dim">–</span>;
+  if (health.tone === "good" || health.tone === "idle") return <Dash />;
   return <Stranger text={health.sentence} most={120} />;
 }
