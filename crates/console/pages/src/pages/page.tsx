@@ -8,6 +8,9 @@ import { Journal } from "./journal";
 import { Memory } from "./memory";
 import { Overview } from "./overview/overview";
 import { Rejects } from "./rejects";
+import { Logs } from "./search/logs";
+import { TracePage } from "./search/trace";
+import { Traces } from "./search/traces";
 import { SinkPage } from "./sinks/sink";
 import { Sinks } from "./sinks/sinks";
 import { SourcePage } from "./sources/source";
@@ -28,6 +31,10 @@ export function PageOf({ page, name }: { page: string; name: string | undefined 
       return name === undefined ? <Sources /> : <SourcePage name={name} />;
     case "tenants":
       return name === undefined ? <Tenants /> : <TenantPage name={name} />;
+    case "traces":
+      return name === undefined ? <Traces /> : <TracePage id={name} />;
+    case "logs":
+      return <Logs />;
     case "tap":
       return <Tap />;
     case "rejects":
