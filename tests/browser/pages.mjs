@@ -3,6 +3,7 @@
 /** Their addresses, and what is there when they are ready. */
 export async function pagesOf(url) {
   const status = await (await fetch(`${url}/status.json`)).json();
+  const session = await (await fetch(`${url}/console/session`)).json().catch(() => undefined);
   const at = (name, hash, ready) => ({ name, hash, ready });
   const named = (page, all) => all.slice(0, 1).map((one) => at(page, `#/${page}s/${encodeURIComponent(one.name)}`, "main .card"));
   return [
@@ -21,9 +22,7 @@ export async function pagesOf(url) {
     at("agents", "#/agents", "main .card, main .empty"),
     at("configuration", "#/configuration", "main .card"),
     at("tap", "#/tap", "main .tap-card"),
-    at("traces", "#/traces"),
-    at("logs", "#/logs"),
-    at("metrics", "#/metrics"),
+    ...(session?.search ? [at("traces", "#/traces"), at("logs", "#/logs")] : []),
     at("not-found", "#/no-such-page", "main .empty"),
   ];
 }

@@ -106,7 +106,7 @@ impl Console {
             AppRoute::Events => self.live().answer(),
             AppRoute::History => self.json(|out| self.gateway().history().write_json(out)),
             AppRoute::Session { is_operator } => {
-                let session = Session { token: &self.token().0, operator: is_operator };
+                let session = Session { token: &self.token().0, operator: is_operator, search: self.has_search() };
                 self.json(|out| serde_json::to_writer(out, &session))
             }
             AppRoute::Configuration => {
@@ -147,4 +147,6 @@ struct Session<'a> {
     token: &'a str,
     /// Whether changes are allowed from where the page was loaded.
     operator: bool,
+    /// Whether there is something that searches what is stored.
+    search: bool,
 }

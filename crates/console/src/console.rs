@@ -153,6 +153,11 @@ impl Console {
         changes || AppRoute::changes(head) || self.mounted(head.path()).is_some()
     }
 
+    /// Whether what is stored can be searched here.
+    pub(crate) fn has_search(&self) -> bool {
+        self.mounted("/console/search/").is_some()
+    }
+
     /// The routes that a path is below, and the rest of it.
     fn mounted<'a>(&self, path: &'a str) -> Option<(&Arc<dyn AdminRoutes>, &'a str)> {
         self.routes.iter().find_map(|routes| Some((routes, path.strip_prefix(routes.prefix())?)))

@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { App } from "./app";
+import { askForSession } from "./data/session";
 import { start } from "./data/store";
 import { followHash } from "./router";
 import { listenToKeys } from "./shortcuts";
@@ -9,6 +10,7 @@ applyTheme();
 followHash();
 listenToKeys();
 start();
+void askForSession();
 
 const root = document.getElementById("app");
 if (root) render(<App />, root);

@@ -1,6 +1,8 @@
 // Keys: `g` and a letter goes to a page, `?` opens the help, `/` goes to the first filter.
 import { signal } from "@preact/signals";
-import { PAGES, type PageEntry } from "./pages";
+import { session } from "./data/session";
+import { status } from "./data/store";
+import { PAGES, isShown } from "./pages";
 import { go, link } from "./router";
 import { theme, type Theme } from "./ui/theme";
 
@@ -26,7 +28,7 @@ export function listenToKeys(): void {
     const second = event.timeStamp - after < AFTER_G_MS;
     after = -Infinity;
     if (second) {
-      const page = PAGES.find((page: PageEntry) => page.key === event.key);
+      const page = PAGES.find((page) => page.key === event.key && isShown(page, status.value, session.value));
       if (page) {
         go(link(page.id));
         event.preventDefault();

@@ -1,5 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
-import { PAGES } from "../pages";
+import { session } from "../data/session";
+import { status } from "../data/store";
+import { PAGES, isShown } from "../pages";
 import { helpOpen } from "../shortcuts";
 
 /** The keys, in a dialog. */
@@ -14,7 +16,7 @@ export function Help() {
     <dialog ref={dialog} class="help" aria-labelledby="help-title" onClose={() => (helpOpen.value = false)}>
       <h2 id="help-title">Keys</h2>
       <dl class="keys">
-        {PAGES.map((page) => (
+        {PAGES.filter((page) => isShown(page, status.value, session.value)).map((page) => (
           <div key={page.id}>
             <dt>
               <kbd>g</kbd> <kbd>{page.key}</kbd>

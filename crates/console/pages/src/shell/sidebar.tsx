@@ -1,8 +1,9 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { sinkHealth } from "../data/health";
+import { session } from "../data/session";
 import { stateTone, stateWord } from "../data/state";
 import { now, status } from "../data/store";
-import { PAGES, type PageEntry } from "../pages";
+import { PAGES, isShown, type PageEntry } from "../pages";
 import { link, route } from "../router";
 import { helpOpen, nextTheme } from "../shortcuts";
 import { Icon } from "../ui/icons";
@@ -60,7 +61,7 @@ function StateChip() {
 }
 
 function Group({ group, title }: { group: PageEntry["group"]; title: string }) {
-  const shown = useComputed(() => PAGES.filter((page) => page.group === group && (page.shown?.(status.value) ?? true)).map((page) => page.id).join(" "));
+  const shown = useComputed(() => PAGES.filter((page) => page.group === group && isShown(page, status.value, session.value)).map((page) => page.id).join(" "));
   const ids = shown.value.split(" ");
   return (
     <ul aria-label={title}>
