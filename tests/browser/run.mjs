@@ -80,6 +80,8 @@ async function visit(pages, width, colorScheme) {
   const { page, where } = await open(width, colorScheme);
   await page.goto(`${url}/`);
   await page.waitForSelector("main h1");
+  const [paint] = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint").map((entry) => entry.startTime));
+  console.log(`first paint after ${Math.round(paint ?? Number.NaN)} ms at ${width} ${colorScheme}`);
   for (const { hash, name, ready } of pages) {
     await page.evaluate((to) => (location.hash = to), hash);
     await page.waitForSelector(ready ?? "main h1");

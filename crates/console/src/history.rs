@@ -22,7 +22,8 @@ struct Steps {
     steps: VecDeque<HistoryStep>,
     /// The counts at the end of the last step, and when that was, as a time since the start.
     before: Option<(Duration, Counts)>,
-    at: SystemTime,
+    /// When the last step ended.
+    at: Option<SystemTime>,
 }
 
 /// What is counted, since the start of the process.
@@ -60,7 +61,7 @@ impl History {
     /// No step yet.
     pub fn new() -> History {
         let steps = VecDeque::with_capacity(MOST_STEPS_OF_HISTORY);
-        History(Mutex::new(Steps { steps, before: None, at: SystemTime::UNIX_EPOCH }))
+        History(Mutex::new(Steps { steps, before: None, at: None }))
     }
 
     /// Notes the books and the levels at `now`, a time since the start of the process. To be called about once a second.
@@ -84,16 +85,16 @@ impl History {
             u64::try_from((now.saturating_sub(at)).as_nanos() % HISTORY_STEP.as_nanos()).unwrap_or(0),
         );
         history.before = Some((now.saturating_sub(late), counts));
-        history.at = SystemTime::now();
+        history.at = Some(SystemTime::now());
     }
 
-    /// Writes `{"step_seconds":5,"at":…,"points":[…]}`, the oldest point first.
+    /// Writes `{"step_seconds":5,"at":…,"points":[…]}`, the oldest point first; `at` is the end of the last one.
     pub(crate) fn write_json(&self, out: &mut PageBuffer) -> serde_json::Result<()> {
         #[derive(Serialize)]
         struct Shown<'a> {
             step_seconds: u64,
-            #[serde(serialize_with = "crate::status::raw::moment")]
-            at: SystemTime,
+            #[serde(serialize_with = "crate::status::raw::maybe_moment")]
+            at: Option<SystemTime>,
             points: &'a VecDeque<HistoryStep>,
         }
         let history = self.steps();

@@ -26,6 +26,7 @@ fn books(seconds: u64) -> Balance {
 #[test]
 fn steps_are_sums_of_five_seconds() {
     let history = History::new();
+    assert_eq!(shown(&history), serde_json::json!({"step_seconds": 5, "at": null, "points": []}));
     for second in 0..=12 {
         let levels = Levels { journal: second, resident: 7, payload: 8 };
         history.note(Duration::from_secs(second), &books(second), levels);

@@ -30,11 +30,12 @@ pub(crate) fn demo(args: &DemoArgs) -> Outcome {
          tidegate lake cat spans --last 1m --limit 10 --data {data}\n  \
          tidegate lake cat logs --last 1m --contains checkout --data {data}\n  \
          tidegate lake ls --data {data}\n  \
-         curl http://{}/status\n\
+         curl http://{admin}/status\n\
+         In a browser: http://{admin}/\n\
          Ctrl-C ends it.\n\n",
         tidegate_load::DEMO_SERIES,
         otlp::DEMO_ITEMS,
-        config.listen.admin,
+        admin = config.listen.admin,
         data = config.data.display(),
     );
     if !logging::is_json_only() {
