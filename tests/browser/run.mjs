@@ -3,10 +3,11 @@
 //   node run.mjs [URL] [FOLDER]
 //
 // URL is the gateway's admin address; without it, the pages of `dist/` are served here in front of a gateway at
-// http://127.0.0.1:4319 (or TIDEGATE_GATEWAY). Screenshots go to FOLDER (or TIDEGATE_SCREENSHOTS), if there is one.
+// http://127.0.0.1:4319 (or TIDEGATE_GATEWAY), as it is and in the scenes of `scenes/`. Screenshots go to FOLDER (or
+// TIDEGATE_SCREENSHOTS), if there is one.
 // Fails on errors in the browser's console, violations of the policy, serious findings of axe, and pages that scroll sideways.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { pagesOf } from "./pages.mjs";
@@ -24,39 +25,62 @@ const WIDTHS = [360, 1440];
 const SCHEMES = ["light", "dark"];
 const FINDINGS = ["serious", "critical"];
 
-const given = process.argv[2];
+const given = process.argv[2] || undefined;
 const folder = process.argv[3] ?? process.env.TIDEGATE_SCREENSHOTS;
-const served = given ? undefined : await serve({ gateway: process.env.TIDEGATE_GATEWAY });
-const url = (given ?? served.url).replace(/\/$/, "");
 if (folder) mkdirSync(folder, { recursive: true });
+/** Where the pages are, and what screenshots of them are called. */
+let url = "";
+let scene = "";
 
 const problems = [];
 /** Whether answers are kept from the page on purpose, which the browser reports. */
 let cutOff = false;
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS });
 try {
-  const pages = await pagesOf(url);
-  for (const colorScheme of SCHEMES) {
-    for (const width of WIDTHS) await visit(pages, width, colorScheme);
-  }
-  await walk();
-  await reconnect();
+  if (given) await everything(given);
+  else await everyScene();
 } catch (error) {
   problems.push(error.stack);
 } finally {
   await browser.close();
-  served?.stop();
 }
 
 for (const problem of problems) console.error(problem);
 console.log(problems.length === 0 ? "the pages are as they should be" : `${problems.length} problems`);
 process.exit(problems.length === 0 ? 0 : 1);
 
+async function everything(at) {
+  url = at.replace(/\/$/, "");
+  const pages = await pagesOf(url);
+  for (const colorScheme of SCHEMES) {
+    for (const width of WIDTHS) await visit(pages, width, colorScheme);
+  }
+  await walk();
+  await reconnect();
+}
+
+async function everyScene() {
+  const gateway = process.env.TIDEGATE_GATEWAY;
+  const plain = await serve({ gateway });
+  await everything(plain.url);
+  plain.stop();
+  for (const file of readdirSync(new URL("scenes/", import.meta.url))) {
+    scene = `${file.replace(".mjs", "")}-`;
+    cutOff = false;
+    const staged = await serve({ gateway, scene: (await import(`./scenes/${file}`)).default });
+    url = staged.url;
+    const pages = await pagesOf(url);
+    await visit(pages, 1440, "light");
+    await visit(pages, 360, "dark");
+    staged.stop();
+  }
+}
+
 /** A page whose errors are problems. */
 async function open(width, colorScheme) {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, reducedMotion: "reduce" });
   const page = await context.newPage();
-  const where = () => `${page.url().replace(url, "")} at ${width} ${colorScheme}`;
+  const where = () => `${scene}${page.url().replace(url, "")} at ${width} ${colorScheme}`;
   page.on("pageerror", (error) => problems.push(`${where()}: ${error.stack}`));
   page.on("console", (message) => {
     if (message.type() !== "error") return;
@@ -82,17 +106,18 @@ async function visit(pages, width, colorScheme) {
   await page.waitForSelector("main h1");
   const [paint] = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint").map((entry) => entry.startTime));
   console.log(`first paint after ${Math.round(paint ?? Number.NaN)} ms at ${width} ${colorScheme}`);
-  for (const { hash, name, ready } of pages) {
+  for (const { hash, name, ready, press } of pages) {
     await page.evaluate((to) => (location.hash = to), hash);
-    await page.waitForSelector(ready ?? "main h1");
+    await page.waitForSelector(ready);
     // Two frames more: numbers that come and go must not move what stands around them.
     await page.waitForFunction(() => document.fonts.status === "loaded");
-    await page.waitForTimeout(ready ? 400 : 250);
+    await page.waitForTimeout(400);
+    if (press && (await page.locator(press).count())) await page.locator(press).first().click();
     const sideways = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     if (sideways > 0) problems.push(`${where()}: scrolls sideways by ${sideways} pixels`);
     for (const violation of await page.evaluate(() => window.violations.splice(0))) problems.push(`${where()}: violates the policy: ${violation}`);
     await check(page, where());
-    if (folder) await page.screenshot({ path: path.join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+    if (folder) await page.screenshot({ path: path.join(folder, `${scene}${name}-${width}-${colorScheme}.png`), fullPage: true });
   }
   await page.context().close();
 }

@@ -33,8 +33,10 @@ function trace(trace_id, now) {
   };
   add(null, 0, 412e6, 0, "frontend");
   const logs = spans.filter(() => random() < 0.35).map((span) => log(span.time, span.service, trace_id, span.span_id));
-  return { spans, logs: [...logs, log(nano(begin), "frontend", trace_id, "ffffffffffffffff")], complete: true, notes: [] };
+  return { spans, logs: [...logs, log(nano(begin), "frontend", trace_id, "ffffffffffffffff")], ...end() };
 }
+
+const end = (more) => ({ answer_cut: false, has_more: false, incomplete: [], milliseconds: 42, from_lake: 100, from_journal: 12, lake: { files_read: 4, files_skipped: 90, files_removed: 0, row_groups_read: 12, rows_read: 120000 }, journal: { since: new Date(Date.now() - 3e6).toISOString(), records_read: 40, rows_read: 900 }, sql: "SELECT * FROM read_parquet('lake/v1/logs/*/*/*.parquet')", ...more });
 
 export default async function search(url, _method, body, _status, headers) {
   if (url.pathname === "/console/session") return { body: { token: "t0", operator: true, version: "0.1.0", search: true } };
@@ -46,19 +48,27 @@ export default async function search(url, _method, body, _status, headers) {
   const to = Date.parse(query.to ?? "") || now;
   switch (url.pathname.split("/").pop()) {
     case "services":
-      return { body: { services: SERVICES, complete: true } };
+      return { body: { services: SERVICES, ...end() } };
     case "logs": {
       const rows = Array.from({ length: 120 }, (_, index) => log(nano(to - index * ((to - from) / 400), index), query.service ?? one(SERVICES)));
       const histogram = Array.from({ length: 60 }, (_, index) => {
         const base = 40 + 30 * Math.sin(index / 6) + 10 * random();
         return { time: nano(from + (index * (to - from)) / 60), unset: 0, trace: 0, debug: Math.floor(base / 4), info: Math.floor(base), warn: Math.floor(base / 9), error: index > 40 && index < 48 ? Math.floor(base / 3) : Math.floor(random() * 2), fatal: 0 };
       });
-      return { body: { rows, histogram, complete: false, notes: ["The search ended after 10 s, at 07:12:04; what is older was not read."] } };
+      return { body: { histogram, logs: rows, ...end({ has_more: true, incomplete: ["the time of a query was over in the hour of 2026-11-29T00:00:00Z of the lake; what was received before is not searched: narrow the time, or raise `console.query_time`"] }) } };
     }
     case "traces":
-      return { body: { traces: Array.from({ length: 40 }, (_, index) => ({ trace_id: hex(32), time: nano(to - index * 31_000), duration_ns: Math.floor(5e6 + random() ** 3 * 1.4e9), name: one(NAMES), service: one(SERVICES), has_root: true, spans: 3 + Math.floor(random() * 60), errors: random() < 0.2 ? 1 + Math.floor(random() * 3) : 0 })), complete: true } };
+      return { body: { traces: Array.from({ length: 40 }, (_, index) => ({ trace_id: hex(32), time: nano(to - index * 31_000), duration_ns: Math.floor(5e6 + random() ** 3 * 1.4e9), name: one(NAMES), service: one(SERVICES), has_root: true, spans: 3 + Math.floor(random() * 60), errors: random() < 0.2 ? 1 + Math.floor(random() * 3) : 0 })), ...end() } };
     case "trace":
       return { body: trace(query.trace_id, now) };
+    case "metrics":
+      return { body: { metrics: ["http.server.request.duration", "process.cpu.time", "process.memory.usage", "http_requests_total", "queue.length"].map((name, index) => ({ name, unit: ["s", "s", "By", null, "1"][index], kind: ["histogram", "sum", "gauge", "sum", "gauge"][index], description: `What ${name} is.`, labels: ["service", "pod"] })), ...end() } };
+    case "plot": {
+      const steps = 120;
+      const times = Array.from({ length: steps }, (_, index) => nano(from + ((index + 1) * (to - from)) / steps));
+      const series = SERVICES.map((service, place) => ({ labels: { service, zone: "a" }, values: times.map((_, index) => (index < 10 && place === 2 ? null : 100 + 40 * place + 30 * Math.sin(index / (8 + place)) + 10 * random())) }));
+      return { body: { times, series, ...end() } };
+    }
     default:
       return undefined;
   }

@@ -9,6 +9,7 @@ import { Memory } from "./memory";
 import { Overview } from "./overview/overview";
 import { Rejects } from "./rejects";
 import { Logs } from "./search/logs";
+import { Metrics } from "./search/metrics";
 import { TracePage } from "./search/trace";
 import { Traces } from "./search/traces";
 import { SinkPage } from "./sinks/sink";
@@ -35,6 +36,8 @@ export function PageOf({ page, name }: { page: string; name: string | undefined 
       return name === undefined ? <Traces /> : <TracePage id={name} />;
     case "logs":
       return <Logs />;
+    case "metrics":
+      return <Metrics />;
     case "tap":
       return <Tap />;
     case "rejects":

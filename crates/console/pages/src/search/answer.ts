@@ -3,16 +3,25 @@ import { postJson, type Answer } from "../data/request";
 import { askForSession, session } from "../data/session";
 import type { FoundTrace, HistogramBar, LogRow, SpanRow } from "./rows";
 
-/** What every answer says of itself. */
+/** How every answer ends: what was read, and what is missing. */
 export interface SearchEnd {
-  /** Whether it is all there is in the time that was asked for. */
-  complete?: boolean;
-  /** What was left out, and why, each in a sentence. */
-  notes?: string[];
+  /** Rows were left out, since the answer would have been too long. */
+  answer_cut: boolean;
+  /** There is more than the limit allows. */
+  has_more: boolean;
+  /** Why rows may be missing, a sentence each; nothing when the answer is complete. */
+  incomplete: string[];
+  milliseconds: number;
+  from_lake: number;
+  from_journal: number;
+  lake: { files_read: number; files_skipped: number; rows_read: number } | null;
+  journal: { since: string | null; records_read: number; rows_read: number };
+  /** The same for DuckDB, over the files of the lake. */
+  sql: string | null;
 }
 
 export interface LogAnswer extends SearchEnd {
-  rows: LogRow[];
+  logs: LogRow[];
   histogram?: HistogramBar[];
 }
 

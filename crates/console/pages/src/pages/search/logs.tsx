@@ -1,7 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { now } from "../../data/store";
-import { count } from "../../format/count";
 import { route } from "../../router";
 import type { LogAnswer } from "../../search/answer";
 import { iso, rangeOf } from "../../search/range";
@@ -9,10 +8,10 @@ import { SEVERITIES } from "../../search/rows";
 import { termsOf } from "../../search/terms";
 import { Card, Empty, PageHead } from "../../ui/card";
 import { Field } from "../../ui/field";
-import { draftOf, narrowBy, SearchForm, searchFor, TextField } from "./form";
+import { draftOf, narrowBy, SearchForm, searchFor, TenantField, TextField } from "./form";
 import { Histogram } from "./histogram";
 import { LogLine } from "./log_line";
-import { Outcome, tookOf } from "./outcome";
+import { noteOf, Outcome, Sql } from "./outcome";
 import { shown, useSearch } from "./use_search";
 
 const BARS = 60;
@@ -27,7 +26,7 @@ export function Logs() {
   }, [key]);
   const found = useSearch<LogAnswer>("logs", key, () => queryOf(query));
   const answer = shown(found.value);
-  const rows = answer?.rows ?? [];
+  const rows = answer?.logs ?? [];
   return (
     <>
       <PageHead title="Logs">Log records in the lake and in the journal behind it, newest first: what was acknowledged a second ago is found.</PageHead>
@@ -44,6 +43,7 @@ export function Logs() {
         </Field>
         <TextField label="Text" draft={draft} name="text" placeholder="in the body" />
         <TextField label="Trace" draft={draft} name="trace" placeholder="id" />
+        <TenantField draft={draft} />
       </SearchForm>
       <Outcome found={found.value} />
       {answer && (
@@ -51,7 +51,7 @@ export function Logs() {
           {answer.histogram && answer.histogram.length > 0 && (
             <Histogram bars={answer.histogram} end={rangeOf(query, now.peek()).to} select={(from, to) => searchFor("logs", { ...withoutTime(draft.peek()), from: iso(from), to: iso(to) })} />
           )}
-          <Card title="Records" note={`${rows.length === LIMIT ? `the newest ${count(LIMIT)}` : count(rows.length)}${tookOf(found.value)}`}>
+          <Card title="Records" note={noteOf(rows.length, found.value)} aside={<Sql answer={answer} />}>
             {rows.length === 0 ? (
               <Empty title="Nothing was found.">Try a longer time, or fewer conditions.</Empty>
             ) : (
@@ -76,5 +76,5 @@ function withoutTime(draft: Readonly<Record<string, string>>): Record<string, st
 function queryOf(query: URLSearchParams): Record<string, unknown> {
   const { from, to } = rangeOf(query, Date.now());
   const text = (name: string): string | undefined => query.get(name) || undefined;
-  return { from: iso(from), to: iso(to), service: text("service"), severity: text("severity"), text: text("text"), trace_id: text("trace"), attributes: termsOf(query.get("attributes") ?? ""), limit: LIMIT, histogram: BARS };
+  return { from: iso(from), to: iso(to), service: text("service"), tenant: text("tenant"), severity: text("severity"), text: text("text"), trace_id: text("trace"), attributes: termsOf(query.get("attributes") ?? ""), limit: LIMIT, histogram: BARS };
 }

@@ -1,9 +1,13 @@
 // What a search says beside what it found: that it runs, failed, is not there, or has not everything.
-import { duration } from "../../format/duration";
-import { harmless } from "../../format/text";
 import { session } from "../../data/session";
+import { count } from "../../format/count";
+import { duration } from "../../format/duration";
+import { harmless, sentence } from "../../format/text";
+import { dateTime } from "../../format/time";
 import type { SearchEnd } from "../../search/answer";
 import { Card, Empty } from "../../ui/card";
+import { Copy } from "../../ui/copy";
+import { Ticked } from "../../ui/ticked";
 import type { Found } from "./use_search";
 
 export function Outcome<T extends SearchEnd>({ found }: { found: Found<T> }) {
@@ -13,18 +17,50 @@ export function Outcome<T extends SearchEnd>({ found }: { found: Found<T> }) {
     case "failed":
       return (
         <p class="notice warn" role="alert">
-          {harmless(found.why)}
+          <Ticked>{sentence(harmless(found.why))}</Ticked>
         </p>
       );
     case "found":
-      return found.value.complete === false ? <p class="notice">{["This is not all.", ...(found.value.notes ?? [])].map(harmless).join(" ")}</p> : null;
+      return <Missing end={found.value} />;
     default:
       return null;
   }
 }
 
-/** How long it took, for the note of a card. */
-export const tookOf = <T,>(found: Found<T>): string => (found.kind === "found" ? `, in ${duration(found.milliseconds / 1000)}` : found.kind === "busy" ? ", searching…" : "");
+/** What the answer may lack. */
+function Missing({ end }: { end: SearchEnd }) {
+  const why = end.incomplete.map((reason) => `${sentence(harmless(reason))}.`);
+  if (end.answer_cut) why.push("The answer was too long: its last rows are left out.");
+  if (why.length === 0) return null;
+  return (
+    <div class="notice">
+      <b>This may not be all.</b>
+      {why.map((reason) => (
+        <p key={reason}>
+          <Ticked>{reason}</Ticked>
+        </p>
+      ))}
+    </div>
+  );
+}
+
+/** How many were found, where, and how long it took: for the note of a card. */
+export function noteOf<T extends SearchEnd>(rows: number, found: Found<T>): string {
+  if (found.kind !== "found") return found.kind === "busy" ? "searching…" : "";
+  const { has_more: more, from_journal: journal, lake, journal: { since } } = found.value;
+  const oldest = Date.parse(since ?? "");
+  const parts = [more ? `the newest ${count(rows)}` : count(rows)];
+  if (lake !== null && journal > 0) parts.push(`${count(journal)} of them from the journal`);
+  parts.push(`in ${duration(found.milliseconds / 1000)}`);
+  if (lake === null) parts.push(Number.isFinite(oldest) ? `there is no lake, and the journal goes back to ${dateTime(oldest)}` : "there is no lake");
+  return parts.join(", ");
+}
+
+/** The same search for DuckDB, to take away. */
+export function Sql({ answer }: { answer: SearchEnd }) {
+  if (answer.sql === null) return null;
+  return <Copy text={answer.sql} label="Copy as SQL" what="this search, for DuckDB over the files of the lake" />;
+}
 
 function NoSearch() {
   return (

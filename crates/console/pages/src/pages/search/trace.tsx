@@ -12,7 +12,7 @@ import { unfolded, waterfall, type Waterfall } from "../../search/waterfall";
 import { Card, Empty, PageHead } from "../../ui/card";
 import { Copy } from "../../ui/copy";
 import { LogLine } from "./log_line";
-import { Outcome } from "./outcome";
+import { Outcome, Sql } from "./outcome";
 import { SpanLine } from "./span_line";
 import { shown, useSearch } from "./use_search";
 
@@ -34,6 +34,7 @@ export function TracePage({ id }: { id: string }) {
       </p>
       <TraceHead id={id} whole={whole} />
       <Outcome found={found.value} />
+      {answer && <p class="sql-line"><Sql answer={answer} /></p>}
       {found.value.kind === "busy" && !whole && <p class="say dim">Searching…</p>}
       {whole && whole.rows.length === 0 && <Empty title="No span of this trace was found.">It may be older than what is kept, or not have arrived yet.</Empty>}
       {whole && whole.rows.length > 0 && <Spans whole={whole} />}

@@ -14,8 +14,8 @@ import { Card, Empty, PageHead } from "../../ui/card";
 import { Field } from "../../ui/field";
 import { Name } from "../../ui/stranger";
 import { Table, type Column } from "../../ui/table";
-import { draftOf, SearchForm, TextField } from "./form";
-import { Outcome, tookOf } from "./outcome";
+import { draftOf, SearchForm, TenantField, TextField } from "./form";
+import { noteOf, Outcome, Sql } from "./outcome";
 import { shown, useSearch } from "./use_search";
 
 const LIMIT = 100;
@@ -45,10 +45,11 @@ export function Traces() {
             <option value="true">failed</option>
           </select>
         </Field>
+        <TenantField draft={draft} />
       </SearchForm>
       <Outcome found={found.value} />
       {answer && (
-        <Card title="Traces" note={`${traces.length === LIMIT ? `the newest ${count(LIMIT)}` : count(traces.length)}${tookOf(found.value)}`}>
+        <Card title="Traces" note={noteOf(traces.length, found.value)} aside={<Sql answer={answer} />}>
           {traces.length === 0 ? (
             <Empty title="Nothing was found.">Try a longer time, or fewer conditions.</Empty>
           ) : (
@@ -120,6 +121,7 @@ function queryOf(query: URLSearchParams): Record<string, unknown> {
     from: iso(from),
     to: iso(to),
     service: text("service"),
+    tenant: text("tenant"),
     name: text("name"),
     min_duration_ns: nanosecondsOf(query.get("least") ?? ""),
     max_duration_ns: nanosecondsOf(query.get("most") ?? ""),
