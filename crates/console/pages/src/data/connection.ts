@@ -27,6 +27,8 @@ export class FrameSource {
   #silence: ReturnType<typeof setTimeout> | undefined;
   #hidden: ReturnType<typeof setTimeout> | undefined;
   #asleep = false;
+  /** Polls of before the last fall-back end by themselves. */
+  #polls = 0;
 
   /** Gives each status to `take`; calls `resumed` when there may be a gap before the next one. */
   constructor(take: (status: Status) => void, resumed: () => void) {
@@ -96,21 +98,26 @@ export class FrameSource {
     this.#close();
     if (connection.value === "live") connection.value = "lost";
     clearTimeout(this.#poll);
-    void this.#pollOnce();
+    void this.#pollOnce(++this.#polls);
     clearTimeout(this.#again);
     this.#again = setTimeout(() => this.#open(), STREAM_AGAIN_MS);
   }
 
-  async #pollOnce(): Promise<void> {
+  async #pollOnce(poll: number): Promise<void> {
     try {
       const answer = await fetch("/status.json", { cache: "no-store", signal: AbortSignal.timeout(5_000) });
       const frame = answer.ok ? readFrame(await answer.text()) : undefined;
-      if (this.#asleep || connection.value === "live") return;
+      if (!this.#wanted(poll)) return;
       if (frame?.kind === "status") this.#accept(frame.status, "polling");
       else connection.value = "lost";
     } catch {
-      if (connection.value !== "live") connection.value = "lost";
+      if (!this.#wanted(poll)) return;
+      connection.value = "lost";
     }
-    if (!this.#asleep && connection.value !== "live") this.#poll = setTimeout(() => void this.#pollOnce(), POLL_MS);
+    this.#poll = setTimeout(() => void this.#pollOnce(poll), POLL_MS);
+  }
+
+  #wanted(poll: number): boolean {
+    return !this.#asleep && connection.value !== "live" && poll === this.#polls;
   }
 }

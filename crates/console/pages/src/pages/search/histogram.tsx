@@ -20,13 +20,13 @@ export function Histogram({ bars, end, select }: { bars: readonly HistogramBar[]
   const note = bar ? `${clock(Date.parse(bar.time))}: ${count(allOf(bar))}${detail(bar)}` : `${count(total)} records`;
   return (
     <Card title="Over time" note={note}>
-      <div class="histogram" onMouseLeave={() => (hovered.value = undefined)}>
+      <div class="histogram" role="group" aria-label="Records over time" onMouseLeave={() => (hovered.value = undefined)} onKeyDown={moveByArrows}>
         {bars.map((bar, index) => (
           <button
             type="button"
             key={bar.time}
             class="histogram-bar"
-            tabIndex={allOf(bar) === 0 ? -1 : 0}
+            tabIndex={index === (hovered.value ?? bars.length - 1) ? 0 : -1}
             aria-label={`${dateTime(begin(index))}: ${count(allOf(bar))} records${detail(bar)}`}
             onMouseEnter={() => (hovered.value = index)}
             onFocus={() => (hovered.value = index)}
@@ -43,6 +43,15 @@ export function Histogram({ bars, end, select }: { bars: readonly HistogramBar[]
       </div>
     </Card>
   );
+}
+
+/** One stop for all bars, and left and right between them. */
+function moveByArrows(event: KeyboardEvent): void {
+  if (!(event.target instanceof HTMLElement)) return;
+  const next = event.key === "ArrowRight" ? event.target.nextElementSibling : event.key === "ArrowLeft" ? event.target.previousElementSibling : null;
+  if (!(next instanceof HTMLElement)) return;
+  next.focus();
+  event.preventDefault();
 }
 
 function detail(bar: HistogramBar): string {

@@ -25,7 +25,7 @@ export function Plot({ answer, unit, select }: { answer: PlotAnswer; unit: strin
             <i class={`key ${one.color}`} aria-hidden="true" />
             <span class="legend-name">{harmless(one.label)}</span>
             <span class="legend-value">
-              {valueText(data.series[index]?.[at])} <small>{harmless(unit)}</small>
+              {valueText(data.series[index]?.[at])} <small>{unit === "1" ? "" : harmless(unit)}</small>
             </span>
           </li>
         ))}

@@ -32,9 +32,8 @@ export function TracePage({ id }: { id: string }) {
       <p class="back">
         <a href={link("traces")}>← Traces</a>
       </p>
-      <TraceHead id={id} whole={whole} />
+      <TraceHead id={id} whole={whole} answer={answer} />
       <Outcome found={found.value} />
-      {answer && <p class="sql-line"><Sql answer={answer} /></p>}
       {found.value.kind === "busy" && !whole && <p class="say dim">Searching…</p>}
       {whole && whole.rows.length === 0 && <Empty title="No span of this trace was found.">It may be older than what is kept, or not have arrived yet.</Empty>}
       {whole && whole.rows.length > 0 && <Spans whole={whole} />}
@@ -51,11 +50,11 @@ export function TracePage({ id }: { id: string }) {
   );
 }
 
-function TraceHead({ id, whole }: { id: string; whole: Waterfall | undefined }) {
+function TraceHead({ id, whole, answer }: { id: string; whole: Waterfall | undefined; answer: TraceAnswer | undefined }) {
   const first = whole?.rows[0]?.span;
   const at = Date.parse(first?.time ?? "");
   return (
-    <PageHead title={<span class="cut">{harmless(first?.name ?? "Trace")}</span>} aside={<Copy text={id} label="Copy the id" what="of the trace" small={false} />}>
+    <PageHead title={<span class="cut">{harmless(first?.name ?? "Trace")}</span>} aside={<div class="buttons"><Copy text={id} label="Copy the id" what="of the trace" />{answer && <Sql answer={answer} />}</div>}>
       <code>{harmless(id)}</code>
       {whole && first && (
         <span class="says">
