@@ -109,11 +109,12 @@ impl fmt::Display for Instructions {
                 writeln!(out)?;
             }
             match file {
-                Some(file) => writeln!(out, "# {file}: {title}\n\n{content}")?,
-                None => writeln!(out, "# {title}\n\n{content}")?,
+                Some(file) => write!(out, "# {file}: {title}\n\n{content}")?,
+                None => write!(out, "# {title}\n\n{content}")?,
             }
-            for note in notes {
-                writeln!(out, "# - {note}")?;
+            for (number, note) in notes.iter().enumerate() {
+                let before = if number == 0 { "\n" } else { "" };
+                writeln!(out, "{before}# - {note}")?;
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Quotes values for the languages of snippets.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// As a word of a POSIX shell.
 pub(crate) fn shell(text: &str) -> String {
@@ -27,11 +27,24 @@ pub(crate) fn baggage(text: &str) -> String {
     utf8_percent_encode(text, LEFT).to_string()
 }
 
-/// As the path of a URL.
+/// As the path of a URL. What a path may have stays as it is: the gateway compares paths as they are written.
 pub(crate) fn path(text: &str) -> String {
-    const LEFT: &AsciiSet =
-        &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/').remove(b'%');
-    let path = utf8_percent_encode(text.trim_matches('/'), LEFT).to_string();
+    const ENCODED: &AsciiSet = &CONTROLS
+        .add(b' ')
+        .add(b'"')
+        .add(b'#')
+        .add(b'<')
+        .add(b'>')
+        .add(b'?')
+        .add(b'[')
+        .add(b'\\')
+        .add(b']')
+        .add(b'^')
+        .add(b'`')
+        .add(b'{')
+        .add(b'|')
+        .add(b'}');
+    let path = utf8_percent_encode(text.trim_matches('/'), ENCODED).to_string();
     if path.is_empty() { path } else { format!("/{path}") }
 }
 
@@ -49,6 +62,6 @@ mod tests {
         assert_eq!(dollars("$a"), r#""$$a""#);
         assert_eq!(baggage("a b=c,d\"$`"), "a%20b%3Dc%2Cd%22%24%60");
         assert_eq!((path("/elasticsearch/"), path("/")), ("/elasticsearch".to_owned(), String::new()));
-        assert_eq!(path("a b'\"$;"), "/a%20b%27%22%24%3B");
+        assert_eq!(path("a b'\"$%41{"), "/a%20b'%22$%41%7B");
     }
 }

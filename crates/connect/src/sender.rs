@@ -13,13 +13,13 @@ pub struct Sender {
     /// The tenant to name in a header.
     pub tenant: Option<TenantName>,
     /// The certificate authority of the gateway's certificate.
-    ca_file: String,
+    pub(crate) ca_file: String,
     /// The sender's certificate.
-    cert_file: String,
+    pub(crate) cert_file: String,
     /// Its key.
-    key_file: String,
+    pub(crate) key_file: String,
     /// The token, for senders that read it from a file.
-    token_file: String,
+    pub(crate) token_file: String,
 }
 
 /// A path that cannot stand in every snippet.

@@ -163,7 +163,7 @@ fn own_listeners_take_precedence() {
     assert!(content("elastic-apm-python", own).contains("=http://127.0.0.1:8200\n"));
     let syslog = "sources: { syslog: { listeners: { a: { address: 'udp://127.0.0.1:1' }, b: { address: 'tcp://127.0.0.1:2' } } } }";
     assert!(content("rsyslog", syslog).contains("port=\"2\" protocol=\"tcp\""));
-    assert!(content("curl", "sources: { http: { path: '/a b/$x' } }").contains("/a%20b/%24x"));
+    assert!(content("curl", "sources: { http: { path: '/a%20b/$x' } }").contains("4318/a%20b/$x'"));
 }
 
 /// TLS, certificates, tokens and tenants, wherever a kind can have them.

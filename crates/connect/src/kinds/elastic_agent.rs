@@ -3,7 +3,7 @@
 use crate::instructions::{Language, Snippet};
 use crate::kind::Kind;
 use crate::missing::Missing;
-use crate::endpoint::Abilities;
+use crate::endpoint::{Abilities, Tenant};
 use crate::quote::{double, shell};
 use tidegate_config::Listener;
 
@@ -25,8 +25,11 @@ pub(crate) const KIND: Kind = Kind {
                     .to_owned(),
             });
         };
+        // Its tenant is that of the policy.
+        let needs_tenant = matches!(elasticsearch.tenant, Tenant::Header { default: None, .. } | Tenant::Credential { default: None });
+        let tenant = if needs_tenant { format!(", tenant: {}", double(elasticsearch.sender.tenant())) } else { String::new() };
         let policy = format!(
-            "outputs:\n  default: {{ type: tidegate, hosts: [{}] }}\ninputs:\n  - type: filestream\n    id: syslog\n    use_output: default\n    \
+            "outputs:\n  default: {{ type: tidegate, hosts: [{}]{tenant} }}\ninputs:\n  - type: filestream\n    id: syslog\n    use_output: default\n    \
              streams: [{{ id: syslog, paths: [/var/log/syslog] }}]\n",
             double(&elasticsearch.url(""))
         );
@@ -45,7 +48,10 @@ pub(crate) const KIND: Kind = Kind {
         );
         Ok(vec![
             Snippet::file("a policy, for this machine", "web.yaml", Language::Yaml, policy)
-                .with(["Each agent gets an API key of its own for this output.".to_owned()]),
+                .with(["Each agent gets an API key of its own for this output.".to_owned()])
+                .with((needs_tenant && elasticsearch.sender.tenant.is_none()).then(|| {
+                    "Replace TENANT: what these agents send is that tenant's.".to_owned()
+                })),
             Snippet::commands("on this machine: put the policy, and get the command for hosts", commands).with(notes),
         ])
     },

@@ -12,7 +12,7 @@ pub(crate) const KIND: Kind = Kind {
     snippets: |gateway| {
         let endpoint = gateway.http();
         let exporter: String =
-            exporter(&endpoint, &endpoint.url("")).lines().map(|line| format!("    {line}\n")).collect();
+            exporter(&endpoint, &endpoint.url("")).lines().map(|line| format!("  {line}\n")).collect();
         let pipelines: String = ["traces", "metrics", "logs"]
             .iter()
             .map(|signal| format!("      {signal}:\n        exporters: [otlphttp/tidegate]\n"))

@@ -7,7 +7,7 @@ use crate::quote::double;
 
 pub(crate) const KIND: Kind = Kind {
     name: "prometheus",
-    aliases: &["prom", "remote-write", "remote_write", "prometheus-agent"],
+    aliases: &["prom", "remote-write", "prometheus-agent"],
     title: "Prometheus, over remote write",
     snippets: |gateway| Ok(vec![remote_write(&gateway.http(), "/api/v1/write").with(gateway.remote_write_notes())]),
 };
@@ -35,7 +35,11 @@ pub(crate) fn remote_write(endpoint: &Endpoint<'_>, path: &str) -> Snippet {
         "Add this to prometheus.yml, and reload Prometheus (SIGHUP).".to_owned(),
         "Without `retry_on_http_429`, Prometheus drops what a rate limit of the gateway refuses.".to_owned(),
     ];
+    let old = endpoint.tenant_header().map(|_| {
+        "The Prometheus of Debian 12 (2.42) sends no `headers`: give it a credential, or a default tenant at this address.".to_owned()
+    });
     Snippet::file("section of the configuration", "prometheus.yml", Language::Yaml, yaml)
         .with(notes)
+        .with(old)
         .with(endpoint.notes(Abilities::TOKEN_FILE))
 }

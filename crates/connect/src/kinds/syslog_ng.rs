@@ -17,7 +17,10 @@ pub(crate) const KIND: Kind = Kind {
             Transport::Tcp => "tcp",
             Transport::Udp => "udp",
         };
-        let place = format!("{} port({}) transport(\"{transport}\")", double(&endpoint.host), endpoint.port);
+        // Without that, it looks for an IPv4 address.
+        let version = if endpoint.host.contains(':') { " ip-protocol(6)" } else { "" };
+        let place =
+            format!("{} port({}) transport(\"{transport}\"){version}", double(&endpoint.host), endpoint.port);
         let mut tls = String::new();
         if let Some(file) = endpoint.ca_file() {
             tls += &format!("\n    tls(ca-file({}) peer-verify(required-trusted)", double(file));

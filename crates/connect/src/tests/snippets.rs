@@ -17,22 +17,24 @@ fn every_snippet_is_valid_in_its_language() {
             for snippet in instructions.snippets {
                 let content = &snippet.content;
                 assert!(content.ends_with('\n') && !snippet.title.is_empty(), "{}", kind.name);
-                let wrong = |error: String| panic!("{} for {text}:\n{content}\n{error}", kind.name);
+                let wrong = |error: String| format!("{} for {text}:\n{content}\n{error}", kind.name);
                 match snippet.language {
                     Language::Yaml => {
                         let parsed = tidegate_config::yaml_as_json(kind.name, content);
                         counted[0] += 1;
-                        let parsed = parsed.unwrap_or_else(|error| wrong(format!("{error:?}")));
+                        let parsed = parsed.unwrap_or_else(|error| panic!("{}", wrong(format!("{error:?}"))));
                         assert!(parsed.is_object(), "{}: {content}", kind.name);
                     }
                     Language::Json => {
                         counted[1] += 1;
                         serde_json::from_str::<serde_json::Value>(content)
-                            .unwrap_or_else(|error| wrong(error.to_string()));
+                            .unwrap_or_else(|error| panic!("{}", wrong(error.to_string())));
                     }
                     Language::Toml => {
                         counted[2] += 1;
-                        content.parse::<toml::Table>().unwrap_or_else(|error| wrong(error.to_string()));
+                        content
+                            .parse::<toml::Table>()
+                            .unwrap_or_else(|error| panic!("{}", wrong(error.to_string())));
                     }
                     Language::Shell => shell.push((kind.name, content.clone())),
                     Language::Alloy | Language::Conf => braces_close(kind.name, content),
