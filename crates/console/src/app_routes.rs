@@ -106,7 +106,8 @@ impl Console {
             AppRoute::Events => self.live().answer(),
             AppRoute::History => self.json(|out| self.gateway().history().write_json(out)),
             AppRoute::Session { is_operator } => {
-                let session = Session { token: &self.token().0, operator: is_operator, search: self.has_search() };
+                let session =
+                    Session { token: &self.token().0, operator: is_operator, search: self.has_search() };
                 self.json(|out| serde_json::to_writer(out, &session))
             }
             AppRoute::Configuration => {

@@ -142,6 +142,13 @@ impl Console {
         Console { has_credentials, ..self }
     }
 
+    /// Where no more than `most` pages can be open at a time.
+    #[must_use]
+    pub fn with_most_viewers(self, most: usize) -> Console {
+        self.live.limit_viewers(most);
+        self
+    }
+
     /// Whether who sends a request with this head may change something: whoever is on this machine, or has credentials.
     pub fn is_operator(&self, head: &Head<'_>) -> bool {
         self.has_credentials || head.peer().ip().to_canonical().is_loopback()
@@ -437,7 +444,7 @@ impl Service for Console {
             (_, "GET" | "HEAD") => {}
             _ => {
                 let reply = Reply::new(405).headers(&[("Allow", "GET, HEAD")]);
-                return Err(reply.text("the console's pages change nothing: use GET or HEAD\n"));
+                return Err(reply.text("use GET or HEAD\n"));
             }
         }
         Ok(Admitted { max_body: 0, ticket: Ticket(route?) })
@@ -472,7 +479,7 @@ impl Service for Console {
     }
 
     fn is_withdrawn_by_leaving(&self, ticket: &Ticket) -> bool {
-        matches!(ticket.0, Route::Try(..))
+        matches!(ticket.0, Route::Try(..) | Route::App(AppRoute::Order(_)))
     }
 
     fn refuse(&self, refusal: Refusal, _: RefusalContext<'_, Ticket>) -> Reply {

@@ -6,12 +6,15 @@ use serde::ser::{SerializeMap as _, Serializer};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
-use tidegate_ledger::{Balance, Refusal};
+use tidegate_ledger::{Balance, MAX_SINKS, Refusal};
 
 /// The length of a step.
 pub const HISTORY_STEP: Duration = Duration::from_secs(5);
 /// How many steps are kept: 15 minutes.
 pub const MOST_STEPS_OF_HISTORY: usize = 180;
+
+/// The heap of what is kept of a sink: an entry, and a name.
+const SINK: usize = size_of::<(String, u64)>() + 64;
 
 /// Sums and levels of the last 15 minutes. It has its whole size from the start.
 #[derive(Debug)]
@@ -22,6 +25,8 @@ struct Steps {
     steps: VecDeque<HistoryStep>,
     /// The counts at the end of the last step, and when that was, as a time since the start.
     before: Option<(Duration, Counts)>,
+    /// The deliveries of each sink at that time, which are counted over restarts: a sink that was not there then has delivered nothing yet.
+    delivered: Vec<(String, u64)>,
     /// When the last step ended.
     at: Option<SystemTime>,
 }
@@ -30,7 +35,6 @@ struct Steps {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counts {
     received: u64,
-    delivered: u64,
     refused: [u64; Refusal::COUNT],
 }
 
@@ -56,21 +60,21 @@ struct HistoryStep {
 
 impl History {
     /// The heap that it takes, in bytes.
-    pub const BYTES: usize = MOST_STEPS_OF_HISTORY * size_of::<HistoryStep>();
+    pub const BYTES: usize = MOST_STEPS_OF_HISTORY * size_of::<HistoryStep>() + MAX_SINKS * SINK;
 
     /// No step yet.
     pub fn new() -> History {
         let steps = VecDeque::with_capacity(MOST_STEPS_OF_HISTORY);
-        History(Mutex::new(Steps { steps, before: None, at: None }))
+        let delivered = Vec::with_capacity(MAX_SINKS);
+        History(Mutex::new(Steps { steps, before: None, delivered, at: None }))
     }
 
     /// Notes the books and the levels at `now`, a time since the start of the process. To be called about once a second.
     pub fn note(&self, now: Duration, books: &Balance, levels: Levels) {
-        let counts = Counts::of(books);
         let mut history = self.steps();
         let Some((at, before)) = history.before else {
-            // All but deliveries are counted from the start of the process.
-            history.before = Some((now, Counts { delivered: counts.delivered, ..Counts::default() }));
+            history.before = Some((now, Counts::default()));
+            history.deliveries(books);
             return;
         };
         if now.saturating_sub(at) < HISTORY_STEP {
@@ -79,7 +83,8 @@ impl History {
         if history.steps.len() >= MOST_STEPS_OF_HISTORY {
             history.steps.pop_front();
         }
-        history.steps.push_back(counts.since(&before, levels));
+        let (counts, delivered) = (Counts::of(books), history.deliveries(books));
+        history.steps.push_back(counts.since(&before, delivered, levels));
         // A late call makes a longer step, and does not make all the later ones late.
         let late = Duration::from_nanos(
             u64::try_from((now.saturating_sub(at)).as_nanos() % HISTORY_STEP.as_nanos()).unwrap_or(0),
@@ -115,6 +120,23 @@ impl Default for History {
     }
 }
 
+impl Steps {
+    /// What the sinks have delivered since this was last called.
+    fn deliveries(&mut self, books: &Balance) -> u64 {
+        let before =
+            |name: &str| self.delivered.iter().find(|(known, _)| known == name).map(|(_, count)| *count);
+        let more = books
+            .sinks
+            .iter()
+            .map(|sink| sink.delivered.saturating_sub(before(&sink.name).unwrap_or(sink.delivered)));
+        let more = more.sum();
+        self.delivered.clear();
+        self.delivered
+            .extend(books.sinks.iter().take(MAX_SINKS).map(|sink| (sink.name.clone(), sink.delivered)));
+        more
+    }
+}
+
 impl Counts {
     fn of(books: &Balance) -> Counts {
         let mut counts = Counts::default();
@@ -127,19 +149,19 @@ impl Counts {
                 }
             }
         }
-        counts.delivered = books.sinks.iter().map(|sink| sink.delivered).sum();
         counts
     }
 
-    fn since(&self, before: &Counts, levels: Levels) -> HistoryStep {
-        let more = |now: u64, before: u64| u32::try_from(now.saturating_sub(before)).unwrap_or(u32::MAX);
+    fn since(&self, before: &Counts, delivered: u64, levels: Levels) -> HistoryStep {
+        let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let more = |now: u64, before: u64| small(now.saturating_sub(before));
         let mut refused = [0; Refusal::COUNT];
         for ((step, now), before) in refused.iter_mut().zip(self.refused).zip(before.refused) {
             *step = more(now, before);
         }
         HistoryStep {
             received: more(self.received, before.received),
-            delivered: more(self.delivered, before.delivered),
+            delivered: small(delivered),
             refused,
             levels,
         }

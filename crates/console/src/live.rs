@@ -4,15 +4,18 @@
 //! However many pages are open, a frame is made once: by the first viewer that is due, and shared. Frames live in
 //! [`FRAMES`] windows of the console's memory. A viewer takes the newest frame when its socket has taken the last one, so
 //! a slow one misses frames and has no queue; one that takes nothing for the codec's write timeout is dropped. While
-//! slow viewers hold all windows there is no new frame: that ends with that timeout.
+//! slow viewers hold all windows there is no new frame.
+//!
+//! Whoever makes a frame holds no lock that others wait for, and waits for none.
 
 use crate::gateway::Gateway;
 use crate::page_buffer::{PageBuffer, PageError};
 use std::io::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 use tidegate_arena::{Arena, Window};
 use tidegate_http1::{ContentPiece, ContentStream, Reply};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// The most pages that are open at a time.
@@ -26,9 +29,14 @@ pub(crate) const VIEWER: usize = 1 << 10;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 const HEADERS: [(&str, &str); 2] = [("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")];
-const FULL: &str = "16 pages of the console are open, which is the most; close one, or use /status\n";
+const FULL: &str =
+    "as many pages of the console are open as can be (16 at most); close one, or use /status\n";
 /// In place of a status that is too long for a frame: the page asks for `/status.json` then.
-const TOO_LONG: &[u8] = b"data: {\"too_long\":true}\n\n";
+const TOO_LONG: &[u8] = b"retry: 1000\ndata: {\"too_long\":true}\n\n";
+/// What comes before the status in a frame: how long a page waits before it connects again, in milliseconds.
+const BEFORE: &[u8] = b"retry: 1000\ndata: ";
+/// How long a stream lasts. Its page connects again then, which checks its credentials again.
+const LONGEST_VIEW: Duration = Duration::from_secs(600);
 
 /// The frames of open pages.
 pub(crate) struct LiveStatus {
@@ -37,15 +45,17 @@ pub(crate) struct LiveStatus {
     /// Held while a snapshot is made, by whoever makes one.
     making: Arc<Mutex<()>>,
     state: Mutex<LiveState>,
+    /// Tells of each new frame.
+    made: Notify,
 }
 
-#[derive(Default)]
 struct LiveState {
+    most_viewers: usize,
     viewers: usize,
     /// The number of the newest frame.
     number: u64,
-    /// When a frame was last made, or found no window.
-    made_at: Option<Instant>,
+    /// When a frame was last begun, or found no window.
+    begun_at: Option<Instant>,
     newest: Option<Arc<Window>>,
     /// Those before, while viewers send them.
     older: Vec<Arc<Window>>,
@@ -53,47 +63,66 @@ struct LiveState {
 
 impl LiveStatus {
     pub(crate) fn new(gateway: Arc<dyn Gateway>, arena: Arena, making: Arc<Mutex<()>>) -> LiveStatus {
-        LiveStatus { gateway, arena, making, state: Mutex::default() }
+        let state = LiveState {
+            most_viewers: MOST_VIEWERS,
+            viewers: 0,
+            number: 0,
+            begun_at: None,
+            newest: None,
+            older: Vec::with_capacity(FRAMES),
+        };
+        LiveStatus { gateway, arena, making, state: Mutex::new(state), made: Notify::new() }
+    }
+
+    /// No more than `most` pages are open at a time.
+    pub(crate) fn limit_viewers(&self, most: usize) {
+        let mut state = self.state();
+        state.most_viewers = state.most_viewers.min(most);
     }
 
     /// The stream for one more page.
     pub(crate) fn answer(self: &Arc<Self>) -> Reply {
         let mut state = self.state();
-        if state.viewers >= MOST_VIEWERS {
+        if state.viewers >= state.most_viewers {
             return Reply::new(503).retry_after(10).headers(&HEADERS).text(FULL);
         }
         state.viewers += 1;
         drop(state);
-        let stream: Box<dyn ContentStream> =
-            Box::new(Viewer { live: Arc::clone(self), seen: 0, frame: None });
+        let (live, opened_at) = (Arc::clone(self), Instant::now());
+        let stream: Box<dyn ContentStream> = Box::new(Viewer { live, opened_at, seen: 0, frame: None });
         Reply::new(200).content_type("text/event-stream").headers(&HEADERS).content(stream)
     }
 
-    /// The newest frame and its number. A frame that is due is made first.
+    /// The newest frame and its number. One that is due is made first, unless somebody is at it.
     fn newest(&self) -> (u64, Option<Arc<Window>>) {
-        let mut state = self.state();
-        if state.made_at.is_none_or(|made| made.elapsed() >= INTERVAL) {
-            state.made_at = Some(Instant::now());
-            // While all windows are held there is no other frame.
-            if let Some(frame) = state.has_window().then(|| self.make().ok()).flatten() {
-                let before = state.newest.replace(Arc::new(frame));
-                state.older.extend(before);
-                state.number += 1;
-            }
+        if self.state().begins()
+            && let Ok(frame) = self.make()
+        {
+            let mut state = self.state();
+            let before = state.newest.replace(Arc::new(frame));
+            state.older.extend(before);
+            state.number += 1;
+            self.made.notify_waiters();
         }
+        let state = self.state();
         (state.number, state.newest.clone())
     }
 
     /// When the next frame is due.
     fn due(&self) -> Instant {
-        self.state().made_at.map_or_else(Instant::now, |made| made + INTERVAL)
+        self.state().begun_at.map_or_else(Instant::now, |begun| begun + INTERVAL)
     }
 
     fn make(&self) -> Result<Window, PageError> {
-        let _one_at_a_time = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever makes an answer has this for a moment: then there is no frame this second, and nobody waits.
+        let _one_at_a_time = match self.making.try_lock() {
+            Ok(making) => making,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(PageError::Busy),
+        };
         let mut buffer = PageBuffer::of(&self.arena, LONGEST_FRAME)?;
         let written = buffer
-            .write_all(b"data: ")
+            .write_all(BEFORE)
             .map_err(serde_json::Error::io)
             .and_then(|()| self.gateway.status().write_json(&mut buffer));
         match buffer.is_too_long() {
@@ -114,9 +143,18 @@ impl LiveStatus {
 }
 
 impl LiveState {
-    /// Whether there may be one more frame, beside those that are held.
-    fn has_window(&mut self) -> bool {
-        self.older.retain(|frame| Arc::strong_count(frame) > 1);
+    /// Whether a frame is due and there is a window for it: then the caller makes it.
+    fn begins(&mut self) -> bool {
+        if self.begun_at.is_some_and(|begun| begun.elapsed() < INTERVAL) {
+            return false;
+        }
+        self.begun_at = Some(Instant::now());
+        let is_held = |frame: &Arc<Window>| Arc::strong_count(frame) > 1;
+        self.older.retain(is_held);
+        if self.older.len() + 1 == FRAMES {
+            // Its window is the last one that may be free; whoever has not taken it gets the one that is made.
+            self.newest = self.newest.take().filter(is_held);
+        }
         self.older.len() + usize::from(self.newest.is_some()) < FRAMES
     }
 }
@@ -124,6 +162,7 @@ impl LiveState {
 /// An open page.
 struct Viewer {
     live: Arc<LiveStatus>,
+    opened_at: Instant,
     /// The number of the frame that it had last.
     seen: u64,
     frame: Option<Arc<Window>>,
@@ -137,13 +176,18 @@ impl ContentStream for Viewer {
     fn next_piece(&mut self) -> ContentPiece<'_> {
         Box::pin(async move {
             self.frame = None;
+            if self.opened_at.elapsed() >= LONGEST_VIEW {
+                return Ok(&[][..]);
+            }
             let frame = loop {
+                // Before the look, so that no frame is missed in between.
+                let made = self.live.made.notified();
                 match self.live.newest() {
                     (number, Some(frame)) if number > self.seen => {
                         self.seen = number;
                         break self.frame.insert(frame);
                     }
-                    _ => tokio::time::sleep_until(self.live.due()).await,
+                    _ => drop(tokio::time::timeout_at(self.live.due(), made).await),
                 }
             };
             Ok(&***frame)
@@ -158,8 +202,8 @@ impl Drop for Viewer {
         state.viewers -= 1;
         if state.viewers == 0 {
             // Nobody looks: no frame is kept.
-            let number = state.number;
-            *state = LiveState { number, ..LiveState::default() };
+            (state.newest, state.begun_at) = (None, None);
+            state.older.clear();
         }
     }
 }

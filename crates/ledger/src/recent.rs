@@ -1,7 +1,7 @@
 //! The last refused requests, for people who look for a reason: 256 of them, in memory of a fixed size.
 //!
-//! It is no account: an entry is left out when another is being written or read, and a reason that comes often gets a few
-//! entries a second, so that a storm of one kind does not hide the others. The counts are those of the pages.
+//! It is no account: an entry is left out when another is being written or read, a reason gets a few entries a second, and a new entry takes
+//! the place of one of the reason that has most. So a storm for one reason does not hide the requests that were refused for others.
 
 use crate::reason::Refusal;
 use std::fmt::{self, Write as _};
@@ -61,9 +61,8 @@ pub(crate) struct RecentRefusals(Mutex<Ring>);
 
 #[derive(Debug)]
 struct Ring {
+    /// The oldest first.
     entries: Vec<RecentRefusal>,
-    /// Where the next entry goes, once all places are taken.
-    next: usize,
     /// The second of the last entry, and how many entries each reason has had in it.
     second: u64,
     written: [u8; Refusal::COUNT],
@@ -95,8 +94,7 @@ impl RecentRefusals {
     /// Visits the entries, the newest first. None is added meanwhile.
     pub(crate) fn visit(&self, visit: impl FnMut(&RecentRefusal)) {
         let ring = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (newer, older) = ring.entries.split_at_checked(ring.next).unwrap_or_default();
-        newer.iter().rev().chain(older.iter().rev()).for_each(visit);
+        ring.entries.iter().rev().for_each(visit);
     }
 }
 
@@ -104,7 +102,7 @@ impl Default for Ring {
     /// An empty one, with its whole size from the start: refusing allocates nothing.
     fn default() -> Ring {
         let entries = Vec::with_capacity(MOST_RECENT_REFUSALS);
-        Ring { entries, next: 0, second: 0, written: [0; Refusal::COUNT] }
+        Ring { entries, second: 0, written: [0; Refusal::COUNT] }
     }
 }
 
@@ -119,16 +117,19 @@ impl Ring {
     }
 
     fn push(&mut self, entry: RecentRefusal) {
-        if self.entries.len() < MOST_RECENT_REFUSALS {
-            self.entries.push(entry);
-            self.next = self.entries.len();
-            return;
+        if self.entries.len() >= MOST_RECENT_REFUSALS {
+            let most = self.most_frequent();
+            let oldest = self.entries.iter().position(|entry| entry.reason == most);
+            self.entries.remove(oldest.unwrap_or(0));
         }
-        self.next %= MOST_RECENT_REFUSALS;
-        if let Some(oldest) = self.entries.get_mut(self.next) {
-            *oldest = entry;
-        }
-        self.next += 1;
+        self.entries.push(entry);
+    }
+
+    /// The reason of most entries.
+    fn most_frequent(&self) -> Refusal {
+        let entries_of =
+            |reason: &&Refusal| self.entries.iter().filter(|entry| entry.reason == **reason).count();
+        Refusal::ALL.iter().max_by_key(entries_of).copied().unwrap_or(Refusal::Memory)
     }
 }
 
@@ -219,8 +220,22 @@ mod tests {
         assert_eq!(recent.0.lock().unwrap().entries.capacity(), MOST_RECENT_REFUSALS);
     }
 
+    /// A storm that goes on for an hour leaves what was refused for other reasons before.
     #[test]
-    fn a_storm_of_one_reason_leaves_room_for_others() {
+    fn a_storm_takes_the_places_of_its_own_reason() {
+        let recent = RecentRefusals::default();
+        let other = RecentRefusal { reason: Refusal::Malformed, ..entry(0) };
+        recent.0.lock().unwrap().push(other);
+        for number in 1..3600 * usize::from(PER_SECOND) {
+            recent.0.lock().unwrap().push(entry(number));
+        }
+        let seen = seen(&recent);
+        assert_eq!((seen.len(), seen.last()), (MOST_RECENT_REFUSALS, Some(&other)));
+        assert_eq!(seen[0].at_ns, 3600 * u64::from(PER_SECOND) - 1);
+    }
+
+    #[test]
+    fn a_reason_has_a_few_entries_a_second() {
         let mut ring = Ring::default();
         let turns = (0..100_000).filter(|_| ring.has_turn(Refusal::RateLimited, 7)).count();
         assert_eq!(turns, usize::from(PER_SECOND));

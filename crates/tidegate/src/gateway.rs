@@ -242,7 +242,9 @@ impl Gateway {
         let console =
             Console::new(Arc::clone(&view) as Arc<dyn tidegate_console::Gateway>, console_arena.clone())
                 .with_routes(fleet_routes.chain(opamp.iter().map(RunningOpamp::operator_routes)).collect())
-                .with_credentials(!keys.admins.is_open());
+                .with_credentials(!keys.admins.is_open())
+                // The other half is for scrapers, probes and the pages' own requests.
+                .with_most_viewers(files.admin / 2);
         let console = Guarded::new(console, keys.admins.clone(), AdminAccess::of(&config.listen));
         let console = Server::new(console, Console::settings(), console_arena.clone(), shutdowns[0].clone());
         let admin_door = Arc::new(
@@ -330,6 +332,11 @@ impl Gateway {
     /// The next order about the configuration, if one waits.
     pub(crate) fn next_order(&self) -> Option<orders::PendingOrder> {
         self.view.orders.next()
+    }
+
+    /// Follows no more orders about the configuration.
+    pub(crate) fn close_orders(&self) {
+        self.view.orders.close();
     }
 
     /// Counts that a configuration was read again, for alerts that look for that by Thanos' names.

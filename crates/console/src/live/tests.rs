@@ -43,7 +43,10 @@ async fn every_page_gets_the_same_frame_each_second() {
         }
         assert_eq!(begun.elapsed().as_secs(), second);
         assert!(frames.iter().all(|frame| *frame == frames[0]));
-        let data = frames[0].strip_prefix("data: ").and_then(|frame| frame.strip_suffix("\n\n")).unwrap();
+        let data = frames[0]
+            .strip_prefix("retry: 1000\ndata: ")
+            .and_then(|frame| frame.strip_suffix("\n\n"))
+            .unwrap();
         assert!(!data.contains('\n'));
         let status: serde_json::Value = serde_json::from_str(data).unwrap();
         assert_eq!(status["state"], "flowing");
@@ -71,21 +74,48 @@ async fn slow_viewers_hold_no_more_than_the_declared_frames() {
     let (live, arena) = live_of(healthy());
     let mut quick = Page::open(&live);
     let mut slow = Vec::new();
-    for _ in 0..FRAMES {
+    for held_frames in 1..=FRAMES {
         let mut page = Page::open(&live);
         // It holds this frame until it asks for the next one.
         page.next().await;
         slow.push(page);
-        quick.next().await;
         assert!(held(&arena) <= (FRAMES * LONGEST_FRAME) as u64);
+        if held_frames < FRAMES {
+            quick.next().await;
+            quick.next().await;
+        }
     }
     let number = live.state().number;
     tokio::time::timeout(Duration::from_secs(60), quick.next()).await.unwrap_err();
     assert_eq!(live.state().number, number, "no window is free");
     slow.pop();
-    slow.pop();
     quick.next().await;
     assert!(live.state().number > number);
+}
+
+/// A page connects again after a while, so that one whose credentials were revoked does not look for ever.
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_after_ten_minutes() {
+    let (live, _arena) = live_of(healthy());
+    let mut page = Page::open(&live);
+    let mut frames = 0;
+    while !page.next().await.is_empty() {
+        frames += 1;
+    }
+    assert!((600..=601).contains(&frames), "{frames} frames");
+}
+
+/// While somebody makes an answer there is no new frame, and nobody waits for it.
+#[tokio::test(start_paused = true)]
+async fn a_frame_waits_for_no_lock() {
+    let (live, _arena) = live_of(healthy());
+    let mut page = Page::open(&live);
+    page.next().await;
+    let making = Arc::clone(&live.making);
+    let held = making.lock().unwrap();
+    tokio::time::timeout(Duration::from_secs(5), page.next()).await.unwrap_err();
+    drop(held);
+    page.next().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,5 +124,5 @@ async fn a_status_too_long_for_a_frame_says_so() {
     let line = status.memory.declared[0].clone();
     status.memory.declared = vec![line; 10_000];
     let (live, _arena) = live_of(status);
-    assert_eq!(Page::open(&live).next().await, "data: {\"too_long\":true}\n\n");
+    assert_eq!(Page::open(&live).next().await, "retry: 1000\ndata: {\"too_long\":true}\n\n");
 }

@@ -1,11 +1,11 @@
 //! Follows the console's orders: checks the configured file, or has it take effect.
 
 use super::check::{CheckedFiles, look};
-use super::run::reload;
+use super::run::take_over;
 use crate::Failure;
 use crate::cli::ConfigArgs;
 use crate::gateway::Gateway;
-use tidegate_config::{Errors, Problem};
+use tidegate_config::{Config, Errors, Problem};
 use tidegate_console::{
     ChangeEffect, ConfigurationError, ConfigurationOrder, ConfigurationReport, SettingChange,
 };
@@ -16,52 +16,78 @@ const NO_FILE: &str =
 /// Follows the orders that wait.
 pub(crate) fn follow(args: &ConfigArgs, gateway: &Gateway) {
     while let Some(pending) = gateway.next_order() {
-        let checked = check(args, gateway);
-        let report = match pending.order {
-            ConfigurationOrder::Reload if checked.ok => reloaded(args, gateway, checked),
-            ConfigurationOrder::Check | ConfigurationOrder::Reload => checked,
-        };
+        let report = followed(pending.order, args, gateway);
         pending.report(report);
     }
 }
 
-fn check(args: &ConfigArgs, gateway: &Gateway) -> ConfigurationReport {
+fn followed(order: ConfigurationOrder, args: &ConfigArgs, gateway: &Gateway) -> ConfigurationReport {
     let Some(file) = &args.config else {
         return ConfigurationReport { message: NO_FILE.to_owned(), ..ConfigurationReport::default() };
     };
-    let loaded = match tidegate_config::load(file) {
-        Ok(loaded) => loaded,
-        Err(errors) => return invalid(&errors),
-    };
-    let CheckedFiles { wrong, notes } = look(&loaded.config);
-    let (reloadable, restarting) = gateway.differences(&loaded.config);
+    match (tidegate_config::load(file), order) {
+        (Ok(loaded), ConfigurationOrder::Check) => checked(&loaded.config, loaded.warnings, gateway),
+        (Ok(loaded), ConfigurationOrder::Reload) => reloaded(loaded.config, loaded.warnings, gateway),
+        (Err(errors), ConfigurationOrder::Check) => invalid(&errors),
+        (Err(errors), ConfigurationOrder::Reload) => {
+            let _logged = take_over(gateway, Err(Failure(errors.to_string())));
+            invalid(&errors)
+        }
+    }
+}
+
+/// The settings that differ from those in effect.
+fn changes(config: &Config, gateway: &Gateway) -> Vec<SettingChange> {
+    let (reloadable, restarting) = gateway.differences(config);
     let change = |effect| move |what| SettingChange { what, effect };
-    let changes: Vec<SettingChange> = reloadable
-        .into_iter()
-        .map(change(ChangeEffect::Reload))
-        .chain(restarting.into_iter().map(change(ChangeEffect::Restart)))
-        .collect();
+    let restarting = restarting.into_iter().map(change(ChangeEffect::Restart));
+    reloadable.into_iter().map(change(ChangeEffect::Reload)).chain(restarting).collect()
+}
+
+fn checked(config: &Config, mut warnings: Vec<String>, gateway: &Gateway) -> ConfigurationReport {
+    let CheckedFiles { wrong, notes } = look(config);
+    warnings.extend(notes);
+    let changes = changes(config, gateway);
     let message = match (wrong.is_empty(), changes.len()) {
-        (false, _) => "the file cannot take effect".to_owned(),
+        (false, _) => "the gateway could not start with the file".to_owned(),
         (true, 0) => "the file is valid, and nothing in it differs from what is in effect".to_owned(),
         (true, 1) => "the file is valid; one setting differs from what is in effect".to_owned(),
         (true, many) => format!("the file is valid; {many} settings differ from what is in effect"),
     };
-    ConfigurationReport {
-        ok: wrong.is_empty(),
-        message,
-        errors: wrong
-            .into_iter()
-            .map(|message| ConfigurationError { message, ..Default::default() })
-            .collect(),
-        warnings: loaded.warnings.into_iter().chain(notes).collect(),
-        changes,
+    ConfigurationReport { ok: wrong.is_empty(), message, errors: messages(wrong), warnings, changes }
+}
+
+/// Does what SIGHUP does.
+fn reloaded(config: Config, warnings: Vec<String>, gateway: &Gateway) -> ConfigurationReport {
+    let changes = changes(&config, gateway);
+    let config = Config { tests: Config::default().tests, ..config };
+    match take_over(gateway, Ok(config)) {
+        Ok(waiting) => {
+            let message = match waiting.is_empty() {
+                true => "the file is in effect".to_owned(),
+                false => {
+                    format!("the file is in effect, but for what needs a restart: {}", waiting.join(", "))
+                }
+            };
+            ConfigurationReport { ok: true, message, errors: Vec::new(), warnings, changes }
+        }
+        Err(Failure(message)) => ConfigurationReport {
+            ok: false,
+            message: "the configuration was not changed".to_owned(),
+            errors: messages(vec![message.trim_end().to_owned()]),
+            warnings,
+            changes,
+        },
     }
+}
+
+fn messages(messages: Vec<String>) -> Vec<ConfigurationError> {
+    messages.into_iter().map(|message| ConfigurationError { message, ..Default::default() }).collect()
 }
 
 fn invalid(errors: &Errors) -> ConfigurationReport {
     ConfigurationReport {
-        message: "the file is invalid".to_owned(),
+        message: "the file is invalid; nothing has changed".to_owned(),
         errors: errors.problems().iter().map(error).collect(),
         ..ConfigurationReport::default()
     }
@@ -75,23 +101,5 @@ fn error(problem: &Problem) -> ConfigurationError {
         line: place.map(|place| place.line as u64),
         column: place.map(|place| place.column as u64),
         excerpt: place.map(|place| place.excerpt.clone()),
-    }
-}
-
-fn reloaded(args: &ConfigArgs, gateway: &Gateway, checked: ConfigurationReport) -> ConfigurationReport {
-    match reload(args, gateway) {
-        Ok(waiting) if waiting.is_empty() => {
-            ConfigurationReport { message: "the file is in effect".to_owned(), ..checked }
-        }
-        Ok(waiting) => ConfigurationReport {
-            message: format!("the file is in effect, but for what needs a restart: {}", waiting.join(", ")),
-            ..checked
-        },
-        Err(Failure(message)) => ConfigurationReport {
-            ok: false,
-            message: "the configuration was not changed".to_owned(),
-            errors: vec![ConfigurationError { message: message.trim_end().to_owned(), ..Default::default() }],
-            ..checked
-        },
     }
 }

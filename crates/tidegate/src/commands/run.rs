@@ -38,8 +38,7 @@ pub(crate) fn until_told(mut signals: Signals, args: &ConfigArgs, gateway: Gatew
             _ => break,
         }
     }
-    // Whoever waits for a report is told that there will be none.
-    while gateway.next_order().is_some() {}
+    gateway.close_orders();
     // A second signal does not wait.
     std::thread::spawn(move || {
         if signals.forever().any(|signal| !matches!(signal, SIGHUP | WAKE)) {
@@ -58,8 +57,13 @@ pub(crate) fn until_told(mut signals: Signals, args: &ConfigArgs, gateway: Gatew
 }
 
 /// Reads the configuration again and has it take effect; names the settings that need a restart.
-pub(super) fn reload(args: &ConfigArgs, gateway: &Gateway) -> Result<Vec<String>, Failure> {
-    let reloaded = config_again(args).and_then(|new| gateway.reload(new));
+fn reload(args: &ConfigArgs, gateway: &Gateway) -> Result<Vec<String>, Failure> {
+    take_over(gateway, config_again(args))
+}
+
+/// Has a configuration that was read again take effect, and counts and logs that; names the settings that need a restart.
+pub(super) fn take_over(gateway: &Gateway, read: Result<Config, Failure>) -> Result<Vec<String>, Failure> {
+    let reloaded = read.and_then(|new| gateway.reload(new));
     gateway.count_reload(reloaded.is_ok());
     match &reloaded {
         Ok(waiting) => {

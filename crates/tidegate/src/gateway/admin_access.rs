@@ -19,7 +19,7 @@ pub(super) struct AdminAccess {
 }
 
 /// Pages that change nothing, but start a watch: no other site may lead there, not even by a link.
-const TAP: &str = "/tap";
+const WATCHES: [&str; 2] = ["/tap", "/console/events"];
 
 impl AdminAccess {
     pub(super) fn of(listen: &Listen) -> AdminAccess {
@@ -88,7 +88,7 @@ fn comes_from_afar(head: &Head<'_>) -> bool {
     let is_link = is("sec-fetch-mode", "navigate")
         && is("sec-fetch-dest", "document")
         && matches!(head.method(), "GET" | "HEAD")
-        && head.path() != TAP;
+        && !WATCHES.contains(&head.path());
     let same_origin = head.values("origin").all(|origin| is_origin(origin, head.host()));
     !same_origin || !(is_near || is_link)
 }

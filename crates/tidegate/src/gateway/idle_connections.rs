@@ -149,6 +149,10 @@ impl Stream for Evictable {
         if is_over { Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into())) } else { polled }
     }
 
+    fn poll_closed(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.stream.poll_closed(context)
+    }
+
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stream.poll_end(context)
     }

@@ -14,9 +14,18 @@ pub(crate) const WAKE: i32 = signal_hook::consts::SIGUSR1;
 const MOST: usize = 4;
 const BUSY: &str = "other orders about the configuration are being worked on; try again";
 
+const STOPPING: &str = "the gateway is stopping";
+
 /// Orders that wait.
 #[derive(Default)]
-pub(crate) struct ConfigurationOrders(Mutex<VecDeque<PendingOrder>>);
+pub(crate) struct ConfigurationOrders(Mutex<OrderQueue>);
+
+#[derive(Default)]
+struct OrderQueue {
+    pending: VecDeque<PendingOrder>,
+    /// Nobody follows orders any more.
+    is_closed: bool,
+}
 
 /// An order, and where its report is awaited.
 pub(crate) struct PendingOrder {
@@ -30,22 +39,27 @@ impl ConfigurationOrders {
         Box::pin(async move {
             let (reply, report) = oneshot::channel();
             {
-                let mut pending = self.pending();
-                if pending.len() >= MOST {
+                let mut queue = self.queue();
+                // Whoever has left does not need a report.
+                queue.pending.retain(|pending| !pending.reply.is_closed());
+                if queue.is_closed {
+                    return Err(STOPPING.to_owned());
+                }
+                if queue.pending.len() >= MOST {
                     return Err(BUSY.to_owned());
                 }
-                pending.push_back(PendingOrder { order, reply });
+                queue.pending.push_back(PendingOrder { order, reply });
             }
             signal_hook::low_level::raise(WAKE)
                 .map_err(|error| format!("waking the thread that reads configurations: {error}"))?;
-            report.await.map_err(|_| "the gateway is stopping".to_owned())
+            report.await.map_err(|_| STOPPING.to_owned())
         })
     }
 
     /// The order that was given first, if any waits whose report is still awaited.
     pub(crate) fn next(&self) -> Option<PendingOrder> {
-        let mut pending = self.pending();
-        while let Some(order) = pending.pop_front() {
+        let mut queue = self.queue();
+        while let Some(order) = queue.pending.pop_front() {
             if !order.reply.is_closed() {
                 return Some(order);
             }
@@ -53,7 +67,14 @@ impl ConfigurationOrders {
         None
     }
 
-    fn pending(&self) -> MutexGuard<'_, VecDeque<PendingOrder>> {
+    /// Takes no more orders, and tells those who wait for a report that there will be none.
+    pub(crate) fn close(&self) {
+        let mut queue = self.queue();
+        queue.is_closed = true;
+        queue.pending.clear();
+    }
+
+    fn queue(&self) -> MutexGuard<'_, OrderQueue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -69,5 +90,44 @@ impl PendingOrder {
 impl fmt::Debug for ConfigurationOrders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ConfigurationOrders")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Promise: every order gets a report, or words that there will be none.
+
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    #[test]
+    fn orders_end_with_the_gateway() {
+        // The signal would end the test; a handler makes it harmless, as in the program.
+        let _signals = signal_hook::iterator::Signals::new([WAKE]).unwrap();
+        let orders = ConfigurationOrders::default();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut waiting = pin!(orders.give(ConfigurationOrder::Check));
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
+        {
+            let mut left = orders.give(ConfigurationOrder::Reload);
+            assert!(left.as_mut().poll(&mut context).is_pending());
+        }
+        let pending = orders.next().unwrap();
+        assert_eq!(pending.order, ConfigurationOrder::Check);
+        assert!(orders.next().is_none(), "whoever has left needs no report");
+        pending.report(ConfigurationReport { ok: true, ..ConfigurationReport::default() });
+        assert!(matches!(waiting.as_mut().poll(&mut context), Poll::Ready(Ok(report)) if report.ok));
+
+        let mut many: Vec<_> = (0..=MOST).map(|_| orders.give(ConfigurationOrder::Check)).collect();
+        let polled: Vec<_> = many.iter_mut().map(|order| order.as_mut().poll(&mut context)).collect();
+        assert!(polled[..MOST].iter().all(Poll::is_pending));
+        assert_eq!(polled[MOST], Poll::Ready(Err(BUSY.to_owned())));
+        orders.close();
+        for order in many.iter_mut().take(MOST) {
+            assert_eq!(order.as_mut().poll(&mut context), Poll::Ready(Err(STOPPING.to_owned())));
+        }
+        let mut late = orders.give(ConfigurationOrder::Check);
+        assert_eq!(late.as_mut().poll(&mut context), Poll::Ready(Err(STOPPING.to_owned())));
     }
 }
