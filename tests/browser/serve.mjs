@@ -56,7 +56,7 @@ export async function serve({ gateway = "http://127.0.0.1:4319", port = 0, scene
         return;
       }
     }
-    if (url.pathname === "/console/history") {
+    if (url.pathname === "/console/history" && !(await hasHistory(gateway))) {
       res.writeHead(200, { ...headers, "content-type": "application/json" });
       res.end(JSON.stringify(past.answer()));
       return;
@@ -77,6 +77,9 @@ export async function serve({ gateway = "http://127.0.0.1:4319", port = 0, scene
   };
   return { url: `http://127.0.0.1:${server.address().port}`, stop };
 }
+
+/** Whether the gateway keeps a history of its own. */
+const hasHistory = (gateway) => fetch(new URL("/console/history", gateway)).then((answer) => answer.ok, () => false);
 
 /** The last 15 minutes in steps of five seconds, from the time on that this server runs. */
 class Past {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Sink, SourceBook, Status } from "../data/status";
-import { flowGraph, JOURNAL } from "./graph";
+import { flowGraph, JOURNAL, withoutPipelines } from "./graph";
 import { layOut, strokeOf } from "./layout";
 
 const sink = (name: string, more: Partial<Sink> = {}): Sink => ({
@@ -71,6 +71,13 @@ test("pipelines stand between", () => {
   const status = statusOf([source("otlp", 5)], [sink("lake", { pipeline: [STEP] })], { source_pipelines: [{ source: "otlp", steps: [STEP] }] });
   const graph = flowGraph(status, rates, 0);
   assert.deepEqual(graph.edges.map(({ from, to }) => [from, to]), [["source:otlp", "pipeline:otlp"], ["pipeline:otlp", JOURNAL], [JOURNAL, "pipeline:sink:lake"], ["pipeline:sink:lake", "sink:lake"]]);
+});
+
+test("without pipelines, lines lead past them and keep what they say", () => {
+  const late = sink("lake", { pipeline: [STEP], lag: { items: 5, bytes: 1, age_seconds: 90 } });
+  const graph = withoutPipelines(flowGraph(statusOf([source("otlp", 5)], [late], { source_pipelines: [{ source: "otlp", steps: [STEP] }] }), rates, 0));
+  assert.deepEqual(graph.edges.map(({ from, to, label, note }) => [from, to, label, note]), [["source:otlp", JOURNAL, "100/s", ""], [JOURNAL, "sink:lake", "100/s", "1 min behind"]]);
+  assert.deepEqual(graph.nodes.map((node) => node.layer), ["source", "journal", "sink"]);
 });
 
 test("many idle sources are one node, and many calm sinks too, but none that is in trouble", () => {

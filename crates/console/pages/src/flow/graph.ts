@@ -59,6 +59,18 @@ export function flowGraph(status: Status, rateOf: RateOf, now: number): FlowGrap
   return graph;
 }
 
+/** The same without nodes for pipelines: lines lead past them. */
+export function withoutPipelines({ nodes, edges }: FlowGraph): FlowGraph {
+  const left = new Set(nodes.filter((node) => node.layer.endsWith("_pipeline")).map((node) => node.id));
+  const joined = edges
+    .filter((edge) => !left.has(edge.from))
+    .map((edge) => {
+      const next = left.has(edge.to) ? edges.find((other) => other.from === edge.to) : undefined;
+      return next ? { ...edge, to: next.to, label: edge.label || next.label, note: edge.note || next.note } : edge;
+    });
+  return { nodes: nodes.filter((node) => !left.has(node.id)), edges: joined };
+}
+
 function addSources(graph: FlowGraph, status: Status, rateOf: RateOf): void {
   const sources = status.books.sources;
   const idle = sources.filter((source) => source.received === 0 && source.forwarded === 0);

@@ -33,8 +33,8 @@ const GAP = 16;
 const MARGIN = 10;
 const JOURNAL_LEAST = 140;
 const JOURNAL_MOST = 460;
-/** Between two columns, for the labels. */
-const BETWEEN = 80;
+/** Between two columns, for the labels: the more columns, the closer. */
+const betweenOf = (columns: number): number => (columns > 3 ? 80 : 112);
 /** How wide nodes are at least and at most. */
 const WIDTHS: Readonly<Record<Layer, [number, number]>> = {
   source: [96, 232],
@@ -87,7 +87,7 @@ interface ColumnPlace {
 function columnsOf(graph: FlowGraph, width: number): Map<Layer, ColumnPlace> {
   const layers = LAYERS.filter((layer) => graph.nodes.some((node) => node.layer === layer));
   const most = layers.reduce((all, layer) => all + WIDTHS[layer][1], 0);
-  const free = width - 2 * MARGIN - BETWEEN * (layers.length - 1);
+  const free = width - 2 * MARGIN - betweenOf(layers.length) * (layers.length - 1);
   const scale = Math.min(1, free / most);
   const widths = layers.map((layer) => Math.max(WIDTHS[layer][0], WIDTHS[layer][1] * scale));
   const used = widths.reduce((all, one) => all + one, 0);

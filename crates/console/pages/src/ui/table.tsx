@@ -10,6 +10,8 @@ export interface Column<T> {
   head?: boolean;
   /** Takes what width is left, and may break lines. */
   wide?: boolean;
+  /** Left out where there is less room: what it says is on the page of the row, too. */
+  minor?: boolean;
   /** Sorts by it, when its title is pressed. */
   sort?: () => void;
   sorted?: "ascending" | "descending" | undefined;
@@ -24,7 +26,7 @@ interface TableProps<T> {
   none?: string;
 }
 
-const classOf = <T,>(column: Column<T>): string => `${column.right ? "right" : ""}${column.wide ? " wide" : ""}`.trim();
+const classOf = <T,>(column: Column<T>): string => [column.right && "right", column.wide && "wide", column.minor && "minor"].filter(Boolean).join(" ");
 
 export function Table<T>({ caption, columns, rows, id, tone, none = "none" }: TableProps<T>) {
   if (rows.length === 0) return <p class="none">{none}</p>;

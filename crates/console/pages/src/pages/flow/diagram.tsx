@@ -1,11 +1,13 @@
 // The graph, laid out for the width that there is: lines in SVG, nodes as links on it.
 import type { ReadonlySignal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { FlowGraph } from "../../flow/graph";
+import { withoutPipelines, type FlowGraph } from "../../flow/graph";
 import { layOut, type PlacedEdge, type PlacedNode } from "../../flow/layout";
 import { harmless } from "../../format/text";
 
 const NARROWEST = 560;
+/** With less room, pipelines are left out of the graph. */
+const ROOMY = 900;
 
 export function FlowDiagram({ graph }: { graph: ReadonlySignal<FlowGraph> }) {
   const box = useRef<HTMLDivElement>(null);
@@ -19,7 +21,7 @@ export function FlowDiagram({ graph }: { graph: ReadonlySignal<FlowGraph> }) {
     return () => size.disconnect();
   }, []);
   const drawn = Math.max(width, NARROWEST);
-  const { nodes, edges, height } = layOut(graph.value, drawn);
+  const { nodes, edges, height } = layOut(drawn < ROOMY ? withoutPipelines(graph.value) : graph.value, drawn);
   return (
     <div ref={box} class="flow-box">
       {width > 0 && (

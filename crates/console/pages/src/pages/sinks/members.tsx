@@ -14,9 +14,9 @@ const COLUMNS: Column<Member>[] = [
   { title: "Member", head: true, cell: (member) => <Name>{member.address}</Name> },
   { title: "State", cell: (member) => <Badge tone={member.behind ? "bad" : member.in_ring ? "good" : "idle"}>{member.behind ? "behind" : member.in_ring ? "takes" : "left the ring"}</Badge> },
   { title: "Keys", right: true, cell: (member) => (member.share === null ? "–" : `${(member.share * 100).toFixed(1)} %`) },
-  { title: "In flight", right: true, cell: (member) => count(member.in_flight) },
-  { title: "Copies taken", right: true, cell: (member) => count(member.delivered) },
-  { title: "Rejected", right: true, cell: (member) => <span class={member.rejected > 0 ? "warn" : "dim"}>{count(member.rejected)}</span> },
+  { title: "In flight", right: true, minor: true, cell: (member) => count(member.in_flight) },
+  { title: "Copies taken", right: true, minor: true, cell: (member) => count(member.delivered) },
+  { title: "Rejected", right: true, minor: true, cell: (member) => <span class={member.rejected > 0 ? "warn" : "dim"}>{count(member.rejected)}</span> },
   { title: "On disk", right: true, cell: onDisk },
   { title: "What it says", wide: true, cell: says },
 ];

@@ -12,10 +12,10 @@ import { duration } from "../../format/duration";
 import { harmless, sentence, words } from "../../format/text";
 import { link } from "../../router";
 import { Ago } from "../../ui/ago";
-import { Badge } from "../../ui/badge";
 import { Card, Empty, PageHead } from "../../ui/card";
 import { EquationLine } from "../../ui/equation";
 import { Facts } from "../../ui/facts";
+import { HeadAside } from "../../ui/head_aside";
 import { RateChart } from "../../ui/rate_chart";
 import { ReasonTable } from "../../ui/reasons";
 import { Steps } from "../../ui/steps";
@@ -76,7 +76,7 @@ function Missing({ name }: { name: string }) {
 function SinkHead({ sink }: { sink: Sink }) {
   const health = sinkHealth(sink, status.value?.journal.items_per_second ?? null, now.value);
   return (
-    <PageHead title={<span class="cut">{harmless(sink.name)}</span>} aside={<Badge tone={health.tone}>{health.word}</Badge>}>
+    <PageHead title={<span class="cut">{harmless(sink.name)}</span>} aside={<HeadAside tone={health.tone} word={health.word} point={`sink:${sink.name}`} />}>
       {words(sink.kind)} → <span class="target">{harmless(sink.target)}</span>
       {(health.tone === "bad" || health.tone === "warn") && (
         <span class={`says ${health.tone}`}>

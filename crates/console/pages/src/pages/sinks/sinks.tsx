@@ -37,9 +37,9 @@ export const COLUMNS: Column<Sink>[] = [
   { title: "Lag", right: true, cell: (sink) => <LagCell sink={sink} /> },
   { title: "Out", right: true, cell: (sink) => `${compact(rate(sinkKey(sink.name, "out")) ?? 0)}/s` },
   { title: "In flight", right: true, cell: inFlight },
-  { title: "Delivered", right: true, cell: (sink) => count(sink.delivered) },
-  { title: "Dropped", right: true, cell: (sink) => <span class={sum(sink.dropped) > 0 ? "warn" : "dim"}>{count(sum(sink.dropped))}</span> },
-  { title: "Failures", right: true, cell: (sink) => <span class={sink.failures > 0 ? "" : "dim"}>{count(sink.failures)}</span> },
+  { title: "Delivered", right: true, minor: true, cell: (sink) => count(sink.delivered) },
+  { title: "Dropped", right: true, minor: true, cell: (sink) => <span class={sum(sink.dropped) > 0 ? "warn" : "dim"}>{count(sum(sink.dropped))}</span> },
+  { title: "Failures", right: true, minor: true, cell: (sink) => <span class={sink.failures > 0 ? "" : "dim"}>{count(sink.failures)}</span> },
   { title: "What it says", wide: true, cell: (sink) => <Says sink={sink} /> },
 ];
 

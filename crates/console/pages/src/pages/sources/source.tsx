@@ -8,10 +8,10 @@ import { bytes } from "../../format/bytes";
 import { compact, count, plural } from "../../format/count";
 import { harmless, sentence, words } from "../../format/text";
 import { link } from "../../router";
-import { Badge } from "../../ui/badge";
 import { Card, Empty, PageHead } from "../../ui/card";
 import { EquationLine } from "../../ui/equation";
 import { Facts } from "../../ui/facts";
+import { HeadAside } from "../../ui/head_aside";
 import { RateChart } from "../../ui/rate_chart";
 import { ReasonTable } from "../../ui/reasons";
 import { Steps } from "../../ui/steps";
@@ -36,7 +36,7 @@ export function SourcePage({ name }: { name: string }) {
       <p class="back">
         <a href={link("sources")}>← Sources</a>
       </p>
-      <PageHead title={<span class="cut">{harmless(source.name)}</span>} aside={<Badge tone={health.tone}>{health.word}</Badge>}>
+      <PageHead title={<span class="cut">{harmless(source.name)}</span>} aside={<HeadAside tone={health.tone} word={health.word} point={`source:${source.name}`} />}>
         {sentence(health.sentence)}.
       </PageHead>
       <div class="grid">
