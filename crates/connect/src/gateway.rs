@@ -100,6 +100,10 @@ impl<'a> Gateway<'a> {
         {
             return match settings.tenant_certificate_field {
                 Some(field) => certificate(field),
+                // A token speaks for its tenant, and the header for no other.
+                None if access.credentials_file.is_some() => {
+                    Tenant::Credential { default: Some(settings.default_tenant.as_str()) }
+                }
                 None => Tenant::Header {
                     name: settings.tenant_header.as_str(),
                     default: Some(settings.default_tenant.as_str()),

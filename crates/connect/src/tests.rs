@@ -1,6 +1,7 @@
 //! Each kind with each configuration.
 
 mod configurations;
+mod needs;
 mod snippets;
 
 use super::*;
