@@ -87,6 +87,12 @@ impl<'a> Tls<'a> {
         let is_required = effective.client_auth == ClientAuth::Required;
         Tls { cert_file: effective.cert_file, clients: is_required.then_some(effective.client_ca_file) }
     }
+
+    /// Where the tenant is in the sender's certificate: it must have one even if the handshake does not need it.
+    pub(crate) fn with_certificate(effective: EffectiveTls<'a>) -> Tls<'a> {
+        let is_asked = effective.client_auth != ClientAuth::None;
+        Tls { cert_file: effective.cert_file, clients: is_asked.then_some(effective.client_ca_file) }
+    }
 }
 
 impl<'a> Endpoint<'a> {
@@ -163,9 +169,15 @@ impl<'a> Endpoint<'a> {
                     self.sender.key_file()
                 )
             } else {
+                let without = match self.tenant {
+                    Tenant::Certificate { .. } => {
+                        "Without that, what it sends has no tenant and is refused: put an OpenTelemetry Collector in between, see \
+                         `tidegate connect collector`."
+                    }
+                    _ => "Without that, set `client_auth: optional` for this address.",
+                };
                 format!(
-                    "The gateway asks senders for a certificate{by}, which this one shows only if its program gives it one. Without that, set \
-                     `client_auth: optional` for this address."
+                    "The gateway asks senders for a certificate{by}, which this one shows only if its program gives it one. {without}"
                 )
             });
         }

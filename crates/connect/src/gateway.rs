@@ -55,14 +55,19 @@ impl<'a> Gateway<'a> {
 
     fn at(self, listener: Listener, address: SocketAddr) -> Endpoint<'a> {
         let (host, reach) = self.reach(address, &format!("listen.{listener}"));
+        let tenant = self.tenant(listener);
+        let tls = self.config.listen.tls.effective(listener).map(|effective| match tenant {
+            Tenant::Certificate { .. } => Tls::with_certificate(effective),
+            _ => Tls::new(effective),
+        });
         Endpoint {
             sender: self.sender,
             host,
             port: address.port(),
             base: String::new(),
-            tls: self.config.listen.tls.effective(listener).map(Tls::new),
+            tls,
             credentials_file: self.config.access.credentials_file.as_deref(),
-            tenant: self.tenant(listener),
+            tenant,
             reach,
         }
     }
