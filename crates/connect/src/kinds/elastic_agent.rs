@@ -25,13 +25,22 @@ pub(crate) const KIND: Kind = Kind {
                     .to_owned(),
             });
         };
-        // Its tenant is that of the policy.
-        let needs_tenant = matches!(elasticsearch.tenant, Tenant::Header { default: None, .. } | Tenant::Credential { default: None });
-        let tenant = if needs_tenant { format!(", tenant: {}", double(elasticsearch.sender.tenant())) } else { String::new() };
+        // The policy names their tenant, unless a certificate does. Without tenants, a policy that names one is refused.
+        let is_named = gateway.config.tenants.are_on() || (gateway.config.has_tenants() && gateway.sender.tenant.is_some());
+        let has_tenant = is_named && !matches!(elasticsearch.tenant, Tenant::Certificate { .. });
+        let mut output = format!("    type: tidegate\n    hosts: [{}]\n", double(&elasticsearch.url("")));
+        if has_tenant {
+            output += &format!("    tenant: {}\n", double(gateway.sender.tenant()));
+        }
+        if let Some(file) = elasticsearch.ca_file() {
+            output += &format!("    ssl:\n      certificate_authorities: [{}]\n", double(file));
+            if let Some((cert_file, key_file)) = elasticsearch.client_certificate() {
+                output += &format!("      certificate: {}\n      key: {}\n", double(cert_file), double(key_file));
+            }
+        }
         let policy = format!(
-            "outputs:\n  default: {{ type: tidegate, hosts: [{}]{tenant} }}\ninputs:\n  - type: filestream\n    id: syslog\n    use_output: default\n    \
-             streams: [{{ id: syslog, paths: [/var/log/syslog] }}]\n",
-            double(&elasticsearch.url(""))
+            "outputs:\n  default:\n{output}inputs:\n  - type: filestream\n    id: syslog\n    use_output: default\n    \
+             streams: [{{ id: syslog, paths: [/var/log/syslog] }}]\n"
         );
         let commands = format!(
             "tidegate fleet policy put web.yaml\ntidegate fleet enroll-command --policy web --url {}\n",
@@ -49,10 +58,19 @@ pub(crate) const KIND: Kind = Kind {
         Ok(vec![
             Snippet::file("a policy, for this machine", "web.yaml", Language::Yaml, policy)
                 .with(["Each agent gets an API key of its own for this output.".to_owned()])
-                .with((needs_tenant && elasticsearch.sender.tenant.is_none()).then(|| {
-                    "Replace TENANT: what these agents send is that tenant's.".to_owned()
-                })),
+                .with((has_tenant && gateway.sender.tenant.is_none()).then(|| tenant_note(&elasticsearch.tenant)))
+                .with(elasticsearch.tls.map(|_| elasticsearch.tls_notes(Abilities::ALL)).into_iter().flatten()),
             Snippet::commands("on this machine: put the policy, and get the command for hosts", commands).with(notes),
         ])
     },
 };
+
+fn tenant_note(tenant: &Tenant<'_>) -> String {
+    let default = match tenant {
+        Tenant::Header { default: Some(default), .. } | Tenant::Credential { default: Some(default) } => {
+            format!(" Without that line, it is that of `{default}`.")
+        }
+        _ => String::new(),
+    };
+    format!("Replace TENANT: what these agents send is that tenant's.{default}")
+}

@@ -11,6 +11,31 @@ fn a_token_speaks_for_its_tenant_at_the_address_of_thanos() {
     assert!(notes("thanos", text).contains("Without `--tenant NAME`, the data is that of the tenant `lab`."));
 }
 
+const FLEET: &str = "fleet: {}, elasticsearch: 0.0.0.0:9200";
+
+#[test]
+fn a_policy_has_the_tls_and_the_tenant_of_its_output() {
+    let tls = |more: &str| format!("listen: {{ {FLEET}, tls: {{ cert_file: s, key_file: k{more} }} }}");
+    let policy = content("elastic-agent", &tls(""));
+    assert!(
+        policy.contains("    ssl:\n      certificate_authorities: [\"/etc/tidegate/ca.pem\"]\n"),
+        "{policy}"
+    );
+    assert!(!policy.contains("client.pem") && !policy.contains("tenant:"), "{policy}");
+    let policy = content("elastic-agent", &tls(", client_ca_file: c, client_auth: required"));
+    assert!(policy.contains(
+        "      certificate: \"/etc/tidegate/client.pem\"\n      key: \"/etc/tidegate/client.key\"\n"
+    ));
+    let with = |tenants: &str| format!("listen: {{ {FLEET}, insecure: true }}\ntenants: {{ {tenants} }}");
+    assert!(!content("elastic-agent", &with("")).contains("ssl:"));
+    assert!(content("elastic-agent", &with("header: x-a")).contains("    tenant: \"TENANT\"\n"));
+    assert!(notes("elastic-agent", &with("header: x-a")).contains("Replace TENANT: what these agents send"));
+    assert!(content("elastic-agent", &with("default: lab")).contains("    tenant: \"TENANT\"\n"));
+    let (config, named) = (config(&with("header: x-a")), Sender { tenant: "shop".parse().ok(), ..sender() });
+    let text = found("elastic-agent").instructions(Gateway::new(&config, &named)).unwrap().to_string();
+    assert!(text.contains("    tenant: \"shop\"\n") && !text.contains("Replace TENANT"), "{text}");
+}
+
 #[test]
 fn a_tenant_in_a_certificate_needs_one_even_where_it_is_optional() {
     let tls = "listen: { tls: { cert_file: s, key_file: k, client_ca_file: c, client_auth: optional } }\n";
