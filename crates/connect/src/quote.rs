@@ -27,7 +27,7 @@ pub(crate) fn baggage(text: &str) -> String {
     utf8_percent_encode(text, LEFT).to_string()
 }
 
-/// As the path of a URL. What a path may have stays as it is: the gateway compares paths as they are written.
+/// As the path of a URL. The gateway compares paths as they are written, so all stays as it is but what `sources.http.path` cannot have.
 pub(crate) fn path(text: &str) -> String {
     const ENCODED: &AsciiSet = &CONTROLS
         .add(b' ')
@@ -36,9 +36,7 @@ pub(crate) fn path(text: &str) -> String {
         .add(b'<')
         .add(b'>')
         .add(b'?')
-        .add(b'[')
         .add(b'\\')
-        .add(b']')
         .add(b'^')
         .add(b'`')
         .add(b'{')
@@ -63,5 +61,6 @@ mod tests {
         assert_eq!(baggage("a b=c,d\"$`"), "a%20b%3Dc%2Cd%22%24%60");
         assert_eq!((path("/elasticsearch/"), path("/")), ("/elasticsearch".to_owned(), String::new()));
         assert_eq!(path("a b'\"$%41{"), "/a%20b'%22$%41%7B");
+        assert_eq!(path("/a/!$&'()*+,-.:;=@[0-9]_~%2f"), "/a/!$&'()*+,-.:;=@[0-9]_~%2f");
     }
 }

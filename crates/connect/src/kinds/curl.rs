@@ -27,7 +27,9 @@ pub(crate) const KIND: Kind = Kind {
 
 /// A command that posts this body.
 pub(crate) fn command(endpoint: &Endpoint<'_>, path: &str, content_type: &str, body: &str) -> String {
-    let mut lines = vec![format!("curl --fail-with-body -sS {}", shell(&endpoint.url(path)))];
+    // Otherwise curl takes brackets of a path for a range.
+    let globs = if format!("{}{path}", endpoint.base).contains('[') { " --globoff" } else { "" };
+    let mut lines = vec![format!("curl --fail-with-body -sS{globs} {}", shell(&endpoint.url(path)))];
     lines.push(format!("  -H {}", shell(&format!("Content-Type: {content_type}"))));
     lines.extend(options(endpoint).into_iter().map(|option| format!("  {option}")));
     lines.push(format!("  --data-binary {}", shell(body)));
