@@ -12,6 +12,8 @@ pub(crate) struct Forward<'a> {
     pub(crate) asks_for_key: bool,
     /// Whether they must have a user's name and password besides.
     pub(crate) asks_for_user: bool,
+    /// What to know about its tenant.
+    tenant_note: Option<String>,
 }
 
 impl<'a> Gateway<'a> {
@@ -44,6 +46,7 @@ impl<'a> Gateway<'a> {
             endpoint,
             asks_for_key: source.shared_key.is_some(),
             asks_for_user: !source.users.is_empty(),
+            tenant_note: self.source_tenant_note(source.tenant.as_ref(), "sources.fluent_forward.tenant"),
         })
     }
 }
@@ -53,6 +56,7 @@ impl Forward<'_> {
     pub(crate) fn notes(&self, abilities: Abilities) -> Vec<String> {
         let mut notes = self.endpoint.reach.clone();
         notes.extend(self.endpoint.tls_notes(abilities));
+        notes.extend(self.tenant_note.clone());
         if self.asks_for_key {
             notes.push(
                 "Give the sender TIDEGATE_SHARED_KEY in its environment: the value of `sources.fluent_forward.shared_key`."

@@ -1,9 +1,20 @@
 //! Settings of sources that senders should know of.
 
 use super::Gateway;
-use tidegate_config::{Acknowledge, Allowance};
+use tidegate_config::{Acknowledge, Allowance, TenantName};
 
 impl Gateway<'_> {
+    /// Where a source whose protocol names no tenant needs one, and neither `own` nor the default is there.
+    pub(crate) fn source_tenant_note(self, own: Option<&TenantName>, setting: &str) -> Option<String> {
+        let tenants = &self.config.tenants;
+        (tenants.are_on() && own.or(tenants.default.as_ref()).is_none()).then(|| {
+            format!(
+                "These senders name no tenant, and the gateway requires one: set `{setting}` or `tenants.default`. Without it, tidegate does not \
+                 start."
+            )
+        })
+    }
+
     /// For senders of `_bulk`.
     pub(crate) fn bulk_notes(self) -> Vec<String> {
         let source = &self.config.sources.elasticsearch;

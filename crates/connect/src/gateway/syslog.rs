@@ -18,10 +18,15 @@ pub(crate) enum Transport {
 pub(crate) struct SyslogTarget<'a> {
     pub(crate) endpoint: Endpoint<'a>,
     pub(crate) transport: Transport,
+    /// The setting of the listener.
+    setting: String,
+    framing: SyslogFraming,
     /// Whether messages in a stream begin with their length.
     pub(crate) counted: bool,
     /// Whether messages are those of RFC 3164.
     pub(crate) old_format: bool,
+    /// What to know about its tenant.
+    tenant_note: Option<String>,
 }
 
 impl<'a> Gateway<'a> {
@@ -55,7 +60,8 @@ impl<'a> Gateway<'a> {
         transport: Transport,
     ) -> Option<SyslogTarget<'a>> {
         let address = listener.address.socket()?;
-        let (host, reach) = self.reach(address, &format!("sources.syslog.listeners.{name}.address"));
+        let setting = format!("sources.syslog.listeners.{name}");
+        let (host, reach) = self.reach(address, &format!("{setting}.address"));
         let is_tls = transport == Transport::Tls;
         let tls = is_tls.then(|| self.config.listen.tls.effective_of(&listener.tls)).flatten().map(Tls::new);
         Some(SyslogTarget {
@@ -70,8 +76,14 @@ impl<'a> Gateway<'a> {
                 reach,
             },
             transport,
+            setting,
+            framing: listener.framing,
             counted: transport != Transport::Udp && listener.framing != SyslogFraming::Newline,
             old_format: listener.format == SyslogFormat::Rfc3164,
+            tenant_note: self.source_tenant_note(
+                listener.tenant.as_ref().or(self.config.sources.syslog.tenant.as_ref()),
+                "sources.syslog.tenant",
+            ),
         })
     }
 }
@@ -92,6 +104,7 @@ impl SyslogTarget<'_> {
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = self.endpoint.reach.clone();
         notes.extend(self.endpoint.tls_notes(Abilities::ALL));
+        notes.extend(self.tenant_note.clone());
         notes.push(match self.transport {
             Transport::Udp => "UDP loses messages when either side has no room for them; tidegate counts those that it had no room for."
                 .to_owned(),
@@ -100,5 +113,20 @@ impl SyslogTarget<'_> {
             }
         });
         notes
+    }
+
+    /// Where the listener allows only the framing that a sender does not use: it counts octets, or ends messages with a line feed.
+    pub(crate) fn framing_note(&self, counts: bool) -> Option<String> {
+        let (allowed, sent) = match (self.framing, counts) {
+            (SyslogFraming::OctetCounting, false) => ("octet_counting", "ends messages with a line feed"),
+            (SyslogFraming::Newline, true) => ("newline", "begins messages with their length"),
+            _ => return None,
+        };
+        (self.transport != Transport::Udp).then(|| {
+            format!(
+                "The listener has `framing: {allowed}`, but this sender {sent}: set `{}.framing` to `auto`.",
+                self.setting
+            )
+        })
     }
 }

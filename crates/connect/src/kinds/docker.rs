@@ -13,7 +13,12 @@ pub(crate) const KIND: Kind = Kind {
     snippets: |gateway| {
         let (driver, options, notes) = match (fluentd(gateway), gateway.syslog(&[Transport::Tls, Transport::Tcp, Transport::Udp])) {
             (Ok((options, notes)), _) => ("fluentd", options, notes),
-            (Err(_), Ok(target)) => ("syslog", syslog(&target), target.notes()),
+            (Err(_), Ok(target)) => {
+                // It counts octets only so.
+                let counts = target.transport == Transport::Tls && !target.old_format;
+                let notes = target.notes().into_iter().chain(target.framing_note(counts)).collect();
+                ("syslog", syslog(&target), notes)
+            }
             (Err(missing), Err(_)) => return Err(missing),
         };
         let file = serde_json::to_string_pretty(&json!({"log-driver": driver, "log-opts": options})).unwrap_or_default();

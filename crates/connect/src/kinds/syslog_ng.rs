@@ -46,7 +46,9 @@ pub(crate) const KIND: Kind = Kind {
             .with([
                 "`s_src` is the source of the system's messages in Debian's configuration; name yours. Then `syslog-ng-ctl reload`.".to_owned(),
             ])
-            .with(target.notes()),
+            .with(target.notes())
+            // `network()` does not count.
+            .with(target.framing_note(target.counted && !target.old_format)),
         ])
     },
 };

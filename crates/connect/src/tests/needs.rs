@@ -37,10 +37,54 @@ fn a_policy_has_the_tls_and_the_tenant_of_its_output() {
 }
 
 #[test]
+fn sources_without_a_tenant_say_which_setting_they_need() {
+    let sources = "sources: { fluent_forward: { address: 127.0.0.1:24224 }, syslog: { listeners: { a: { address: 'tcp://127.0.0.1:1' } } } }";
+    for (kind, setting) in [
+        ("fluentd", "sources.fluent_forward.tenant"),
+        ("rsyslog", "sources.syslog.tenant"),
+        ("docker", "sources.fluent_forward.tenant"),
+    ] {
+        let with = |tenants: &str| notes(kind, &format!("{sources}\ntenants: {{ {tenants} }}"));
+        let needed = format!("set `{setting}` or `tenants.default`");
+        assert!(with("header: x-a").contains(&needed), "{kind}");
+        assert!(
+            !with("header: x-a, default: lab").contains(&needed) && !with("").contains(&needed),
+            "{kind}"
+        );
+    }
+    let own = "sources: { syslog: { tenant: a, listeners: { a: { address: 'tcp://127.0.0.1:1' } } } }\ntenants: { header: x-a }";
+    assert!(!notes("rsyslog", own).contains("sources.syslog.tenant"));
+}
+
+#[test]
 fn a_tenant_in_a_certificate_needs_one_even_where_it_is_optional() {
     let tls = "listen: { tls: { cert_file: s, key_file: k, client_ca_file: c, client_auth: optional } }\n";
     let by_certificate = format!("{tls}tenants: {{ certificate: common_name }}");
     assert!(content("prometheus", &by_certificate).contains("cert_file: \"/etc/tidegate/client.pem\""));
     assert!(!content("prometheus", tls).contains("client.pem"));
     assert!(notes("otel-rust", &by_certificate).contains("has no tenant and is refused"));
+}
+
+#[test]
+fn a_framing_that_a_sender_does_not_use_is_said() {
+    let listener = |scheme: &str, more: &str| {
+        format!(
+            "listen: {{ tls: {{ cert_file: s, key_file: k }} }}\nsources: {{ syslog: {{ listeners: {{ a: {{ address: '{scheme}://127.0.0.1:1', {more} }} }} }} }}"
+        )
+    };
+    let note = "set `sources.syslog.listeners.a.framing` to `auto`";
+    for (kind, scheme, more, is_said) in [
+        ("docker", "tcp", "framing: octet_counting", true),
+        ("docker", "tcp", "framing: newline", false),
+        ("docker", "tls", "framing: octet_counting", false),
+        ("docker", "tls", "framing: newline", true),
+        ("docker", "tls", "framing: octet_counting, format: rfc3164", true),
+        ("docker", "tls", "framing: auto", false),
+        ("docker", "udp", "framing: octet_counting", false),
+        ("syslog-ng", "tcp", "framing: octet_counting", false),
+        ("syslog-ng", "tcp", "framing: octet_counting, format: rfc3164", true),
+        ("syslog-ng", "tcp", "framing: newline", false),
+    ] {
+        assert_eq!(notes(kind, &listener(scheme, more)).contains(note), is_said, "{kind} {scheme} {more}");
+    }
 }
