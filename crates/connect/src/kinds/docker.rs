@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) const KIND: Kind = Kind {
     name: "docker",
-    aliases: &["docker-log-driver", "dockerd", "podman", "container"],
+    aliases: &["docker-log-driver", "dockerd", "container"],
     title: "Docker, with its log driver fluentd or syslog",
     snippets: |gateway| {
         let (driver, options, notes) = match (fluentd(gateway), gateway.syslog(&[Transport::Tls, Transport::Tcp, Transport::Udp])) {
