@@ -53,6 +53,13 @@ pub(crate) fn environment(gateway: Gateway<'_>, sdk: Sdk) -> Snippet {
         lines.push(export(certificate, cert_file));
         lines.push(export(key, key_file));
     }
+    if sdk.ca_file == SYSTEM_TRUST.ca_file && endpoint.ca_file().is_some() {
+        notes.push(
+            "SSL_CERT_FILE replaces the system's authorities for the whole program: where it connects to other servers, append theirs to the \
+             file, or add the authority to those of the system instead."
+                .to_owned(),
+        );
+    }
     notes.extend(gateway.otlp_notes());
     let grpc = gateway.grpc();
     notes.push(format!(

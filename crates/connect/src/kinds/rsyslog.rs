@@ -50,6 +50,11 @@ pub(crate) const KIND: Kind = Kind {
             )
             .with(["Restart rsyslog. It needs a `workDirectory` for its queue, which distributions set.".to_owned()])
             .with(endpoint.ca_file().map(|_| "TLS needs the package `rsyslog-gnutls`.".to_owned()))
+            .with(endpoint.ca_file().filter(|_| endpoint.host.parse::<std::net::IpAddr>().is_ok()).map(|_| {
+                "rsyslog compares the names of a certificate, and refuses one by an IP address: print this with `--host NAME`, a name that is in \
+                 the gateway's certificate."
+                    .to_owned()
+            }))
             .with(target.notes()),
         ])
     },

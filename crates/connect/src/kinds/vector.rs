@@ -41,6 +41,14 @@ pub(crate) const KIND: Kind = Kind {
             "It sends Vector's own logs and metrics: name your sources and transforms in `inputs`.".to_owned(),
             "Without `request_retry_partial`, Vector drops documents that the gateway's cluster refuses for now.".to_owned(),
         ];
+        if yaml.contains('$') {
+            notes.push(
+                "Vector 0.57 and later read variables in its configuration only when started with \
+                 `--dangerously-allow-env-var-interpolation`. Without that flag, take the token from a `file` backend in `secret`, as \
+                 `SECRET[backend.name]`."
+                    .to_owned(),
+            );
+        }
         if !has_header {
             notes.push(
                 "Vector's sink for remote write sends no other tenant header than `X-Scope-OrgID`: give its metrics a tenant by \

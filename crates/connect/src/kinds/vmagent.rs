@@ -27,8 +27,10 @@ pub(crate) const KIND: Kind = Kind {
         }
         let flags: String =
             flags.iter().map(|(name, value)| format!(" \\\n  -remoteWrite.{name}={}", shell(value))).collect();
+        // Without that, it looks for IPv4 addresses alone.
+        let version = if endpoint.host.contains(':') { " -enableTCP6" } else { "" };
         Ok(vec![
-            Snippet::commands("run it", format!("vmagent -promscrape.config=prometheus.yml{flags}\n"))
+            Snippet::commands("run it", format!("vmagent -promscrape.config=prometheus.yml{version}{flags}\n"))
                 .with(endpoint.notes(Abilities::TOKEN_FILE))
                 .with(gateway.remote_write_notes()),
         ])

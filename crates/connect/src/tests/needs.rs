@@ -66,6 +66,32 @@ fn a_tenant_in_a_certificate_needs_one_even_where_it_is_optional() {
 }
 
 #[test]
+fn what_senders_need_besides_is_said() {
+    let tokens = "access: { credentials_file: c }";
+    assert!(notes("vector", tokens).contains("`--dangerously-allow-env-var-interpolation`"));
+    assert!(!notes("vector", "").contains("--dangerously"));
+    let tls = |address: &str| {
+        format!(
+            "listen: {{ tls: {{ cert_file: s, key_file: k }} }}\nsources: {{ syslog: {{ listeners: {{ a: {{ address: 'tls://{address}' }} }} }} }}"
+        )
+    };
+    assert!(notes("rsyslog", &tls("192.0.2.7:6514")).contains("print this with `--host NAME`"));
+    assert!(!notes("rsyslog", &tls("0.0.0.0:6514")).contains("print this with"));
+    assert!(content("syslog-ng", &tls("[2001:db8::1]:6514")).contains("ip-protocol(6)"));
+    assert!(!content("syslog-ng", &tls("192.0.2.7:6514")).contains("ip-protocol"));
+    assert!(content("vmagent", "listen: { http: '[::1]:4318' }").contains(" -enableTCP6 "));
+    assert!(!content("vmagent", "").contains("-enableTCP6"));
+    for kind in ["otel-rust", "otel-dotnet"] {
+        assert!(notes(kind, &tls("0.0.0.0:6514")).contains("SSL_CERT_FILE replaces"), "{kind}");
+        assert!(!notes(kind, "").contains("SSL_CERT_FILE"), "{kind}");
+    }
+    assert!(!notes("otel-python", &tls("0.0.0.0:6514")).contains("SSL_CERT_FILE"));
+    let brackets = "sources: { http: { path: '/a[1-2]' } }";
+    assert!(content("curl", brackets).contains("-sS --globoff 'http://127.0.0.1:4318/a[1-2]'"));
+    assert!(!content("curl", "").contains("--globoff"));
+}
+
+#[test]
 fn a_framing_that_a_sender_does_not_use_is_said() {
     let listener = |scheme: &str, more: &str| {
         format!(
