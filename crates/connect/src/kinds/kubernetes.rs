@@ -2,8 +2,10 @@
 
 use super::collector::exporter;
 use crate::endpoint::Abilities;
+use crate::gateway::Gateway;
 use crate::instructions::{Language, Snippet};
 use crate::kind::Kind;
+use crate::sender::Sender;
 
 pub(crate) const KIND: Kind = Kind {
     name: "kubernetes",
@@ -11,8 +13,12 @@ pub(crate) const KIND: Kind = Kind {
     title: "Kubernetes cluster, with the Collector's Helm chart",
     snippets: |gateway| {
         let endpoint = gateway.http();
+        let names = file_names(gateway.sender);
+        let [ca_file, cert_file, key_file] = names.map(|name| format!("{FOLDER}/{name}"));
+        let pod = Sender { ca_file, cert_file, key_file, ..gateway.sender.clone() };
+        let inside = Gateway::new(gateway.config, &pod).http();
         let exporter: String =
-            exporter(&endpoint, &endpoint.url("")).lines().map(|line| format!("  {line}\n")).collect();
+            exporter(&inside, &inside.url("")).lines().map(|line| format!("  {line}\n")).collect();
         let pipelines: String = ["traces", "metrics", "logs"]
             .iter()
             .map(|signal| format!("      {signal}:\n        exporters: [otlphttp/tidegate]\n"))
@@ -29,14 +35,13 @@ pub(crate) const KIND: Kind = Kind {
             secret.push("--from-literal=token=\"$TIDEGATE_TOKEN\"".to_owned());
         }
         if has_files {
-            let folder = "/etc/tidegate";
             yaml += &format!(
                 "extraVolumes:\n  - name: tidegate\n    secret: {{ secretName: tidegate }}\nextraVolumeMounts:\n  - name: tidegate\n    \
-                 mountPath: {folder}\n    readOnly: true\n"
+                 mountPath: {FOLDER}\n    readOnly: true\n"
             );
             let files = endpoint.ca_file().into_iter();
             let files = files.chain(endpoint.client_certificate().into_iter().flat_map(|(cert, key)| [cert, key]));
-            secret.extend(files.map(|file| format!("--from-file={file}")));
+            secret.extend(names.iter().zip(files).map(|(name, file)| format!("--from-file={name}={file}")));
         }
         let mut commands = String::new();
         if !secret.is_empty() {
@@ -46,7 +51,7 @@ pub(crate) const KIND: Kind = Kind {
                      helm install otel-collector open-telemetry/opentelemetry-collector --values values.yaml\n";
         let mut notes = endpoint.notes(Abilities::ALL);
         if has_files {
-            notes.push("The files have to be in /etc/tidegate, where the pods have them; the secret is made of those of this machine.".to_owned());
+            notes.push("The secret is made of the files of this machine; the pods have them in /etc/tidegate.".to_owned());
         }
         notes.push("tidegate can also read the containers' logs of its own node: see `sources.kubernetes_logs`.".to_owned());
         Ok(vec![
@@ -55,3 +60,20 @@ pub(crate) const KIND: Kind = Kind {
         ])
     },
 };
+
+/// Where the pods have the files.
+const FOLDER: &str = "/etc/tidegate";
+
+/// The names of the authority, the certificate and its key in the secret: their own where they can be keys of one secret.
+fn file_names(sender: &Sender) -> [&str; 3] {
+    let own = [sender.ca_file(), sender.cert_file(), sender.key_file()]
+        .map(|path| path.rsplit_once('/').map_or(path, |(_, name)| name));
+    let is_key = |name: &str| {
+        // The token has that key.
+        !matches!(name, "" | "." | ".." | "token")
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+    };
+    let [ca_file, cert_file, key_file] = own;
+    let are_distinct = ca_file != cert_file && ca_file != key_file && cert_file != key_file;
+    if are_distinct && own.into_iter().all(is_key) { own } else { ["ca.pem", "client.pem", "client.key"] }
+}

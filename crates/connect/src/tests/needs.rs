@@ -114,3 +114,32 @@ fn a_framing_that_a_sender_does_not_use_is_said() {
         assert_eq!(notes(kind, &listener(scheme, more)).contains(note), is_said, "{kind} {scheme} {more}");
     }
 }
+
+#[test]
+fn pods_have_the_files_of_the_secret() {
+    let config =
+        config("listen: { tls: { cert_file: s, key_file: k, client_ca_file: c, client_auth: required } }");
+    let text = |sender: &Sender| {
+        found("kubernetes").instructions(Gateway::new(&config, sender)).unwrap().to_string()
+    };
+    let elsewhere =
+        sender().with_ca_file("/srv/ca-1.pem").unwrap().with_certificate("/srv/a.pem", "/srv/a.key").unwrap();
+    let printed = text(&elsewhere);
+    assert!(
+        printed.contains("ca_file: \"/etc/tidegate/ca-1.pem\"")
+            && printed.contains("key_file: \"/etc/tidegate/a.key\""),
+        "{printed}"
+    );
+    assert!(
+        printed.contains(
+            "--from-file=ca-1.pem=/srv/ca-1.pem --from-file=a.pem=/srv/a.pem --from-file=a.key=/srv/a.key"
+        ),
+        "{printed}"
+    );
+    let same = sender()
+        .with_ca_file("/srv/ca/tls.crt")
+        .unwrap()
+        .with_certificate("/srv/tls.crt", "/srv/token")
+        .unwrap();
+    assert!(text(&same).contains("--from-file=ca.pem=/srv/ca/tls.crt --from-file=client.pem=/srv/tls.crt --from-file=client.key=/srv/token"));
+}
