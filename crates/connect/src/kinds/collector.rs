@@ -29,7 +29,8 @@ pub(crate) const KIND: Kind = Kind {
                 "collector-grpc.yaml",
                 Language::Yaml,
                 whole(gateway, "otlp/tidegate", &exporter(&grpc, &grpc.authority())),
-            ),
+            )
+            .with(grpc.notes(Abilities::ALL)),
         ])
     },
 };

@@ -143,3 +143,12 @@ fn pods_have_the_files_of_the_secret() {
         .unwrap();
     assert!(text(&same).contains("--from-file=ca.pem=/srv/ca/tls.crt --from-file=client.pem=/srv/tls.crt --from-file=client.key=/srv/token"));
 }
+
+#[test]
+fn each_address_of_the_collector_has_its_notes() {
+    let text = "listen: { grpc: 0.0.0.0:4317, insecure: true }";
+    let printed = instructions(found("collector"), text).unwrap();
+    let of = |at: usize| printed.snippets[at].notes.concat();
+    assert!(of(0).contains("`listen.http`") && !of(0).contains("`listen.grpc`"));
+    assert!(of(1).contains("`listen.grpc`") && !of(1).contains("`listen.http`"));
+}
