@@ -5,7 +5,7 @@ use crate::kind::Kind;
 
 pub(crate) const KIND: Kind = Kind {
     name: "filebeat",
-    aliases: &["beats", "beat", "filebeats", "winlogbeat"],
-    title: "Filebeat; Winlogbeat has the same output",
+    aliases: &["beats", "beat", "filebeats"],
+    title: "Filebeat",
     snippets: |gateway| Ok(output(gateway, "filebeat", "filebeat.yml")),
 };

@@ -145,6 +145,16 @@ fn pods_have_the_files_of_the_secret() {
 }
 
 #[test]
+fn each_beat_has_its_own_file_and_command() {
+    for beat in ["filebeat", "metricbeat", "packetbeat", "heartbeat", "auditbeat", "winlogbeat"] {
+        let printed = instructions(found(beat), "").unwrap();
+        assert_eq!(printed.snippets[0].file, Some(format!("{beat}.yml").as_str()));
+        assert!(printed.to_string().contains(&format!("`{beat} setup`")), "{beat}");
+    }
+    assert!(!matches!(find("podman"), Lookup::Found(_)));
+}
+
+#[test]
 fn each_address_of_the_collector_has_its_notes() {
     let text = "listen: { grpc: 0.0.0.0:4317, insecure: true }";
     let printed = instructions(found("collector"), text).unwrap();
