@@ -100,6 +100,11 @@ impl ConcurrencyLimit {
         self.now
     }
 
+    /// The limit in steps: about as many requests.
+    pub(crate) fn requests(&self) -> f64 {
+        self.now / self.step
+    }
+
     /// A request was answered, whatever the answer.
     pub(crate) fn answered(&mut self, sent: SentRequest, now: Instant) {
         let latency = now.saturating_duration_since(sent.at);

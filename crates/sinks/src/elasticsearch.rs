@@ -118,7 +118,7 @@ impl Elasticsearch {
         // Of what is about a full request with this much memory.
         let step = settings.max_request_bytes.min(BulkProtocol::longest_batch(room.part()));
         let law = AdaptationRule::Bytes { steps: settings.max_in_flight, step };
-        let endpoints = Endpoints::new(peers, law, settings.backoff);
+        let endpoints = Endpoints::new(peers, law, settings.backoff).showing_limits(context.health);
         let origin = IdPrefix::new(context.journal.id(), context.name, context.pipeline);
         let tools =
             PreparationTools { compressor: Compressor::new(compression(&settings))?, origin: origin.clone() };

@@ -6,6 +6,7 @@
 use crate::backoff::Backoff;
 use crate::concurrency_limit::{AdaptationRule, ConcurrencyLimit, SentRequest};
 use crate::egress_budget::EgressBudget;
+use crate::health::Health;
 use hyper::Uri;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub(crate) struct Endpoints<P> {
     next: usize,
     /// Whether nothing else is sent while one of them is tried.
     in_turn: bool,
+    /// Where the limits are shown.
+    health: Option<Health>,
 }
 
 struct Endpoint<P> {
@@ -105,13 +108,32 @@ impl<P: Peer> Endpoints<P> {
             since: now,
             backoff: Backoff::new(backoff.0, backoff.1),
         };
-        Endpoints { all: peers.into_iter().map(endpoint).collect(), law, next: 0, in_turn: false }
+        Endpoints {
+            all: peers.into_iter().map(endpoint).collect(),
+            law,
+            next: 0,
+            in_turn: false,
+            health: None,
+        }
     }
 
     /// The same where nothing else is sent while one of them is tried: one that fails slowly is left alone for longer, so
     /// that it costs no more than a tenth of the time.
     pub(crate) fn in_turn(self) -> Endpoints<P> {
         Endpoints { in_turn: true, ..self }
+    }
+
+    /// The same, which shows the sum of its limits in `health`.
+    pub(crate) fn showing_limits(self, health: &Health) -> Endpoints<P> {
+        let endpoints = Endpoints { health: Some(health.clone()), ..self };
+        endpoints.show_limits();
+        endpoints
+    }
+
+    fn show_limits(&self) {
+        if let Some(health) = &self.health {
+            health.set_concurrency_limit(self.all.iter().map(|endpoint| endpoint.limit.requests()).sum());
+        }
     }
 
     /// The next endpoint that takes a request of `bytes` bytes now.
@@ -137,6 +159,12 @@ impl<P: Peer> Endpoints<P> {
         verdict: AttemptResult,
         now: Instant,
     ) -> bool {
+        let is_lost = self.record(reservation, verdict, now);
+        self.show_limits();
+        is_lost
+    }
+
+    fn record(&mut self, reservation: Reservation, verdict: AttemptResult, now: Instant) -> bool {
         let mut others = self.all.iter().enumerate().filter(|(index, _)| *index != reservation.endpoint);
         let took = now.saturating_duration_since(reservation.sent.at);
         let least = if self.in_turn && others.any(|(_, other)| other.takes(1, now)) {

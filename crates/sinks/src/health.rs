@@ -20,6 +20,8 @@ struct HealthState {
     failures: AtomicU64,
     bytes: AtomicU64,
     in_flight: AtomicU64,
+    /// Requests that may be under way, in thousandths; zero where that is not adapted.
+    limit: AtomicU64,
     /// Items of requests that were sent more than once: what a peer may have seen twice.
     resent: AtomicU64,
     restarts: AtomicU64,
@@ -128,6 +130,16 @@ impl Health {
     pub fn members(&self) -> Vec<MemberReport> {
         let members = self.0.members.lock().unwrap_or_else(PoisonError::into_inner);
         members.as_ref().map(|MemberList(list)| list()).unwrap_or_default()
+    }
+
+    /// How many requests may be under way now, over all endpoints; nothing where that does not adapt.
+    pub fn concurrency_limit(&self) -> Option<f64> {
+        let thousandths = self.0.limit.load(Relaxed);
+        (thousandths > 0).then_some(thousandths as f64 / 1000.0)
+    }
+
+    pub(crate) fn set_concurrency_limit(&self, requests: f64) {
+        self.0.limit.store((requests * 1000.0) as u64, Relaxed);
     }
 
     /// Has the pages show what `list` gives.

@@ -118,7 +118,8 @@ impl Otlp {
             settings.endpoints.iter().map(|uri| Peer::new(uri, &settings)).collect();
         let peers = Some(peers?).filter(|peers| !peers.is_empty()).ok_or(StartError::NoEndpoint)?;
         let endpoints =
-            Endpoints::new(peers, AdaptationRule::Requests(settings.max_in_flight), settings.backoff);
+            Endpoints::new(peers, AdaptationRule::Requests(settings.max_in_flight), settings.backoff)
+                .showing_limits(context.health);
         let compressor = Compressor::new(settings.compression)?;
         let limits = PipelineLimits {
             max_request_bytes: settings.max_request_bytes,

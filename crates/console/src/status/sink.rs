@@ -24,6 +24,9 @@ pub struct Sink {
     pub cursor: u64,
     /// Requests under way.
     pub in_flight: u64,
+    /// Requests that may be under way now, over all endpoints, where that adapts to the peer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency_limit: Option<f64>,
     /// Requests (or files) finished with success.
     pub requests: u64,
     /// When one was finished with success last, if any was.

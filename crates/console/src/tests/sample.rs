@@ -134,6 +134,7 @@ fn sink(name: &str, kind: &str, target: &str, usual_lag: u64) -> Sink {
         lag: Lag { items: 120_000, bytes: 30 * MIB, age: Some(Duration::from_secs(95)) },
         usual_lag: Duration::from_secs(usual_lag),
         cursor: 4_000,
+        concurrency_limit: None,
         in_flight: 0,
         requests: 25,
         last_success: Some(now() - Duration::from_secs(95)),

@@ -93,3 +93,19 @@ async fn the_others_take_the_turns_of_one_that_failed() {
     assert_eq!(endpoints.all_left_until(), None, "requests need not wait for it");
     assert!(endpoints.next_trial().is_some());
 }
+
+/// The sum of the limits is shown as it adapts, in requests also where bytes are counted.
+#[tokio::test]
+async fn limits_are_shown_as_they_adapt() {
+    let (health, now) = (Health::default(), Instant::now());
+    assert_eq!(health.concurrency_limit(), None, "nothing adapts yet");
+    let mut endpoints = endpoints(2).showing_limits(&health);
+    assert_eq!(health.concurrency_limit(), Some(4.0));
+    let first = place(&mut endpoints, now).unwrap();
+    endpoints.give_back(first, AttemptResult::Failed(None), now);
+    assert_eq!(health.concurrency_limit(), Some(3.0), "half of one of two");
+    let peers = [Nobody(Uri::from_static("http://127.0.0.1:1"))];
+    let law = AdaptationRule::Bytes { steps: 8, step: 1 << 20 };
+    let _bytes = Endpoints::new(peers, law, (SECOND, SECOND)).showing_limits(&health);
+    assert_eq!(health.concurrency_limit(), Some(2.0));
+}

@@ -400,6 +400,7 @@ impl StatusView {
             usual_lag: sink.usual_lag,
             cursor: cursor.map_or(0, |cursor| cursor.position.sequence),
             in_flight: activity.in_flight,
+            concurrency_limit: sink.health.concurrency_limit(),
             requests: activity.requests,
             last_success: sink.health.last_success(),
             failures: activity.failures,
