@@ -77,10 +77,9 @@ pub(crate) fn percent(part: u64, whole: u64) -> f64 {
 /// The character itself, or a sign that there was one which could steer a terminal, begin a line or turn
 /// the direction of writing.
 pub(crate) fn harmless(c: char) -> char {
-    let steers = matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     match c {
         '\n' | '\r' | '\t' => ' ',
-        c if c.is_control() || steers => char::REPLACEMENT_CHARACTER,
+        c if tidegate_plain::is_control(c) => char::REPLACEMENT_CHARACTER,
         c => c,
     }
 }
