@@ -90,6 +90,14 @@ pub(crate) enum Command {
     ///
     /// Ends on Ctrl-C, after --count lines, or after --for.
     Tap(TapArgs),
+    /// Watch a running gateway: overview, flow and tenants, in a terminal
+    ///
+    /// Asks a gateway once a second, this one or a remote one, and shows its state, rates, memory, journal, sinks and
+    /// tenants. When the gateway does not answer, the last numbers stay, and top goes on asking. Keys: 1, 2, 3 or Tab for
+    /// the screens, j and k to choose a line, s to sort tenants, p to pause, ? for help, q to quit.
+    ///
+    /// NO_COLOR turns colours off; a locale without UTF-8 gets ASCII.
+    Top(TopArgs),
     /// Inspect the log files that a running gateway follows
     #[command(subcommand)]
     File(FileCommand),
@@ -243,6 +251,17 @@ pub(crate) struct TapArgs {
     /// Stop after this time: 30s, 5m
     #[arg(long = "for", value_name = "DURATION")]
     pub(crate) duration: Option<String>,
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    /// Print the overview once as text, for scripts and `watch`
+    #[arg(long)]
+    pub(crate) once: bool,
     #[command(flatten)]
     pub(crate) admin: AdminArgs,
     #[command(flatten)]

@@ -18,3 +18,4 @@ pub(crate) mod run;
 pub(crate) mod tap;
 pub(crate) mod test;
 pub(crate) mod token;
+pub(crate) mod top;

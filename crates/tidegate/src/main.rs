@@ -73,6 +73,7 @@ fn run(command: Command) -> Outcome {
         Command::Ring(command) => commands::ring::ring(&command),
         Command::Import(command) => commands::import::import(&command),
         Command::Elasticsearch(command) => commands::elasticsearch::elasticsearch(&command),
+        Command::Top(args) => commands::top::top(&args),
         Command::Token(args) => commands::token::token(&args),
         Command::Schema => commands::print::schema(),
         Command::Example => commands::print::example(),
