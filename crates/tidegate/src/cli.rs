@@ -8,6 +8,7 @@ mod journal;
 mod lake;
 mod opamp;
 mod pipeline;
+mod plan;
 mod ring;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -22,6 +23,7 @@ pub(crate) use journal::{ForgetArgs, ForgetSourceArgs, JournalCommand, ResendArg
 pub(crate) use lake::{CatArgs, Format, LakeCommand};
 pub(crate) use opamp::{CollectorCommand, CollectorTokenCommand, ConfigCommand, ConfigPutArgs};
 pub(crate) use pipeline::{EvalArgs, EvalFormat, EvalSignal, PipelineCommand, TestArgs};
+pub(crate) use plan::{PlanArgs, PlanFormat};
 pub(crate) use ring::{ExplainArgs, RingCommand};
 use std::path::PathBuf;
 
@@ -69,8 +71,13 @@ pub(crate) enum Command {
     /// Prints every error with its line, or the effective configuration with secrets masked. Also checks the files
     /// named by the configuration: an unusable file is an error.
     Check(CheckArgs),
-    /// Print the memory plan, and the largest body that fits
-    Plan(ConfigArgs),
+    /// Print the memory plan and the largest body that fits, or what a load needs through an outage
+    ///
+    /// With --rate or --measure, and --outage: says in sentences how fast the journal grows and how long an outage its
+    /// quota lasts, whether the memory budget takes the load and what the smallest is that does, how long catching up takes,
+    /// and how many cores. A rate is a number, a unit and a time: '200k samples/s', '5k spans/s', '1M points/min', '900
+    /// logs/s'; or bytes: '30MB/s logs'. Items are samples (Remote-Write), points (OTLP metrics), spans and logs.
+    Plan(PlanArgs),
     /// Run the gateway with the default configuration and send it sample telemetry
     ///
     /// Stores everything under the data folder; inspect it with `tidegate lake cat metric_points`, `spans` and

@@ -12,6 +12,7 @@ pub(crate) mod journal;
 pub(crate) mod lake;
 mod orders;
 pub(crate) mod pipeline;
+pub(crate) mod plan;
 pub(crate) mod print;
 pub(crate) mod ring;
 pub(crate) mod run;

@@ -60,7 +60,7 @@ fn run(command: Command) -> Outcome {
     match command {
         Command::Run(args) => commands::run::run(&args),
         Command::Check(args) => commands::check::check(&args),
-        Command::Plan(args) => commands::check::plan(&args),
+        Command::Plan(args) => commands::plan::plan(&args),
         Command::Connect(args) => commands::connect::connect(&args),
         Command::Demo(args) => commands::demo::demo(&args),
         Command::Tap(args) => commands::tap::tap(&args),

@@ -1,4 +1,4 @@
-//! `tidegate check` and `tidegate plan`: what a configuration means, before anything starts.
+//! `tidegate check`: what a configuration means, before anything starts.
 
 use crate::cli::{CheckArgs, CheckFormat, ConfigArgs};
 use crate::gateway::{self, plan};
@@ -138,12 +138,4 @@ fn problem(problem: &Problem) -> Value {
         }
     }
     value
-}
-
-/// `tidegate plan`
-pub(crate) fn plan(args: &ConfigArgs) -> Outcome {
-    let config = config(args)?;
-    let planned = plan::of(&config);
-    output::print(&planned.to_string())?;
-    plan::check(&config, &planned)
 }

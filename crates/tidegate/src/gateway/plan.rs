@@ -158,6 +158,11 @@ fn with(config: &Config, (pipelines, source_pipelines): (SinkPipelines, Compiled
 }
 
 impl GatewayPlan {
+    /// Whether sinks and pipelines can hold requests of a usual size.
+    pub(crate) fn takes_usual_requests(&self) -> bool {
+        !self.announced.iter().any(AcceptedSizes::is_too_small)
+    }
+
     /// The most bytes that this sink can ever hold for records of the journal.
     pub(crate) fn most_of(&self, sink: &Sink) -> u64 {
         let kind = kinds::of(sink);

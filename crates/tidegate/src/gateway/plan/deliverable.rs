@@ -169,7 +169,7 @@ impl AcceptedSizes {
     }
 
     /// Whether even requests of a usual size are too large.
-    fn is_too_small(&self) -> bool {
+    pub(super) fn is_too_small(&self) -> bool {
         self.body < self.configured.min(LEAST_BODY)
     }
 
