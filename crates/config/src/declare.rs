@@ -115,6 +115,12 @@ macro_rules! settings {
                 $( $( let own = $crate::setting::joined(own, $crate::setting::Section::plain_entries(&self.$common)); )+ )?
                 own
             }
+
+            #[allow(unused_variables, reason = "a group may be empty")]
+            fn section_secrets(&self, out: &mut Vec<String>) {
+                $( $crate::setting::Setting::secrets(&self.$field, out); )*
+                $( $( $crate::setting::Section::section_secrets(&self.$common, out); )+ )?
+            }
         }
 
         impl $crate::setting::Setting for $name {
@@ -131,6 +137,10 @@ macro_rules! settings {
 
             fn plain(&self) -> $crate::setting::PlainValue {
                 $crate::setting::PlainValue::Map($crate::setting::Section::plain_entries(self))
+            }
+
+            fn secrets(&self, out: &mut Vec<String>) {
+                $crate::setting::Section::section_secrets(self, out);
             }
         }
     };
@@ -253,6 +263,11 @@ macro_rules! kinds {
                     vec![("type".to_owned(), $crate::setting::PlainValue::Text(self.kind().to_owned()))];
                 entries.extend(match self { $( $name::$variant(section) => section.plain_entries(), )* });
                 $crate::setting::PlainValue::Map(entries)
+            }
+
+            fn secrets(&self, out: &mut Vec<String>) {
+                use $crate::setting::Section;
+                match self { $( $name::$variant(section) => section.section_secrets(out), )* }
             }
         }
     };

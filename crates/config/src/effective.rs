@@ -11,6 +11,15 @@ pub fn effective(config: &Config) -> String {
     out
 }
 
+/// The secrets of a configuration, as they are written: whole URLs where a query may be a key.
+pub fn secrets(config: &Config) -> Vec<String> {
+    let mut secrets = Vec::new();
+    Setting::secrets(config, &mut secrets);
+    secrets.sort_unstable();
+    secrets.dedup();
+    secrets
+}
+
 fn write(plain: &PlainValue, indent: usize, out: &mut String) {
     let entries = match plain {
         PlainValue::Map(entries) => entries,

@@ -41,7 +41,7 @@ mod yaml;
 
 pub use difference::differing;
 pub use document::yaml_as_json;
-pub use effective::effective;
+pub use effective::{effective, secrets};
 pub use error::{Errors, Invalid, Problem, SourcePosition};
 pub use example::example;
 pub use import::{

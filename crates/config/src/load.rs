@@ -42,6 +42,8 @@ pub struct Loaded {
     pub config: Config,
     /// A sentence for each file with keys, credentials or secrets that others can read.
     pub warnings: Vec<String>,
+    /// The paths of the files in `${file:PATH}`, which hold secrets.
+    pub secret_files: Vec<String>,
 }
 
 /// `look` also checks that the files that the configuration names can be read.
@@ -56,7 +58,7 @@ fn parse_with(source: &str, text: &str, outside: Substitutions<'_>, look: bool) 
             let (config, of_pipelines) = interpreted.unwrap_or_default();
             let mut warnings = files::warnings(&config, &secrets);
             warnings.extend(of_pipelines);
-            Ok(Loaded { config, warnings })
+            Ok(Loaded { config, warnings, secret_files: secrets })
         }
     }
 }

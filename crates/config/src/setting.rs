@@ -25,6 +25,8 @@ pub(crate) trait Setting: Sized {
     fn shape() -> Shape;
     /// The value as one would write it.
     fn plain(&self) -> PlainValue;
+    /// Appends its secrets, as they are written.
+    fn secrets(&self, _out: &mut Vec<String>) {}
     /// Whether it is secret, or holds secrets and nothing else.
     const IS_SECRET: bool = false;
 }
@@ -72,6 +74,9 @@ pub(crate) trait Section: Sized {
     }
 
     fn plain_entries(&self) -> Vec<(String, PlainValue)>;
+
+    /// Appends the secrets of its settings.
+    fn section_secrets(&self, out: &mut Vec<String>);
 }
 
 /// The settings of a group and those that it shares with others.
@@ -204,6 +209,13 @@ impl<T: Scalar> Setting for T {
     fn plain(&self) -> PlainValue {
         PlainValue::Text(self.shown())
     }
+
+    fn secrets(&self, out: &mut Vec<String>) {
+        let text = self.text();
+        if text != self.shown() {
+            out.push(text);
+        }
+    }
 }
 
 impl<T: Setting> Setting for Option<T> {
@@ -219,6 +231,10 @@ impl<T: Setting> Setting for Option<T> {
 
     fn plain(&self) -> PlainValue {
         self.as_ref().map_or(PlainValue::Unset, Setting::plain)
+    }
+
+    fn secrets(&self, out: &mut Vec<String>) {
+        self.iter().for_each(|value| value.secrets(out));
     }
 }
 
@@ -255,6 +271,10 @@ impl<T: Scalar + PartialEq> Setting for Vec<T> {
 
     fn plain(&self) -> PlainValue {
         PlainValue::List(self.iter().map(Scalar::shown).collect())
+    }
+
+    fn secrets(&self, out: &mut Vec<String>) {
+        self.iter().for_each(|value| value.secrets(out));
     }
 }
 
@@ -297,6 +317,10 @@ impl<K: Scalar + Ord, V: Setting> Setting for BTreeMap<K, V> {
 
     fn plain(&self) -> PlainValue {
         PlainValue::Map(self.iter().map(|(key, value)| (key.text(), value.plain())).collect())
+    }
+
+    fn secrets(&self, out: &mut Vec<String>) {
+        self.values().for_each(|value| value.secrets(out));
     }
 }
 

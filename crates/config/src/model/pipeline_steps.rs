@@ -67,6 +67,10 @@ impl Setting for Steps {
     fn plain(&self) -> PlainValue {
         self.steps.plain()
     }
+
+    fn secrets(&self, out: &mut Vec<String>) {
+        self.steps.secrets(out);
+    }
 }
 
 /// A block whose first line is indented by `indent`, moved to the margin, without the comments that follow it.

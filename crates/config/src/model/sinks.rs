@@ -122,6 +122,11 @@ impl Sink {
         own.unwrap_or(journal.when_full)
     }
 
+    /// The TLS settings of a sink that sends over the network.
+    pub fn tls(&self) -> Option<&Tls> {
+        self.settings().outbound().map(|outbound| &outbound.delivery.tls)
+    }
+
     /// Its URLs; none if it does not send over the network.
     pub fn urls(&self) -> &[Url] {
         self.settings().outbound().map_or(&[], |outbound| outbound.urls)

@@ -57,4 +57,8 @@ impl<T: Setting> Setting for Sequence<T> {
     fn plain(&self) -> PlainValue {
         PlainValue::Sequence(self.0.iter().map(Setting::plain).collect())
     }
+
+    fn secrets(&self, out: &mut Vec<String>) {
+        self.0.iter().for_each(|entry| entry.secrets(out));
+    }
 }

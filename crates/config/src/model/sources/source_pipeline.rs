@@ -187,6 +187,11 @@ impl<K: SourceKind> Section for Source<K> {
         };
         self.kind.plain_entries().into_iter().chain(common).collect()
     }
+
+    fn section_secrets(&self, out: &mut Vec<String>) {
+        self.kind.section_secrets(out);
+        self.pipeline.section_secrets(out);
+    }
 }
 
 impl<K: SourceKind> Setting for Source<K> {
@@ -200,6 +205,10 @@ impl<K: SourceKind> Setting for Source<K> {
 
     fn plain(&self) -> PlainValue {
         PlainValue::Map(self.plain_entries())
+    }
+
+    fn secrets(&self, out: &mut Vec<String>) {
+        self.section_secrets(out);
     }
 }
 
