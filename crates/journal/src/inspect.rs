@@ -5,7 +5,9 @@ use crate::checkpoints;
 use crate::cursor::file::{self, sink_of};
 use crate::follower::CursorPosition;
 use crate::meta::Meta;
-use crate::record::{HEADER, Header, key, salt_of};
+use crate::record::{HEADER, Header, key, salt_of, version_of};
+
+pub use crate::record::VERSION;
 use crate::record_scanner::RecordScanner;
 use crate::segment::{is_quarantined, is_spare, parse_name};
 use std::io;
@@ -234,6 +236,16 @@ impl Inspection {
         let walker = RecordScanner::new(self.files.open(&segment.name, false)?, key);
         let bound = segment.next.unwrap_or(u64::MAX);
         Ok(Records { walker, at: 0, end: segment.len, next: segment.first, bound })
+    }
+
+    /// The version of the format that a segment begins with; `None` if it does not begin with a record.
+    ///
+    /// # Errors
+    /// When the segment cannot be read.
+    pub fn version(&self, segment: &SegmentInfo) -> io::Result<Option<u8>> {
+        let mut bytes = [0; HEADER];
+        let read = self.files.open(&segment.name, false)?.read_at(&mut bytes, 0)?;
+        Ok(if read == HEADER { version_of(&bytes) } else { None })
     }
 
     fn is_gone(&self, segment: &SegmentInfo) -> bool {

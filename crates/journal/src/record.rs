@@ -11,7 +11,13 @@ pub(crate) const ALIGN: u64 = 8;
 pub(crate) const NOTE_MAX: usize = 2048;
 /// The first bytes of every record. Not text and not valid UTF-8, so that text bodies hardly ever hold it.
 pub(crate) const MAGIC: [u8; 4] = [0xF5, b'T', b'G', 0x9A];
-const VERSION: u8 = 1;
+/// The version of the format.
+pub const VERSION: u8 = 1;
+
+/// The version that the header at the start of `bytes` says, whatever follows it; `None` if there is no header.
+pub(crate) fn version_of(bytes: &[u8; HEADER]) -> Option<u8> {
+    (bytes.first_chunk() == Some(&MAGIC)).then_some(bytes[4])
+}
 
 /// A header as it is on disk. Codes are kept as numbers: a record whose header is whole but says something
 /// that this version does not know can still be stepped over.

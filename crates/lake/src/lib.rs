@@ -57,6 +57,6 @@ pub use query::{Matcher, Query};
 pub use retention::Retention;
 pub use scan::{Scan, scan};
 pub use table::Table;
-pub use verify::{VerifyReport, verify};
+pub use verify::{VerifyReport, verify, verify_presence};
 pub use views::duckdb_views;
 pub use writer::{Commit, CommittedFile, Writer, WriterSettings};

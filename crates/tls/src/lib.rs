@@ -26,4 +26,4 @@ pub use acceptor::{AcceptError, TlsAcceptor, reject};
 pub use handshake_failures::{HandshakeCounters, HandshakeFailure};
 pub use identity::{CertificateFiles, ClientAuth, ServerIdentity, TlsError};
 pub use stream::{CONNECTION_BYTES, TlsStream, WORKER_BYTES};
-pub use subject::certificate;
+pub use subject::{Validity, certificate, validity};

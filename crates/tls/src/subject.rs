@@ -58,11 +58,32 @@ pub fn certificate(der: &[u8]) -> Option<Certificate> {
     })
 }
 
+/// The time in which a certificate is valid: its first and its last second, since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Validity {
+    /// Its first second.
+    pub not_before: u64,
+    /// Its last second.
+    pub not_after: u64,
+}
+
+/// When a certificate, in DER, is valid; nothing when it is none.
+pub fn validity(der: &[u8]) -> Option<Validity> {
+    let (validity, _) = validity_and_subject(der)?;
+    let (tag, not_before, _) = element(validity)?;
+    Some(Validity { not_before: seconds(tag, not_before)?, not_after: not_after(der)? })
+}
+
 /// The last second in which a certificate, in DER, is valid, since 1970; nothing when it is none.
 pub(crate) fn not_after(der: &[u8]) -> Option<u64> {
     let (validity, _) = validity_and_subject(der)?;
     let (_tag, _not_before, rest) = element(validity)?;
     let (tag, time, _) = element(rest)?;
+    seconds(tag, time)
+}
+
+/// A time, in seconds since 1970.
+fn seconds(tag: u8, time: &[u8]) -> Option<u64> {
     let (year, rest) = match tag {
         UTC_TIME => {
             let (year, rest) = digits(time, 2)?;
