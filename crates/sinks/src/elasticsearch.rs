@@ -32,14 +32,15 @@ use crate::batch::{Batch as JoinedBatch, DropReason};
 use crate::concurrency_limit::AdaptationRule;
 use crate::delivery::compressor::Compressor;
 use crate::delivery::{
-    Delivery, DeliveryReport, NextStep, OversizeOutcome, Pipeline, PipelineLimits, Preparation, Prepared,
-    RecordRoute, RequestLane, RequestStatus, SinkProtocol, StartError,
+    Delivery, DeliveryReport, EndpointError, NextStep, OversizeOutcome, Pipeline, PipelineLimits,
+    Preparation, Prepared, RecordRoute, RequestLane, RequestStatus, SinkProtocol, StartError,
 };
 use crate::egress_budget::EgressBudget;
 use crate::endpoints::{Endpoints, Reservation};
 use crate::journal_consumer::{Record, SinkContext};
 use crate::need::Need;
 use crate::otlp::Compression;
+use crate::probe::Probe;
 use crate::stop::StopSignal;
 use answer::BulkAnswer;
 use document_source::DocumentSource;
@@ -99,6 +100,14 @@ impl Elasticsearch {
     /// The memory for delivering a record of this protocol and signal, if the sink accepts it.
     pub fn need(protocol: Protocol, signal: Signal) -> Option<Need> {
         documents::need(protocol, signal)
+    }
+
+    /// A request to each node that asks what it is.
+    ///
+    /// # Errors
+    /// When an address cannot be used.
+    pub fn probes(settings: &Settings) -> Result<Vec<Probe>, EndpointError> {
+        settings.endpoints.iter().map(|uri| peer::probe(uri, settings)).collect()
     }
 
     /// Attaches the sink to the journal.

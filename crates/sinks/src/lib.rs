@@ -25,6 +25,7 @@ mod need;
 mod other_events;
 mod otlp;
 mod pipeline_stage;
+mod probe;
 mod prometheus_remote_write;
 mod secrets;
 mod signals;
@@ -56,6 +57,7 @@ pub use otlp::{
     Settings as OtlpSettings, SplunkHec as SplunkHecSettings, Transport,
 };
 pub use pipeline_stage::{EarlierPipeline, SinkCapacity, SinkPipeline};
+pub use probe::{HarmlessRefusal, Probe, ProbeProxy};
 pub use prometheus_remote_write::{
     Naming, Prefer, RemoteWrite, Settings as RemoteWriteSettings, ShardBy, ShardedRemoteWrite,
     ShardedStartError, Sharding, Translation,

@@ -34,14 +34,15 @@ use crate::batch::{Batch as JoinedBatch, DropReason, joined_most};
 use crate::concurrency_limit::AdaptationRule;
 use crate::delivery::compressor::Compressor;
 use crate::delivery::{
-    Delivery, DeliveryReport, NextStep, OversizeOutcome, Pipeline, PipelineLimits, Preparation, Prepared,
-    RecordRoute, RequestLane, RequestStatus, SinkProtocol, StartError, UnsentWork,
+    Delivery, DeliveryReport, EndpointError, NextStep, OversizeOutcome, Pipeline, PipelineLimits,
+    Preparation, Prepared, RecordRoute, RequestLane, RequestStatus, SinkProtocol, StartError, UnsentWork,
 };
 use crate::egress_budget::EgressBudget;
 use crate::endpoints::{Endpoints, Reservation};
 use crate::journal_consumer::{Record, SinkContext};
 use crate::need::Need;
 use crate::pipeline_stage::KeptBodies;
+use crate::probe::Probe;
 use crate::stop::StopSignal;
 use answer::OtlpAnswer;
 use batching::{BodyTreatment, Key};
@@ -101,6 +102,14 @@ impl Otlp {
             _ => return None,
         };
         Some(Need { working: WORKING + more, factor })
+    }
+
+    /// A request without items to each endpoint. The same for every sink on these settings, whatever its protocol.
+    ///
+    /// # Errors
+    /// When an address or the TLS settings cannot be used.
+    pub fn probes(settings: &Settings, signal: Signal) -> Result<Vec<Probe>, EndpointError> {
+        settings.endpoints.iter().map(|uri| peer::probe(uri, settings, signal)).collect()
     }
 
     /// Attaches the sink to the journal.

@@ -42,6 +42,7 @@ use crate::http_peer::{HttpAnswer, NoAnswer};
 use crate::journal_consumer::{Record, SinkContext};
 use crate::losses::Losses;
 use crate::need::Need;
+use crate::probe::Probe;
 use crate::stop::StopSignal;
 use batching::{Batch, BatchMode, Key};
 use futures_util::future::{BoxFuture, join_all};
@@ -95,6 +96,12 @@ impl RemoteWrite {
             (Protocol::Otlp, Signal::Metrics) => Some(Need { working: 768 << 10, factor: 8 }),
             _ => None,
         }
+    }
+
+    /// An empty request to each endpoint.
+    #[must_use]
+    pub fn probes(settings: &Settings) -> Vec<Probe> {
+        settings.endpoints.iter().map(|uri| peer::probe(uri, settings)).collect()
     }
 
     /// Attaches the sink to the journal.

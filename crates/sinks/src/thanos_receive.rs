@@ -20,15 +20,19 @@ pub use forwarding::{ForwardingReport, HashringFileReport, HashringReport};
 pub use hashrings::{HashringError, check as check_hashrings, describe as describe_hashrings};
 pub use settings::{Hashrings, Layout, Settings};
 
+use crate::delivery::EndpointError;
 use crate::egress_budget::EgressBudget;
 use crate::health::Health;
 use crate::journal_consumer::SinkContext;
 use crate::need::Need;
+use crate::probe::Probe;
 use crate::spread::{Spread, SpreadError, series};
 use crate::stop::StopSignal;
+use crate::tls::Tls;
 use coder::Coder;
 use futures_util::FutureExt as _;
 use hashrings::HashringSource;
+use hyper::header::HeaderMap;
 use protocol::ThanosProtocol;
 use std::sync::Arc;
 use tidegate_journal::{Protocol, Signal};
@@ -93,6 +97,19 @@ impl ThanosReceive {
     #[must_use]
     pub fn bytes() -> usize {
         Spread::<ThanosProtocol>::BYTES + Coder::BYTES + series::scratch_bytes() + Forwarding::BYTES
+    }
+
+    /// A write request without series to the member at `address`.
+    ///
+    /// # Errors
+    /// When the address cannot be used.
+    pub fn probe(
+        address: &str,
+        is_secure: bool,
+        headers: &HeaderMap,
+        tls: &Tls,
+    ) -> Result<Probe, EndpointError> {
+        peer::probe(address, is_secure, headers, tls)
     }
 
     /// Attaches the sink to the journal.

@@ -7,6 +7,7 @@ use crate::delivery::EndpointError;
 use crate::delivery::client::{Client, ClientSettings, Version, redirect};
 use crate::endpoints;
 use crate::http_peer::{chain, delay};
+use crate::probe::{HarmlessRefusal, Probe, with_path};
 use crate::secrets::Secrets;
 use crate::tenant;
 use bytes::Bytes;
@@ -58,6 +59,23 @@ pub(super) struct BulkRequest {
     pub(super) body: Bytes,
     pub(super) items: usize,
 }
+
+/// A request to the node at `uri` that asks what it is.
+pub(super) fn probe(uri: &Uri, settings: &Settings) -> Result<Probe, EndpointError> {
+    let mut request = HttpRequest::new(Bytes::new());
+    *request.uri_mut() = with_path(uri, &format!("{}/", uri.path().trim_end_matches('/')))?;
+    request.headers_mut().clone_from(&settings.headers);
+    request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
+    let harmless = &FORBIDDEN as &[_];
+    Ok(Probe { harmless, ..Probe::new(request, "a request for the cluster's version", &settings.tls) })
+}
+
+/// A role that may only write may not ask for the version.
+const FORBIDDEN: [HarmlessRefusal; 1] = [HarmlessRefusal {
+    statuses: &[403],
+    contains: "cluster:monitor/main",
+    meaning: "it knows the credentials, which may not ask for the version; whether they may write was not tried",
+}];
 
 /// One node.
 pub(super) struct Node {

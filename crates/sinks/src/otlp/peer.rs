@@ -11,6 +11,7 @@ use crate::delivery::EndpointError;
 use crate::delivery::client::{self, Client, ClientSettings};
 use crate::endpoints;
 use crate::http_peer::chain;
+use crate::probe::{HarmlessRefusal, Probe};
 use crate::secrets::Secrets;
 use crate::tenant;
 use bytes::Bytes;
@@ -234,6 +235,68 @@ impl Peer {
         Some(head)
     }
 }
+
+/// A request without items to the endpoint at `uri`.
+///
+/// # Errors
+/// When the address cannot be used.
+pub(super) fn probe(uri: &Uri, settings: &Settings, signal: Signal) -> Result<Probe, EndpointError> {
+    let address = || EndpointError::Address(uri.clone());
+    // Snappy's block of nothing.
+    let body: &[u8] = if settings.transport == Transport::Loki { &[0] } else { &[] };
+    let request = Request {
+        signal,
+        tenant: Tenant::NONE,
+        encoding: Encoding::Identity,
+        frame: [&[0; PREFIX], body].concat().into(),
+    };
+    let head = Peer::new(uri, settings)?.head(&request).ok_or_else(address)?;
+    let (mut head, _) = head.into_parts();
+    // The JSON of an unknown receiver: only a request without content is known to store nothing.
+    let is_unknown =
+        matches!(settings.transport, Transport::Json(Json { layout: Layout::Lines | Layout::Array, .. }));
+    let (what, body, harmless) = match settings.transport {
+        Transport::Grpc => ("an empty export request", request.frame, &[] as &[_]),
+        Transport::Http => ("an empty export request", request.body(), &[] as &[_]),
+        Transport::Json(_) if is_unknown => {
+            head.method = Method::HEAD;
+            head.headers.remove(CONTENT_TYPE);
+            ("a request for the head alone (HEAD)", Bytes::new(), &HEAD_REFUSALS as &[_])
+        }
+        Transport::Json(_) => ("an export request without items", Bytes::from_static(b"{}"), &[] as &[_]),
+        Transport::Loki => ("a push request without streams", request.body(), &LOKI_REFUSALS as &[_]),
+        Transport::SplunkHec => ("a request without events", Bytes::new(), &SPLUNK_REFUSALS as &[_]),
+    };
+    let lacks_tenant = settings.tenant_header.is_some();
+    let request = HttpRequest::from_parts(head, body);
+    Ok(Probe { harmless, lacks_tenant, ..Probe::new(request, what, &settings.tls) })
+}
+
+/// Servers that know the path, and not the method.
+const HEAD_REFUSALS: [HarmlessRefusal; 1] = [HarmlessRefusal {
+    statuses: &[400, 405, 501],
+    contains: "",
+    meaning: "the server takes no request of that method at this path, as many do",
+}];
+/// Loki answers so when it has let the client in and found no streams.
+const LOKI_REFUSALS: [HarmlessRefusal; 1] = [HarmlessRefusal {
+    statuses: &[400, 422],
+    contains: "stream",
+    meaning: "Loki let the gateway in, and found no streams in the request",
+}];
+/// Splunk looks at the token first.
+const SPLUNK_REFUSALS: [HarmlessRefusal; 2] = [
+    HarmlessRefusal {
+        statuses: &[400],
+        contains: "No data",
+        meaning: "Splunk knows the token, and found no events in the request",
+    },
+    HarmlessRefusal {
+        statuses: &[400],
+        contains: "Data channel is missing",
+        meaning: "Splunk knows the token, which wants indexer acknowledgement",
+    },
+];
 
 impl endpoints::Peer for Peer {
     fn uri(&self) -> &Uri {

@@ -5,9 +5,11 @@ use super::settings::Settings;
 use crate::delivery::EndpointError;
 use crate::endpoints;
 use crate::http_peer::{HttpAnswer, HttpPeer, NoAnswer};
+use crate::probe::Probe;
 use crate::tenant;
-use hyper::Uri;
+use bytes::Bytes;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::{Method, Request as HttpRequest, Uri};
 use tidegate_journal::Tenant;
 use tidegate_wire::remote_write::Version;
 
@@ -49,6 +51,20 @@ pub(super) fn headers(tenant_header: Option<&HeaderName>, tenant: &Tenant, versi
         (USER_AGENT, HeaderValue::from_static(concat!("tidegate/", env!("CARGO_PKG_VERSION")))),
     ]);
     headers
+}
+
+/// An empty request to the receiver at `uri`.
+pub(super) fn probe(uri: &Uri, settings: &Settings) -> Probe {
+    // Snappy's block of nothing: a write request without series.
+    let mut request = HttpRequest::new(Bytes::from_static(&[0]));
+    *request.method_mut() = Method::POST;
+    request.uri_mut().clone_from(uri);
+    request.headers_mut().clone_from(&settings.headers);
+    for (name, value) in &headers(None, &Tenant::NONE, Version::V1) {
+        request.headers_mut().insert(name, value.clone());
+    }
+    let lacks_tenant = settings.tenant_header.is_some();
+    Probe { lacks_tenant, ..Probe::new(request, "a write request without series", &settings.tls) }
 }
 
 impl endpoints::Peer for Receiver {

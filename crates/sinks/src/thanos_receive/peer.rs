@@ -10,8 +10,10 @@ use crate::delivery::client::{self, Client, ClientSettings};
 use crate::egress_budget::EgressBudget;
 use crate::http_peer::chain;
 use crate::otlp::{GrpcAnswer, grpc_answer};
+use crate::probe::Probe;
 use crate::secrets::Secrets;
 use crate::spread::{MemberPeer, RequestHead, Verdict};
+use crate::tls::Tls;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, USER_AGENT};
@@ -78,6 +80,29 @@ impl Peer {
         let forwarding = Arc::clone(forwarding);
         Ok(Peer { client, uri, headers: settings.headers.clone(), secrets, forwarding })
     }
+}
+
+/// A write request without series to the member at `address`.
+pub(super) fn probe(
+    address: &str,
+    is_secure: bool,
+    headers: &HeaderMap,
+    tls: &Tls,
+) -> Result<Probe, EndpointError> {
+    let scheme = if is_secure { "https" } else { "http" };
+    let uri = Uri::builder().scheme(scheme).authority(address).path_and_query(METHOD).build();
+    // The prefix of gRPC, and an empty message.
+    let mut request = Request::new(Bytes::from_static(&[0; 5]));
+    *request.method_mut() = Method::POST;
+    *request.version_mut() = Version::HTTP_2;
+    *request.uri_mut() = uri.map_err(|_| EndpointError::Address(Uri::default()))?;
+    request.headers_mut().clone_from(headers);
+    request.headers_mut().extend([
+        (USER_AGENT, HeaderValue::from_static(AGENT)),
+        (CONTENT_TYPE, HeaderValue::from_static("application/grpc")),
+        (TE, HeaderValue::from_static("trailers")),
+    ]);
+    Ok(Probe::new(request, "a write request without series", tls))
 }
 
 impl MemberPeer<ThanosProtocol> for Peer {

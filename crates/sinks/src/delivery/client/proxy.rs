@@ -13,6 +13,7 @@ use hyper::header::HeaderValue;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::client::proxy::matcher::Intercept;
 use hyper_util::rt::TokioIo;
 use std::error::Error;
 use std::io::{self, IoSlice};
@@ -20,6 +21,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::net::TcpStream;
 use tower_service::Service;
+
+/// The proxy of the environment for the endpoint at `uri`: the variable that names it, and the proxy, if it is one over plain HTTP.
+pub(crate) fn proxy_of(uri: &Uri) -> Option<(&'static str, Option<Intercept>)> {
+    let proxy = ProxyRules::of_process().proxy_for(uri)?;
+    Some((proxy.variable, proxy.intercept))
+}
 
 /// Makes connections to an endpoint, directly or through a proxy.
 #[derive(Clone)]
