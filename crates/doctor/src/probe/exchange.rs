@@ -1,0 +1,192 @@
+//! A request and its answer on a connection, and what a failure says of the other side.
+
+use super::connection::Stream;
+use super::{LooksLike, connection};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::header::{DATE, HOST, HeaderValue, PROXY_AUTHORIZATION};
+use hyper::{Request, Response, Uri, Version};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use std::error::Error;
+use std::net::SocketAddr;
+use std::time::SystemTime;
+use tidegate_sinks::Probe;
+
+/// The most bytes of an answer's text that are shown.
+pub(crate) const EXCERPT: usize = 300;
+/// The most bytes of a text that are kept until secrets in it are masked.
+const KEPT: usize = 4 << 10;
+
+/// An answer of HTTP.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// That of gRPC, and its message, from headers or trailers.
+    pub(crate) grpc: Option<(u16, String)>,
+    /// The clock of the peer.
+    pub(crate) date: Option<SystemTime>,
+    /// The text, as far as it is kept.
+    pub(crate) body: Vec<u8>,
+    /// The beginning of the text, without secrets.
+    pub(crate) excerpt: String,
+}
+
+type Failed = Box<dyn Error + Send + Sync>;
+
+/// The request of a probe as it goes over a connection: with the whole URL where a proxy reads it, and else without.
+pub(super) fn request(
+    probe: &Probe,
+    is_forwarded: bool,
+    credentials: Option<HeaderValue>,
+) -> Request<Full<Bytes>> {
+    let (mut head, body) = probe.request.clone().into_parts();
+    let is_http2 = head.version == Version::HTTP_2;
+    if !is_http2 {
+        if let Some(authority) = head.uri.authority()
+            && let Ok(host) = HeaderValue::from_str(authority.as_str())
+        {
+            head.headers.entry(HOST).or_insert(host);
+        }
+        if !is_forwarded {
+            let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+            head.uri = path.parse::<Uri>().unwrap_or_default();
+        }
+    }
+    if let Some(credentials) = credentials {
+        head.headers.insert(PROXY_AUTHORIZATION, credentials);
+    }
+    Request::from_parts(head, Full::new(body))
+}
+
+/// Sends a request over HTTP/1.1.
+pub(crate) async fn ask_http1(
+    stream: Box<dyn Stream>,
+    request: Request<Full<Bytes>>,
+) -> Result<Answer, Failed> {
+    ask_http1_keeping(stream, request, KEPT).await
+}
+
+/// The same, with so many bytes of the text.
+pub(crate) async fn ask_http1_keeping(
+    stream: Box<dyn Stream>,
+    request: Request<Full<Bytes>>,
+    kept: usize,
+) -> Result<Answer, Failed> {
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let exchange = async { read(sender.send_request(request).await?, kept).await };
+    with(connection, exchange).await
+}
+
+/// Sends a request over HTTP/2.
+pub(super) async fn ask_http2(
+    stream: Box<dyn Stream>,
+    request: Request<Full<Bytes>>,
+) -> Result<Answer, Failed> {
+    let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
+    let (mut sender, connection) = handshake.await?;
+    let exchange = async { read(sender.send_request(request).await?, KEPT).await };
+    with(connection, exchange).await
+}
+
+/// Runs an exchange while its connection is driven.
+async fn with(
+    connection: impl Future<Output = Result<(), hyper::Error>>,
+    exchange: impl Future<Output = Result<Answer, Failed>>,
+) -> Result<Answer, Failed> {
+    let (mut connection, mut exchange) = (Box::pin(connection), Box::pin(exchange));
+    tokio::select! {
+        biased;
+        answer = &mut exchange => answer,
+        ended = &mut connection => match ended {
+            // It may have ended behind the answer.
+            Ok(()) => exchange.await,
+            Err(error) => Err(error.into()),
+        },
+    }
+}
+
+async fn read(response: Response<Incoming>, kept: usize) -> Result<Answer, Failed> {
+    let (head, mut body) = response.into_parts();
+    let date = head.headers.get(DATE).and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
+    let mut answer = Answer { status: head.status.as_u16(), date, ..Answer::default() };
+    answer.grpc = grpc(&head.headers);
+    while let Some(frame) = body.frame().await {
+        let frame = frame?;
+        if let Some(trailers) = frame.trailers_ref() {
+            answer.grpc = grpc(trailers).or(answer.grpc);
+        }
+        let Some(data) = frame.data_ref() else { continue };
+        let room = kept.saturating_sub(answer.body.len());
+        answer.body.extend(data.iter().take(room));
+        if data.len() > room {
+            // Dropping the rest closes the connection.
+            break;
+        }
+    }
+    let is_text = std::str::from_utf8(&answer.body).is_ok() || answer.body.len() == kept;
+    answer.excerpt = match is_text {
+        true => String::from_utf8_lossy(&answer.body).trim().to_owned(),
+        false => format!("({} bytes that are no text)", answer.body.len()),
+    };
+    Ok(answer)
+}
+
+fn grpc(headers: &hyper::HeaderMap) -> Option<(u16, String)> {
+    let status = headers.get("grpc-status")?.to_str().ok()?.parse().ok()?;
+    let message = headers.get("grpc-message").map(HeaderValue::as_bytes).unwrap_or_default();
+    Some((status, percent_encoding::percent_decode(message).decode_utf8_lossy().into_owned()))
+}
+
+/// The beginning of a text.
+pub(super) fn shortened(text: &str) -> String {
+    if text.len() <= EXCERPT {
+        return text.to_owned();
+    }
+    format!("{}…", text.get(..text.floor_char_boundary(EXCERPT)).unwrap_or_default())
+}
+
+/// An error with its causes, each once.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let words = error.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// What the other side seems to be, by how an exchange failed.
+pub(super) async fn guess(
+    error: &Failed,
+    probe: &Probe,
+    is_secure: bool,
+    address: Option<SocketAddr>,
+) -> Option<LooksLike> {
+    if probe.is_http2() {
+        // HTTP/1.1 answers the preface of HTTP/2 with text, or hangs up.
+        let words = chain(&**error);
+        let is_text = words.contains("FRAME_SIZE_ERROR") || words.contains("frame with invalid size");
+        if is_text {
+            return Some(LooksLike::Http1);
+        }
+    } else if error.downcast_ref::<hyper::Error>().is_some_and(is_binary) && is_secure {
+        return Some(LooksLike::Http2);
+    }
+    match address {
+        Some(address) if !is_secure && connection::speaks_tls(address).await => Some(LooksLike::Tls),
+        _ if !probe.is_http2() && error.downcast_ref::<hyper::Error>().is_some_and(is_binary) => {
+            Some(LooksLike::Http2)
+        }
+        _ => None,
+    }
+}
+
+/// Whether the answer was not HTTP/1.1.
+fn is_binary(error: &hyper::Error) -> bool {
+    error.is_parse()
+}
