@@ -1,5 +1,6 @@
 //! Tells the program which commit it was made from: that in `TIDEGATE_COMMIT`, for builds from a tarball, or else that
 //! of the git working copy in which this file is tracked. Without either it is not said.
+//! Its date, in seconds since 1970, is in `TIDEGATE_DATE`: the program doubts a clock that is behind it.
 
 #![allow(clippy::print_stdout, reason = "this is how a build script speaks to cargo")]
 
@@ -14,6 +15,13 @@ fn main() {
     let commit: String = commit.chars().filter(char::is_ascii_alphanumeric).take(40).collect();
     let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
     let long = if commit.is_empty() { version } else { format!("{version} ({commit})") };
+    println!("cargo:rerun-if-env-changed=SOURCE_DATE_EPOCH");
+    let given = std::env::var("SOURCE_DATE_EPOCH").ok();
+    // That of the commit, so that the same sources make the same program.
+    let date =
+        given.or_else(|| checked_out().and_then(|_| git(&["log", "-1", "--format=%ct"]))).unwrap_or_default();
+    let date: String = date.chars().filter(char::is_ascii_digit).take(19).collect();
+    println!("cargo:rustc-env=TIDEGATE_DATE={date}");
     println!("cargo:rustc-env=TIDEGATE_COMMIT={commit}");
     println!("cargo:rustc-env=TIDEGATE_VERSION={long}");
 }

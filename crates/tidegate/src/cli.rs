@@ -1,6 +1,7 @@
 //! The command line and its help texts, which are the reference.
 
 mod connect;
+mod doctor;
 mod file;
 mod fleet;
 mod import;
@@ -13,6 +14,7 @@ mod ring;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use connect::{ConnectArgs, ConnectFormat};
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use file::{FileCommand, FileLsArgs, FileSort};
 pub(crate) use fleet::{
     ActionCommand, AgentCommand, AgentFileCommand, AgentFilter, ArtifactCommand, EnrollCommandArgs,
@@ -71,6 +73,14 @@ pub(crate) enum Command {
     /// Prints every error with its line, or the effective configuration with secrets masked. Also checks the files
     /// named by the configuration: an unusable file is an error.
     Check(CheckArgs),
+    /// Find out what is wrong with a gateway that does not start or misbehaves
+    ///
+    /// Looks at the configuration and the data folder, at the machine, at peers and at a gateway that is running, and prints what is
+    /// wrong, worst first: how it was seen, and what to do. It changes nothing. Run it as the gateway's user, where the gateway runs.
+    ///
+    /// Exit codes: 0 all is fine, 3 something is at risk, 4 something is broken; 1 and 2 are failures of the command itself and of its
+    /// arguments.
+    Doctor(DoctorArgs),
     /// Print the memory plan and the largest body that fits, or what a load needs through an outage
     ///
     /// With --rate or --measure, and --outage: says in sentences how fast the journal grows and how long an outage its

@@ -4,6 +4,7 @@ mod admin;
 pub(crate) mod check;
 pub(crate) mod connect;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod elasticsearch;
 pub(crate) mod file;
 pub(crate) mod fleet;

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         Err(message) => Err(Failure(message)),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(Failure(message)) => {
             // Nothing is left to say where it was said in colours.
             if !message.is_empty() {
@@ -56,12 +56,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Outcome {
-    match command {
+fn run(command: Command) -> Result<ExitCode, Failure> {
+    let outcome = match command {
         Command::Run(args) => commands::run::run(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Plan(args) => commands::plan::plan(&args),
         Command::Connect(args) => commands::connect::connect(&args),
+        Command::Doctor(args) => return commands::doctor::doctor(&args),
         Command::Demo(args) => commands::demo::demo(&args),
         Command::Tap(args) => commands::tap::tap(&args),
         Command::Test(args) => commands::test::test(&args),
@@ -85,5 +86,6 @@ fn run(command: Command) -> Outcome {
                 "`tidegate bench` is a separate program: run `tidegate-bench` with the same arguments ({build})"
             )))
         }
-    }
+    };
+    outcome.map(|()| ExitCode::SUCCESS)
 }

@@ -38,6 +38,23 @@ pub(crate) fn note(message: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", tidegate_plain::lines(message.trim_end()));
 }
 
+/// Whether results may have colours: a terminal reads them, and nobody has asked for none (<https://no-color.org>).
+pub(crate) fn may_have_colours() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Prints a result with colours in it: whoever made it has escaped all else that a terminal obeys.
+///
+/// # Errors
+/// As [`print`].
+pub(crate) fn print_coloured(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome,
+    }
+}
+
 /// Prints a text with colours in it: whoever made it has escaped all else that a terminal obeys.
 pub(crate) fn coloured_error(text: &str) {
     let _ = writeln!(io::stderr().lock(), "tidegate: {}", text.trim_end());

@@ -26,7 +26,7 @@ pub(crate) fn config_again(args: &ConfigArgs) -> Result<Config, Failure> {
     }
 }
 
-fn warned(Loaded { config, warnings }: Loaded) -> Config {
+fn warned(Loaded { config, warnings, .. }: Loaded) -> Config {
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -36,7 +36,10 @@ fn warned(Loaded { config, warnings }: Loaded) -> Config {
 fn loaded(args: &ConfigArgs) -> Result<Loaded, Failure> {
     match &args.config {
         Some(file) => tidegate_config::load(file).map_err(|errors| shown(&errors)),
-        None => Ok(Loaded { config: Config::default(), warnings: Vec::new() }),
+        None => {
+            let (warnings, secret_files) = (Vec::new(), Vec::new());
+            Ok(Loaded { config: Config::default(), warnings, secret_files })
+        }
     }
 }
 
@@ -56,7 +59,7 @@ pub(crate) fn check(args: &CheckArgs) -> Outcome {
         (Err(errors), CheckFormat::Json) => {
             report(file, errors.problems().iter().map(problem).collect(), &[])
         }
-        (Ok(Loaded { config, warnings }), format) => {
+        (Ok(Loaded { config, warnings, .. }), format) => {
             let CheckedFiles { wrong, mut notes } = look(&config);
             notes.extend(warnings);
             if format == CheckFormat::Json {

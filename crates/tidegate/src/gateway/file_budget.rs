@@ -96,6 +96,16 @@ impl FileBudget {
         Err(TooFewFiles { allowed: self.allowed, least, reserve: self.reserve })
     }
 
+    /// How many files there may be in all, by the hard limit of this process.
+    pub(crate) fn allowed(&self) -> u64 {
+        self.allowed
+    }
+
+    /// How many are needed for everything to be as the configuration says.
+    pub(crate) fn needed(&self) -> u64 {
+        self.needed
+    }
+
     /// Whether there are fewer connections than `limits.connections` says.
     pub(crate) fn is_short(&self) -> bool {
         (self.connections as u64) < self.wanted

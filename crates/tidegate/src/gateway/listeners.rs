@@ -114,7 +114,7 @@ pub(crate) static KINDS: [ListenerKind; 9] = [
 ];
 
 /// Where a listener listens.
-enum Address<'a> {
+pub(crate) enum Address<'a> {
     Tcp(SocketAddr),
     Unix(&'a Path),
 }
@@ -149,9 +149,14 @@ pub(crate) fn bind(config: &Listen) -> Result<Vec<Bound>, Failure> {
     Ok(bound.collect::<Result<_, String>>()?)
 }
 
+/// Where the configuration listens, each with its setting.
+pub(crate) fn addresses(config: &Listen) -> impl Iterator<Item = (&'static str, Address<'_>)> {
+    KINDS.iter().filter_map(|kind| Some((kind.setting, (kind.address)(config)?)))
+}
+
 /// All addresses that the configuration listens on, each with its setting.
 pub(crate) fn shown(config: &Listen) -> String {
-    let shown = KINDS.iter().filter_map(|kind| Some(format!("{} {}", kind.setting, (kind.address)(config)?)));
+    let shown = addresses(config).map(|(setting, address)| format!("{setting} {address}"));
     shown.collect::<Vec<_>>().join(", ")
 }
 

@@ -16,12 +16,13 @@ mod spread;
 pub(crate) mod thanos_receive;
 
 use super::start::Starter;
+use crate::Failure;
 use std::path::Path;
 use std::time::Duration;
 use tidegate_arena::{Reservation, Share};
 use tidegate_config::{HandoffSettings, Sink};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_sinks::Need;
+use tidegate_sinks::{Need, Probe};
 
 /// The interface of a sink's settings.
 pub(crate) trait SinkKind {
@@ -68,6 +69,14 @@ pub(crate) trait SinkKind {
     /// Whether its pipeline relabels the series that it translates OTLP to.
     fn relabels_translated(&self) -> bool {
         false
+    }
+
+    /// Requests that show whether its peers take what it sends, and that store nothing.
+    ///
+    /// # Errors
+    /// When its settings cannot be used.
+    fn probes(&self) -> Result<Vec<Probe>, Failure> {
+        Ok(Vec::new())
     }
 
     /// How far behind it is when all is well.

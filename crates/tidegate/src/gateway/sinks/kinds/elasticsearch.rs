@@ -9,7 +9,7 @@ use tidegate_arena::Reservation;
 use tidegate_config::{self as config, ElasticsearchSink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::{
-    Elasticsearch, ElasticsearchSettings, IndexTemplate, Mapping, Need, PatternPart, Product,
+    Elasticsearch, ElasticsearchSettings, IndexTemplate, Mapping, Need, PatternPart, Probe, Product,
 };
 use tidegate_wire::base64;
 
@@ -31,6 +31,10 @@ impl SinkKind for ElasticsearchSink {
             "connections to Elasticsearch, and coders",
             settings(self).map(|settings| Elasticsearch::bytes(&settings)),
         )
+    }
+
+    fn probes(&self) -> Result<Vec<Probe>, Failure> {
+        Ok(Elasticsearch::probes(&settings(self)?)?)
     }
 
     fn files(&self) -> u64 {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tidegate_arena::Reservation;
 use tidegate_config::{HttpFormat, HttpMethod, HttpSink};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_sinks::{Http, Json, Layout, Need, OtlpSettings, SplunkHecSettings, Transport};
+use tidegate_sinks::{Http, Json, Layout, Need, Otlp, OtlpSettings, Probe, SplunkHecSettings, Transport};
 
 impl SinkKind for HttpSink {
     fn target(&self, _data: &Path) -> String {
@@ -29,6 +29,10 @@ impl SinkKind for HttpSink {
             "connections to receivers of JSON, and coders",
             settings(self).map(|settings| Http::bytes(&settings)),
         )
+    }
+
+    fn probes(&self) -> Result<Vec<Probe>, Failure> {
+        Ok(Otlp::probes(&settings(self)?, network::signal(&self.signals))?)
     }
 
     fn files(&self) -> u64 {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use tidegate_arena::Reservation;
 use tidegate_config::LokiSink;
 use tidegate_journal::{Protocol, Signal};
-use tidegate_sinks::{Compression, LabelRules, Loki, Need, OtlpSettings, SplunkHecSettings, Transport};
+use tidegate_sinks::{
+    Compression, LabelRules, Loki, Need, Otlp, OtlpSettings, Probe, SplunkHecSettings, Transport,
+};
 
 impl SinkKind for LokiSink {
     fn target(&self, _data: &Path) -> String {
@@ -28,6 +30,10 @@ impl SinkKind for LokiSink {
             "connections to Loki, and coders",
             settings(self).map(|settings| Loki::bytes(&settings)),
         )
+    }
+
+    fn probes(&self) -> Result<Vec<Probe>, Failure> {
+        Ok(Otlp::probes(&settings(self)?, Signal::Logs)?)
     }
 
     fn files(&self) -> u64 {

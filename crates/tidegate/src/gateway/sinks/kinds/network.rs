@@ -2,12 +2,14 @@
 
 use super::line;
 use crate::Failure;
+use crate::gateway::sinks::journal_signal;
 use crate::gateway::sinks::start::Starter;
 use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName as Name, HeaderValue};
 use std::collections::BTreeMap;
 use tidegate_arena::Reservation;
-use tidegate_config::{self as config, HeaderName, Secret, Url};
+use tidegate_config::{self as config, DiscoverySettings, HeaderName, Secret, Url};
+use tidegate_journal::Signal;
 use tidegate_sinks::{Compression, EgressBudget, SinkContext, StartError, StopSignal, Tls};
 
 /// The level of gzip: what most receivers' own clients use costs four times as much for 4 % less.
@@ -44,6 +46,18 @@ pub(super) fn declared(what: &'static str, bytes: Result<usize, Failure>) -> Vec
 /// Where to send to.
 pub(super) fn endpoints(urls: &[Url]) -> Result<Vec<Uri>, Failure> {
     Ok(urls.iter().map(|url| Uri::try_from(url.expose())).collect::<Result<_, _>>()?)
+}
+
+/// A URL for each name that is looked up in the way of connections: with addresses and the port that it says. Those that DNS has
+/// ports for are not among them.
+pub(super) fn looked_up(discovery: &DiscoverySettings) -> Result<Vec<Uri>, Failure> {
+    let names = discovery.dns.iter().flatten().filter_map(|name| name.expose().strip_prefix("dns+"));
+    Ok(names.map(Uri::try_from).collect::<Result<_, _>>()?)
+}
+
+/// The signal of a request without items.
+pub(super) fn signal(configured: &[config::Signal]) -> Signal {
+    configured.first().map_or(Signal::Logs, journal_signal)
 }
 
 /// The URLs for people: without secrets.

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, HandoffSettings, OtlpSink};
 use tidegate_journal::{Protocol, Signal};
-use tidegate_sinks::{Need, Otlp, OtlpSettings, RoutedOtlp, SplunkHecSettings, Transport, log_reserve};
+use tidegate_sinks::{
+    Need, Otlp, OtlpSettings, Probe, RoutedOtlp, SplunkHecSettings, Transport, log_reserve,
+};
 
 impl SinkKind for OtlpSink {
     fn target(&self, _data: &Path) -> String {
@@ -47,6 +49,14 @@ impl SinkKind for OtlpSink {
 
     fn handoff(&self) -> Option<&HandoffSettings> {
         self.route_by.is_some().then_some(&self.handoff)
+    }
+
+    fn probes(&self) -> Result<Vec<Probe>, Failure> {
+        let mut settings = settings(self)?;
+        if self.route_by.is_some() {
+            settings.endpoints.extend(network::looked_up(&self.discovery)?);
+        }
+        Ok(Otlp::probes(&settings, network::signal(&self.signals))?)
     }
 
     fn files(&self) -> u64 {

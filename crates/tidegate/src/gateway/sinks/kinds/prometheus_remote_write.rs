@@ -10,7 +10,8 @@ use tidegate_arena::Reservation;
 use tidegate_config::{self as config, Deltas, HandoffSettings, RemoteWriteSink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::{
-    Naming, Need, Prefer, RemoteWrite, RemoteWriteSettings, ShardedRemoteWrite, Translation, log_reserve,
+    Naming, Need, Prefer, Probe, RemoteWrite, RemoteWriteSettings, ShardedRemoteWrite, Translation,
+    log_reserve,
 };
 
 impl SinkKind for RemoteWriteSink {
@@ -63,6 +64,14 @@ impl SinkKind for RemoteWriteSink {
 
     fn handoff(&self) -> Option<&HandoffSettings> {
         self.shard_by.is_some().then_some(&self.handoff)
+    }
+
+    fn probes(&self) -> Result<Vec<Probe>, Failure> {
+        let mut settings = settings(self)?;
+        if self.shard_by.is_some() {
+            settings.endpoints.extend(network::looked_up(&self.discovery)?);
+        }
+        Ok(RemoteWrite::probes(&settings))
     }
 
     fn files(&self) -> u64 {

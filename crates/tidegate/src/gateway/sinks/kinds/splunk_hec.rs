@@ -10,7 +10,7 @@ use tidegate_arena::Reservation;
 use tidegate_config::{BulkCompression, SplunkHecSink};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_sinks::{
-    Compression, IndexerAcknowledgement, Metadata, MetadataField, Need, OtlpSettings, SplunkHec,
+    Compression, IndexerAcknowledgement, Metadata, MetadataField, Need, Otlp, OtlpSettings, Probe, SplunkHec,
     SplunkHecSettings, Transport,
 };
 
@@ -32,6 +32,10 @@ impl SinkKind for SplunkHecSink {
             "connections to Splunk, and coders",
             settings(self).map(|settings| SplunkHec::bytes(&settings)),
         )
+    }
+
+    fn probes(&self) -> Result<Vec<Probe>, Failure> {
+        Ok(Otlp::probes(&settings(self)?, Signal::Logs)?)
     }
 
     fn files(&self) -> u64 {

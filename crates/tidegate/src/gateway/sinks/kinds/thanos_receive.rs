@@ -3,7 +3,7 @@
 use super::{SinkKind, line, network, prometheus_remote_write, spread};
 use crate::Failure;
 use crate::gateway::sinks::start::{SinkEnvironment, Starter};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use tidegate_arena::Reservation;
 use tidegate_config::{
@@ -12,8 +12,8 @@ use tidegate_config::{
 use tidegate_journal::{Protocol, Signal, Tenant};
 use tidegate_ring::{Algorithm, MultiRing, RingConfig, RingSettings};
 use tidegate_sinks::{
-    Hashrings, Need, ThanosLayout, ThanosReceive, ThanosReceiveSettings, check_hashrings, describe_hashrings,
-    log_reserve,
+    Hashrings, Need, Probe, ThanosLayout, ThanosReceive, ThanosReceiveSettings, check_hashrings,
+    describe_hashrings, log_reserve,
 };
 
 /// How many tenants' rings are cached.
@@ -78,6 +78,15 @@ impl SinkKind for ThanosReceiveSink {
 
     fn handoff(&self) -> Option<&HandoffSettings> {
         Some(&self.handoff)
+    }
+
+    fn probes(&self) -> Result<Vec<Probe>, Failure> {
+        let (headers, tls) = (network::headers(&self.delivery.headers)?, network::tls(&self.delivery.tls));
+        let (configs, _) = described(self)?;
+        let addresses: BTreeSet<&str> =
+            configs.iter().flat_map(|ring| &ring.endpoints).map(|endpoint| &*endpoint.address).collect();
+        let probe = |address| Ok(ThanosReceive::probe(address, self.secure, &headers, &tls)?);
+        addresses.into_iter().map(probe).collect()
     }
 
     fn files(&self) -> u64 {
