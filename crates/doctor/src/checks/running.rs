@@ -3,7 +3,7 @@
 use crate::finding::Finding;
 use crate::probe;
 use crate::subject::Setup;
-use crate::system::processes;
+use crate::system::{processes, sockets};
 use bytes::Bytes as Body;
 use http_body_util::Full;
 use hyper::header::{AUTHORIZATION, HOST, HeaderValue};
@@ -37,23 +37,43 @@ pub(crate) struct Running {
     failure: Option<String>,
     /// Whether something answered.
     is_answered: bool,
+    /// Whether it is the gateway of the data folder that is examined.
+    pub(crate) is_ours: bool,
 }
 
 impl Running {
-    /// Whether it is the gateway of this data folder.
-    pub(crate) fn is_of(&self, data: &Path) -> bool {
+    /// Whether it says that it is the gateway of this data folder. Its paths may be relative to `cwd`.
+    fn is_of(&self, data: &Path, cwd: Option<&Path>) -> bool {
         let folder = self.status.as_ref().and_then(|status| status.pointer("/journal/dir")?.as_str());
-        folder.is_some_and(|folder| is_same(Path::new(folder), &data.join("journal")))
+        let folder = folder.map(|folder| cwd.map_or_else(|| folder.into(), |cwd| cwd.join(folder)));
+        folder.is_some_and(|folder| is_same(&folder, &data.join("journal")))
     }
 }
 
-/// Whether two paths are one folder; relative ones may be meant from elsewhere.
+/// Whether two paths are one folder.
 fn is_same(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
-/// Asks whoever is at the admin address.
-pub(crate) fn ask(admin: SocketAddr, authorization: &str) -> Running {
+/// Asks whoever is at the admin address. It is the gateway of the folder `data` if it is the process `owner`, which has the
+/// folder, or if it says so.
+pub(crate) fn ask_for(
+    root: &Path,
+    admin: SocketAddr,
+    data: &Path,
+    owner: Option<u32>,
+    authorization: &str,
+) -> Running {
+    let running = ask(admin, authorization);
+    let pid = sockets::holder(root, admin, false).and_then(|holder| holder.pid);
+    let cwd =
+        pid.and_then(|pid| std::fs::read_link(root.join("proc").join(pid.to_string()).join("cwd")).ok());
+    let is_owner = owner.is_some() && owner == pid;
+    let is_ours = running.status.is_some() && (is_owner || running.is_of(data, cwd.as_deref()));
+    Running { is_ours, ..running }
+}
+
+fn ask(admin: SocketAddr, authorization: &str) -> Running {
     let admin = reachable(admin);
     let mut running = Running { admin: Some(admin), ..Running::default() };
     let Ok(runtime) = probe::runtime() else { return running };
@@ -133,14 +153,15 @@ pub(crate) fn check(running: &Running, setup: &Setup, root: &Path, owner: Option
                 .remedy("if it should be running, its log says why it is not: `journalctl -u tidegate`, `docker logs`, or start it here with `tidegate run`"),
         }];
     };
-    let mut findings = Vec::new();
-    if !running.is_of(&setup.data.path) {
+    if !running.is_ours {
         let folder = status.pointer("/journal/dir").and_then(Value::as_str).unwrap_or_default();
-        findings.push(
-            Finding::at_risk(format!("another gateway answers at the admin address {admin}"), format!("its journal is {folder}, and this one's {}", setup.data.path.join("journal").display()))
-                .remedy("set another `listen.admin`, or examine the configuration of that gateway; what follows is about that one"),
-        );
+        let own = setup.data.path.join("journal");
+        let evidence = format!("/status.json: its journal is {folder}, and this one's is {}", own.display());
+        let remedy = "set another `listen.admin`, or examine the configuration of that gateway";
+        let what = format!("another gateway answers at the admin address {admin}");
+        return vec![Finding::at_risk(what, evidence).remedy(remedy)];
     }
+    let mut findings = Vec::new();
     findings.push(state(status, running.unready.as_deref()));
     findings.extend(sinks(status));
     findings.extend(memory(status));
@@ -228,7 +249,7 @@ fn sinks(status: &Value) -> Vec<Finding> {
 }
 
 fn memory(status: &Value) -> Vec<Finding> {
-    let (limit, resident) = (number(status, "/memory/limit"), number(status, "/memory/resident/rss"));
+    let (limit, resident) = (number(status, "/memory/limit"), number(status, "/memory/resident/now"));
     if limit == 0 || resident == 0 {
         return Vec::new();
     }

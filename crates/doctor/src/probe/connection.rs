@@ -175,3 +175,13 @@ pub(super) async fn speaks_tls(address: SocketAddr) -> bool {
         ),
     }
 }
+
+/// Whether a peer that was spoken to in HTTP/2 answers HTTP/1.1.
+pub(super) async fn speaks_http1(address: SocketAddr) -> bool {
+    let Ok(mut stream) = TcpStream::connect(address).await else { return false };
+    let request = format!("OPTIONS * HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let mut begin = [0; 7];
+    stream.write_all(request.as_bytes()).await.is_ok()
+        && stream.read_exact(&mut begin).await.is_ok()
+        && begin == *b"HTTP/1."
+}

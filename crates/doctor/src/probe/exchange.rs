@@ -95,14 +95,15 @@ async fn with(
     exchange: impl Future<Output = Result<Answer, Failed>>,
 ) -> Result<Answer, Failed> {
     let (mut connection, mut exchange) = (Box::pin(connection), Box::pin(exchange));
-    tokio::select! {
+    let ended = tokio::select! {
         biased;
-        answer = &mut exchange => answer,
-        ended = &mut connection => match ended {
-            // It may have ended behind the answer.
-            Ok(()) => exchange.await,
-            Err(error) => Err(error.into()),
-        },
+        answer = &mut exchange => return answer,
+        ended = &mut connection => ended,
+    };
+    // It may have ended behind the answer, and says more of why there is none.
+    match (exchange.await, ended) {
+        (Err(_), Err(error)) => Err(error.into()),
+        (answer, _) => answer,
     }
 }
 
@@ -112,7 +113,8 @@ async fn read(response: Response<Incoming>, kept: usize) -> Result<Answer, Faile
     let mut answer = Answer { status: head.status.as_u16(), date, ..Answer::default() };
     answer.grpc = grpc(&head.headers);
     while let Some(frame) = body.frame().await {
-        let frame = frame?;
+        // A server that refuses a request without reading it may cut off its own answer.
+        let Ok(frame) = frame else { break };
         if let Some(trailers) = frame.trailers_ref() {
             answer.grpc = grpc(trailers).or(answer.grpc);
         }
@@ -167,22 +169,20 @@ pub(super) async fn guess(
     is_secure: bool,
     address: Option<SocketAddr>,
 ) -> Option<LooksLike> {
-    if probe.is_http2() {
-        // HTTP/1.1 answers the preface of HTTP/2 with text, or hangs up.
-        let words = chain(&**error);
-        let is_text = words.contains("FRAME_SIZE_ERROR") || words.contains("frame with invalid size");
-        if is_text {
-            return Some(LooksLike::Http1);
-        }
-    } else if error.downcast_ref::<hyper::Error>().is_some_and(is_binary) && is_secure {
-        return Some(LooksLike::Http2);
+    let is_binary = error.downcast_ref::<hyper::Error>().is_some_and(is_binary);
+    let address = address.filter(|_| !is_secure);
+    if let Some(address) = address
+        && connection::speaks_tls(address).await
+    {
+        return Some(LooksLike::Tls);
+    }
+    if !probe.is_http2() {
+        return is_binary.then_some(LooksLike::Http2);
     }
     match address {
-        Some(address) if !is_secure && connection::speaks_tls(address).await => Some(LooksLike::Tls),
-        _ if !probe.is_http2() && error.downcast_ref::<hyper::Error>().is_some_and(is_binary) => {
-            Some(LooksLike::Http2)
-        }
-        _ => None,
+        Some(address) => connection::speaks_http1(address).await.then_some(LooksLike::Http1),
+        // HTTP/1.1 answers the preface of HTTP/2 with text, which is a long frame.
+        None => chain(&**error).contains("frame with invalid size").then_some(LooksLike::Http1),
     }
 }
 

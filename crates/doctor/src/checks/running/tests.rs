@@ -1,1 +1,111 @@
+//! Pages of gateways in which something is wrong.
 
+use super::*;
+use crate::finding::Severity;
+use serde_json::json;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+fn status() -> Value {
+    json!({
+        "version": "1", "state": "flowing", "reason": "all is well", "uptime_seconds": 5.0,
+        "journal": {"dir": "/d/journal"},
+        "memory": {"limit": 1000, "resident": {"now": 100}, "payload": {"shares": []}},
+        "books": {"sources": []},
+        "sinks": [{"name": "a", "lag": {"items": 0, "age_seconds": null}, "usual_lag_seconds": 1.0, "broken": false, "dropped": {}}],
+    })
+}
+
+/// The findings on a status that are not fine.
+fn told(change: impl FnOnce(&mut Value)) -> Vec<(Severity, String)> {
+    let mut status = status();
+    change(&mut status);
+    let mut findings = vec![state(&status, None)];
+    findings.extend(sinks(&status));
+    findings.extend(memory(&status));
+    findings.extend(refusals(&status));
+    let findings = findings.into_iter().filter(|finding| finding.severity > Severity::Fine);
+    findings.map(|finding| (finding.severity, finding.what)).collect()
+}
+
+#[test]
+fn a_gateway_that_is_well_is_fine() {
+    assert_eq!(told(|_| {}), []);
+    assert_eq!(state(&status(), Some("the disk is full")).severity, Severity::Broken);
+}
+
+#[test]
+fn sinks_that_fail_or_lag_are_told() {
+    let told = told(|status| {
+        status["state"] = "spilling".into();
+        status["sinks"] = json!([
+            {"name": "a", "broken": true, "last_error": {"message": "m", "at": "t"}},
+            {"name": "b", "lag": {"items": 7, "age_seconds": 100.0}, "usual_lag_seconds": 1.0},
+            {"name": "c", "dropped": {"rejected": 3, "quota": 2}},
+        ]);
+    });
+    let words: Vec<&str> = told.iter().map(|(_, what)| what.as_str()).collect();
+    assert!(words[0].contains("piles up on disk"), "{told:?}");
+    assert!(words[1].contains("`a` has failed") && told[1].0 == Severity::Broken, "{told:?}");
+    assert!(words[2].contains("`b` is 100 s behind"), "{told:?}");
+    assert!(words[3].contains("`c` has dropped 5 items"), "{told:?}");
+}
+
+#[test]
+fn short_memory_and_refusals_are_told() {
+    let told = told(|status| {
+        status["memory"]["resident"]["now"] = 990.into();
+        status["books"]["sources"] =
+            json!([{"refused": {"memory": 3, "invalid": 0}}, {"refused": {"memory": 4}}]);
+        status["refused_lately"] = json!(["memory"]);
+    });
+    assert_eq!(
+        told[0],
+        (Severity::Note, "the gateway's memory is near its limit, which it does not exceed".to_owned())
+    );
+    assert_eq!(told[1], (Severity::AtRisk, "clients are being refused".to_owned()));
+}
+
+/// A server that answers each request with this.
+fn serve(answer: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut head = [0; 4096];
+            let _ = stream.read(&mut head);
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn whatever_answers_is_looked_at_twice() {
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let asked = ask(nobody, "");
+    assert!(!asked.is_answered && asked.failure.is_some());
+    let asked = ask(serve("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), "");
+    assert_eq!((asked.failure.as_deref(), asked.status), (Some("what answers there is not a gateway"), None));
+    let asked = ask(serve("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno"), "Bearer x");
+    assert_eq!(asked.failure.as_deref(), Some("it answered 401: no"));
+}
+
+/// Another's state is not told as this one's.
+#[test]
+fn another_gateway_is_not_taken_for_this_one() {
+    const STATUS: &str =
+        "HTTP/1.1 200 OK\r\nContent-Length: 34\r\n\r\n{\"journal\":{\"dir\":\"/d/d/journal\"}}";
+    let (root, admin, own) = (Path::new("/"), serve(STATUS), std::process::id());
+    let asked = |data: &str, owner| ask_for(root, admin, Path::new(data), owner, "");
+    assert!(asked("/d/d", None).is_ours);
+    assert!(asked("/d/e", Some(own)).is_ours, "the process that has the folder listens there");
+    let relative = Running { status: Some(json!({"journal": {"dir": "./d/journal"}})), ..Running::default() };
+    assert!(relative.is_of(Path::new("/x/d"), Some(Path::new("/x"))));
+    assert!(!relative.is_of(Path::new("./d"), Some(Path::new("/x"))), "another folder of that name");
+    let other = asked("/d/e", None);
+    let setup = crate::checks::journal::tests::setup(Path::new("/d/e"), &[]);
+    let found = check(&other, &setup, root, None);
+    assert_eq!((found.len(), found[0].severity), (1, Severity::AtRisk), "{found:?}");
+    assert!(found[0].what.contains("another gateway"), "{found:?}");
+}

@@ -45,17 +45,18 @@ pub(super) fn of(args: &ConfigArgs) -> Subject {
         return Subject { program, configuration, setup: None, secrets: Vec::new() };
     };
     let CheckedFiles { wrong, notes } = look(&config);
-    // A file that cannot be read was told with its place already.
-    configuration
-        .errors
-        .extend(wrong.into_iter().filter(|_| configuration.errors.is_empty()).collect::<Vec<_>>());
+    let setup = setup(&config);
+    // Of files there is a check of its own.
+    let is_of_files = |text: &String| [&setup.files.error, &setup.files.shortage].contains(&&Some(text.clone()));
+    configuration.errors.extend(wrong.into_iter().filter(|error| !is_of_files(error)));
+    let notes = notes.into_iter().filter(|note| !is_of_files(note)).collect::<Vec<_>>();
     configuration.notes.extend(notes);
     // Tests have examples of telemetry.
     let without_tests = Config { tests: Config::default().tests, ..config.clone() };
     configuration.effective = tidegate_config::effective(&without_tests);
     let mut secrets = tidegate_config::secrets(&config);
     secrets.extend(secret_files.iter().filter_map(|file| content(file)));
-    Subject { program, configuration, setup: Some(setup(&config)), secrets }
+    Subject { program, configuration, setup: Some(setup), secrets }
 }
 
 /// Each error with its place, its line and what to do.
