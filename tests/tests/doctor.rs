@@ -99,7 +99,12 @@ fn answer(mut stream: TcpStream, status: &str) -> Option<()> {
     }
     let body = format!("no handler for: {}", String::from_utf8_lossy(&head));
     let date = "Date: Thu, 01 Jan 2015 00:00:00 GMT";
-    write!(stream, "HTTP/1.1 {status}\r\n{date}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len()).ok()
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\n{date}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+    .ok()
 }
 
 fn write_to(address: SocketAddr) -> Value {
@@ -122,7 +127,11 @@ fn changes_nothing_beside_a_running_gateway() {
     // The gateway itself writes down how far its sinks are, now and then.
     let unchanged = |files: &BTreeMap<PathBuf, Vec<u8>>| {
         let is_data = |path: &&PathBuf| !path.to_string_lossy().contains("cursor");
-        files.iter().filter(|(path, _)| is_data(path)).map(|(path, bytes)| (path.clone(), bytes.clone())).collect::<Vec<_>>()
+        files
+            .iter()
+            .filter(|(path, _)| is_data(path))
+            .map(|(path, bytes)| (path.clone(), bytes.clone()))
+            .collect::<Vec<_>>()
     };
     assert!(unchanged(&before) == unchanged(&contents(&gateway.data())), "files have changed");
     assert!(broken(&report).is_empty(), "{:#?}", broken(&report));
@@ -208,7 +217,12 @@ fn limits_on_files_are_told() {
     let limited = |files: u32| {
         let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
-        command.arg("-c").arg(script).arg(binary()).args(["doctor", "--format", "json", "--config"]).arg(&config);
+        command
+            .arg("-c")
+            .arg(script)
+            .arg(binary())
+            .args(["doctor", "--format", "json", "--config"])
+            .arg(&config);
         report(&finish(&mut command)).0
     };
     tells(&limited(200), "files", "at_risk", "limits.connections");
@@ -244,7 +258,9 @@ fn certificates_and_their_files_are_told() {
 #[test]
 fn a_damaged_journal_and_a_forgotten_cursor_are_told() {
     let nobody = free_address();
-    let mut gateway = Gateway::started(json!({"memory": "128MiB", "sinks": {"up": {"type": "otlp", "protocol": "http", "url": format!("http://{nobody}")}}}));
+    let mut gateway = Gateway::started(
+        json!({"memory": "128MiB", "sinks": {"up": {"type": "otlp", "protocol": "http", "url": format!("http://{nobody}")}}}),
+    );
     for _ in 0..3 {
         send(&gateway);
     }
@@ -272,7 +288,9 @@ fn a_damaged_journal_and_a_forgotten_cursor_are_told() {
 #[test]
 fn dead_letters_are_told_with_their_reason() {
     let url = format!("http://{}", peer("400 Bad Request"));
-    let gateway = Gateway::started(json!({"memory": "128MiB", "sinks": {"up": {"type": "otlp", "protocol": "http", "url": url}}}));
+    let gateway = Gateway::started(
+        json!({"memory": "128MiB", "sinks": {"up": {"type": "otlp", "protocol": "http", "url": url}}}),
+    );
     send(&gateway);
     until(SOON, "a dead letter", || {
         let data = gateway.data();
@@ -347,7 +365,9 @@ fn an_archive_has_no_secret_and_no_telemetry() {
     gateway.configure(settings);
     gateway.start();
     send(&gateway);
-    until(SOON, "an error of a sink", || gateway.sink("file")["failures"] != 0 || gateway.sink("es")["failures"] != 0);
+    until(SOON, "an error of a sink", || {
+        gateway.sink("file")["failures"] != 0 || gateway.sink("es")["failures"] != 0
+    });
     let archive = gateway.folder().join("report.tar.gz");
     let config = gateway.config();
     let mut command = tidegate_tests::command(&["doctor", "--config", config.to_str().unwrap(), "--archive"]);
@@ -358,7 +378,16 @@ fn an_archive_has_no_secret_and_no_telemetry() {
     let folder = gateway.folder().join("tidegate-doctor");
     let files = contents(&folder);
     let names: Vec<&str> = files.keys().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
-    let expected = ["configuration.yaml", "files.txt", "findings.json", "findings.txt", "limits.txt", "metrics.txt", "status.json", "system.json"];
+    let expected = [
+        "configuration.yaml",
+        "files.txt",
+        "findings.json",
+        "findings.txt",
+        "limits.txt",
+        "metrics.txt",
+        "status.json",
+        "system.json",
+    ];
     assert_eq!(names, expected);
     let shown = files.iter().map(|(path, bytes)| (path.clone(), String::from_utf8(bytes.clone()).unwrap()));
     for (path, text) in shown.chain([("stdout".into(), finished.stdout.clone())]) {
@@ -367,11 +396,22 @@ fn an_archive_has_no_secret_and_no_telemetry() {
         }
     }
     let text = |name: &str| String::from_utf8(files[&folder.join(name)].clone()).unwrap();
-    assert!(text("configuration.yaml").contains("authorization: \"********\""), "{}", text("configuration.yaml"));
+    assert!(
+        text("configuration.yaml").contains("authorization: \"********\""),
+        "{}",
+        text("configuration.yaml")
+    );
     assert!(text("status.json").contains("\"version\"") && text("metrics.txt").contains("tidegate_"));
     assert!(text("files.txt").contains("journal/") && text("limits.txt").contains("Max open files"));
     assert!(text("findings.txt").contains("`sinks.es`") && !text("findings.txt").contains("no handler for"));
-    let again = finish(&mut tidegate_tests::command(&["doctor", "--offline", "--config", config.to_str().unwrap(), "--archive", archive.to_str().unwrap()]));
+    let again = finish(&mut tidegate_tests::command(&[
+        "doctor",
+        "--offline",
+        "--config",
+        config.to_str().unwrap(),
+        "--archive",
+        archive.to_str().unwrap(),
+    ]));
     assert_eq!(again.code, Some(1), "it does not write over a file: {again:?}");
 }
 
@@ -388,7 +428,13 @@ fn the_exit_codes_are_as_the_page_says() {
     assert_eq!(code, expected, "{report:#}");
     assert_eq!(tidegate(&["doctor", "--no-such-option"]).code, Some(2));
     assert_eq!(tidegate(&["doctor", "--archive", "report.rar"]).code, Some(1));
-    for (code, words) in [(0, "nothing is wrong"), (3, "at risk"), (4, "broken"), (1, "the command itself failed"), (2, "wrong arguments")] {
+    for (code, words) in [
+        (0, "nothing is wrong"),
+        (3, "at risk"),
+        (4, "broken"),
+        (1, "the command itself failed"),
+        (2, "wrong arguments"),
+    ] {
         let line = PAGE.lines().find(|line| line.starts_with(&format!("| {code} |"))).unwrap();
         assert!(line.contains(words), "{line}");
     }

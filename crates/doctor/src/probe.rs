@@ -137,7 +137,7 @@ async fn attempt(peer: &Peer, step: &Cell<Step>, path: &mut NetworkPath) -> Resu
     let request = exchange::request(probe, is_forwarded, credentials);
     let answered = match probe.is_http2() {
         true => exchange::ask_http2(connection.stream, request).await,
-        false => exchange::ask_http1(connection.stream, request).await,
+        false => Box::pin(exchange::ask_http1(connection.stream, request)).await,
     };
     match answered {
         Ok(answer) => {

@@ -107,6 +107,7 @@ async fn a_stream_ends_after_ten_minutes() {
 
 /// While somebody makes an answer there is no new frame, and nobody waits for it.
 #[tokio::test(start_paused = true)]
+#[expect(clippy::await_holding_lock, reason = "that nobody waits for it is what is tested")]
 async fn a_frame_waits_for_no_lock() {
     let (live, _arena) = live_of(healthy());
     let mut page = Page::open(&live);

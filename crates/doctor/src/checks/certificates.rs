@@ -45,7 +45,7 @@ fn look(certificate: &Certificate, now: u64) -> Vec<Finding> {
     let mut findings = Vec::new();
     // Of authorities each counts; of a chain, the first to end.
     let all = chain.iter().filter_map(|der| tidegate_tls::validity(der));
-    let ends = all.enumerate().map(|(place, validity)| (place, validity));
+    let ends = all.enumerate();
     findings.extend(match key {
         Some(_) => ends
             .min_by_key(|(_, validity)| validity.not_after)

@@ -47,7 +47,8 @@ pub(super) fn of(args: &ConfigArgs) -> Subject {
     let CheckedFiles { wrong, notes } = look(&config);
     let setup = setup(&config);
     // Of files there is a check of its own.
-    let is_of_files = |text: &String| [&setup.files.error, &setup.files.shortage].contains(&&Some(text.clone()));
+    let is_of_files =
+        |text: &String| [&setup.files.error, &setup.files.shortage].contains(&&Some(text.clone()));
     configuration.errors.extend(wrong.into_iter().filter(|error| !is_of_files(error)));
     let notes = notes.into_iter().filter(|note| !is_of_files(note)).collect::<Vec<_>>();
     configuration.notes.extend(notes);
