@@ -54,7 +54,7 @@ fn broken(report: &Value) -> Vec<&Value> {
 }
 
 fn settings() -> Value {
-    json!({"memory": "128MiB", "journal": {"quota": "64MiB", "segment": "1MiB"}, "sinks": {"lake": {"type": "lake", "file_age": "1s", "retention": {"bytes": "64MiB"}}}})
+    json!({"memory": "128MiB", "journal": {"quota": "64MiB", "segment": "1MiB"}, "sinks": {"lake": {"type": "lake", "file_age": "1s", "file_bytes": "16MiB", "retention": {"bytes": "64MiB"}}}})
 }
 
 fn send(gateway: &Gateway) {
@@ -172,7 +172,7 @@ fn a_configuration_that_cannot_start_is_broken() {
 fn peers_that_fail_are_told_by_the_step_that_failed() {
     let nobody = free_address();
     let hole = TcpListener::bind("127.0.0.1:0").unwrap();
-    let otlp = |url: String| json!({"type": "otlp", "protocol": "http", "url": url});
+    let otlp = |url: String| json!({"type": "otlp", "protocol": "http", "endpoints": [url]});
     let gateway = Gateway::new(json!({"memory": "128MiB", "sinks": {
         "refuses": write_to(peer("401 Unauthorized")),
         "overloaded": otlp(format!("http://{}", peer("429 Too Many Requests"))),
@@ -259,7 +259,7 @@ fn certificates_and_their_files_are_told() {
 fn a_damaged_journal_and_a_forgotten_cursor_are_told() {
     let nobody = free_address();
     let mut gateway = Gateway::started(
-        json!({"memory": "128MiB", "sinks": {"up": {"type": "otlp", "protocol": "http", "url": format!("http://{nobody}")}}}),
+        json!({"memory": "128MiB", "sinks": {"up": {"type": "otlp", "protocol": "http", "endpoints": [format!("http://{nobody}")]}}}),
     );
     for _ in 0..3 {
         send(&gateway);
@@ -289,7 +289,7 @@ fn a_damaged_journal_and_a_forgotten_cursor_are_told() {
 fn dead_letters_are_told_with_their_reason() {
     let url = format!("http://{}", peer("400 Bad Request"));
     let gateway = Gateway::started(
-        json!({"memory": "128MiB", "sinks": {"up": {"type": "otlp", "protocol": "http", "url": url}}}),
+        json!({"memory": "128MiB", "sinks": {"up": {"type": "otlp", "protocol": "http", "endpoints": [url]}}}),
     );
     send(&gateway);
     until(SOON, "a dead letter", || {
@@ -360,7 +360,7 @@ fn an_archive_has_no_secret_and_no_telemetry() {
     let mut gateway = Gateway::new(json!({}));
     let file = gateway.folder().join("secret");
     fs::write(&file, secret).unwrap();
-    settings["sinks"]["file"] = json!({"type": "otlp", "protocol": "http", "url": format!("http://{}", peer("400 Bad Request")), "headers": {"x-key": format!("${{file:{}}}", file.display())}});
+    settings["sinks"]["file"] = json!({"type": "otlp", "protocol": "http", "endpoints": [format!("http://{}", peer("400 Bad Request"))], "headers": {"x-key": format!("${{file:{}}}", file.display())}});
     let token = "hunter6-admin-token";
     gateway.configure(settings);
     gateway.start();

@@ -94,3 +94,27 @@ fn quoted(text: &str) -> String {
     out.push('"');
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the effective configuration masks is listed, wherever it stands.
+    #[test]
+    fn lists_every_secret() {
+        let text = r#"
+sources: { fluent_forward: { address: "127.0.0.1:24224", shared_key: secret-a, users: { u: secret-b } } }
+sinks:
+  rw: { type: prometheus_remote_write, url: "http://127.0.0.1:1/w?key=secret-c", headers: { x-key: secret-d } }
+  es: { type: elasticsearch, endpoints: ["http://127.0.0.1:2"], user: u, password: secret-e }
+  hec: { type: splunk_hec, endpoints: ["http://127.0.0.1:3"], token: secret-f }
+"#;
+        let config = crate::parse("t.yaml", text, &|_| None).unwrap();
+        let listed = secrets(&config).join("\n");
+        let shown = effective(&config);
+        for secret in ["secret-a", "secret-b", "secret-c", "secret-d", "secret-e", "secret-f"] {
+            assert!(listed.contains(secret) && !shown.contains(secret), "{secret}: {listed}");
+        }
+        assert_eq!(secrets(&Config::default()), [""; 0]);
+    }
+}
