@@ -57,15 +57,16 @@ pub const PATHS: [&str; 10] = [
     "/files.json",
 ];
 
-/// So many of the longest answers can be on their way at a time; of usual ones, many more.
-pub(crate) const ANSWERS: usize = 2;
+/// Memory for answers on their way: one of the longest, the longest form of a trial, and the frames of open pages always fit together. Of usual
+/// answers there can be many more.
+pub(crate) const ANSWERS_BYTES: usize = LONGEST_ANSWER + LONGEST_FORM + FRAMES * LONGEST_FRAME;
 /// So many heads can be received at a time.
 const HEADS: usize = 16;
 const LONGEST_HEAD: usize = 8 << 10;
 /// The longest form of a trial: its texts, with line ends that take two bytes on the way, and what is around them.
 pub(crate) const LONGEST_FORM: usize = LONGEST_STEPS + LONGEST_ITEMS + (32 << 10);
 /// A [`Status`] with every sink and source that there can be, and the page made of it.
-const SNAPSHOT: usize = 592 << 10;
+const SNAPSHOT: usize = 596 << 10;
 
 pub(crate) const DATA_HEADERS: [(&str, &str); 3] =
     [("Cache-Control", "no-store"), ("Vary", "Accept"), ("X-Content-Type-Options", "nosniff")];
@@ -195,7 +196,7 @@ impl Console {
     /// # Errors
     /// When the kernel refuses the address space.
     pub fn reserve() -> io::Result<Arena> {
-        let (answers, heads) = (ANSWERS * LONGEST_ANSWER + FRAMES * LONGEST_FRAME, HEADS * LONGEST_HEAD);
+        let (answers, heads) = (ANSWERS_BYTES, HEADS * LONGEST_HEAD);
         // Heads cannot take the memory of answers, nor the reverse, but for that of a form: its memory is that of answers.
         let floors = Floors::NONE
             .with(Share::Egress, (answers - LONGEST_FORM) as u64)
@@ -207,7 +208,7 @@ impl Console {
 
     /// The lines of the memory plan: the arena of [`reserve`](Self::reserve), the heap of one snapshot, of open pages, and of the
     /// history.
-    pub fn declared() -> [Reservation; 6] {
+    pub fn declared() -> [Reservation; 5] {
         let line = |what, count: usize, each: usize| Reservation {
             owner: "console",
             what,
@@ -216,9 +217,8 @@ impl Console {
             setting: None,
         };
         [
-            line("responses in flight, or the form of a trial", ANSWERS, LONGEST_ANSWER),
+            line("responses in flight, frames of open pages, the form of a trial", 1, ANSWERS_BYTES),
             line("heads of requests", HEADS, LONGEST_HEAD),
-            line("frames of the live status", FRAMES, LONGEST_FRAME),
             line("snapshot being shown", 1, SNAPSHOT),
             line("open pages", MOST_VIEWERS, VIEWER),
             line("the history of 15 minutes", 1, History::BYTES),

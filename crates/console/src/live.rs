@@ -2,7 +2,7 @@
 //! open.
 //!
 //! However many pages are open, a frame is made once: by the first viewer that is due, and shared. Frames live in
-//! [`FRAMES`] windows of the console's memory. A viewer takes the newest frame when its socket has taken the last one, so
+//! [`FRAMES`] windows of the console's memory for answers. A viewer takes the newest frame when its socket has taken the last one, so
 //! a slow one misses frames and has no queue; one that takes nothing for the codec's write timeout is dropped. While
 //! slow viewers hold all windows there is no new frame.
 //!
@@ -23,7 +23,7 @@ pub(crate) const MOST_VIEWERS: usize = 16;
 /// The most frames in memory: the newest, the one being made, and one that slow viewers still send.
 pub(crate) const FRAMES: usize = 3;
 /// The longest frame, in bytes.
-pub(crate) const LONGEST_FRAME: usize = 128 << 10;
+pub(crate) const LONGEST_FRAME: usize = 64 << 10;
 /// The heap of a viewer: its stream and the future of the next piece.
 pub(crate) const VIEWER: usize = 1 << 10;
 

@@ -35,9 +35,9 @@ pub struct RecentRefusal {
     /// The reason.
     pub reason: Refusal,
     /// The source's name.
-    pub source: ShortText<32>,
+    pub source: ShortText<24>,
     /// The tenant's name; empty if it was not known.
-    pub tenant: ShortText<64>,
+    pub tenant: ShortText<48>,
     /// The client, where it is known.
     pub peer: Option<SocketAddr>,
     /// What it asked for; empty where that is not known.
@@ -45,7 +45,7 @@ pub struct RecentRefusal {
     /// The size of the body as announced or received, where it is known.
     pub bytes: Option<u64>,
     /// The answer's words; empty where they are not known.
-    pub words: ShortText<160>,
+    pub words: ShortText<128>,
 }
 
 /// A text of at most `N` bytes, cut at a character, with spaces in place of control characters.
@@ -249,8 +249,8 @@ mod tests {
         let recent = RecentRefusals::default();
         recent.note(Refusal::Malformed, &"s".repeat(99), "ténant", &details);
         let seen = seen(&recent)[0];
-        assert_eq!((seen.source.as_str().len(), seen.tenant.as_str(), seen.bytes), (32, "ténant", Some(5)));
-        assert_eq!(seen.words.as_str(), "é".repeat(80));
+        assert_eq!((seen.source.as_str().len(), seen.tenant.as_str(), seen.bytes), (24, "ténant", Some(5)));
+        assert_eq!(seen.words.as_str(), "é".repeat(64));
         assert_eq!(ShortText::<3>::of(&"aéé").as_str(), "aé");
         assert_eq!(ShortText::<9>::of(&format_args!("{} {}\n", 12, "ab")).as_str(), "12 ab");
         assert_eq!(ShortText::<9>::of(&"a\n\x1b[1m").as_str(), "a  [1m");
