@@ -11,4 +11,4 @@ mod sizing;
 
 pub use quantity::{bytes, duration, items};
 pub use rate::{Amount, BadRate, ItemKind, Rate};
-pub use sizing::{Catching, Load, Memory, Part, Setup, Sizing, intake_bytes, measured_bytes};
+pub use sizing::{Catching, Load, Losses, Memory, Part, Setup, Sizing, intake_bytes, measured_bytes};

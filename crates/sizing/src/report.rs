@@ -1,7 +1,7 @@
 //! The answer in sentences.
 
 use crate::figures::{RECORD_BYTES, SECONDS_IN_MEMORY};
-use crate::sizing::{Catching, Part, Sizing};
+use crate::sizing::{Catching, Losses, Part, Sizing};
 use crate::{bytes, duration, items};
 use std::fmt;
 
@@ -78,18 +78,38 @@ impl Sizing {
 
     fn beyond(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nBEYOND THE QUOTA")?;
-        if self.setup.drops_oldest {
+        let Some(losses) = &self.setup.losses else {
             return writeln!(
                 f,
-                "  With `journal.when_full: drop_oldest` the oldest records are dropped and counted, {} for each second more.",
-                bytes(self.journal_bytes_per_second)
+                "  Not known: that depends on the sinks' `when_full`, which the configuration says (--config). With `block`, the \
+                 default, new requests are refused and nothing is lost; with `drop_oldest` acknowledged data is."
             );
+        };
+        if !losses.journal.is_empty() {
+            writeln!(
+                f,
+                "  While {} is what holds the journal up, the oldest records are dropped for it and counted (`when_full: \
+                 drop_oldest`), {} for each second more: it loses what was acknowledged.",
+                either(&losses.journal),
+                bytes(self.journal_bytes_per_second)
+            )?;
         }
-        writeln!(
-            f,
-            "  New requests are refused with 429 or 503 and the time to wait, so their clients keep them and send them again. \
-             Nothing that was acknowledged is lost."
-        )
+        if !losses.handoff.is_empty() {
+            writeln!(
+                f,
+                "  When the handoff quota of a member is used up, {} drops the oldest of that member's data and counts it \
+                 (`handoff.when_full: drop_oldest`).",
+                either(&losses.handoff)
+            )?;
+        }
+        let blocks = "New requests are refused with 429 or 503 and the time to wait, so their clients keep them and send them again.";
+        if losses == &Losses::default() {
+            return writeln!(f, "  {blocks} Nothing that was acknowledged is lost.");
+        }
+        match self.setup.sinks > losses.journal.len() as u64 {
+            true => writeln!(f, "  While another sink holds the journal up: {blocks}"),
+            false => Ok(()),
+        }
     }
 
     fn memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,6 +182,12 @@ impl Sizing {
             rows.join("; ")
         )
     }
+}
+
+/// One of these names.
+fn either(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(" or ")
 }
 
 /// Bytes of one item.

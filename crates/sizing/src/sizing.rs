@@ -39,14 +39,23 @@ pub struct Setup {
     pub data: String,
     /// Free bytes on its disk now, and what the journal has of the disk already.
     pub free_disk: Option<u64>,
-    /// Whether the journal drops the oldest records when it is full, rather than refuse new ones.
-    pub drops_oldest: bool,
+    /// What is lost when the quota is used up; `None` where the settings of the sinks are not known.
+    pub losses: Option<Losses>,
     /// Whether the journal is in memory only.
     pub in_memory_only: bool,
     /// How many sinks send everything.
     pub sinks: u64,
     /// Memory.
     pub memory: Memory,
+}
+
+/// The sinks that lose acknowledged data when they are behind for too long. The others lose nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Losses {
+    /// Sinks for which a full journal drops its oldest records.
+    pub journal: Vec<String>,
+    /// Sinks that drop the oldest data of a member whose handoff quota is used up.
+    pub handoff: Vec<String>,
 }
 
 /// What the memory plan says.

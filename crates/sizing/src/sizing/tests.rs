@@ -11,7 +11,7 @@ fn setup(quota: u64) -> Setup {
         segment: 64 << 20,
         data: "./tidegate-data".to_owned(),
         free_disk: Some(100 * GIB),
-        drops_oldest: false,
+        losses: Some(Losses::default()),
         in_memory_only: false,
         sinks: 2,
         memory: Memory {
@@ -97,18 +97,43 @@ fn says_it_in_sentences() {
         assert!(text.contains(words), "{words:?} in:\n{text}");
     }
     let mut bad = setup(20 * GIB);
-    (bad.free_disk, bad.drops_oldest, bad.in_memory_only) = (Some(GIB), true, true);
+    bad.free_disk = Some(GIB);
     (bad.memory.problem, bad.memory.smallest) = (Some("too small".to_owned()), None);
     let text = Sizing::of(Load::of(&rates(&["9M spans/s"]), None, false, &[]), 60.0, bad).to_string();
     for words in [
         "only 1.0 GiB free",
-        "drop_oldest",
-        "durability: memory",
         "does not take",
         "No budget",
         "never catches up",
     ] {
         assert!(text.contains(words), "{words:?} in:\n{text}");
+    }
+}
+
+/// The text about a quota that is used up.
+fn beyond(losses: Option<Losses>) -> String {
+    let load = Load::of(&rates(&["1k spans/s"]), None, true, &[]);
+    let text = Sizing::of(load, 60.0, Setup { losses, ..setup(GIB) }).to_string();
+    let (_, text) = text.split_once("BEYOND THE QUOTA").unwrap();
+    text.split_once("\n\n").unwrap().0.to_owned()
+}
+
+/// Nobody reads that nothing is lost where a sink drops.
+#[test]
+fn sinks_that_drop_are_named() {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let lost = "Nothing that was acknowledged is lost";
+    assert!(beyond(Some(Losses::default())).contains(lost));
+    let one = beyond(Some(Losses { journal: names(&["up"]), ..Losses::default() }));
+    assert!(one.contains("While `up` is what") && one.contains("While another sink"), "{one}");
+    let all = beyond(Some(Losses { journal: names(&["up", "lake"]), ..Losses::default() }));
+    assert!(all.contains("`up` or `lake`") && !all.contains("refused"), "{all}");
+    let handoff = beyond(Some(Losses { handoff: names(&["ring"]), ..Losses::default() }));
+    assert!(handoff.contains("`ring` drops the oldest of that member's data"), "{handoff}");
+    let unknown = beyond(None);
+    assert!(unknown.contains("Not known") && unknown.contains("--config"), "{unknown}");
+    for text in [one, all, handoff, unknown] {
+        assert!(!text.contains(lost), "{text}");
     }
 }
 

@@ -5,11 +5,12 @@ mod measure;
 use super::check::config;
 use crate::cli::{PlanArgs, PlanFormat};
 use crate::gateway::plan::{self, GatewayPlan};
+use crate::gateway::sinks::kinds;
 use crate::{Failure, Outcome, output};
 use std::path::Path;
 use tidegate_arena::{Bytes, Share};
-use tidegate_config::{Config, Durability, WhenFull};
-use tidegate_sizing::{ItemKind, Load, Memory, Rate, Setup, Sizing};
+use tidegate_config::{Config, Durability, HandoffFull, WhenFull};
+use tidegate_sizing::{ItemKind, Load, Losses, Memory, Rate, Setup, Sizing};
 
 /// The budget with which the search for the smallest begins, in MiB.
 const LEAST_MIB: u64 = 1;
@@ -77,13 +78,27 @@ fn sizing(config: &Config, load: Load, body: Option<u64>, outage: tidegate_confi
         segment: config.journal.segment.get(),
         data: config.data.display().to_string(),
         free_disk: free_disk(&config.data),
-        drops_oldest: config.journal.when_full == WhenFull::DropOldest,
+        losses: Some(losses(config)),
         in_memory_only: config.journal.durability == Durability::Memory,
         sinks: config.sinks.len() as u64,
         memory,
     };
     let need = Need { kinds: &kinds, body, intake: tidegate_sizing::intake_bytes(&load) };
     Sizing::of(load, outage, setup(memory(config, &planned, &need)))
+}
+
+/// The sinks that lose acknowledged data. The journal drops for a sink only where that sink's own setting allows it.
+fn losses(config: &Config) -> Losses {
+    let mut losses = Losses::default();
+    for (name, sink) in &config.sinks {
+        if sink.when_full(&config.journal) == WhenFull::DropOldest {
+            losses.journal.push(name.to_string());
+        }
+        if kinds::of(sink).handoff().is_some_and(|handoff| handoff.when_full == HandoffFull::DropOldest) {
+            losses.handoff.push(name.to_string());
+        }
+    }
+    losses
 }
 
 /// What a budget has to take.
@@ -159,4 +174,24 @@ fn free_disk(data: &Path) -> Option<u64> {
     let files = std::fs::read_dir(data.join("journal")).into_iter().flatten().flatten();
     let taken = files.filter_map(|file| file.metadata().ok()).filter(std::fs::Metadata::is_file);
     Some(taken.fold(free, |sum, file| sum.saturating_add(file.len())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The journal's setting is only the default of each sink's own.
+    #[test]
+    fn each_sink_says_whether_it_loses_data() {
+        let text = r#"
+journal: { when_full: drop_oldest }
+sinks:
+  keeps: { type: otlp, endpoints: ["http://127.0.0.1:1"], when_full: block }
+  drops: { type: otlp, endpoints: ["http://127.0.0.1:2"] }
+  ring: { type: otlp, endpoints: ["http://127.0.0.1:3"], signals: [traces], route_by: trace_id, when_full: block, handoff: { when_full: drop_oldest } }
+"#;
+        let config = tidegate_config::parse("t.yaml", text, &|_| None).unwrap();
+        let expected = Losses { journal: vec!["drops".to_owned()], handoff: vec!["ring".to_owned()] };
+        assert_eq!(losses(&config), expected);
+    }
 }
