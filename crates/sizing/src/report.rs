@@ -8,6 +8,11 @@ use std::fmt;
 impl fmt::Display for Sizing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.load(f)?;
+        if self.setup.in_memory_only {
+            self.without_disk(f)?;
+            self.memory(f)?;
+            return self.processors(f);
+        }
         self.disk(f)?;
         self.beyond(f)?;
         self.memory(f)?;
@@ -28,6 +33,28 @@ impl Sizing {
             f,
             "  Requests with few items take more: {RECORD_BYTES} bytes each come on top. Yours differ: --bytes-per-item says how \
              large they are, --measure takes it from a running gateway."
+        )?;
+        match self.setup.is_configured {
+            true => Ok(()),
+            false => writeln!(
+                f,
+                "  The gateway's configuration was not given (--config): what follows is from its status, with segments of {} as by \
+                 default. What a status does not say is not known.",
+                bytes(self.setup.segment as f64)
+            ),
+        }
+    }
+
+    /// A journal in memory acknowledges what every sink has delivered, so there is nothing to keep.
+    fn without_disk(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nOUTAGE")?;
+        writeln!(
+            f,
+            "  With `journal.durability: memory` a request is acknowledged when every sink has delivered it, and nothing is written to \
+             disk. While a store is out, requests wait in memory, which has room for at most {} more of this load; then new ones are \
+             refused with 429 or 503, and their clients keep them. Nothing that was acknowledged is lost, and nothing waits afterwards. \
+             To bridge an outage, set `journal.durability: fsync`.",
+            duration_in_memory(self.setup.memory.intake as f64 / self.journal_bytes_per_second)
         )
     }
 
@@ -35,13 +62,6 @@ impl Sizing {
         let (rate, backlog) = (bytes(self.journal_bytes_per_second), bytes(self.backlog_bytes));
         let setup = &self.setup;
         writeln!(f, "\nDISK")?;
-        if setup.in_memory_only {
-            writeln!(
-                f,
-                "  With `journal.durability: memory` nothing is kept on disk: an outage of seconds already refuses requests. Set \
-                 `fsync` to bridge one."
-            )?;
-        }
         writeln!(
             f,
             "  The journal grows by {rate} a second, which is {backlog} in {}.",
@@ -115,10 +135,19 @@ impl Sizing {
     fn memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let memory = &self.setup.memory;
         let budget = bytes(memory.budget as f64);
-        writeln!(f, "\nMEMORY, which an outage of any length leaves as it is")?;
-        match &memory.problem {
-            None => writeln!(f, "  The budget of {budget} takes this load.")?,
-            Some(problem) => writeln!(f, "  The budget of {budget} does not take this load: {problem}.")?,
+        let heading = match self.setup.in_memory_only {
+            true => "MEMORY",
+            false => "MEMORY, which an outage of any length leaves as it is",
+        };
+        writeln!(f, "\n{heading}")?;
+        match (&memory.problem, self.setup.is_configured) {
+            (None, true) => writeln!(f, "  The budget of {budget} takes this load.")?,
+            (None, false) => writeln!(
+                f,
+                "  The budget of {budget} takes this rate. Whether it takes larger bodies or more connections, and what the smallest \
+                 budget is, follows from the configuration (--config)."
+            )?,
+            (Some(problem), _) => writeln!(f, "  The budget of {budget} does not take this load: {problem}.")?,
         }
         match memory.smallest {
             Some(smallest) => writeln!(
@@ -126,20 +155,22 @@ impl Sizing {
                 "  The smallest budget that takes it is `memory: {}`, by planning with each.",
                 config_bytes(smallest)
             )?,
-            None => writeln!(
+            None if self.setup.is_configured => writeln!(
                 f,
                 "  No budget that was planned takes it: use smaller bodies or fewer connections."
             )?,
+            None => {}
         }
-        writeln!(
-            f,
-            "  {} connections may be open. A request is in memory until the disk has it, assumed {:.0} ms: {} at this rate, of at \
-             most {}.",
-            memory.connections,
-            SECONDS_IN_MEMORY * 1e3,
-            bytes(self.intake_bytes),
-            bytes(memory.intake as f64)
-        )?;
+        writeln!(f, "  {} connections may be open.", memory.connections)?;
+        if !self.setup.in_memory_only {
+            writeln!(
+                f,
+                "  A request is in memory until the disk has it, assumed {:.0} ms: {} at this rate, of at most {}.",
+                SECONDS_IN_MEMORY * 1e3,
+                bytes(self.intake_bytes),
+                bytes(memory.intake as f64)
+            )?;
+        }
         for (setting, body) in &memory.largest_bodies {
             writeln!(f, "  The largest body for `{setting}` is {}.", bytes(*body as f64))?;
         }
@@ -182,6 +213,11 @@ impl Sizing {
             rows.join("; ")
         )
     }
+}
+
+/// A short time, with its tenths.
+fn duration_in_memory(seconds: f64) -> String {
+    if seconds < 60.0 { format!("{seconds:.1} s") } else { duration(seconds) }
 }
 
 /// One of these names.

@@ -31,6 +31,8 @@ pub struct Part {
 /// What is known of the gateway.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Setup {
+    /// Whether the configuration is known; otherwise all is from the gateway's status, and the length of a segment is the default.
+    pub is_configured: bool,
     /// The most bytes that the journal may take on disk.
     pub quota: u64,
     /// The length of a segment of the journal: it takes and gives back disk in such steps.
@@ -146,9 +148,15 @@ impl Part {
         Part { items_per_second, bytes_per_item, basis, ..Part::delivered(rate.kind, delivery) }
     }
 
-    /// A part that was measured at a running gateway.
-    pub fn measured(kind: ItemKind, items_per_second: f64, bytes_per_item: f64, delivery: &[Rate]) -> Part {
-        let basis = "measured at the running gateway".to_owned();
+    /// A part that was measured at a running gateway; `basis` says by what.
+    pub fn measured(
+        kind: ItemKind,
+        items_per_second: f64,
+        bytes_per_item: f64,
+        basis: &str,
+        delivery: &[Rate],
+    ) -> Part {
+        let basis = basis.to_owned();
         Part { items_per_second, bytes_per_item, basis, ..Part::delivered(kind, delivery) }
     }
 
@@ -203,7 +211,7 @@ impl Sizing {
             backlog_bytes,
             quota_needed,
             quota_lasts_seconds: usable / rate,
-            disk_has_room: setup.free_disk.map(|free| free >= quota_needed),
+            disk_has_room: setup.free_disk.filter(|_| !setup.in_memory_only).map(|free| free >= quota_needed),
             intake_bytes: intake_bytes(&load) as f64,
             catching_up,
             cores,

@@ -7,6 +7,7 @@ const GIB: u64 = 1 << 30;
 
 fn setup(quota: u64) -> Setup {
     Setup {
+        is_configured: true,
         quota,
         segment: 64 << 20,
         data: "./tidegate-data".to_owned(),
@@ -135,6 +136,31 @@ fn sinks_that_drop_are_named() {
     for text in [one, all, handoff, unknown] {
         assert!(!text.contains(lost), "{text}");
     }
+}
+
+/// What is acknowledged has been delivered: nothing piles up on a disk, and nothing is caught up with.
+#[test]
+fn a_journal_in_memory_has_no_disk() {
+    let load = Load::of(&rates(&["1M spans/s"]), Some(100.0), true, &[]);
+    let text = Sizing::of(load, 60.0, Setup { in_memory_only: true, ..setup(GIB) }).to_string();
+    assert!(text.contains("acknowledged when every sink has delivered it"), "{text}");
+    assert!(text.contains("at most 1.0 s more"), "{text}");
+    for heading in ["DISK", "BEYOND THE QUOTA", "CATCHING UP", "until the disk has it"] {
+        assert!(!text.contains(heading), "{heading}: {text}");
+    }
+}
+
+/// Without its configuration, the defaults of this program say nothing of a gateway elsewhere.
+#[test]
+fn what_a_status_does_not_say_is_not_known() {
+    let load = Load::of(&rates(&["1k spans/s"]), None, true, &[]);
+    let memory = Memory { smallest: None, ..setup(GIB).memory };
+    let remote = Setup { is_configured: false, free_disk: None, losses: None, memory, ..setup(GIB) };
+    let text = Sizing::of(load, 60.0, remote).to_string();
+    for words in ["The gateway's configuration was not given", "is not known;", "Not known: that depends", "takes this rate"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(!text.contains("No budget that was planned") && !text.contains("smallest budget that takes it"), "{text}");
 }
 
 #[test]

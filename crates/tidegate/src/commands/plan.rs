@@ -33,11 +33,19 @@ pub(crate) fn plan(args: &PlanArgs) -> Outcome {
     let delivery = rates(&args.delivery)?;
     let mut config = config(&args.config)?;
     config.limits.connections = args.connections.or(config.limits.connections);
-    let load = match args.measure {
-        true => measure::load(args, &mut config, &delivery)?,
-        false => Load::of(&rates(&args.rate)?, args.bytes_per_item, !args.uncompressed, &delivery),
+    let sizing = if args.measure {
+        let measured = measure::measure(args, &delivery)?;
+        match args.config.config {
+            Some(_) => sizing(&config, measured.load, body, outage),
+            None => {
+                let setup = measured.setup(args.connections)?;
+                Sizing::of(measured.load, outage.get().as_secs_f64(), setup)
+            }
+        }
+    } else {
+        let load = Load::of(&rates(&args.rate)?, args.bytes_per_item, !args.uncompressed, &delivery);
+        sizing(&config, load, body, outage)
     };
-    let sizing = sizing(&config, load, body, outage);
     let text = match args.format {
         PlanFormat::Text => sizing.to_string(),
         PlanFormat::Json => serde_json::to_string_pretty(&sizing)? + "\n",
@@ -74,6 +82,7 @@ fn sizing(config: &Config, load: Load, body: Option<u64>, outage: tidegate_confi
     let kinds: Vec<ItemKind> = load.parts.iter().map(|part| part.kind).collect();
     let outage = outage.get().as_secs_f64();
     let setup = |memory| Setup {
+        is_configured: true,
         quota: config.journal.quota.get(),
         segment: config.journal.segment.get(),
         data: config.data.display().to_string(),
