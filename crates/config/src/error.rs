@@ -6,7 +6,8 @@ mod render;
 use std::fmt;
 use std::ops::Range;
 
-use crate::values::without_url_secrets;
+use crate::substitute::Substituted;
+use tidegate_plain::without_url_secrets;
 
 /// How many problems are kept; a file with more is answered with these.
 const MOST_PROBLEMS: usize = 100;
@@ -19,6 +20,7 @@ pub struct Errors {
     source: String,
     problems: Vec<Problem>,
     more: usize,
+    substituted: Substituted,
 }
 
 /// One thing that is wrong.
@@ -64,6 +66,11 @@ impl Errors {
         &self.problems
     }
 
+    /// The values that references in the file stand for, as far as it was read: messages quote those of variables.
+    pub fn substituted(&self) -> &Substituted {
+        &self.substituted
+    }
+
     /// The whole text with ANSI colours.
     pub fn coloured(&self) -> impl fmt::Display + '_ {
         render::Rendering { errors: self, colour: true }
@@ -80,7 +87,8 @@ impl Errors {
     /// A problem with the file as a whole, before anything in it was looked at.
     pub(crate) fn of_file(source: &str, message: String, help: &str) -> Errors {
         let problem = Problem { message, help: help.to_owned(), place: None };
-        Errors { source: source.to_owned(), problems: vec![problem], more: 0 }
+        let (source, problems) = (source.to_owned(), vec![problem]);
+        Errors { source, problems, more: 0, substituted: Substituted::default() }
     }
 }
 
@@ -105,8 +113,8 @@ pub(crate) struct ErrorCollector<'a> {
     more: usize,
     /// Values that contain a file's content, each with the file's path.
     hidden: Vec<(Range<usize>, String)>,
-    /// The files that values were read from.
-    files: Vec<String>,
+    /// The values that references stand for.
+    substituted: Substituted,
     /// Values that no message shows.
     secrets: Vec<Range<usize>>,
 }
@@ -118,7 +126,7 @@ impl<'a> ErrorCollector<'a> {
             found: Vec::new(),
             more: 0,
             hidden: Vec::new(),
-            files: Vec::new(),
+            substituted: Substituted::default(),
             secrets: Vec::new(),
         }
     }
@@ -178,17 +186,14 @@ impl<'a> ErrorCollector<'a> {
         self.hidden.push((at, file));
     }
 
-    /// Values were read from these files.
-    pub(crate) fn add_files(&mut self, files: Vec<String>) {
-        self.files.extend(files);
+    /// References stand for these values.
+    pub(crate) fn add_substituted(&mut self, more: Substituted) {
+        self.substituted.extend(more);
     }
 
-    /// The files that values were read from, each once.
-    pub(crate) fn take_files(&mut self) -> Vec<String> {
-        let mut files = std::mem::take(&mut self.files);
-        files.sort_unstable();
-        files.dedup();
-        files
+    /// The values that references stand for, each once.
+    pub(crate) fn substituted(&self) -> Substituted {
+        self.substituted.clone().sorted()
     }
 
     /// From now on no excerpt shows the value at `at`.
@@ -217,7 +222,8 @@ impl<'a> ErrorCollector<'a> {
         }
         self.found.sort_by_key(|(at, _)| at.start);
         let problems = self.found.into_iter().map(|(_, problem)| problem).collect();
-        Some(Errors { source: source.to_owned(), problems, more: self.more })
+        let substituted = self.substituted.sorted();
+        Some(Errors { source: source.to_owned(), problems, more: self.more, substituted })
     }
 }
 

@@ -69,6 +69,7 @@ pub use model::{
 pub use presets::Parse;
 pub use schema::schema;
 pub use setting::Sequence;
+pub use substitute::Substituted;
 pub use suggest::nearest;
 pub use values::{
     Bytes, Condition, ContentType, DnsUrl, Duration, Fixture, Hashring, HeaderName, HostName, IndexGlob,

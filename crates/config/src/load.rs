@@ -17,7 +17,7 @@ use crate::files;
 use crate::model::{Config, default_sinks};
 use crate::reader::Reader;
 use crate::setting::{Section, Setting};
-use crate::substitute::{Substitutions, no_file, read_file};
+use crate::substitute::{Substituted, Substitutions, no_file, read_file};
 use crate::yaml::{self, Node, Value, source_range};
 
 /// The longest configuration file, in bytes.
@@ -36,14 +36,14 @@ pub fn parse(
 }
 
 /// A configuration, and what somebody should know of it although it is valid.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// The configuration.
     pub config: Config,
     /// A sentence for each file with keys, credentials or secrets that others can read.
     pub warnings: Vec<String>,
-    /// The paths of the files in `${file:PATH}`, which hold secrets.
-    pub secret_files: Vec<String>,
+    /// The values of `${NAME}` and `${file:PATH}`, which may be secrets whatever the setting is.
+    pub substituted: Substituted,
 }
 
 /// `look` also checks that the files that the configuration names can be read.
@@ -51,14 +51,14 @@ fn parse_with(source: &str, text: &str, outside: Substitutions<'_>, look: bool) 
     let text = bounded(source, text)?;
     let mut errors = ErrorCollector::new(text);
     let config = interpret(text, outside, look, &mut errors);
-    let secrets = errors.take_files();
+    let substituted = errors.substituted();
     match (errors.into_errors(source), config) {
         (Some(errors), _) => Err(errors),
         (None, interpreted) => {
             let (config, of_pipelines) = interpreted.unwrap_or_default();
-            let mut warnings = files::warnings(&config, &secrets);
+            let mut warnings = files::warnings(&config, &substituted.files);
             warnings.extend(of_pipelines);
-            Ok(Loaded { config, warnings, secret_files: secrets })
+            Ok(Loaded { config, warnings, substituted })
         }
     }
 }

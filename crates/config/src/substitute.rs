@@ -3,6 +3,7 @@
 //! `$1` and `${1}` stay as they are: in the replacement of a regular expression they are groups, as in Prometheus' files. No
 //! variable has such a name.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -20,6 +21,40 @@ pub(crate) type Files<'a> = &'a dyn Fn(&str) -> Result<String, FileError>;
 pub(crate) struct Substitutions<'a> {
     pub(crate) environment: Environment<'a>,
     pub(crate) files: Files<'a>,
+}
+
+/// The values that references stand for. They may be secrets wherever they stand, so `Debug` does not show them.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Substituted {
+    /// The values of environment variables, without defaults: those stand in the configuration.
+    pub variables: Vec<String>,
+    /// The contents of files.
+    pub contents: Vec<String>,
+    /// The paths of these files.
+    pub(crate) files: Vec<String>,
+}
+
+impl Substituted {
+    pub(crate) fn extend(&mut self, more: Substituted) {
+        self.variables.extend(more.variables);
+        self.contents.extend(more.contents);
+        self.files.extend(more.files);
+    }
+
+    /// Each once.
+    pub(crate) fn sorted(mut self) -> Substituted {
+        for values in [&mut self.variables, &mut self.contents, &mut self.files] {
+            values.sort_unstable();
+            values.dedup();
+        }
+        self
+    }
+}
+
+impl fmt::Debug for Substituted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "values of {} variables and {} files", self.variables.len(), self.contents.len())
+    }
 }
 
 /// Why a file cannot be read, in words that do not quote its content.
@@ -64,12 +99,12 @@ pub(crate) fn no_file(_path: &str) -> Result<String, FileError> {
     Err(FileError("files are not read here".to_owned()))
 }
 
-/// The value with every reference replaced; appends the paths of the files in it to `files`. The value of a variable and
+/// The value with every reference replaced; appends what was inserted to `inserted`. The value of a variable and
 /// the content of a file are inserted as they are: neither searched for further references nor read as YAML.
 pub(crate) fn substitute(
     value: &str,
     outside: Substitutions<'_>,
-    files: &mut Vec<String>,
+    inserted: &mut Substituted,
 ) -> Result<String, SubstitutionError> {
     let mut out = String::new();
     let mut rest = value;
@@ -89,10 +124,12 @@ pub(crate) fn substitute(
             match reference.strip_prefix(FILE) {
                 None if is_group(reference) => out.push_str(value.get(at).unwrap_or_default()),
                 Some(path) => {
-                    out.push_str(&(outside.files)(path).map_err(|reason| unread(path, &reason, at))?);
-                    files.push(path.to_owned());
+                    let content = (outside.files)(path).map_err(|reason| unread(path, &reason, at))?;
+                    out.push_str(&content);
+                    inserted.contents.push(content);
+                    inserted.files.push(path.to_owned());
                 }
-                None => resolve(reference, at, outside.environment, &mut out)?,
+                None => inserted.variables.extend(resolve(reference, at, outside.environment, &mut out)?),
             }
         } else {
             out.push('$');
@@ -106,12 +143,13 @@ pub(crate) fn substitute(
     Ok(out)
 }
 
+/// Appends the value of a variable, or its default. Returns the value.
 fn resolve(
     reference: &str,
     at: Range<usize>,
     environment: Environment<'_>,
     out: &mut String,
-) -> Result<(), SubstitutionError> {
+) -> Result<Option<String>, SubstitutionError> {
     let (name, default) = match reference.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (reference, None),
@@ -123,17 +161,21 @@ fn resolve(
         return Err(SubstitutionError { message, help: help.to_owned(), at });
     }
     match (environment(name), default) {
-        (Some(held), None) => out.push_str(&held),
         // As in a shell, the default also stands in for a variable that is set to nothing.
-        (Some(held), Some(_)) if !held.is_empty() => out.push_str(&held),
-        (_, Some(default)) => out.push_str(default),
-        (None, None) => {
+        (Some(held), default) if default.is_none() || !held.is_empty() => {
+            out.push_str(&held);
+            Ok(Some(held))
+        }
+        (_, Some(default)) => {
+            out.push_str(default);
+            Ok(None)
+        }
+        (_, None) => {
             let message = format!("the environment variable `{name}` is not set");
             let help = format!("set it, or give a default: `${{{name}:-default}}`");
-            return Err(SubstitutionError { message, help, at });
+            Err(SubstitutionError { message, help, at })
         }
     }
-    Ok(())
 }
 
 fn unread(path: &str, reason: &FileError, at: Range<usize>) -> SubstitutionError {
@@ -183,7 +225,7 @@ mod tests {
     }
 
     fn substitute(value: &str, environment: Environment<'_>) -> Result<String, SubstitutionError> {
-        super::substitute(value, Substitutions { environment, files: &files }, &mut Vec::new())
+        super::substitute(value, Substitutions { environment, files: &files }, &mut Substituted::default())
     }
 
     #[test]
@@ -208,6 +250,17 @@ mod tests {
         ] {
             assert_eq!(substitute(value, &environment).as_deref(), Ok(expected), "{value}");
         }
+    }
+
+    /// Defaults stand in the configuration, where everybody reads them.
+    #[test]
+    fn lists_what_comes_from_outside() {
+        let mut inserted = Substituted::default();
+        let value = "http://${HOST}/${NONE:-plain}/${file:/run/token}?$${HOST}";
+        super::substitute(value, Substitutions { environment: &environment, files: &files }, &mut inserted).unwrap();
+        assert_eq!((&*inserted.variables, &*inserted.contents), (&["prometheus".to_owned()][..], &["s3cret".to_owned()][..]));
+        assert_eq!(inserted.files, ["/run/token"]);
+        assert_eq!(format!("{inserted:?}"), "values of 1 variables and 1 files");
     }
 
     #[test]

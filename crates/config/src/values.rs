@@ -36,7 +36,6 @@ pub use tenant::TenantName;
 pub use text::{Condition, Modulus, Ratio, Statement, Text};
 pub use unix_socket::UnixSocket;
 pub use url::Url;
-pub(crate) use url::without_url_secrets;
 
 use crate::error::{Invalid, any_of, quote};
 use crate::suggest::nearest;

@@ -30,28 +30,31 @@ pub struct Archive(Vec<(&'static str, String)>);
 
 /// Collects what is known of an examination.
 pub fn archive(seen: &Examination<'_>, report: &Report) -> Archive {
-    let masker = seen.masker();
+    let masker = seen.masker_of_archive();
+    let text = |text: &str| masker.mask(text);
+    // Text by text, so that it stays JSON.
+    let json = |value: &serde_json::Value| format!("{:#}\n", scrub::masked(value, &masker));
     let mut files: Vec<(&'static str, String)> = Vec::new();
     let version = &seen.subject.program.version;
-    files.push(("findings.json", pretty(&report.json(version, true))));
-    let mut text = String::new();
+    files.push(("findings.json", json(&report.json(version, true))));
+    let mut findings = String::new();
     // Writing to a text does not fail.
-    let _ = report.without_quotes().write_text(&mut text, false);
-    files.push(("findings.txt", text));
-    files.push(("configuration.yaml", seen.subject.configuration.effective.clone()));
-    files.push(("system.json", pretty(&system(seen))));
-    files.push(("limits.txt", limits(seen)));
+    let _ = report.without_quotes().write_text(&mut findings, false);
+    files.push(("findings.txt", text(&findings)));
+    files.push(("configuration.yaml", text(&seen.subject.configuration.effective)));
+    files.push(("system.json", json(&system(seen))));
+    files.push(("limits.txt", text(&limits(seen))));
     if let Some(setup) = seen.setup() {
-        files.push(("files.txt", listed(&setup.data.path)));
+        files.push(("files.txt", text(&listed(&setup.data.path))));
     }
     let running = Some(&seen.running).filter(|running| running.is_ours);
     if let Some(status) = running.and_then(|running| running.status.as_ref()) {
-        files.push(("status.json", pretty(&scrub::status(status))));
+        files.push(("status.json", json(&scrub::status(status))));
     }
     if let Some(metrics) = running.and_then(|running| running.metrics.as_ref()) {
-        files.push(("metrics.txt", metrics.clone()));
+        files.push(("metrics.txt", text(metrics)));
     }
-    Archive(files.into_iter().map(|(name, text)| (name, masker.mask(&text))).collect())
+    Archive(files)
 }
 
 impl Archive {
@@ -91,10 +94,6 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     let (rest, _) = encoder.finish(out.get_mut(written..).unwrap_or_default());
     out.truncate(written + rest);
     out
-}
-
-fn pretty(value: &serde_json::Value) -> String {
-    format!("{value:#}\n")
 }
 
 fn system(seen: &Examination<'_>) -> serde_json::Value {

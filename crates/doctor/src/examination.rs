@@ -89,7 +89,13 @@ impl Examination<'_> {
     /// Knows the secrets of the subject, and the token for the admin address.
     pub fn masker(&self) -> Masker {
         let secrets = self.subject.secrets.iter().map(String::as_str);
-        Masker::new(secrets.chain([self.options.authorization.as_str()]))
+        let masker = Masker::new(secrets.chain([self.options.authorization.as_str()]));
+        masker.hiding(self.subject.contents.iter().map(String::as_str))
+    }
+
+    /// Knows the values of environment variables, too.
+    pub(crate) fn masker_of_archive(&self) -> Masker {
+        self.masker().hiding(self.subject.variables.iter().map(String::as_str))
     }
 
     pub(crate) fn setup(&self) -> Option<&Setup> {

@@ -1,12 +1,14 @@
 //! Masks secrets in whatever is shown or archived.
 //!
 //! Known secrets are those of the configuration, whole and in the forms in which they travel: a token without its scheme, a
-//! user and a password out of Base64, the value of a URL's query, with its escapes and without. Beyond those, whatever stands where
-//! a secret stands is masked unread: a user in a URL, a query, the credentials of an `Authorization` header.
+//! user and a password out of Base64, the value of a URL's query, with its escapes and without. Values from files and variables are
+//! masked whole, also where they are URLs: a secret may be in the path. Beyond those, whatever stands where a secret stands is masked
+//! unread: a user in a URL, a query, the credentials of an `Authorization` header.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
+use tidegate_plain::without_url_secrets;
 
 const MASK: &str = "***";
 /// Shorter values are words, and replacing them would garble everything.
@@ -15,6 +17,11 @@ const SHORTEST: usize = 4;
 const SCHEMES: [&str; 5] = ["Bearer ", "Basic ", "ApiKey ", "Splunk ", "Token "];
 /// Credentials are longer; what follows a scheme's name in prose is mostly shorter.
 const SHORTEST_CREDENTIAL: usize = 8;
+
+/// Values that are no secrets whatever they come from, and that everything is full of.
+const WORDS: [&str; 3] = ["true", "false", "null"];
+/// Messages quote so many characters of a value.
+const QUOTED: usize = 60;
 
 /// Knows secrets, and hides them.
 #[derive(Clone, Default)]
@@ -30,7 +37,21 @@ impl Masker {
         for secret in secrets {
             add(secret.trim(), &mut known);
         }
-        known.retain(|secret| secret.len() >= SHORTEST && secret != MASK);
+        Masker::of(known)
+    }
+
+    /// The same that also knows these values, all of each.
+    #[must_use]
+    pub fn hiding<'a>(self, values: impl IntoIterator<Item = &'a str>) -> Masker {
+        let mut known = self.secrets;
+        for value in values {
+            add_whole(value.trim(), &mut known);
+        }
+        Masker::of(known)
+    }
+
+    fn of(mut known: Vec<String>) -> Masker {
+        known.retain(|secret| secret.len() >= SHORTEST && secret != MASK && !WORDS.contains(&&**secret));
         known.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         known.dedup();
         Masker { secrets: known }
@@ -75,7 +96,31 @@ fn add(secret: &str, known: &mut Vec<String>) {
     }
 }
 
-/// Appends it as it is, as JSON has it, and without the escapes of a URL.
+/// Appends all of `value`, and its parts where a part of it is shown.
+fn add_whole(value: &str, known: &mut Vec<String>) {
+    add(value, known);
+    push(value, known);
+    if value.chars().count() > QUOTED {
+        known.push(value.chars().take(QUOTED).collect());
+    }
+    // Lines of a text are shown one by one.
+    if value.contains('\n') {
+        value.lines().for_each(|line| push(line.trim(), known));
+    }
+    let Some((_, rest)) = value.split_once("://") else { return };
+    // URLs are shown without user and query, and with another path behind their own.
+    let address = rest.split(['?', '#']).next().unwrap_or_default();
+    let address = address.rsplit_once('@').map_or(address, |(_, host)| host);
+    let (authority, path) = address.split_once('/').unwrap_or((address, ""));
+    push(authority, known);
+    let path = path.trim_matches('/');
+    if !path.is_empty() {
+        push(path, known);
+        push(&format!("/{path}"), known);
+    }
+}
+
+/// Appends it as it is, as JSON and the effective configuration have it, and without the escapes of a URL.
 fn push(secret: &str, known: &mut Vec<String>) {
     if secret.is_empty() {
         return;
@@ -86,30 +131,21 @@ fn push(secret: &str, known: &mut Vec<String>) {
     }
     let json = serde_json::Value::from(secret).to_string();
     known.push(json.trim_matches('"').to_owned());
+    known.push(as_yaml(secret));
 }
 
-/// The text without users, passwords and queries in the URLs in it.
-fn without_url_secrets(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("://") {
-        shown.push_str(before);
-        shown.push_str("://");
-        let len = after.find(|c: char| c.is_whitespace() || "\"'`,;}<>()".contains(c)).unwrap_or(after.len());
-        let (url, behind) = after.split_at(len);
-        let (path, query) = url.split_once('?').map_or((url, None), |(path, query)| (path, Some(query)));
-        match path.rsplit_once('@') {
-            Some((_, host)) => [MASK, "@", host].iter().for_each(|part| shown.push_str(part)),
-            None => shown.push_str(path),
+/// The text as it stands in the effective configuration.
+fn as_yaml(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '$' => out.push_str("$$"),
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() || !c.is_ascii() => out.push_str(&format!("\\U{:08x}", u32::from(c))),
+            c => out.push(c),
         }
-        if query.is_some() {
-            shown.push('?');
-            shown.push_str(MASK);
-        }
-        rest = behind;
     }
-    shown.push_str(rest);
-    shown
+    out
 }
 
 /// The text without what follows the name of a scheme.
@@ -121,7 +157,7 @@ fn without_credentials(text: &str) -> String {
         while let Some((before, after)) = rest.split_once(scheme) {
             shown.push_str(before);
             shown.push_str(scheme);
-            let ends = |c: char| c.is_whitespace() || "\"'`,;}<>()".contains(c);
+            let ends = |c: char| c.is_whitespace() || "\"'`".contains(c);
             let len = after.find(ends).unwrap_or(after.len());
             let (word, behind) = after.split_at(len);
             shown.push_str(if word.len() >= SHORTEST_CREDENTIAL { MASK } else { word });
@@ -172,6 +208,32 @@ mod tests {
             assert!(!masked.contains("hunter") && !masked.contains("aHVudGV"), "{text} -> {masked}");
             assert!(masked.contains(MASK), "{text} -> {masked}");
         }
+    }
+
+    /// A URL from a file or a variable may have its secret anywhere.
+    #[test]
+    fn hides_the_whole_of_values_from_outside() {
+        let long = format!("hunter{}", "x".repeat(80));
+        let values = [
+            "https://hooks.example/services/hunter1/B2?sig=hunter2",
+            "hunter3$\"é",
+            "hunter4-one\nhunter5-two",
+            &long,
+        ];
+        let masker = Masker::default().hiding(values);
+        for text in [
+            "https://hooks.example/services/hunter1/B2",
+            "https://hooks.example/services/hunter1/B2/v1/logs?***",
+            "POST /services/hunter1/B2/v1/logs",
+            r#"key: "hunter3$$\"\U000000e9""#,
+            "the line hunter5-two",
+            &format!("`{}…` is not a size", long.chars().take(60).collect::<String>()),
+        ] {
+            let masked = masker.mask(text);
+            assert!(!masked.contains("hunter"), "{text} -> {masked}");
+        }
+        let words = Masker::default().hiding(["true", "abc", "null"]);
+        assert_eq!(words.mask("true, abc, null"), "true, abc, null");
     }
 
     #[test]

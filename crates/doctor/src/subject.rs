@@ -16,6 +16,11 @@ pub struct Subject {
     pub setup: Option<Setup>,
     /// Secrets that must not be shown, as they are written in the configuration.
     pub secrets: Vec<String>,
+    /// The contents of files that the configuration inserts: nothing shows them.
+    pub contents: Vec<String>,
+    /// The values of environment variables in the configuration. They may be secrets or names of hosts, so an archive does not have
+    /// them.
+    pub variables: Vec<String>,
 }
 
 /// The program.

@@ -3,6 +3,12 @@
 //! Telemetry is written by anybody. Printed as it is, it could clear the screen, change the title of the window, answer as
 //! if somebody had typed, or show its letters in another order than they have. Here such characters become escapes that
 //! say what they are. Nothing else changes, and a text without them is not copied.
+//!
+//! URLs are shown without their [secrets](without_url_secrets).
+
+mod url;
+
+pub use url::without_url_secrets;
 
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::render::harmless;
 use crate::setting_names::is_setting;
-use crate::values::without_url_secrets;
+use tidegate_plain::without_url_secrets;
 
 /// The mask for a word.
 const STARS: &str = "***";

@@ -33,7 +33,7 @@ impl DnsUrl {
 
 impl fmt::Display for DnsUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&super::without_url_secrets(&self.text))
+        f.write_str(&tidegate_plain::without_url_secrets(&self.text))
     }
 }
 

@@ -9,7 +9,7 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, Tag}
 use super::{Entry, Node, Value};
 use crate::error::{ErrorCollector, quote};
 use crate::setting_names::is_setting;
-use crate::substitute::{Substitutions, substitute};
+use crate::substitute::{Substituted, Substitutions, substitute};
 
 /// The deepest nesting; the settings need six levels. What is dropped recursively is no deeper.
 const DEEPEST: usize = 32;
@@ -158,11 +158,13 @@ impl Builder<'_, '_> {
         if self.awaits_key() {
             return Value::Scalar(text.to_owned());
         }
-        let mut files = Vec::new();
+        let mut inserted = Substituted::default();
         let substituted = match self.outside {
-            Some(outside) => substitute(text, outside, &mut files),
+            Some(outside) => substitute(text, outside, &mut inserted),
             None => Ok(text.to_owned()),
         };
+        let file = inserted.files.last().cloned();
+        self.flaws.add_substituted(inserted);
         let value = match substituted {
             Ok(value) => value,
             Err(error) => {
@@ -178,10 +180,9 @@ impl Builder<'_, '_> {
                 return Value::Broken;
             }
         };
-        if let Some(file) = files.last() {
-            self.flaws.hide(at.clone(), file.clone());
+        if let Some(file) = file {
+            self.flaws.hide(at.clone(), file);
         }
-        self.flaws.add_files(files);
         self.substituted += value.len();
         if self.substituted > MOST_SUBSTITUTED {
             self.flaws.note(at, "the values are too long after substitution", "set the variables to less");

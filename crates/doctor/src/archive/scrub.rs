@@ -1,5 +1,6 @@
 //! The state of a gateway without words that may quote telemetry.
 
+use crate::mask::Masker;
 use serde_json::Value;
 
 /// Fields whose text comes from peers, from clients or from items.
@@ -17,6 +18,18 @@ pub(super) fn status(value: &Value) -> Value {
             Value::Object(fields.collect())
         }
         Value::Array(entries) => entries.iter().map(status).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The same with every text masked.
+pub(super) fn masked(value: &Value, masker: &Masker) -> Value {
+    match value {
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(name, value)| (masker.mask(name), masked(value, masker))).collect())
+        }
+        Value::Array(entries) => entries.iter().map(|entry| masked(entry, masker)).collect(),
+        Value::String(text) => masker.mask(text).into(),
         other => other.clone(),
     }
 }

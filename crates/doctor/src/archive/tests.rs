@@ -10,11 +10,14 @@ fn subject() -> Subject {
         program: Program { version: "1.2.3".into(), date: None },
         configuration: Configuration {
             errors: vec!["`a` of http://user:hunter1@h is wrong with hunter2-token".into()],
-            effective: "password: hunter2-token\n".into(),
+            notes: vec!["https://hooks.example/hunter4/path/v1 and \"hunter5-variable\"".into()],
+            effective: "password: hunter2-token\nurl: https://hooks.example/hunter4/path\nname: hunter5-variable\n".into(),
             ..Configuration::default()
         },
         setup: Some(crate::checks::journal::tests::setup(Path::new("/no/such/folder"), &[])),
         secrets: vec!["Bearer hunter2-token".into()],
+        contents: vec!["https://hooks.example/hunter4/path".into()],
+        variables: vec!["hunter5-variable".into()],
     }
 }
 
@@ -28,7 +31,12 @@ fn is_a_tar_in_gzip_without_secrets() {
     let archive = archive(&seen, &report);
     for (name, text) in archive.files() {
         assert!(!text.contains("hunter"), "{name}: {text}");
+        let is_json = serde_json::from_str::<serde_json::Value>(text).is_ok();
+        assert_eq!(is_json, name.ends_with(".json"), "{name}: {text}");
     }
+    let mut text = String::new();
+    report.write_text(&mut text, false).unwrap();
+    assert!(text.contains("hunter5-variable") && !text.contains("hunter4"), "a terminal shows variables: {text}");
     let file = dir.path().join("report.tar.gz");
     archive.write(&file).unwrap();
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);

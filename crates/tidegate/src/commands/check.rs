@@ -36,10 +36,7 @@ fn warned(Loaded { config, warnings, .. }: Loaded) -> Config {
 fn loaded(args: &ConfigArgs) -> Result<Loaded, Failure> {
     match &args.config {
         Some(file) => tidegate_config::load(file).map_err(|errors| shown(&errors)),
-        None => {
-            let (warnings, secret_files) = (Vec::new(), Vec::new());
-            Ok(Loaded { config: Config::default(), warnings, secret_files })
-        }
+        None => Ok(Loaded::default()),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{Failure, VERSION};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
-use tidegate_config::{Config, EffectiveTls, Errors, Listener as ListenerName, Problem, Sink, SyslogAddress};
+use tidegate_config::{Config, EffectiveTls, Errors, Listener as ListenerName, Problem, Sink, Substituted, SyslogAddress};
 use tidegate_doctor::{
     Address, Certificate, Configuration, DataFolder, Durability, Files, Folder, Journal, Lake, Listener,
     Memory, Peer, Program, Setup, Subject,
@@ -16,8 +16,6 @@ use tidegate_doctor::{
 
 /// The most endpoints of a sink that are asked.
 const MOST_PEERS: usize = 64;
-/// The longest content of a file with a secret.
-const LONGEST_SECRET: usize = 64 << 10;
 
 /// The gateway that the arguments name.
 pub(super) fn of(args: &ConfigArgs) -> Subject {
@@ -25,8 +23,8 @@ pub(super) fn of(args: &ConfigArgs) -> Subject {
     let date = date.and_then(|date| SystemTime::UNIX_EPOCH.checked_add(date));
     let program = Program { version: VERSION.to_owned(), date };
     let mut configuration = Configuration { file: args.config.clone(), ..Configuration::default() };
-    let (config, secret_files) = match &args.config {
-        None => (Some(Config::default()), Vec::new()),
+    let (config, substituted) = match &args.config {
+        None => (Some(Config::default()), Substituted::default()),
         Some(file) => {
             // Files that are missing are errors of a configuration that can be read.
             if let Err(errors) = tidegate_config::load_and_look(file) {
@@ -35,14 +33,15 @@ pub(super) fn of(args: &ConfigArgs) -> Subject {
             match tidegate_config::load(file) {
                 Ok(loaded) => {
                     configuration.notes = loaded.warnings;
-                    (Some(loaded.config), loaded.secret_files)
+                    (Some(loaded.config), loaded.substituted)
                 }
-                Err(_) => (None, Vec::new()),
+                Err(errors) => (None, errors.substituted().clone()),
             }
         }
     };
+    let Substituted { variables, contents, .. } = substituted;
     let Some(config) = config else {
-        return Subject { program, configuration, setup: None, secrets: Vec::new() };
+        return Subject { program, configuration, setup: None, secrets: Vec::new(), contents, variables };
     };
     let CheckedFiles { wrong, notes } = look(&config);
     let setup = setup(&config);
@@ -55,9 +54,8 @@ pub(super) fn of(args: &ConfigArgs) -> Subject {
     // Tests have examples of telemetry.
     let without_tests = Config { tests: Config::default().tests, ..config.clone() };
     configuration.effective = tidegate_config::effective(&without_tests);
-    let mut secrets = tidegate_config::secrets(&config);
-    secrets.extend(secret_files.iter().filter_map(|file| content(file)));
-    Subject { program, configuration, setup: Some(setup), secrets }
+    let secrets = tidegate_config::secrets(&config);
+    Subject { program, configuration, setup: Some(setup), secrets, contents, variables }
 }
 
 /// Each error with its place, its line and what to do.
@@ -77,11 +75,6 @@ fn words(file: &Path, errors: &Errors) -> Vec<String> {
         text
     };
     errors.problems().iter().map(words).collect()
-}
-
-fn content(file: &str) -> Option<String> {
-    let text = std::fs::read(file).ok().filter(|bytes| bytes.len() <= LONGEST_SECRET)?;
-    Some(String::from_utf8_lossy(&text).trim().to_owned())
 }
 
 fn setup(config: &Config) -> Setup {
