@@ -21,6 +21,8 @@ use tokio::runtime::{Builder, Runtime};
 pub const PEER_LIMIT: Duration = Duration::from_secs(5);
 /// How long everything about all of them may take.
 const ALL_LIMIT: Duration = Duration::from_secs(30);
+/// How long may be spent at least on guessing what a peer is that broke off.
+const GUESS_LIMIT: Duration = Duration::from_secs(1);
 /// How many are asked at once.
 const AT_ONCE: usize = 16;
 
@@ -61,6 +63,8 @@ pub(crate) enum Outcome {
 pub(crate) struct Failure {
     pub(crate) step: Step,
     pub(crate) reason: String,
+    /// Words of whoever refused; empty if there are none.
+    pub(crate) said: String,
     /// What the other side seems to be.
     pub(crate) looks_like: Option<LooksLike>,
 }
@@ -78,6 +82,13 @@ pub(crate) enum LooksLike {
     Http2,
     /// It accepts connections and says nothing.
     Silent,
+}
+
+impl Failure {
+    /// One at this step, of which no more is known.
+    pub(crate) fn at(step: Step, reason: String) -> Failure {
+        Failure { step, reason, said: String::new(), looks_like: None }
+    }
 }
 
 impl fmt::Display for Failure {
@@ -116,40 +127,49 @@ pub(crate) fn runtime() -> io::Result<Runtime> {
 async fn ask(peer: &Peer, limit: Duration) -> PeerReport {
     let (begun, step) = (Instant::now(), Cell::new(Step::Resolve));
     let mut path = NetworkPath::default();
-    let attempt = Box::pin(attempt(peer, &step, &mut path));
-    let outcome = match tokio::time::timeout(limit, attempt).await {
+    let attempt = tokio::time::timeout(limit, Box::pin(attempt(peer, &step, &mut path))).await;
+    let outcome = match attempt {
         Ok(Ok(answer)) => Outcome::Answered(answer),
-        Ok(Err(failure)) => Outcome::Failed(failure),
+        Ok(Err(Ended::Before(failure))) => Outcome::Failed(failure),
+        Ok(Err(Ended::InExchange { error, is_secure })) => {
+            let reason = peer.probe.mask(&exchange::chain(&*error));
+            // What the other side is may be hard to find out, and matters less than the failure.
+            let left = limit.saturating_sub(begun.elapsed()).max(GUESS_LIMIT);
+            let guess = Box::pin(exchange::guess(&error, &peer.probe, is_secure, path.address));
+            let looks_like = tokio::time::timeout(left, guess).await.ok().flatten();
+            Outcome::Failed(Failure { looks_like, ..Failure::at(Step::Request, reason) })
+        }
         Err(_) => {
             let reason = format!("no answer within {limit:?}");
-            let looks_like = (step.get() > Step::Connect).then_some(LooksLike::Silent);
-            Outcome::Failed(Failure { step: step.get(), reason, looks_like })
+            let is_connected = matches!(step.get(), Step::Proxy | Step::Tls | Step::Request);
+            let looks_like = (is_connected && path.address.is_some()).then_some(LooksLike::Silent);
+            Outcome::Failed(Failure { looks_like, ..Failure::at(step.get(), reason) })
         }
     };
     PeerReport { outcome, took: begun.elapsed(), path }
 }
 
-async fn attempt(peer: &Peer, step: &Cell<Step>, path: &mut NetworkPath) -> Result<Answer, Failure> {
+/// How an attempt without an answer ended.
+enum Ended {
+    /// Before the request was sent.
+    Before(Failure),
+    /// With this error of the exchange.
+    InExchange { error: exchange::ExchangeError, is_secure: bool },
+}
+
+async fn attempt(peer: &Peer, step: &Cell<Step>, path: &mut NetworkPath) -> Result<Answer, Ended> {
     let probe = &peer.probe;
-    let connection = connect(probe, step, path).await?;
+    let connection = connect(probe, step, path).await.map_err(Ended::Before)?;
     step.set(Step::Request);
-    let (is_forwarded, credentials) = (connection.is_forwarded, connection.credentials.clone());
-    let request = exchange::request(probe, is_forwarded, credentials);
+    let (is_secure, is_forwarded) = (connection.is_secure, connection.is_forwarded);
+    let request = exchange::request(probe, is_forwarded, connection.credentials.clone());
     let answered = match probe.is_http2() {
         true => exchange::ask_http2(connection.stream, request).await,
         false => Box::pin(exchange::ask_http1(connection.stream, request)).await,
     };
-    match answered {
-        Ok(answer) => {
-            let excerpt = exchange::shortened(&probe.mask(&answer.excerpt));
-            Ok(Answer { excerpt, ..answer })
-        }
-        Err(error) => {
-            let looks_like = exchange::guess(&error, probe, connection.is_secure, path.address).await;
-            let reason = probe.mask(&exchange::chain(&*error));
-            Err(Failure { step: Step::Request, reason, looks_like })
-        }
-    }
+    let answer = answered.map_err(|error| Ended::InExchange { error, is_secure })?;
+    let excerpt = exchange::shortened(&probe.mask(&answer.excerpt));
+    Ok(Answer { excerpt, ..answer })
 }
 
 /// The clock of the peer, by its answer.

@@ -13,6 +13,7 @@ use hyper::{Request, Uri};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::fmt;
+use std::path::Path;
 
 /// A request to one endpoint of a sink.
 #[derive(Clone)]
@@ -65,6 +66,12 @@ impl Probe {
     /// Whether it goes over HTTP/2.
     pub fn is_http2(&self) -> bool {
         self.request.version() == hyper::Version::HTTP_2
+    }
+
+    /// The files that [`tls`](Self::tls) reads.
+    pub fn tls_files(&self) -> impl Iterator<Item = &Path> {
+        let is_secure = self.request.uri().scheme_str() == Some("https");
+        self.tls.files().filter(move |_| is_secure)
     }
 
     /// The settings of TLS, if the endpoint has it.

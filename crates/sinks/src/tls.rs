@@ -54,13 +54,18 @@ pub enum TlsError {
 impl Tls {
     /// The current identity of its files; `None` if it has none.
     pub(crate) fn stamps(&self) -> Option<Stamps> {
-        let pair = self.certificate.iter().flat_map(|(certificate, key)| [certificate, key]);
-        let stamp = |file: &PathBuf| {
+        let stamp = |file: &Path| {
             let meta = std::fs::metadata(file).ok()?;
             Some((meta.modified().ok()?, meta.len(), meta.ino()))
         };
-        let stamps: Vec<_> = self.ca.iter().chain(pair).map(stamp).collect();
+        let stamps: Vec<_> = self.files().map(stamp).collect();
         (!stamps.is_empty()).then_some(Stamps(stamps))
+    }
+
+    /// Its files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        let pair = self.certificate.iter().flat_map(|(certificate, key)| [certificate, key]);
+        self.ca.iter().chain(pair).map(PathBuf::as_path)
     }
 
     /// The client's side of TLS, without ALPN.

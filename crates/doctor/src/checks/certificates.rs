@@ -4,13 +4,12 @@
 use super::clocks::shown;
 use crate::finding::{Finding, Severity};
 use crate::subject::Certificate;
+use crate::system;
 use rustls::client::verify_server_name;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
-use std::fs::File;
-use std::io::Read;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -20,8 +19,6 @@ const DAY: u64 = 86_400;
 /// Certificates that end so soon are told: the second is worth a reminder only.
 const SOON: u64 = 7 * DAY;
 const LATER: u64 = 30 * DAY;
-/// The longest file.
-const LONGEST: u64 = 4 << 20;
 /// The most certificates of a file.
 const MOST: usize = 1024;
 
@@ -65,11 +62,7 @@ fn look(certificate: &Certificate, now: u64) -> Vec<Finding> {
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let opened = File::open(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    #[expect(clippy::disallowed_methods, reason = "`take` is the bound")]
-    opened.take(LONGEST).read_to_end(&mut bytes).map_err(|error| format!("{}: {error}", file.display()))?;
-    Ok(bytes)
+    system::bytes(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 fn chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {

@@ -62,6 +62,7 @@ fn judge(peer: &Peer, report: &PeerReport) -> Finding {
                 Step::Request => format!("{sink}: {target} does not answer"),
             };
             Finding::broken(what, format!("{failure} ({} ms)", report.took.as_millis()))
+                .quoting(&*failure.said)
                 .remedy(advice::of_failure(failure, peer.kind))
         }
         Outcome::Answered(answer) => answered(&sink, &target, &asked, peer, report, answer),

@@ -9,16 +9,26 @@ use http_body_util::Full;
 use hyper::header::{AUTHORIZATION, HOST, HeaderValue};
 use hyper::{Request, Uri};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 use tidegate_arena::Bytes;
+use tidegate_ledger::{Dropped, Refusal};
 use tokio::net::TcpStream;
 
 /// How long a page may take.
 const LIMIT: Duration = Duration::from_secs(5);
 /// The most bytes of a page.
 const LONGEST: usize = 8 << 20;
+/// The most characters of words from outside, and of a name.
+const LONGEST_WORDS: usize = 300;
+const LONGEST_NAME: usize = 64;
+/// The most sinks that are judged, and the most different reasons that are told.
+const MOST_SINKS: usize = 256;
+const MOST_REASONS: usize = 16;
+/// Losses are of now if the sink's last error is no older, in seconds.
+const LATELY: f64 = 3600.0;
 /// Of the budget, that much resident memory is near it.
 const NEAR: f64 = 0.95;
 
@@ -31,10 +41,12 @@ pub(crate) struct Running {
     pub(crate) status: Option<Value>,
     /// `/metrics`.
     pub(crate) metrics: Option<String>,
-    /// Why nothing takes data, by `/ready`.
+    /// Why nothing takes data, in the words of `/ready`.
     unready: Option<String>,
     /// Why there is no status.
     failure: Option<String>,
+    /// What answered instead, in its own words.
+    said: String,
     /// Whether something answered.
     is_answered: bool,
     /// Whether it is the gateway of the data folder that is examined.
@@ -88,8 +100,8 @@ fn ask(admin: SocketAddr, authorization: &str) -> Running {
         }
         Ok((status, text)) => {
             running.is_answered = true;
-            running.failure =
-                Some(format!("it answered {status}: {}", text.lines().next().unwrap_or_default()));
+            running.failure = Some(format!("it answered with status {status}"));
+            running.said = brief(text.lines().next().unwrap_or_default());
         }
     }
     if running.status.is_some() {
@@ -97,10 +109,18 @@ fn ask(admin: SocketAddr, authorization: &str) -> Running {
         running.metrics = metrics.ok().filter(|(status, _)| *status == 200).map(|(_, text)| text);
         let ready = runtime.block_on(page(admin, "/ready", authorization));
         running.unready =
-            ready.ok().filter(|(status, _)| *status == 503).map(|(_, text)| text.trim().to_owned());
+            ready.ok().filter(|(status, _)| *status == 503).map(|(_, text)| brief(text.trim()));
     }
     runtime.shutdown_background();
     running
+}
+
+/// The beginning of words from outside.
+fn brief(words: &str) -> String {
+    match words.char_indices().nth(LONGEST_WORDS) {
+        Some((end, _)) => format!("{}…", words.get(..end).unwrap_or_default()),
+        None => words.to_owned(),
+    }
 }
 
 /// A listener on every address is reached on loopback.
@@ -138,7 +158,7 @@ pub(crate) fn check(running: &Running, setup: &Setup, root: &Path, owner: Option
     let admin = running.admin.unwrap_or(setup.admin);
     let failure = running.failure.clone().unwrap_or_default();
     let Some(status) = &running.status else {
-        return vec![match owner {
+        let finding = match owner {
             Some(pid) if running.is_answered => {
                 Finding::note(format!("the running gateway does not show its state at {admin}"), failure)
                     .remedy(format!("name the file with an admin token in --admin-token-file, if process {pid} wants one"))
@@ -151,15 +171,17 @@ pub(crate) fn check(running: &Running, setup: &Setup, root: &Path, owner: Option
             }
             None => Finding::note(format!("no gateway answers at the admin address {admin}"), failure)
                 .remedy("if it should be running, its log says why it is not: `journalctl -u tidegate`, `docker logs`, or start it here with `tidegate run`"),
-        }];
+        };
+        return vec![finding.quoting(&*running.said)];
     };
     if !running.is_ours {
         let folder = status.pointer("/journal/dir").and_then(Value::as_str).unwrap_or_default();
         let own = setup.data.path.join("journal");
-        let evidence = format!("/status.json: its journal is {folder}, and this one's is {}", own.display());
+        let evidence = format!("/status.json: its journal is not this one's, which is {}", own.display());
         let remedy = "set another `listen.admin`, or examine the configuration of that gateway";
         let what = format!("another gateway answers at the admin address {admin}");
-        return vec![Finding::at_risk(what, evidence).remedy(remedy)];
+        let words = format!("its journal is {}", brief(folder));
+        return vec![Finding::at_risk(what, evidence).quoting(words).remedy(remedy)];
     }
     let mut findings = Vec::new();
     findings.push(state(status, running.unready.as_deref()));
@@ -182,12 +204,13 @@ fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
 }
 
 fn state(status: &Value, unready: Option<&str>) -> Finding {
-    let (state, reason) = (text(status, "state").replace('_', " "), text(status, "reason"));
+    let (state, reason) = (text(status, "state").replace('_', " "), brief(text(status, "reason")));
     let uptime = status.get("uptime_seconds").and_then(Value::as_f64).unwrap_or(0.0);
     let evidence =
-        format!("/status.json, of version {}, which has run for {uptime:.0} s", text(status, "version"));
+        format!("/status.json, of version {}, which has run for {uptime:.0} s", named(text(status, "version")));
     if let Some(unready) = unready {
-        return Finding::broken("the gateway takes no data", format!("/ready: {unready}; {evidence}"))
+        return Finding::broken("the gateway takes no data", format!("/ready: status 503; {evidence}"))
+            .quoting(unready)
             .remedy("the reason is often the disk: see the findings on disk and journal");
     }
     // The reason names sinks, and may quote a peer.
@@ -200,22 +223,32 @@ fn state(status: &Value, unready: Option<&str>) -> Finding {
         "pushing back" => Finding::at_risk("the gateway refuses or delays new data", evidence)
             .quoting(reason)
             .remedy("the reason says what is used up: memory (`memory`), the disk (`journal.quota`), connections (`limits.connections`), or a cluster that fails"),
-        other => Finding::at_risk(format!("the gateway is {other}"), evidence).quoting(reason),
+        other => Finding::at_risk(format!("the gateway is {}", named(other)), evidence).quoting(reason),
+    }
+}
+
+/// A name that is short and has nothing but what names have; otherwise its length.
+fn named(name: &str) -> String {
+    let is_name = |c: char| c.is_alphanumeric() || " ._-+()".contains(c);
+    match !name.is_empty() && name.chars().count() <= LONGEST_NAME && name.chars().all(is_name) {
+        true => name.to_owned(),
+        false => format!("(a text of {} bytes)", name.len()),
     }
 }
 
 fn sinks(status: &Value) -> Vec<Finding> {
     let judge = |sink: &Value| {
-        let name = text(sink, "name");
+        let name = named(text(sink, "name"));
         let lag = sink.pointer("/lag/age_seconds").and_then(Value::as_f64).unwrap_or(0.0);
         let usual = sink.get("usual_lag_seconds").and_then(Value::as_f64).unwrap_or(1.0);
         let items = number(sink, "/lag/items");
         let last = sink.get("last_error").filter(|error| error.is_object());
-        let (message, at) = last.map_or(("", ""), |error| (text(error, "message"), text(error, "at")));
+        let message = brief(last.map_or("", |error| text(error, "message")));
+        let at = last.and_then(|error| text(error, "at").parse::<jiff::Timestamp>().ok());
         let failures = number(sink, "/failures");
         let evidence = format!(
             "/status.json: {items} items behind, the oldest {lag:.0} s old (usual: {usual:.0} s); {failures} failed requests, the last error at {}",
-            if at.is_empty() { "no time" } else { at }
+            at.map_or_else(|| "no time".to_owned(), |at| at.to_string())
         );
         let remedy = "see what the peer answered; the finding on this sink in `peers` tries it again";
         if sink.get("broken").and_then(Value::as_bool) == Some(true) {
@@ -235,17 +268,40 @@ fn sinks(status: &Value) -> Vec<Finding> {
                     .remedy(remedy),
             );
         }
-        let dropped: u64 = sink
-            .get("dropped")
-            .and_then(Value::as_object)
-            .map_or(0, |reasons| reasons.values().filter_map(Value::as_u64).sum());
-        (dropped > 0).then(|| {
-            let what = format!("the sink `{name}` has dropped {dropped} items since the gateway was started");
-            Finding::at_risk(what, format!("/status.json: dropped {}", sink["dropped"]))
-                .remedy("`tidegate journal dead-letters` lists what peers rejected, with their reasons")
-        })
+        losses(&name, sink, age(status, at))
     };
-    list(status, "/sinks").iter().filter_map(judge).collect()
+    list(status, "/sinks").iter().take(MOST_SINKS).filter_map(judge).collect()
+}
+
+/// How old a moment was when the status was made, in seconds.
+fn age(status: &Value, at: Option<jiff::Timestamp>) -> Option<f64> {
+    let now: jiff::Timestamp = text(status, "at").parse().ok()?;
+    Some(now.duration_since(at?).as_secs_f64())
+}
+
+/// Judges what a sink has dropped although nobody asked for it. The counts are of all the time since the sink was set up, so that only
+/// an error of now says that it still does.
+fn losses(name: &str, sink: &Value, age_of_error: Option<f64>) -> Option<Finding> {
+    let count = |reason: Dropped| sink.get("dropped")?.get(reason.name())?.as_u64();
+    let unintended = Dropped::ALL.iter().filter(|reason| !reason.is_intended());
+    let counted: Vec<(&str, u64)> = unintended
+        .filter_map(|reason| Some((reason.name(), count(*reason).filter(|count| *count > 0)?)))
+        .collect();
+    let sum = counted.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
+    if sum == 0 {
+        return None;
+    }
+    let what = format!("the sink `{name}` has dropped {sum} items since it was set up");
+    let words: Vec<String> = counted.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+    let evidence = format!("/status.json: dropped {}", words.join(", "));
+    let remedy = "`tidegate journal dead-letters` lists what peers rejected, with their reasons";
+    Some(match age_of_error {
+        Some(age) if age <= LATELY => {
+            let evidence = format!("{evidence}; its last error was {age:.0} s ago");
+            Finding::at_risk(what, evidence).remedy(remedy)
+        }
+        _ => Finding::note(what, format!("{evidence}; it has had no error in the last hour")).remedy(remedy),
+    })
 }
 
 fn memory(status: &Value) -> Vec<Finding> {
@@ -256,8 +312,8 @@ fn memory(status: &Value) -> Vec<Finding> {
     let evidence = format!("/status.json: resident {}, limit {}", Bytes(resident), Bytes(limit));
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     let share = resident as f64 / limit as f64;
-    let waiting: u64 =
-        list(status, "/memory/payload/shares").iter().map(|share| number(share, "/waiting")).sum();
+    let shares = list(status, "/memory/payload/shares").iter();
+    let waiting = shares.fold(0_u64, |sum, share| sum.saturating_add(number(share, "/waiting")));
     vec![if waiting > 0 {
         Finding::at_risk(format!("{waiting} requests wait for memory"), evidence)
             .remedy("raise `memory`, or have clients send smaller requests")
@@ -268,22 +324,22 @@ fn memory(status: &Value) -> Vec<Finding> {
     }]
 }
 
-/// Refused items of sources, by reason.
+/// Refused requests of sources, by reason.
 fn refusals(status: &Value) -> Option<Finding> {
-    let mut reasons: Vec<(String, u64)> = Vec::new();
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
     for source in list(status, "/books/sources") {
         let refused = source.get("refused").and_then(Value::as_object).into_iter().flatten();
         for (reason, count) in refused {
-            let count = count.as_u64().unwrap_or(0);
-            match reasons.iter_mut().find(|(known, _)| known == reason) {
-                Some((_, sum)) => *sum += count,
-                None => reasons.push((reason.clone(), count)),
-            }
+            // What this version does not know is one.
+            let known = Refusal::ALL.iter().map(|known| known.name()).find(|known| known == reason);
+            let sum = reasons.entry(known.unwrap_or("other reasons")).or_default();
+            *sum = sum.saturating_add(count.as_u64().unwrap_or(0));
         }
     }
-    reasons.retain(|(_, count)| *count > 0);
+    let mut reasons: Vec<_> = reasons.into_iter().filter(|(_, count)| *count > 0).collect();
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let words: Vec<String> = reasons.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+    let words: Vec<String> =
+        reasons.iter().take(MOST_REASONS).map(|(reason, count)| format!("{reason} {count}")).collect();
     (!words.is_empty()).then(|| {
         let lately = list(status, "/refused_lately");
         let evidence = format!("/status.json, since the start: {}", words.join(", "));

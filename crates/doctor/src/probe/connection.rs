@@ -61,12 +61,20 @@ pub(super) async fn connect(
     step: &Cell<Step>,
     path: &mut NetworkPath,
 ) -> Result<Connection, Failure> {
-    let failed = |step, reason: String| Failure { step, reason, looks_like: None };
+    let failed = Failure::at;
     let uri = probe.request.uri();
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
-    // Before anything is sent: files that cannot be used are found without a network.
-    let tls = probe.tls().map_err(|error| failed(Step::Tls, error.to_string()))?;
+    // Before anything is sent: files that cannot be used are found without a network. Reading them may take its time.
+    step.set(Step::Tls);
+    for file in probe.tls_files() {
+        let unusable = |error| failed(Step::Tls, format!("preparing TLS: {}: {error}", file.display()));
+        crate::system::bytes(file).map_err(unusable)?;
+    }
+    let files = probe.clone();
+    let read = tokio::task::spawn_blocking(move || files.tls()).await;
+    let tls = read.map_err(|error| failed(Step::Tls, error.to_string()))?;
+    let tls = tls.map_err(|error| failed(Step::Tls, error.to_string()))?;
     let proxy = probe.proxy().and_then(|proxy| Some((proxy.address.clone()?, proxy)));
     path.proxy = proxy.as_ref().map(|((host, port), proxy)| format!("{host}:{port} (`{}`)", proxy.variable));
     let (to_host, to_port) = proxy.as_ref().map_or((&*host, port), |((host, port), _)| (host, *port));
@@ -84,7 +92,12 @@ pub(super) async fn connect(
         } else {
             step.set(Step::Proxy);
             let tunnelled = tunnel(&mut stream, &host, port, &proxy).await;
-            tunnelled.map_err(|error| failed(Step::Proxy, error.to_string()))?;
+            let refusal = tunnelled.map_err(|error| failed(Step::Proxy, error.to_string()))?;
+            if let Some(line) = refusal {
+                // The line is of the proxy's own making.
+                let said = super::exchange::shortened(&probe.mask(&line));
+                return Err(Failure { said, ..failed(Step::Proxy, "the proxy refuses".to_owned()) });
+            }
         }
     }
     let Some((config, name)) = tls else {
@@ -95,9 +108,8 @@ pub(super) async fn connect(
     let name = name.map_err(|error| failed(Step::Tls, format!("`{host}`: {error}")))?;
     let stream =
         TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(|error| Failure {
-            step: Step::Tls,
             looks_like: is_plain(&error).then_some(LooksLike::Plain),
-            reason: super::exchange::chain(&error),
+            ..failed(Step::Tls, super::exchange::chain(&error))
         })?;
     let shown = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
     path.certificate_until = shown.and_then(|leaf| Some(tidegate_tls::validity(leaf)?.not_after));
@@ -117,7 +129,13 @@ async fn open(addresses: &[SocketAddr], path: &mut NetworkPath) -> Result<TcpStr
     Err(if reasons.is_empty() { "the name has no addresses".to_owned() } else { reasons.join("; ") })
 }
 
-async fn tunnel(stream: &mut TcpStream, host: &str, port: u16, proxy: &ProbeProxy) -> io::Result<()> {
+/// Asks a proxy for a tunnel; the first line of its answer where it refuses.
+async fn tunnel(
+    stream: &mut TcpStream,
+    host: &str,
+    port: u16,
+    proxy: &ProbeProxy,
+) -> io::Result<Option<String>> {
     let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     let mut head = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n").into_bytes();
     if let Some(credentials) = &proxy.credentials {
@@ -138,8 +156,8 @@ async fn tunnel(stream: &mut TcpStream, host: &str, port: u16, proxy: &ProbeProx
     let answer = String::from_utf8_lossy(&answer);
     let line = answer.lines().next().unwrap_or_default();
     match line.split(' ').nth(1) {
-        Some(status) if status.starts_with('2') => Ok(()),
-        _ => Err(io::Error::other(format!("the proxy answered `{line}`"))),
+        Some(status) if status.starts_with('2') => Ok(None),
+        _ => Ok(Some(line.to_owned())),
     }
 }
 

@@ -32,7 +32,8 @@ pub(crate) struct Answer {
     pub(crate) excerpt: String,
 }
 
-type Failed = Box<dyn Error + Send + Sync>;
+/// Why a request has no answer.
+pub(super) type ExchangeError = Box<dyn Error + Send + Sync>;
 
 /// The request of a probe as it goes over a connection: with the whole URL where a proxy reads it, and else without.
 pub(super) fn request(
@@ -63,7 +64,7 @@ pub(super) fn request(
 pub(crate) async fn ask_http1(
     stream: Box<dyn Stream>,
     request: Request<Full<Bytes>>,
-) -> Result<Answer, Failed> {
+) -> Result<Answer, ExchangeError> {
     ask_http1_keeping(stream, request, KEPT).await
 }
 
@@ -72,7 +73,7 @@ pub(crate) async fn ask_http1_keeping(
     stream: Box<dyn Stream>,
     request: Request<Full<Bytes>>,
     kept: usize,
-) -> Result<Answer, Failed> {
+) -> Result<Answer, ExchangeError> {
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let exchange = async { read(sender.send_request(request).await?, kept).await };
     with(connection, exchange).await
@@ -82,7 +83,7 @@ pub(crate) async fn ask_http1_keeping(
 pub(super) async fn ask_http2(
     stream: Box<dyn Stream>,
     request: Request<Full<Bytes>>,
-) -> Result<Answer, Failed> {
+) -> Result<Answer, ExchangeError> {
     let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
     let (mut sender, connection) = handshake.await?;
     let exchange = async { read(sender.send_request(request).await?, KEPT).await };
@@ -92,8 +93,8 @@ pub(super) async fn ask_http2(
 /// Runs an exchange while its connection is driven.
 async fn with(
     connection: impl Future<Output = Result<(), hyper::Error>>,
-    exchange: impl Future<Output = Result<Answer, Failed>>,
-) -> Result<Answer, Failed> {
+    exchange: impl Future<Output = Result<Answer, ExchangeError>>,
+) -> Result<Answer, ExchangeError> {
     let (mut connection, mut exchange) = (Box::pin(connection), Box::pin(exchange));
     let ended = tokio::select! {
         biased;
@@ -107,7 +108,7 @@ async fn with(
     }
 }
 
-async fn read(response: Response<Incoming>, kept: usize) -> Result<Answer, Failed> {
+async fn read(response: Response<Incoming>, kept: usize) -> Result<Answer, ExchangeError> {
     let (head, mut body) = response.into_parts();
     let date = head.headers.get(DATE).and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
     let mut answer = Answer { status: head.status.as_u16(), date, ..Answer::default() };
@@ -164,7 +165,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
 
 /// What the other side seems to be, by how an exchange failed.
 pub(super) async fn guess(
-    error: &Failed,
+    error: &ExchangeError,
     probe: &Probe,
     is_secure: bool,
     address: Option<SocketAddr>,

@@ -168,6 +168,49 @@ fn a_black_hole_has_an_end() {
     assert!(finding.evidence.contains("300ms"), "{finding:?}");
 }
 
+/// What broke is told, also when nobody can find out with what: the peer breaks off once and is silent then.
+#[test]
+fn a_failure_is_not_lost_for_a_guess() {
+    let is_first = std::sync::atomic::AtomicBool::new(true);
+    let address = server(move |mut stream| {
+        if is_first.swap(false, std::sync::atomic::Ordering::Relaxed) {
+            answer(&mut stream, "SSH-2.0 here\r\n\r\n");
+            return;
+        }
+        let _ = stream.read(&mut [0; 4096]);
+        std::thread::sleep(Duration::from_secs(20));
+    });
+    let finding = found_within(write_to(address), "prometheus_remote_write", Duration::from_millis(500));
+    assert!(!finding.evidence.contains("no answer within"), "{finding:?}");
+    assert!(finding.evidence.contains("the request: "), "{finding:?}");
+}
+
+/// What a proxy says is a quote.
+#[test]
+fn words_of_a_proxy_are_no_evidence() {
+    let peer = Peer { sink: "up".into(), kind: "otlp", probe: otlp("https://h", Transport::Http) };
+    let failure = probe::Failure {
+        said: "HTTP/1.1 403 telemetry".to_owned(),
+        ..probe::Failure::at(Step::Proxy, "the proxy refuses".to_owned())
+    };
+    let (outcome, path) = (Outcome::Failed(failure), probe::NetworkPath::default());
+    let finding = judge(&peer, &PeerReport { outcome, took: Duration::ZERO, path });
+    assert!(finding.quote.contains("403 telemetry") && !finding.evidence.contains("telemetry"), "{finding:?}");
+}
+
+/// A pipe in the place of a file that nobody writes: the probe ends.
+#[test]
+fn a_pipe_in_the_place_of_a_certificate_holds_up_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("ca.pem");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let tls = Tls { ca: Some(pipe), ..Tls::default() };
+    let probe = remote_write("https://127.0.0.1:1/write", tls);
+    let finding = found_within(probe, "prometheus_remote_write", Duration::from_millis(300));
+    is(&finding, Severity::Broken, "TLS to", "");
+}
+
 /// A server with TLS, and the file with the authority that its certificate is of.
 fn secure(folder: &Path, name: &str) -> SocketAddr {
     let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();

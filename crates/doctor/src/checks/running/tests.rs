@@ -8,7 +8,7 @@ use std::net::TcpListener;
 
 fn status() -> Value {
     json!({
-        "version": "1", "state": "flowing", "reason": "all is well", "uptime_seconds": 5.0,
+        "at": "2027-01-15T08:00:00Z", "version": "1", "state": "flowing", "reason": "all is well", "uptime_seconds": 5.0,
         "journal": {"dir": "/d/journal"},
         "memory": {"limit": 1000, "resident": {"now": 100}, "payload": {"shares": []}},
         "books": {"sources": []},
@@ -41,14 +41,21 @@ fn sinks_that_fail_or_lag_are_told() {
         status["sinks"] = json!([
             {"name": "a", "broken": true, "last_error": {"message": "m", "at": "t"}},
             {"name": "b", "lag": {"items": 7, "age_seconds": 100.0}, "usual_lag_seconds": 1.0},
-            {"name": "c", "dropped": {"rejected": 3, "quota": 2}},
+            {"name": "c", "dropped": {"rejected": 3, "quota": 2, "filtered": 70, "sampled_out": 900}, "last_error": {"at": "2027-01-15T07:56:40Z"}},
+            {"name": "d", "dropped": {"rejected": 3}, "last_error": {"at": "2027-01-14T07:56:40Z"}},
+            {"name": "e", "dropped": {"filtered": 70, "sampled_out": 900}},
         ]);
     });
     let words: Vec<&str> = told.iter().map(|(_, what)| what.as_str()).collect();
     assert!(words[0].contains("piles up on disk"), "{told:?}");
     assert!(words[1].contains("`a` has failed") && told[1].0 == Severity::Broken, "{told:?}");
     assert!(words[2].contains("`b` is 100 s behind"), "{told:?}");
-    assert!(words[3].contains("`c` has dropped 5 items"), "{told:?}");
+    assert_eq!(
+        (told[3].0, words[3]),
+        (Severity::AtRisk, "the sink `c` has dropped 5 items since it was set up")
+    );
+    assert_eq!(told[4].0, Severity::Note, "that was yesterday: {told:?}");
+    assert_eq!(told.len(), 5, "what a pipeline is told to drop is no loss: {told:?}");
 }
 
 #[test]
@@ -88,7 +95,38 @@ fn whatever_answers_is_looked_at_twice() {
     let asked = ask(serve("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), "");
     assert_eq!((asked.failure.as_deref(), asked.status), (Some("what answers there is not a gateway"), None));
     let asked = ask(serve("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno"), "Bearer x");
-    assert_eq!(asked.failure.as_deref(), Some("it answered 401: no"));
+    assert_eq!((asked.failure.as_deref(), &*asked.said), (Some("it answered with status 401"), "no"));
+}
+
+/// What somebody else says is never evidence, which is archived, and neither long nor slow to look at.
+#[test]
+fn words_of_whatever_answers_are_quotes() {
+    let word = "telemetry, ".repeat(100);
+    let setup = crate::checks::journal::tests::setup(Path::new("/d/e"), &[]);
+    let reasons: serde_json::Map<String, Value> =
+        (0..50_000).map(|number| (format!("{word}{number}"), json!(1))).collect();
+    let mut status = json!({
+        "state": word, "reason": word, "version": word, "uptime_seconds": 5.0, "journal": {"dir": word},
+        "books": {"sources": [{"refused": reasons}]},
+        "sinks": [
+            {"name": word, "broken": true, "last_error": {"at": word, "message": word}},
+            {"name": word, "dropped": {"telemetry": 7, "rejected": 1}},
+        ],
+    });
+    let running = |status: &Value, is_ours| Running { status: Some(status.clone()), is_ours, ..Running::default() };
+    let mut findings = check(&running(&status, true), &setup, Path::new("/"), None);
+    findings.extend(check(&running(&status, false), &setup, Path::new("/"), None));
+    status["state"] = "flowing".into();
+    let unready = Running { unready: Some(brief(&word)), ..running(&status, true) };
+    findings.extend(check(&unready, &setup, Path::new("/"), None));
+    let refusing = Running { is_answered: true, said: brief(&word), ..Running::default() };
+    findings.extend(check(&refusing, &setup, Path::new("/"), Some(1)));
+    assert!(findings.len() > 8, "{findings:?}");
+    for finding in findings {
+        let Finding { what, evidence, quote, .. } = &finding;
+        assert!(!what.contains("telemetry") && !evidence.contains("telemetry"), "{finding:?}");
+        assert!(quote.len() < 1000, "{finding:?}");
+    }
 }
 
 /// Another's state is not told as this one's.
