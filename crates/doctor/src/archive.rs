@@ -5,9 +5,9 @@
 
 mod scrub;
 
-use crate::examination::Examination;
+use crate::examination::{Examination, READ_LIMIT};
 use crate::report::Report;
-use crate::system::{cgroup::Groups, read};
+use crate::system::{cgroup::Groups, read, within};
 use serde_json::json;
 use std::fs;
 use std::io;
@@ -45,7 +45,9 @@ pub fn archive(seen: &Examination<'_>, report: &Report) -> Archive {
     files.push(("system.json", json(&system(seen))));
     files.push(("limits.txt", text(&limits(seen))));
     if let Some(setup) = seen.setup() {
-        files.push(("files.txt", text(&listed(&setup.data.path))));
+        let data = setup.data.path.clone();
+        let list = within(READ_LIMIT, move || listed(&data));
+        files.push(("files.txt", text(&list.unwrap_or_else(|| "(the disk does not answer)\n".to_owned()))));
     }
     let running = Some(&seen.running).filter(|running| running.is_ours);
     if let Some(status) = running.and_then(|running| running.status.as_ref()) {

@@ -8,14 +8,16 @@ mod disk;
 mod files;
 pub(crate) mod journal;
 mod lake;
-mod memory;
+pub(crate) mod memory;
 mod peers;
 mod ports;
 pub(crate) mod running;
 
-use crate::examination::Examination;
+use crate::examination::{Examination, MARGIN, READ_LIMIT};
 use crate::finding::Finding;
-use crate::subject::Setup;
+use crate::subject::{Lake, Setup};
+use crate::system::within;
+use std::time::Duration;
 
 /// A check.
 #[derive(Debug)]
@@ -38,7 +40,7 @@ pub const CHECKS: [Check; 12] = [
     Check {
         name: "memory",
         about: "limits of control groups and of the process, and the memory of the machine",
-        run: |seen| with(seen, |setup| memory::check(&setup.memory, seen.root, &seen.process())),
+        run: |seen| with(seen, |setup| memory::check(&setup.memory, seen.root, &seen.memory_owner())),
     },
     Check {
         name: "files",
@@ -48,7 +50,12 @@ pub const CHECKS: [Check; 12] = [
     Check {
         name: "disk",
         about: "folders: rights, room, file systems, and how fast the disk is",
-        run: |seen| with(seen, |setup| disk::check(&setup.data, seen.root, seen.is_in_use())),
+        run: |seen| {
+            with(seen, |setup| {
+                let (data, root, is_in_use) = (setup.data.clone(), seen.root.to_owned(), seen.is_in_use());
+                in_time(READ_LIMIT, "the folders", move || disk::check(&data, &root, is_in_use))
+            })
+        },
     },
     Check {
         name: "ports",
@@ -70,7 +77,12 @@ pub const CHECKS: [Check; 12] = [
     Check {
         name: "certificates",
         about: "certificates, keys and authorities in files: whether they fit, and until when",
-        run: |seen| with(seen, |setup| certificates::check(&setup.certificates, seen.now)),
+        run: |seen| {
+            with(seen, |setup| {
+                let (certificates, now) = (setup.certificates.clone(), seen.now);
+                in_time(READ_LIMIT, "the files of certificates", move || certificates::check(&certificates, now))
+            })
+        },
     },
     Check {
         name: "peers",
@@ -87,14 +99,25 @@ pub const CHECKS: [Check; 12] = [
     Check {
         name: "dead letters",
         about: "items that peers rejected",
-        run: |seen| with(seen, |setup| dead_letters::check(&setup.data.path.join("dead-letters"))),
+        run: |seen| {
+            with(seen, |setup| {
+                let (folder, now) = (setup.data.path.join("dead-letters"), seen.now);
+                in_time(READ_LIMIT + MARGIN, "the dead letters", move || dead_letters::check(&folder, now))
+            })
+        },
     },
     Check {
         name: "lake",
         about: "the files of the lakes",
         run: |seen| {
             with(seen, |setup| {
-                setup.data.lakes.iter().flat_map(|lake| lake::check(lake, seen.is_in_use())).collect()
+                let look = |lake: &Lake| {
+                    let (lake, is_in_use) = (lake.clone(), seen.is_in_use());
+                    // It may look twice, for so long each.
+                    let limit = 2 * READ_LIMIT + MARGIN;
+                    in_time(limit, "the lake", move || lake::check(&lake, is_in_use))
+                };
+                setup.data.lakes.iter().flat_map(look).collect()
             })
         },
     },
@@ -103,4 +126,34 @@ pub const CHECKS: [Check; 12] = [
 /// Judges what the configuration says, where it can be read.
 fn with<'a>(seen: &'a Examination<'_>, check: impl FnOnce(&'a Setup) -> Vec<Finding>) -> Vec<Finding> {
     seen.setup().map_or_else(Vec::new, check)
+}
+
+/// What a check of files finds, unless their disk does not answer.
+fn in_time(
+    limit: Duration,
+    what: &str,
+    check: impl FnOnce() -> Vec<Finding> + Send + 'static,
+) -> Vec<Finding> {
+    within(limit, check).unwrap_or_else(|| vec![silent(what, limit)])
+}
+
+/// A disk that does not answer.
+pub(crate) fn silent(what: &str, limit: Duration) -> Finding {
+    let evidence = format!("no answer within {} s", limit.as_secs());
+    Finding::broken(format!("{what} cannot be looked at: their disk does not answer"), evidence)
+        .remedy("look at the disk (`dmesg`, `mount`): a network file system whose server is gone is silent, too")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_never_answers_is_broken() {
+        let (hold, held) = std::sync::mpsc::sync_channel::<()>(1);
+        let check = move || held.recv().map_or_else(|_| Vec::new(), |()| Vec::new());
+        let found = in_time(Duration::from_millis(1), "the folders", check);
+        assert_eq!((found.len(), found[0].severity), (1, crate::Severity::Broken), "{found:?}");
+        drop(hold);
+    }
 }

@@ -1,16 +1,20 @@
 //! Looks at everything once: what checks share is gathered first, then each check judges it.
 
+use crate::checks::memory::MemoryOwner;
 use crate::checks::{CHECKS, journal, running};
 use crate::mask::Masker;
 use crate::probe::{self, PeerReport};
 use crate::report::Report;
 use crate::subject::{Peer, Setup, Subject};
-use crate::system::{lock, processes};
+use crate::system::{lock, processes, within};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long reading a journal, a lake or dead letters may take, each.
 pub const READ_LIMIT: Duration = Duration::from_secs(10);
+
+/// What a look that ends by itself may take beyond its time.
+pub(crate) const MARGIN: Duration = Duration::from_secs(2);
 
 /// How to examine.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +53,11 @@ fn examine_in<'a>(root: &'a Path, subject: &'a Subject, options: &'a Options) ->
     let (begun, clock) = (Instant::now(), SystemTime::now());
     let setup = subject.setup.as_ref();
     let folder = setup.map(|setup| setup.data.path.join("journal"));
-    let owner = folder.as_ref().and_then(|folder| lock::holder(root, &folder.join("lock")));
+    // A disk that does not answer holds up nothing but these threads.
+    let owner = folder.clone().and_then(|folder| {
+        let root = root.to_owned();
+        within(READ_LIMIT, move || lock::holder(&root, &folder.join("lock"))).flatten()
+    });
     let running = setup
         .map(|setup| running::ask_for(root, setup.admin, &setup.data.path, owner, &options.authorization))
         .unwrap_or_default();
@@ -60,7 +68,11 @@ fn examine_in<'a>(root: &'a Path, subject: &'a Subject, options: &'a Options) ->
         owner,
         running,
         peers: Vec::new(),
-        journal: folder.as_deref().and_then(|folder| journal::look(folder, READ_LIMIT)),
+        journal: folder.and_then(|folder| {
+            let to_look_at = folder.clone();
+            within(READ_LIMIT + MARGIN, move || journal::look(&to_look_at, READ_LIMIT))
+                .unwrap_or_else(|| Some(journal::Journal::silent(folder)))
+        }),
         now: clock,
         clock_jump: 0.0,
         findings: Vec::new(),
@@ -105,6 +117,13 @@ impl Examination<'_> {
     /// The process to look at: the gateway, or this one, which is started as the gateway would be.
     pub(crate) fn process(&self) -> String {
         self.owner.map_or_else(|| "self".to_owned(), |pid| pid.to_string())
+    }
+
+    /// The process whose limits of memory are looked at, and what a running gateway says of its own.
+    pub(crate) fn memory_owner(&self) -> MemoryOwner {
+        let status = self.running.status.as_ref().filter(|_| self.running.is_ours);
+        let limit = status.and_then(|status| status.pointer("/memory/limit")?.as_u64());
+        MemoryOwner { process: self.process(), limit: limit.filter(|limit| *limit > 0) }
     }
 
     /// Whether a gateway uses the data folder, as far as can be seen.

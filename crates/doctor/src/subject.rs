@@ -62,6 +62,8 @@ pub struct Setup {
     pub certificates: Vec<Certificate>,
     /// The endpoints of sinks; or why there are none.
     pub peers: Vec<Result<Peer, String>>,
+    /// Sinks with more endpoints than are asked, and how many of them are left out.
+    pub left_out: Vec<(String, usize)>,
     /// The names of the sinks.
     pub sinks: Vec<String>,
 }
@@ -73,6 +75,8 @@ pub struct Memory {
     pub budget: u64,
     /// Where the bound comes from, in a sentence.
     pub origin: String,
+    /// Whether the configuration sets it; otherwise it follows the control group of this process.
+    pub is_configured: bool,
     /// What the kernel needs beside it.
     pub kernel: u64,
     /// Address space that the gateway reserves.
@@ -125,7 +129,7 @@ pub enum Durability {
     Fsync,
     /// When the kernel has it.
     PageCache,
-    /// At once: it is not on disk.
+    /// When every sink has delivered it: it is not on disk.
     Memory,
 }
 

@@ -1,6 +1,6 @@
 //! The journal on disk: its format, damage, cursors, age and size. It is only read, also while a gateway writes it.
 
-use crate::examination::seconds_between;
+use crate::examination::{READ_LIMIT, seconds_between};
 use crate::finding::Finding;
 use crate::subject::{Durability, Setup};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const PLACES: usize = 3;
 const NEAR: f64 = 0.9;
 
 /// What is in the folder of a journal.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Journal {
     folder: PathBuf,
     /// Why it cannot be looked at.
@@ -63,7 +63,7 @@ pub(crate) fn look(folder: &Path, limit: Duration) -> Option<Journal> {
     let newest = found.segments.last().into_iter();
     let others = found.segments.iter().take(found.segments.len().saturating_sub(1));
     for segment in newest.chain(others) {
-        if begun.elapsed() >= limit || !journal.read_segment(&found, segment, begun + limit) {
+        if begun.elapsed() >= limit || !journal.read_surely(&found, segment, begun + limit) {
             break;
         }
     }
@@ -71,6 +71,37 @@ pub(crate) fn look(folder: &Path, limit: Duration) -> Option<Journal> {
 }
 
 impl Journal {
+    /// One whose disk does not answer.
+    pub(crate) fn silent(folder: PathBuf) -> Journal {
+        let error = format!("its disk has not answered within {} s", READ_LIMIT.as_secs());
+        Journal { folder, error: Some(error), ..Journal::default() }
+    }
+
+    /// Reads a segment as [`read_segment`](Self::read_segment) does. A gateway may delete it meanwhile and write over its file, or be
+    /// writing what is read: only what is wrong twice, in a segment that is still there, is damage.
+    fn read_surely(&mut self, found: &Inspection, segment: &SegmentInfo, deadline: Instant) -> bool {
+        let before = self.clone();
+        let is_gone = || {
+            let there = self.folder.join(&segment.name).symlink_metadata();
+            there.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+        };
+        let mut read = before.clone();
+        let mut is_whole = read.read_segment(found, segment, deadline);
+        if read.wrong > before.wrong && !is_gone() {
+            let mut again = before.clone();
+            is_whole = again.read_segment(found, segment, deadline);
+            // Without the time for a second look, the first one counts.
+            if is_whole {
+                read = again;
+            }
+        }
+        if read.wrong > before.wrong && is_gone() {
+            read = before;
+        }
+        *self = read;
+        is_whole
+    }
+
     /// Reads a segment until `deadline`. Returns whether it was read whole.
     fn read_segment(&mut self, found: &Inspection, segment: &SegmentInfo, deadline: Instant) -> bool {
         match found.version(segment) {
@@ -88,24 +119,26 @@ impl Journal {
         }
         let Ok(records) = found.records(segment) else { return true };
         let is_last = segment.next.is_none();
-        let (mut pending, mut is_empty) = (Vec::new(), true);
+        // Of the last record, where it is not whole.
+        let (mut unfinished, mut is_empty) = (None::<String>, true);
         for record in records {
             is_empty = false;
             if Instant::now() >= deadline {
                 return false;
             }
-            // What is wrong at the very end may be a write under way; what others follow is damage.
-            std::mem::take(&mut pending).into_iter().for_each(|place| self.note(place));
-            if record.skipped > 0 {
-                pending.push(format!(
-                    "{}: {} bytes before {} are no record",
-                    segment.name, record.skipped, record.offset
-                ));
-            }
+            // What others follow was written whole, and acknowledged.
+            unfinished.take().into_iter().for_each(|place| self.note(place));
+            let skipped = (record.skipped > 0).then(|| {
+                format!("{}: {} bytes before {} are no record", segment.name, record.skipped, record.offset)
+            });
             let place = format!("{}: the record {} at {}", segment.name, record.sequence, record.offset);
             match record.meta {
-                _ if !record.whole => pending.push(format!("{place} is damaged")),
-                None => pending.push(format!("{place} says something that this version does not know")),
+                _ if !record.whole => {
+                    let skipped = skipped.map_or_else(String::new, |skipped| format!("{skipped}; "));
+                    unfinished = Some(format!("{skipped}{place} is damaged"));
+                    continue;
+                }
+                None => self.note(format!("{place} says something that this version does not know")),
                 Some(meta) => {
                     let at = meta.received_at_ns;
                     self.oldest_ns = Some(self.oldest_ns.map_or(at, |oldest| oldest.min(at)));
@@ -115,11 +148,12 @@ impl Journal {
                     self.records += 1;
                 }
             }
+            skipped.into_iter().for_each(|place| self.note(place));
         }
         match is_last {
-            true => self.torn = pending.pop(),
+            true => self.torn = unfinished,
             false if is_empty => self.note(format!("{}: no record can be read", segment.name)),
-            false => pending.into_iter().for_each(|place| self.note(place)),
+            false => unfinished.into_iter().for_each(|place| self.note(place)),
         }
         self.read += 1;
         true
@@ -142,10 +176,7 @@ pub(crate) fn check(
 ) -> Vec<Finding> {
     let data = &setup.data;
     if data.journal.durability == Durability::Memory {
-        return vec![Finding::note(
-            "the journal is in memory: a restart loses what sinks have not taken",
-            "`journal.durability: memory`",
-        )];
+        return in_memory(journal);
     }
     let Some(journal) = journal else {
         return vec![Finding::fine(
@@ -172,6 +203,33 @@ pub(crate) fn check(
         );
     }
     findings.push(size(setup, journal, now));
+    findings
+}
+
+/// Judges a journal that is in memory. Nothing reads segments that were written with another durability.
+fn in_memory(journal: Option<&Journal>) -> Vec<Finding> {
+    let what = "the journal is in memory: a request is acknowledged when every sink has delivered it, and clients wait for that";
+    let mut findings = vec![Finding::fine(what, "`journal.durability: memory`")];
+    let Some(journal) = journal.filter(|journal| journal.segments > 0) else { return findings };
+    let (head, items) = journal.head;
+    let is_behind = |position: &CursorPosition| position.sequence < head;
+    let behind = journal.cursors.iter().filter_map(|(_, position)| position.as_ref());
+    // Without a cursor, and without a record that could be read, nobody knows what was delivered.
+    let is_delivered = head > 0
+        && !journal.cursors.is_empty()
+        && journal.cursors.iter().all(|(_, position)| position.as_ref().is_some_and(|it| !is_behind(it)));
+    let waiting = behind.map(|position| items.saturating_sub(position.items)).max().unwrap_or(0);
+    let evidence = format!("{} segments in {}, {}", journal.segments, journal.folder.display(), Bytes(journal.bytes));
+    findings.push(if is_delivered {
+        Finding::note("segments of the journal are left on disk, and every sink has delivered what is in them", evidence)
+            .remedy("remove them when nobody wants to go back to the former `journal.durability`")
+    } else {
+        let what = "the journal on disk has acknowledged data that is not delivered: with `journal.durability: memory` nobody reads it";
+        let evidence = format!("{evidence}, with at most {waiting} items that a sink has not completed");
+        Finding::at_risk(what, evidence).remedy(
+            "start the gateway with the former `journal.durability` until its sinks have taken everything (`tidegate journal ls`)",
+        )
+    });
     findings
 }
 

@@ -3,9 +3,9 @@
 use crate::examination::READ_LIMIT;
 use crate::finding::Finding;
 use crate::subject::Lake;
+use crate::system::within;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::sync_channel;
 use tidegate_arena::Bytes;
 use tidegate_lake::{Error, VerifyReport, verify, verify_presence};
 
@@ -13,6 +13,8 @@ use tidegate_lake::{Error, VerifyReport, verify, verify_presence};
 const READ_WHOLE: u64 = 64 << 20;
 /// The most places that are told.
 const PLACES: usize = 3;
+/// The most characters about one place.
+const LONGEST_LINE: usize = 300;
 
 /// Looks at a lake; a gateway that uses it may be writing files.
 pub(crate) fn check(lake: &Lake, is_in_use: bool) -> Vec<Finding> {
@@ -35,38 +37,50 @@ pub(crate) fn check(lake: &Lake, is_in_use: bool) -> Vec<Finding> {
         }
         Ok(_) => {}
     }
-    let mut findings = vec![match report(&lake.path) {
+    let mut findings = vec![match looked_at(&lake.path, is_in_use) {
         None => {
             let what = format!("{name}: the lake was not looked at whole, for want of time");
             Finding::note(what, format!("after {} s", READ_LIMIT.as_secs()))
                 .remedy("`tidegate lake verify` reads all of it")
         }
-        Some((Err(error), _)) => {
-            Finding::broken(format!("{name}: the lake cannot be read"), error.to_string())
-                .remedy("look at the disk (`dmesg`)")
-        }
+        Some((Err(error), _)) => Finding::broken(format!("{name}: the lake cannot be read"), "")
+            .quoting(error.to_string())
+            .remedy("look at the disk (`dmesg`)"),
         Some((Ok(report), how)) => judge(&name, lake, &report, how),
     }];
     findings.extend(unfinished(&name, &root.join("tmp"), is_in_use));
     findings
 }
 
+/// The report on a lake; `None` when that takes too long. A gateway that uses it deletes and replaces files meanwhile: only what is
+/// wrong twice counts then.
+fn looked_at(path: &Path, is_in_use: bool) -> Option<(Result<VerifyReport, Error>, &'static str)> {
+    let first = report(path)?;
+    let problems = match &first.0 {
+        Ok(found) if is_in_use && !found.is_sound() => found.problems.clone(),
+        _ => return Some(first),
+    };
+    let (mut second, how) = report(path)?;
+    if let Ok(found) = &mut second {
+        // Of those that were not kept, nobody knows which they are.
+        let more = found.problem_count.saturating_sub(found.problems.len() as u64);
+        found.problems.retain(|(path, _)| problems.iter().any(|(known, _)| known == path));
+        found.problem_count = more + found.problems.len() as u64;
+    }
+    Some((second, how))
+}
+
 /// The report on a lake, whose files are read if they are few; `None` when that takes too long.
 fn report(path: &Path) -> Option<(Result<VerifyReport, Error>, &'static str)> {
-    let (send, receive) = sync_channel(1);
     let path: PathBuf = path.to_owned();
-    // A thread that is left behind ends with the program.
-    std::thread::spawn(move || {
+    within(READ_LIMIT, move || {
         let outcome = verify_presence(&path);
         let is_small = outcome.as_ref().is_ok_and(|report| report.is_sound() && report.bytes <= READ_WHOLE);
-        let outcome = if is_small {
-            (verify(&path), "read whole")
-        } else {
-            (outcome, "looked for, with their lengths")
-        };
-        let _ = send.send(outcome);
-    });
-    receive.recv_timeout(READ_LIMIT).ok()
+        match is_small {
+            true => (verify(&path), "read whole"),
+            false => (outcome, "looked for, with their lengths"),
+        }
+    })
 }
 
 fn judge(name: &str, lake: &Lake, report: &VerifyReport, how: &str) -> Finding {
@@ -79,14 +93,14 @@ fn judge(name: &str, lake: &Lake, report: &VerifyReport, how: &str) -> Finding {
     if report.is_sound() {
         return Finding::fine(format!("{name}: the lake is sound"), evidence);
     }
-    let lines: Vec<String> = report
-        .problems
-        .iter()
-        .take(PLACES)
-        .map(|(path, problem)| format!("{}: {problem}", path.display()))
-        .collect();
+    // Names in a manifest, and what is wrong with it, may be made of telemetry.
+    let lines = report.problems.iter().take(PLACES).map(|(path, problem)| {
+        let line = format!("{}: {problem}", path.display());
+        line.chars().take(LONGEST_LINE).collect::<String>()
+    });
     let what = format!("{name}: the lake has {} problems", report.problem_count);
-    Finding::at_risk(what, format!("{}\n{evidence}", lines.join("\n")))
+    Finding::at_risk(what, evidence)
+        .quoting(lines.collect::<Vec<_>>().join("\n"))
         .remedy("rows of these files are lost to queries; `tidegate lake verify` lists them all; look at the disk (`dmesg`, `smartctl -a`)")
 }
 
@@ -124,7 +138,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let found = check(&lake(dir.path()), false);
         assert_eq!((found.len(), found[0].severity), (1, Severity::AtRisk), "{found:?}");
-        assert!(found[0].evidence.contains("x.parquet"), "{found:?}");
+        assert!(found[0].quote.contains("x.parquet") && !found[0].evidence.contains("x.parquet"), "{found:?}");
+        assert_eq!(check(&lake(dir.path()), true)[0].severity, Severity::AtRisk, "it is missing twice");
     }
 
     #[test]

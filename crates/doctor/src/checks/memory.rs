@@ -10,10 +10,21 @@ use tidegate_arena::Bytes;
 /// As much as that swapped is more than what nobody uses.
 const SWAPPED: u64 = 16 << 20;
 
-/// Looks at the limits of `process`, a number or `self`, in the system at `root`.
-pub(crate) fn check(memory: &Memory, root: &Path, process: &str) -> Vec<Finding> {
+/// Whose memory is looked at.
+#[derive(Debug, Clone)]
+pub(crate) struct MemoryOwner {
+    /// A number, or `self` where no gateway runs that can be seen.
+    pub(crate) process: String,
+    /// The bound that a running gateway says it has.
+    pub(crate) limit: Option<u64>,
+}
+
+/// Looks at the limits of `owner` in the system at `root`.
+pub(crate) fn check(memory: &Memory, root: &Path, owner: &MemoryOwner) -> Vec<Finding> {
+    let process = owner.process.as_str();
     let groups = Groups::of(root, process);
-    let mut findings = vec![limit(memory, &groups)];
+    let memory = &of_owner(memory, &groups, owner);
+    let mut findings = vec![limit(memory, &groups, process)];
     findings.extend(high(memory, &groups));
     findings.extend(kills(&groups));
     findings.extend(machine(memory, root, process));
@@ -22,15 +33,37 @@ pub(crate) fn check(memory: &Memory, root: &Path, process: &str) -> Vec<Finding>
     findings
 }
 
-fn limit(memory: &Memory, groups: &Groups) -> Finding {
+/// The demand of the gateway that runs. Without the setting, a budget follows the control group of the process that reads the
+/// configuration, which is the doctor here.
+fn of_owner(memory: &Memory, groups: &Groups, owner: &MemoryOwner) -> Memory {
+    let with = |budget, origin: String| Memory { budget, origin, ..memory.clone() };
+    match (owner.limit, &groups.limit) {
+        (Some(limit), _) if limit != memory.budget => {
+            with(limit, format!("{}: as the running gateway says in /status.json", Bytes(limit)))
+        }
+        // Three quarters, as where no connections are configured.
+        (None, Some((limit, file))) if !memory.is_configured && owner.process != "self" => {
+            let budget = memory.budget.min(limit.saturating_sub(memory.kernel)).min(limit / 4 * 3);
+            with(budget, format!("{} or less: `memory` is not set and follows {}", Bytes(budget), file.display()))
+        }
+        _ => memory.clone(),
+    }
+}
+
+fn limit(memory: &Memory, groups: &Groups, process: &str) -> Finding {
     let (budget, kernel) = (memory.budget, memory.kernel);
+    let whose = match process {
+        "self" => "the doctor's own group, in which a gateway would be that is started from here; a service or a container has another".to_owned(),
+        pid => format!("the group of the gateway, process {pid}"),
+    };
     let Some((limit, file)) = &groups.limit else {
         return Finding::fine(
             format!("no control group limits memory to less than `memory`, {}", Bytes(budget)),
-            &*memory.origin,
+            format!("{}; looked at: {whose}", memory.origin),
         );
     };
-    let mut evidence = format!("{} says {}; memory {}", file.display(), Bytes(*limit), memory.origin);
+    let mut evidence =
+        format!("{} says {} ({whose}); memory {}", file.display(), Bytes(*limit), memory.origin);
     if groups.processes > 1
         && let Some(used) = groups.used
     {
@@ -40,7 +73,7 @@ fn limit(memory: &Memory, groups: &Groups) -> Finding {
             Bytes(used)
         ));
     }
-    let enough = Bytes(budget + kernel);
+    let enough = Bytes(budget.saturating_add(kernel));
     if budget > *limit {
         let what = format!(
             "the control group allows {}, less than `memory`, {}: the kernel will kill the gateway",
@@ -51,7 +84,7 @@ fn limit(memory: &Memory, groups: &Groups) -> Finding {
             "raise the group's limit to {enough}, or remove `memory`, which then follows the limit"
         ));
     }
-    if budget + kernel > *limit {
+    if budget.saturating_add(kernel) > *limit {
         let what = format!(
             "the control group allows {}, too little for `memory`, {}, and what the kernel charges to the group beside it, {}",
             Bytes(*limit),
@@ -81,7 +114,8 @@ fn kills(groups: &Groups) -> Option<Finding> {
     let what = format!("the kernel has killed processes of this control group for want of memory: {kills}");
     let remedy = "look for `oom` in the kernel's log (`dmesg`, `journalctl -k`): was it the gateway, or another process of the group? \
                   `tidegate plan` prints the limit that the gateway needs";
-    Some(Finding::at_risk(what, format!("`oom_kill` in {}", file.display())).remedy(remedy))
+    let evidence = format!("`oom_kill` in {}, counted since the group was made: when, it does not say", file.display());
+    Some(Finding::note(what, evidence).remedy(remedy))
 }
 
 fn machine(memory: &Memory, root: &Path, process: &str) -> Option<Finding> {
@@ -91,7 +125,7 @@ fn machine(memory: &Memory, root: &Path, process: &str) -> Option<Finding> {
     let status = read(&root.join("proc").join(process).join("status"));
     let resident = status.and_then(|status| field(&status, "VmRSS")).unwrap_or(0) << 10;
     let evidence = format!("/proc/meminfo: MemTotal {}, MemAvailable {}", Bytes(total), Bytes(available));
-    let needed = memory.budget + memory.kernel;
+    let needed = memory.budget.saturating_add(memory.kernel);
     Some(if memory.budget > total {
         let what = format!("the machine has {}, less than `memory`, {}", Bytes(total), Bytes(memory.budget));
         Finding::broken(what, evidence).remedy("set `memory` to what the gateway may have")
@@ -170,18 +204,27 @@ mod tests {
             origin: "256 MiB: as `memory` says".into(),
             kernel: 32 * MIB,
             address_space: 1 << 40,
+            is_configured: true,
         }
     }
 
-    /// Findings in a system of these files, without those that are fine.
-    fn found(files: &[(&str, &str)]) -> Vec<(Severity, String)> {
+    fn own() -> MemoryOwner {
+        MemoryOwner { process: "self".into(), limit: None }
+    }
+
+    fn root(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (file, text) in files {
             let file = root.path().join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         }
-        let findings = check(&memory(), root.path(), "self");
+        root
+    }
+
+    /// Findings in a system of these files, without those that are fine.
+    fn found(files: &[(&str, &str)]) -> Vec<(Severity, String)> {
+        let findings = check(&memory(), root(files).path(), &own());
         assert!(!findings.is_empty());
         findings.into_iter().filter(|f| f.severity > Severity::Fine).map(|f| (f.severity, f.what)).collect()
     }
@@ -204,7 +247,33 @@ mod tests {
             ("sys/fs/cgroup/g/memory.events", "oom 1\noom_kill 2\n"),
         ]);
         assert!(found.iter().any(|(_, what)| what.contains("slows")), "{found:?}");
-        assert!(found.iter().any(|(_, what)| what.contains("killed") && what.ends_with('2')), "{found:?}");
+        let killed = found.iter().find(|(_, what)| what.contains("killed") && what.ends_with('2'));
+        assert_eq!(killed.unwrap().0, Severity::Note, "the counter does not say when");
+    }
+
+    /// The doctor may run in another group than the gateway, and a budget that is not set follows the group.
+    #[test]
+    fn the_group_of_the_gateway_counts_and_not_the_doctors() {
+        let root = root(&[
+            ("proc/self/cgroup", "0::/session\n"),
+            ("proc/7/cgroup", "0::/unit\n"),
+            ("sys/fs/cgroup/session/memory.max", &(100 * MIB).to_string()),
+            ("sys/fs/cgroup/unit/memory.max", &(400 * MIB).to_string()),
+        ]);
+        let found = |memory: &Memory, process: &str, limit| {
+            check(memory, root.path(), &MemoryOwner { process: process.into(), limit }).remove(0)
+        };
+        let doctors = found(&memory(), "self", None);
+        assert_eq!(doctors.severity, Severity::Broken);
+        assert!(doctors.evidence.contains("the doctor's own group"), "{doctors:?}");
+        let gateways = found(&memory(), "7", None);
+        assert_eq!(gateways.severity, Severity::Fine);
+        assert!(gateways.evidence.contains("the group of the gateway, process 7"), "{gateways:?}");
+        // As a doctor in a large group plans it.
+        let planned = Memory { budget: 4096 * MIB, is_configured: false, ..memory() };
+        assert_eq!(found(&planned, "7", None).severity, Severity::Fine, "its budget follows its group");
+        assert_eq!(found(&planned, "7", Some(300 * MIB)).severity, Severity::Fine, "it says what it has");
+        assert_eq!(found(&planned, "7", Some(399 * MIB)).severity, Severity::AtRisk);
     }
 
     #[test]

@@ -34,6 +34,10 @@ pub(crate) fn check(
         }
         return findings;
     }
+    findings.extend(setup.left_out.iter().map(|(sink, count)| {
+        let what = format!("`sinks.{sink}`: {count} of its endpoints were not asked");
+        Finding::note(what, "it has more than are asked of one sink").remedy("see the findings on the others")
+    }));
     findings.extend(reports.iter().flat_map(|(peer, report)| {
         std::iter::once(judge(peer, report)).chain(certificate(peer, report, now))
     }));

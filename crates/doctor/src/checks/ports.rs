@@ -6,7 +6,7 @@ use crate::system::{number, processes, sockets};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::os::unix::net::UnixStream;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Looks at the addresses; `gateway` is the process that has the data folder.
@@ -101,27 +101,75 @@ fn bind(address: SocketAddr, is_udp: bool) -> io::Result<()> {
     socket.bind(&address.into())
 }
 
+/// What is at the path of a Unix socket.
+enum Found {
+    Nothing,
+    /// Something that is no socket.
+    Other,
+    /// A socket of which a program has the other end; and how it shows.
+    Answers(&'static str),
+    /// A socket that nobody has any more.
+    Left(io::Error),
+    /// A socket that may not be connected to.
+    Closed(io::Error),
+}
+
+/// Connects without waiting: a program whose queue is full would let it wait for as long as it likes.
+fn find(path: &Path) -> Found {
+    // The gateway does not follow a link either.
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if !metadata.file_type().is_socket() => return Found::Other,
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => return Found::Nothing,
+        Err(error) => return Found::Closed(error),
+    }
+    let connected = Socket::new(Domain::UNIX, Type::STREAM, None).and_then(|socket| {
+        socket.set_nonblocking(true)?;
+        socket.connect(&socket2::SockAddr::unix(path)?)
+    });
+    match connected {
+        Ok(()) => Found::Answers("a program accepts connections there"),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            Found::Answers("a program listens there, and its queue of connections is full")
+        }
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::PROTOTYPE.raw_os_error()) => {
+            Found::Answers("a program receives datagrams there")
+        }
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Found::Left(error),
+        Err(error) => Found::Closed(error),
+    }
+}
+
 fn unix(setting: &str, path: &Path, is_in_use: bool) -> Finding {
     let shown = format!("`{setting}`: {}", path.display());
-    let answers = UnixStream::connect(path);
-    if answers.is_ok() {
-        return match is_in_use {
-            true => Finding::fine(format!("{shown} is the gateway's"), ""),
-            false => Finding::broken(format!("{shown} is in use"), "a program accepts connections there")
-                .remedy("stop it (`ss -lxp` as root shows it), or set another path"),
-        };
+    match find(path) {
+        Found::Other => {
+            let what = format!("{shown} is no socket, so none can be made there");
+            return Finding::broken(what, "something else has this name")
+                .remedy("remove it if nobody needs it, or set another path");
+        }
+        // Of a gateway's own socket a full queue says that it is busy.
+        Found::Answers(_) if is_in_use => return Finding::fine(format!("{shown} is the gateway's"), ""),
+        Found::Answers(how) => {
+            return Finding::broken(format!("{shown} is in use"), how)
+                .remedy("stop it (`ss -lxp` as root shows it), or set another path");
+        }
+        Found::Closed(error) if is_in_use => {
+            let what = format!("{shown} is there, and whether the gateway has it was not seen");
+            return Finding::note(what, error.to_string()).remedy("run the doctor as the gateway's user, or as root");
+        }
+        Found::Left(error) if is_in_use => {
+            return Finding::at_risk(format!("{shown}: the running gateway does not listen there"), error.to_string())
+                .remedy("its configuration has changed since it was started: restart it");
+        }
+        Found::Nothing if is_in_use => {
+            return Finding::at_risk(format!("{shown}: the running gateway does not listen there"), "nothing is there")
+                .remedy("its configuration has changed since it was started: restart it");
+        }
+        // The gateway replaces a socket that is left.
+        Found::Nothing | Found::Left(_) | Found::Closed(_) => {}
     }
-    if is_in_use {
-        let error = answers.err().map(|error| error.to_string()).unwrap_or_default();
-        // Sockets of datagrams do not accept connections.
-        return if path.exists() {
-            Finding::fine(format!("{shown} is there"), "")
-        } else {
-            Finding::at_risk(format!("{shown}: the running gateway does not listen there"), error)
-                .remedy("its configuration has changed since it was started: restart it")
-        };
-    }
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK) {
         Ok(()) => Finding::fine(format!("{shown} can be made"), ""),
         Err(error) => Finding::broken(
@@ -188,6 +236,45 @@ mod tests {
             Severity::Broken
         );
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert_eq!(found(Address::Unix(path.clone()), None, false).severity, Severity::Broken);
+        assert_eq!(found(Address::Unix(path), None, true).severity, Severity::Fine);
+    }
+
+    /// A program that accepts nobody does not hold up the doctor.
+    #[test]
+    fn a_socket_with_a_full_queue_is_in_use() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.sock");
+        let listener = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+        let address = socket2::SockAddr::unix(&path).unwrap();
+        listener.bind(&address).unwrap();
+        listener.listen(0).unwrap();
+        let mut waiting = Vec::new();
+        loop {
+            let client = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+            client.set_nonblocking(true).unwrap();
+            match client.connect(&address) {
+                Ok(()) => waiting.push(client),
+                Err(error) => break assert_eq!(error.kind(), ErrorKind::WouldBlock),
+            }
+        }
+        let taken = found(Address::Unix(path.clone()), None, false);
+        assert_eq!(taken.severity, Severity::Broken);
+        assert!(taken.evidence.contains("queue of connections is full"), "{taken:?}");
+        assert_eq!(found(Address::Unix(path.clone()), None, true).severity, Severity::Fine);
+        drop((listener, waiting));
+        assert_eq!(found(Address::Unix(path), None, false).severity, Severity::Fine, "it is replaced");
+    }
+
+    #[test]
+    fn what_is_no_socket_is_broken_and_datagrams_are_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, path) = (dir.path().join("file"), dir.path().join("t.sock"));
+        std::fs::write(&file, "").unwrap();
+        for is_in_use in [false, true] {
+            assert_eq!(found(Address::Unix(file.clone()), None, is_in_use).severity, Severity::Broken);
+        }
+        let _receiver = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
         assert_eq!(found(Address::Unix(path.clone()), None, false).severity, Severity::Broken);
         assert_eq!(found(Address::Unix(path), None, true).severity, Severity::Fine);
     }

@@ -1,9 +1,10 @@
 //! The gateway that runs: whether its admin address answers, its state, its sinks, what it refuses, its memory.
 
+use crate::examination::READ_LIMIT;
 use crate::finding::Finding;
 use crate::probe;
 use crate::subject::Setup;
-use crate::system::{processes, sockets};
+use crate::system::{processes, sockets, within};
 use bytes::Bytes as Body;
 use http_body_util::Full;
 use hyper::header::{AUTHORIZATION, HOST, HeaderValue};
@@ -11,7 +12,7 @@ use hyper::{Request, Uri};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_arena::Bytes;
 use tidegate_ledger::{Dropped, Refusal};
@@ -57,8 +58,10 @@ impl Running {
     /// Whether it says that it is the gateway of this data folder. Its paths may be relative to `cwd`.
     fn is_of(&self, data: &Path, cwd: Option<&Path>) -> bool {
         let folder = self.status.as_ref().and_then(|status| status.pointer("/journal/dir")?.as_str());
-        let folder = folder.map(|folder| cwd.map_or_else(|| folder.into(), |cwd| cwd.join(folder)));
-        folder.is_some_and(|folder| is_same(&folder, &data.join("journal")))
+        let folder: Option<PathBuf> =
+            folder.map(|folder| cwd.map_or_else(|| folder.into(), |cwd| cwd.join(folder)));
+        let own = data.join("journal");
+        folder.is_some_and(|folder| within(READ_LIMIT, move || is_same(&folder, &own)) == Some(true))
     }
 }
 

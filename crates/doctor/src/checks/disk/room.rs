@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use tidegate_arena::Bytes;
 
 /// With fewer inodes than that, a lake stops soon; with fewer than the other, now.
@@ -13,6 +14,8 @@ const FEW_INODES: u64 = 1000;
 const NO_INODES: u64 = 10;
 /// The most files whose lengths are added up in a folder.
 const MOST_FILES: usize = 200_000;
+/// How long adding up one folder may take.
+const ADDING_LIMIT: Duration = Duration::from_secs(2);
 
 /// Room on one file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,10 +45,15 @@ pub(super) fn check(places: &[Place<'_>], segment: u64) -> Vec<Finding> {
         let inodes = (system.f_files > 0).then_some(system.f_favail);
         let room = Room { free: system.f_bavail.saturating_mul(system.f_frsize), inodes };
         let used = if place.setting == "data" { used(&place.path.join("journal")) } else { used(place.path) };
-        let wanted = place.quota.saturating_sub(used);
         let device = devices.entry(metadata.dev()).or_insert(Device { room, wanted: 0, folders: Vec::new() });
+        let setting = &place.setting;
+        let Some(used) = used else {
+            device.folders.push(format!("what `{setting}` has was not added up: it has too many files"));
+            continue;
+        };
+        let wanted = place.quota.saturating_sub(used);
         device.wanted = device.wanted.saturating_add(wanted);
-        device.folders.push(format!("`{}` may take {} more", place.setting, Bytes(wanted)));
+        device.folders.push(format!("`{setting}` may take {} more", Bytes(wanted)));
     }
     devices.values().flat_map(|device| judge(device, segment)).collect()
 }
@@ -82,15 +90,16 @@ fn judge(device: &Device, segment: u64) -> Vec<Finding> {
     findings
 }
 
-/// The bytes on disk of a folder and those below it; links are not followed.
-fn used(folder: &Path) -> u64 {
+/// The bytes on disk of a folder and those below it; links are not followed. `None` if that takes too long.
+fn used(folder: &Path) -> Option<u64> {
+    let begun = Instant::now();
     let (mut folders, mut bytes, mut left) = (vec![folder.to_owned()], 0_u64, MOST_FILES);
     while let Some(folder) = folders.pop() {
         let Ok(entries) = fs::read_dir(&folder) else { continue };
         for entry in entries.flatten() {
             left = left.saturating_sub(1);
-            if left == 0 {
-                return bytes;
+            if left == 0 || begun.elapsed() > ADDING_LIMIT {
+                return None;
             }
             let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_dir() {
@@ -100,7 +109,7 @@ fn used(folder: &Path) -> u64 {
             }
         }
     }
-    bytes
+    Some(bytes)
 }
 
 #[cfg(test)]
@@ -126,7 +135,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("journal/below")).unwrap();
         fs::write(dir.path().join("journal/below/a"), vec![1; 40_000]).unwrap();
-        assert!((40_000..80_000).contains(&used(dir.path())), "{}", used(dir.path()));
+        assert!(used(dir.path()).is_some_and(|used| (40_000..80_000).contains(&used)));
         let place = Place { setting: "data".into(), path: dir.path(), quota: 40_000 };
         let found = check(&[place], 1);
         assert!(found[0].evidence.contains("`data` may take 0 B more"), "{found:?}");

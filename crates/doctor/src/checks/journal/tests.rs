@@ -60,13 +60,14 @@ fn written(data: &Path) -> tidegate_journal::Journal {
 pub(crate) fn setup(data: &Path, sinks: &[&str]) -> Setup {
     let journal = JournalSettings { quota: 1 << 20, segment: 16 << 10, durability: Durability::Fsync };
     Setup {
-        memory: Memory { budget: 1, origin: String::new(), kernel: 0, address_space: 0 },
+        memory: Memory { budget: 1, origin: String::new(), is_configured: true, kernel: 0, address_space: 0 },
         files: Files { needed: 1, allowed: 1, error: None, shortage: None, follows_files: false },
         data: DataFolder { path: data.to_owned(), journal, lakes: Vec::new(), others: Vec::new() },
         listeners: Vec::new(),
         admin: "127.0.0.1:1".parse().unwrap(),
         certificates: Vec::new(),
         peers: Vec::new(),
+        left_out: Vec::new(),
         sinks: sinks.iter().map(|sink| (*sink).to_owned()).collect(),
     }
 }
@@ -183,4 +184,74 @@ fn reading_ends_in_time() {
     assert_eq!((journal.read, journal.records), (0, 0));
     let findings = check(&setup(dir.path(), &["up"]), Some(&journal), false, SystemTime::now());
     assert!(findings.iter().any(|finding| finding.evidence.contains("0 of ")), "{findings:?}");
+}
+
+/// The files of the newest segment with records, and the offsets of its records.
+fn newest(data: &Path) -> (PathBuf, Vec<u64>) {
+    let found = inspect(&data.join("journal")).unwrap();
+    let with_records = found.segments.iter().rev().find_map(|segment| {
+        let offsets: Vec<u64> = found.records(segment).unwrap().map(|record| record.offset).collect();
+        (!offsets.is_empty()).then(|| (data.join("journal").join(&segment.name), offsets))
+    });
+    with_records.unwrap()
+}
+
+fn flip(file: &Path, at: u64) {
+    let mut bytes = fs::read(file).unwrap();
+    bytes[usize::try_from(at).unwrap()] ^= 1;
+    fs::write(file, bytes).unwrap();
+}
+
+/// A crash may tear the record that is written last, and none that was acknowledged before.
+#[test]
+fn only_the_last_record_may_be_torn() {
+    let torn = "the last record of the journal is not whole, as when the machine or the gateway ends while it writes";
+    for (behind, within, expected) in [
+        (0, 100, (Severity::Note, torn)),
+        (1, 100, (Severity::AtRisk, "the journal is damaged in 1 places")),
+        // Without its header it is not found, but its bytes are.
+        (1, 0, (Severity::AtRisk, "the journal is damaged in 1 places")),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        drop(written(dir.path()));
+        let (file, offsets) = newest(dir.path());
+        assert!(offsets.len() > 2, "{offsets:?}");
+        flip(&file, offsets[offsets.len() - 1 - behind] + within);
+        let expected = (expected.0, expected.1.to_owned());
+        assert_eq!(told(&setup(dir.path(), &["up"])), [expected], "{behind} from the end, byte {within}");
+    }
+}
+
+/// A gateway that deletes a segment while it is read has damaged nothing.
+#[test]
+fn a_segment_that_is_gone_is_not_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(written(dir.path()));
+    let folder = dir.path().join("journal");
+    let found = inspect(&folder).unwrap();
+    let segment = &found.segments[1];
+    flip(&folder.join(&segment.name), 200);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut journal = Journal { folder: folder.clone(), ..Journal::default() };
+    journal.read_surely(&found, segment, deadline);
+    assert_eq!(journal.wrong, 1);
+    // Whatever is read is damaged, and its folder says that it is gone.
+    let mut journal = Journal { folder: dir.path().join("elsewhere"), ..Journal::default() };
+    journal.read_surely(&found, segment, deadline);
+    assert_eq!((journal.wrong, journal.read), (0, 0));
+}
+
+/// With the journal in memory nobody reads what an earlier durability left on disk.
+#[test]
+fn segments_that_nobody_reads_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = setup(dir.path(), &["up"]);
+    setup.data.journal.durability = Durability::Memory;
+    assert_eq!(told(&setup), []);
+    drop(written(dir.path()));
+    let found = found(&setup, false);
+    let left = found.iter().find(|finding| finding.severity == Severity::AtRisk).unwrap();
+    assert!(left.what.contains("acknowledged data that is not delivered"), "{found:?}");
+    assert!(left.evidence.contains("at most 100 items"), "{found:?}");
+    assert!(found.iter().all(|finding| !finding.what.contains("a restart loses")), "{found:?}");
 }

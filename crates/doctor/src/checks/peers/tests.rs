@@ -308,3 +308,13 @@ fn offline_is_said_loudly() {
     assert_eq!(findings[0].severity, Severity::Broken, "{findings:?}");
     assert!(findings[1].what.contains("NO PEER WAS ASKED"), "{findings:?}");
 }
+
+#[test]
+fn endpoints_that_are_not_asked_are_counted() {
+    let setup = Setup {
+        left_out: vec![("up".to_owned(), 7)],
+        ..crate::checks::journal::tests::setup(Path::new("/d"), &[])
+    };
+    let findings = check(&setup, &[], false, SystemTime::now());
+    assert_eq!(findings[0].what, "`sinks.up`: 7 of its endpoints were not asked");
+}

@@ -8,7 +8,7 @@ use crate::{Failure, VERSION};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
-use tidegate_config::{Config, EffectiveTls, Errors, Listener as ListenerName, Problem, Sink, Substituted, SyslogAddress};
+use tidegate_config::{Config, EffectiveTls, Errors, Listener as ListenerName, Origin, Problem, Sink, Substituted, SyslogAddress};
 use tidegate_doctor::{
     Address, Certificate, Configuration, DataFolder, Durability, Files, Folder, Journal, Lake, Listener,
     Memory, Peer, Program, Setup, Subject,
@@ -83,6 +83,7 @@ fn setup(config: &Config) -> Setup {
     let memory = Memory {
         budget: planned.budget.bytes.get(),
         origin: planned.budget.to_string(),
+        is_configured: planned.budget.origin == Origin::Configured,
         kernel: tidegate_config::kernel_needs(planned.budget.bytes, planned.connections).get(),
         address_space: planned.window as u64 * planned.windows as u64,
     };
@@ -95,6 +96,7 @@ fn setup(config: &Config) -> Setup {
         shortage: files.is_short().then(|| files.to_string()),
         follows_files,
     };
+    let (peers, left_out) = peers(config);
     Setup {
         memory,
         files,
@@ -102,7 +104,8 @@ fn setup(config: &Config) -> Setup {
         listeners: listeners(config),
         admin: config.listen.admin,
         certificates: certificates(config),
-        peers: config.sinks.iter().flat_map(|(name, sink)| peers(name.as_str(), sink)).collect(),
+        peers,
+        left_out,
         sinks: config.sinks.keys().map(|name| name.as_str().to_owned()).collect(),
     }
 }
@@ -218,12 +221,21 @@ fn certificates(config: &Config) -> Vec<Certificate> {
     all
 }
 
-fn peers(name: &str, sink: &Sink) -> Vec<Result<Peer, String>> {
-    match kinds::of(sink).probes() {
-        Err(Failure(error)) => vec![Err(format!("`sinks.{name}`: {error}"))],
-        Ok(probes) => {
-            let peer = |probe| Ok(Peer { sink: name.to_owned(), kind: sink.kind(), probe });
-            probes.into_iter().take(MOST_PEERS).map(peer).collect()
+/// The endpoints of all sinks, or why there are none; and the sinks that have too many, with how many are left out.
+fn peers(config: &Config) -> (Vec<Result<Peer, String>>, Vec<(String, usize)>) {
+    let (mut all, mut left_out) = (Vec::new(), Vec::new());
+    for (name, sink) in &config.sinks {
+        match kinds::of(sink).probes() {
+            Err(Failure(error)) => all.push(Err(format!("`sinks.{name}`: {error}"))),
+            Ok(probes) => {
+                let more = probes.len().saturating_sub(MOST_PEERS);
+                if more > 0 {
+                    left_out.push((name.to_string(), more));
+                }
+                let peer = |probe| Ok(Peer { sink: name.to_string(), kind: sink.kind(), probe });
+                all.extend(probes.into_iter().take(MOST_PEERS).map(peer));
+            }
         }
     }
+    (all, left_out)
 }
