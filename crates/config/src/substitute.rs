@@ -257,8 +257,12 @@ mod tests {
     fn lists_what_comes_from_outside() {
         let mut inserted = Substituted::default();
         let value = "http://${HOST}/${NONE:-plain}/${file:/run/token}?$${HOST}";
-        super::substitute(value, Substitutions { environment: &environment, files: &files }, &mut inserted).unwrap();
-        assert_eq!((&*inserted.variables, &*inserted.contents), (&["prometheus".to_owned()][..], &["s3cret".to_owned()][..]));
+        super::substitute(value, Substitutions { environment: &environment, files: &files }, &mut inserted)
+            .unwrap();
+        assert_eq!(
+            (&*inserted.variables, &*inserted.contents),
+            (&["prometheus".to_owned()][..], &["s3cret".to_owned()][..])
+        );
         assert_eq!(inserted.files, ["/run/token"]);
         assert_eq!(format!("{inserted:?}"), "values of 1 variables and 1 files");
     }

@@ -80,7 +80,9 @@ pub const CHECKS: [Check; 12] = [
         run: |seen| {
             with(seen, |setup| {
                 let (certificates, now) = (setup.certificates.clone(), seen.now);
-                in_time(READ_LIMIT, "the files of certificates", move || certificates::check(&certificates, now))
+                in_time(READ_LIMIT, "the files of certificates", move || {
+                    certificates::check(&certificates, now)
+                })
             })
         },
     },
@@ -140,8 +142,9 @@ fn in_time(
 /// A disk that does not answer.
 pub(crate) fn silent(what: &str, limit: Duration) -> Finding {
     let evidence = format!("no answer within {} s", limit.as_secs());
-    Finding::broken(format!("{what} cannot be looked at: their disk does not answer"), evidence)
-        .remedy("look at the disk (`dmesg`, `mount`): a network file system whose server is gone is silent, too")
+    Finding::broken(format!("{what} cannot be looked at: their disk does not answer"), evidence).remedy(
+        "look at the disk (`dmesg`, `mount`): a network file system whose server is gone is silent, too",
+    )
 }
 
 #[cfg(test)]

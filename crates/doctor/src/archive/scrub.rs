@@ -25,9 +25,9 @@ pub(super) fn status(value: &Value) -> Value {
 /// The same with every text masked.
 pub(super) fn masked(value: &Value, masker: &Masker) -> Value {
     match value {
-        Value::Object(fields) => {
-            Value::Object(fields.iter().map(|(name, value)| (masker.mask(name), masked(value, masker))).collect())
-        }
+        Value::Object(fields) => Value::Object(
+            fields.iter().map(|(name, value)| (masker.mask(name), masked(value, masker))).collect(),
+        ),
         Value::Array(entries) => entries.iter().map(|entry| masked(entry, masker)).collect(),
         Value::String(text) => masker.mask(text).into(),
         other => other.clone(),

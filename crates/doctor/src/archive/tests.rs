@@ -11,7 +11,9 @@ fn subject() -> Subject {
         configuration: Configuration {
             errors: vec!["`a` of http://user:hunter1@h is wrong with hunter2-token".into()],
             notes: vec!["https://hooks.example/hunter4/path/v1 and \"hunter5-variable\"".into()],
-            effective: "password: hunter2-token\nurl: https://hooks.example/hunter4/path\nname: hunter5-variable\n".into(),
+            effective:
+                "password: hunter2-token\nurl: https://hooks.example/hunter4/path\nname: hunter5-variable\n"
+                    .into(),
             ..Configuration::default()
         },
         setup: Some(crate::checks::journal::tests::setup(Path::new("/no/such/folder"), &[])),
@@ -36,7 +38,10 @@ fn is_a_tar_in_gzip_without_secrets() {
     }
     let mut text = String::new();
     report.write_text(&mut text, false).unwrap();
-    assert!(text.contains("hunter5-variable") && !text.contains("hunter4"), "a terminal shows variables: {text}");
+    assert!(
+        text.contains("hunter5-variable") && !text.contains("hunter4"),
+        "a terminal shows variables: {text}"
+    );
     let file = dir.path().join("report.tar.gz");
     archive.write(&file).unwrap();
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);

@@ -63,12 +63,7 @@ pub(crate) fn check(folder: &Path, now: SystemTime) -> Vec<Finding> {
     findings
 }
 
-fn told(
-    sink: &str,
-    counted: Counted,
-    (folder, now): (&Path, SystemTime),
-    is_cut: bool,
-) -> Finding {
+fn told(sink: &str, counted: Counted, (folder, now): (&Path, SystemTime), is_cut: bool) -> Finding {
     let Counted { letters, items, reasons, newest_ns } = counted;
     let newest = SystemTime::UNIX_EPOCH + Duration::from_nanos(newest_ns);
     let mut reasons: Vec<_> = reasons.into_iter().collect();
@@ -77,8 +72,9 @@ fn told(
     let more = reasons.len().saturating_sub(TOLD);
     let rest = (more > 0).then(|| format!("and {more} more reasons"));
     let at_least = if is_cut { "at least " } else { "" };
-    let what =
-        format!("the peer of `sinks.{sink}` has rejected {at_least}{items} items for good, in {letters} requests");
+    let what = format!(
+        "the peer of `sinks.{sink}` has rejected {at_least}{items} items for good, in {letters} requests"
+    );
     let last = if is_cut { "the last that was read" } else { "the last" };
     let evidence = format!("the dead letters in {}, {last} of {}", folder.display(), shown(newest));
     // The newest ones are read last.

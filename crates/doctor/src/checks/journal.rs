@@ -219,7 +219,8 @@ fn in_memory(journal: Option<&Journal>) -> Vec<Finding> {
         && !journal.cursors.is_empty()
         && journal.cursors.iter().all(|(_, position)| position.as_ref().is_some_and(|it| !is_behind(it)));
     let waiting = behind.map(|position| items.saturating_sub(position.items)).max().unwrap_or(0);
-    let evidence = format!("{} segments in {}, {}", journal.segments, journal.folder.display(), Bytes(journal.bytes));
+    let evidence =
+        format!("{} segments in {}, {}", journal.segments, journal.folder.display(), Bytes(journal.bytes));
     findings.push(if is_delivered {
         Finding::note("segments of the journal are left on disk, and every sink has delivered what is in them", evidence)
             .remedy("remove them when nobody wants to go back to the former `journal.durability`")

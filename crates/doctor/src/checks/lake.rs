@@ -138,7 +138,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let found = check(&lake(dir.path()), false);
         assert_eq!((found.len(), found[0].severity), (1, Severity::AtRisk), "{found:?}");
-        assert!(found[0].quote.contains("x.parquet") && !found[0].evidence.contains("x.parquet"), "{found:?}");
+        assert!(
+            found[0].quote.contains("x.parquet") && !found[0].evidence.contains("x.parquet"),
+            "{found:?}"
+        );
         assert_eq!(check(&lake(dir.path()), true)[0].severity, Severity::AtRisk, "it is missing twice");
     }
 

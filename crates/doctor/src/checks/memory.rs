@@ -44,7 +44,10 @@ fn of_owner(memory: &Memory, groups: &Groups, owner: &MemoryOwner) -> Memory {
         // Three quarters, as where no connections are configured.
         (None, Some((limit, file))) if !memory.is_configured && owner.process != "self" => {
             let budget = memory.budget.min(limit.saturating_sub(memory.kernel)).min(limit / 4 * 3);
-            with(budget, format!("{} or less: `memory` is not set and follows {}", Bytes(budget), file.display()))
+            with(
+                budget,
+                format!("{} or less: `memory` is not set and follows {}", Bytes(budget), file.display()),
+            )
         }
         _ => memory.clone(),
     }
@@ -114,7 +117,8 @@ fn kills(groups: &Groups) -> Option<Finding> {
     let what = format!("the kernel has killed processes of this control group for want of memory: {kills}");
     let remedy = "look for `oom` in the kernel's log (`dmesg`, `journalctl -k`): was it the gateway, or another process of the group? \
                   `tidegate plan` prints the limit that the gateway needs";
-    let evidence = format!("`oom_kill` in {}, counted since the group was made: when, it does not say", file.display());
+    let evidence =
+        format!("`oom_kill` in {}, counted since the group was made: when, it does not say", file.display());
     Some(Finding::note(what, evidence).remedy(remedy))
 }
 

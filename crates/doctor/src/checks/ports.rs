@@ -156,15 +156,22 @@ fn unix(setting: &str, path: &Path, is_in_use: bool) -> Finding {
         }
         Found::Closed(error) if is_in_use => {
             let what = format!("{shown} is there, and whether the gateway has it was not seen");
-            return Finding::note(what, error.to_string()).remedy("run the doctor as the gateway's user, or as root");
+            return Finding::note(what, error.to_string())
+                .remedy("run the doctor as the gateway's user, or as root");
         }
         Found::Left(error) if is_in_use => {
-            return Finding::at_risk(format!("{shown}: the running gateway does not listen there"), error.to_string())
-                .remedy("its configuration has changed since it was started: restart it");
+            return Finding::at_risk(
+                format!("{shown}: the running gateway does not listen there"),
+                error.to_string(),
+            )
+            .remedy("its configuration has changed since it was started: restart it");
         }
         Found::Nothing if is_in_use => {
-            return Finding::at_risk(format!("{shown}: the running gateway does not listen there"), "nothing is there")
-                .remedy("its configuration has changed since it was started: restart it");
+            return Finding::at_risk(
+                format!("{shown}: the running gateway does not listen there"),
+                "nothing is there",
+            )
+            .remedy("its configuration has changed since it was started: restart it");
         }
         // The gateway replaces a socket that is left.
         Found::Nothing | Found::Left(_) | Found::Closed(_) => {}

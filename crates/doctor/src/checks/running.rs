@@ -111,8 +111,7 @@ fn ask(admin: SocketAddr, authorization: &str) -> Running {
         let metrics = runtime.block_on(page(admin, "/metrics", authorization));
         running.metrics = metrics.ok().filter(|(status, _)| *status == 200).map(|(_, text)| text);
         let ready = runtime.block_on(page(admin, "/ready", authorization));
-        running.unready =
-            ready.ok().filter(|(status, _)| *status == 503).map(|(_, text)| brief(text.trim()));
+        running.unready = ready.ok().filter(|(status, _)| *status == 503).map(|(_, text)| brief(text.trim()));
     }
     runtime.shutdown_background();
     running
@@ -209,8 +208,10 @@ fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
 fn state(status: &Value, unready: Option<&str>) -> Finding {
     let (state, reason) = (text(status, "state").replace('_', " "), brief(text(status, "reason")));
     let uptime = status.get("uptime_seconds").and_then(Value::as_f64).unwrap_or(0.0);
-    let evidence =
-        format!("/status.json, of version {}, which has run for {uptime:.0} s", named(text(status, "version")));
+    let evidence = format!(
+        "/status.json, of version {}, which has run for {uptime:.0} s",
+        named(text(status, "version"))
+    );
     if let Some(unready) = unready {
         return Finding::broken("the gateway takes no data", format!("/ready: status 503; {evidence}"))
             .quoting(unready)

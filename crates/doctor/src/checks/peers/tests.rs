@@ -195,7 +195,10 @@ fn words_of_a_proxy_are_no_evidence() {
     };
     let (outcome, path) = (Outcome::Failed(failure), probe::NetworkPath::default());
     let finding = judge(&peer, &PeerReport { outcome, took: Duration::ZERO, path });
-    assert!(finding.quote.contains("403 telemetry") && !finding.evidence.contains("telemetry"), "{finding:?}");
+    assert!(
+        finding.quote.contains("403 telemetry") && !finding.evidence.contains("telemetry"),
+        "{finding:?}"
+    );
 }
 
 /// A pipe in the place of a file that nobody writes: the probe ends.

@@ -113,7 +113,8 @@ fn words_of_whatever_answers_are_quotes() {
             {"name": word, "dropped": {"telemetry": 7, "rejected": 1}},
         ],
     });
-    let running = |status: &Value, is_ours| Running { status: Some(status.clone()), is_ours, ..Running::default() };
+    let running =
+        |status: &Value, is_ours| Running { status: Some(status.clone()), is_ours, ..Running::default() };
     let mut findings = check(&running(&status, true), &setup, Path::new("/"), None);
     findings.extend(check(&running(&status, false), &setup, Path::new("/"), None));
     status["state"] = "flowing".into();
