@@ -15,6 +15,8 @@ pub(crate) struct App {
     live: Model,
     /// As it was when it was paused.
     frozen: Option<Box<Model>>,
+    /// When the last answer came.
+    answered_at: Option<Instant>,
     /// Why there are no answers now.
     pub(crate) lost: Option<Lost>,
     pub(crate) screen: Screen,
@@ -27,7 +29,7 @@ pub(crate) struct App {
 /// Answers stopped coming.
 #[derive(Debug)]
 pub(crate) struct Lost {
-    /// When the first was missed.
+    /// When the last one came.
     pub(crate) since: Instant,
     pub(crate) reason: String,
 }
@@ -109,6 +111,7 @@ impl App {
             theme,
             live: Model::default(),
             frozen: None,
+            answered_at: None,
             lost: None,
             screen: Screen::Overview,
             chosen: [0; 3],
@@ -132,9 +135,10 @@ impl App {
         chosen.min(lines.saturating_sub(1))
     }
 
-    /// Takes an answer in.
-    pub(crate) fn answered(&mut self, frame: Frame) {
+    /// Takes in an answer that came at `now`.
+    pub(crate) fn answered(&mut self, frame: Frame, now: Instant) {
         self.live.take(frame);
+        self.answered_at = Some(now);
         self.lost = None;
     }
 
@@ -142,7 +146,7 @@ impl App {
     pub(crate) fn missed(&mut self, reason: String, now: Instant) {
         match &mut self.lost {
             Some(lost) => lost.reason = reason,
-            None => self.lost = Some(Lost { since: now, reason }),
+            None => self.lost = Some(Lost { since: self.answered_at.unwrap_or(now), reason }),
         }
     }
 

@@ -13,9 +13,10 @@ pub(crate) use memory::{Memory, Owner};
 pub(crate) use sink::{LastError, Sink, SinkState};
 
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fmt;
 
-/// The most sources, sinks and tenants that are shown. A gateway has fewer.
+/// The most entries of each list in a status. A gateway has fewer.
 const MOST: usize = 256;
 
 /// The gateway's numbers at one moment, as `/status.json` has them.
@@ -146,18 +147,42 @@ impl Frame {
     /// When it is not JSON, or lacks what every gateway says.
     pub fn parse(answer: &str) -> Result<Frame, NotAStatus> {
         let mut frame: Frame = serde_json::from_str(answer).map_err(NotAStatus)?;
-        frame.sinks.truncate(MOST);
-        frame.books.sources.truncate(MOST);
-        if let Some(tenants) = &mut frame.tenants {
+        frame.bound();
+        Ok(frame)
+    }
+
+    /// Cuts every list that is longer than a gateway's: the time to draw one follows its length, and may be its square.
+    fn bound(&mut self) {
+        self.sinks.truncate(MOST);
+        self.left_behind.truncate(MOST);
+        self.books.sources.truncate(MOST);
+        self.memory.declared.truncate(MOST);
+        self.memory.payload.shares.truncate(MOST);
+        for sink in &mut self.sinks {
+            sink.waiting.truncate(MOST);
+            sink.members.truncate(MOST);
+            cut(&mut sink.dropped);
+        }
+        for source in &mut self.books.sources {
+            cut(&mut source.refused);
+            cut(&mut source.items);
+            cut(&mut source.items_refused);
+        }
+        if let Some(tenants) = &mut self.tenants {
             tenants.shown.truncate(MOST);
         }
-        Ok(frame)
     }
 
     /// How long before this answer `moment` was, in seconds; both are RFC 3339.
     pub(crate) fn seconds_since(&self, moment: &str) -> Option<f64> {
         let (now, then): (jiff::Timestamp, jiff::Timestamp) = (self.at.parse().ok()?, moment.parse().ok()?);
         Some(now.duration_since(then).as_secs_f64())
+    }
+}
+
+fn cut(counts: &mut BTreeMap<String, u64>) {
+    while counts.len() > MOST {
+        counts.pop_last();
     }
 }
 

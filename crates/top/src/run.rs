@@ -60,7 +60,7 @@ pub fn run(
     start("answers", to.clone(), move |to| fetcher::ask(fetch, to))?;
     start("input", to, read_input)?;
     let mut app = App::new(address, theme);
-    app.answered(first);
+    app.answered(first, Instant::now());
     let ended = follow(&mut app, &events, &mut terminal);
     drop(terminal);
     ended
@@ -79,7 +79,7 @@ fn follow(app: &mut App, events: &Receiver<Event>, terminal: &mut TakenTerminal)
         }
         is_changed = match events.recv_timeout(CLOCK) {
             Ok(Event::Answer(Ok(frame))) => {
-                app.answered(*frame);
+                app.answered(*frame, Instant::now());
                 true
             }
             Ok(Event::Answer(Err(reason))) => {

@@ -6,10 +6,10 @@ use crate::Failure;
 use crate::cli::{AdminArgs, ConfigArgs};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidegate_wire::gzip::Encoder;
 
-/// How long connecting may take, and an answer beyond the time that it is asked to wait.
+/// How long connecting may take, and the whole of an answer beyond the time that it is asked to wait.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// No answer is longer; the gateway's own bound is below it.
 const LONGEST_ANSWER: u64 = 1 << 20;
@@ -21,7 +21,43 @@ const LEVEL: i32 = 6;
 pub(crate) struct Admin {
     address: SocketAddr,
     authorization: String,
-    stream: Option<BufReader<TcpStream>>,
+    patience: Duration,
+    stream: Option<BufReader<Timed>>,
+}
+
+/// A connection on which nothing is waited for beyond a moment, however slowly it comes.
+struct Timed {
+    stream: TcpStream,
+    until: Instant,
+}
+
+impl Timed {
+    /// The time that is left, which is never none: a socket takes that for no limit.
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "there is no whole answer in time"));
+        }
+        Ok(left)
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.read(into)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
 }
 
 impl Admin {
@@ -37,7 +73,12 @@ impl Admin {
             None => reachable(config(by_config)?.listen.admin),
         };
         let authorization = authorization(args.admin_token_file.as_deref(), args.admin_token.as_deref())?;
-        Ok(Admin { address, authorization, stream: None })
+        Ok(Admin { address, authorization, patience: PATIENCE, stream: None })
+    }
+
+    /// The same, which waits for so long for a whole answer.
+    pub(crate) fn with_patience(self, patience: Duration) -> Admin {
+        Admin { patience, ..self }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -46,7 +87,8 @@ impl Admin {
 
     /// The same gateway, on a connection of its own.
     pub(crate) fn another(&self) -> Admin {
-        Admin { address: self.address, authorization: self.authorization.clone(), stream: None }
+        let authorization = self.authorization.clone();
+        Admin { address: self.address, authorization, patience: self.patience, stream: None }
     }
 
     /// Sends a request without content, which may wait for so long; the answer's status and its text.
@@ -68,15 +110,19 @@ impl Admin {
         content: Option<&[u8]>,
         wait: Duration,
     ) -> io::Result<(u16, String)> {
-        if let Some(stream) = self.stream.take()
-            && let Ok(answer) = self.ask_on(stream, (method, target), content, wait)
-        {
-            return Ok(answer);
+        let until = Instant::now() + wait + self.patience;
+        if let Some(mut stream) = self.stream.take() {
+            stream.get_mut().until = until;
+            match self.ask_on(stream, (method, target), content) {
+                Err(error) if Instant::now() >= until => return Err(error),
+                // The gateway may have closed the connection meanwhile.
+                Err(_) => {}
+                answer => return answer,
+            }
         }
-        // The gateway may have closed the connection meanwhile.
-        let stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        self.ask_on(BufReader::new(stream), (method, target), content, wait)
+        let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let stream = TcpStream::connect_timeout(&self.address, left.min(self.patience))?;
+        self.ask_on(BufReader::new(Timed { stream, until }), (method, target), content)
     }
 
     /// Fetches content of any length, which it hands on as it comes.
@@ -110,13 +156,11 @@ impl Admin {
 
     fn ask_on(
         &mut self,
-        mut stream: BufReader<TcpStream>,
+        mut stream: BufReader<Timed>,
         (method, target): (&str, &str),
         content: Option<&[u8]>,
-        wait: Duration,
     ) -> io::Result<(u16, String)> {
         let Admin { address, authorization, .. } = self;
-        stream.get_ref().set_read_timeout(Some(wait + PATIENCE))?;
         let mut request =
             format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\n{authorization}").into_bytes();
         match content {
@@ -196,4 +240,30 @@ fn head(answer: &mut impl BufRead) -> io::Result<(u16, u64, bool)> {
 
 pub(crate) fn invalid(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    /// A gateway, or what is taken for one, that sends a byte now and then keeps nobody waiting.
+    #[test]
+    fn a_slow_answer_has_an_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+            while stream.write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let patience = Duration::from_millis(300);
+        let admin = Admin { address, authorization: String::new(), patience: PATIENCE, stream: None };
+        let begun = Instant::now();
+        let error = admin.with_patience(patience).ask("GET", "/status.json", Duration::ZERO).unwrap_err();
+        assert!(matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock), "{error}");
+        assert!(begun.elapsed() >= patience);
+    }
 }

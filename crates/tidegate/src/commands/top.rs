@@ -7,12 +7,12 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 use tidegate_top::{Ended, Frame, Theme};
 
-/// How long the gateway may take for a status, besides what every answer may.
-const WAIT: Duration = Duration::ZERO;
+/// How long the gateway may take for a whole status.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// `tidegate top`
 pub(crate) fn top(args: &TopArgs) -> Outcome {
-    let mut admin = Admin::named(&args.admin, &args.config)?;
+    let mut admin = Admin::named(&args.admin, &args.config)?.with_patience(PATIENCE);
     let address = admin.address().to_string();
     if !args.once && !io::stdout().is_terminal() {
         return Err(Failure(format!(
@@ -60,7 +60,7 @@ enum NoStatus {
 }
 
 fn status(admin: &mut Admin) -> Result<Frame, NoStatus> {
-    let (status, body) = admin.ask("GET", "/status.json", WAIT).map_err(NoStatus::NoAnswer)?;
+    let (status, body) = admin.ask("GET", "/status.json", Duration::ZERO).map_err(NoStatus::NoAnswer)?;
     let text = body.trim_end();
     Err(NoStatus::Refused(match status {
         200 => match Frame::parse(&body) {

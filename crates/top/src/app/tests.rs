@@ -40,7 +40,7 @@ fn the_choice_stays_within_the_lines() {
     assert_eq!(app.chosen(64), 0);
     (0..100).for_each(|_| assert_eq!(press(&mut app, KeyCode::Char('j')), Request::Draw));
     assert_eq!(app.chosen(64), 63);
-    app.answered(Frame { sinks: vec![Sink::default(); 3], ..Frame::default() });
+    app.answered(Frame { sinks: vec![Sink::default(); 3], ..Frame::default() }, Instant::now());
     assert_eq!(app.chosen(3), 2);
     press(&mut app, KeyCode::Char('k'));
     assert_eq!(app.chosen(3), 1);
@@ -49,7 +49,7 @@ fn the_choice_stays_within_the_lines() {
         press(&mut app, code);
         assert_eq!(app.chosen(3), line, "{code:?}");
     }
-    app.answered(Frame::default());
+    app.answered(Frame::default(), Instant::now());
     press(&mut app, KeyCode::Down);
     assert_eq!(app.chosen(0), 0);
 }
@@ -86,9 +86,9 @@ fn a_pause_keeps_the_numbers_and_their_history() {
         frame.journal.items_total = items;
         frame
     };
-    app.answered(frame(1.0, 10));
+    app.answered(frame(1.0, 10), Instant::now());
     press(&mut app, KeyCode::Char('p'));
-    app.answered(frame(2.0, 20));
+    app.answered(frame(2.0, 20), Instant::now());
     assert!(app.is_paused());
     assert_eq!(app.model().frame.journal.items_total, 10);
     press(&mut app, KeyCode::Char('p'));
@@ -115,10 +115,11 @@ fn tenants_are_sorted_by_each_column_in_turn() {
 fn remembers_since_when_answers_are_missing() {
     let mut app = app(1);
     let start = Instant::now();
-    app.missed("connection refused".to_owned(), start);
+    app.answered(Frame::default(), start);
+    app.missed("connection refused".to_owned(), start + std::time::Duration::from_secs(3));
     app.missed("timed out".to_owned(), start + std::time::Duration::from_secs(9));
     let lost = app.lost.as_ref().unwrap();
     assert_eq!((lost.since, lost.reason.as_str()), (start, "timed out"));
-    app.answered(Frame::default());
+    app.answered(Frame::default(), Instant::now());
     assert!(app.lost.is_none());
 }

@@ -64,4 +64,28 @@ fn lists_are_bounded() {
     let sinks = vec!["{}"; 10_000].join(",");
     let text = format!(r#"{{"version":"","state":"","reason":"","uptime_seconds":0,"sinks":[{sinks}]}}"#);
     assert_eq!(Frame::parse(&text).unwrap().sinks.len(), MOST);
+    let lines = (0..10_000).map(|owner| format!(r#"{{"owner":"{owner}"}}"#)).collect::<Vec<_>>().join(",");
+    let counts = (0..10_000).map(|reason| format!(r#""{reason}":1"#)).collect::<Vec<_>>().join(",");
+    let text = format!(
+        r#"{{"version":"","state":"","reason":"","uptime_seconds":0,
+            "memory":{{"declared":[{lines}],"payload":{{"shares":[{sinks}]}}}},"left_behind":[{sinks}],
+            "sinks":[{{"waiting":[{sinks}],"members":[{sinks}],"dropped":{{{counts}}}}}],
+            "books":{{"sources":[{{"refused":{{{counts}}},"items":{{{counts}}},"items_refused":{{{counts}}}}}]}}}}"#
+    );
+    let frame = Frame::parse(&text).unwrap();
+    let (sink, source) = (&frame.sinks[0], &frame.books.sources[0]);
+    for length in [
+        frame.memory.declared.len(),
+        frame.memory.payload.shares.len(),
+        frame.left_behind.len(),
+        sink.waiting.len(),
+        sink.members.len(),
+        sink.dropped.len(),
+        source.refused.len(),
+        source.items.len(),
+        source.items_refused.len(),
+    ] {
+        assert_eq!(length, MOST);
+    }
+    assert_eq!(frame.memory.owners().len(), 2 * MOST);
 }

@@ -21,7 +21,7 @@ fn parsed(text: &str) -> Frame {
 /// An app that has had this answer twice, a second apart, with these items and refusals more.
 fn app(frame: &Frame, theme: Theme) -> App {
     let mut app = App::new("127.0.0.1:4319".to_owned(), theme);
-    app.answered(frame.clone());
+    app.answered(frame.clone(), Instant::now());
     let mut later = frame.clone();
     later.uptime_seconds += 1.0;
     for source in &mut later.books.sources {
@@ -30,7 +30,7 @@ fn app(frame: &Frame, theme: Theme) -> App {
         source.bytes = source.bytes.saturating_add(3_250_586);
     }
     later.sinks.iter_mut().for_each(|sink| sink.delivered = sink.delivered.saturating_add(6_000));
-    app.answered(later);
+    app.answered(later, Instant::now());
     app
 }
 
@@ -127,7 +127,7 @@ fn missing_answers_are_said() {
     assert!(lines[2].starts_with("NO ANSWER for 1 min 15 s: connecting:"), "{lines:#?}");
     assert!(lines[3].starts_with("a\\u{1b}[2J"), "{lines:#?}");
     assert!(lines.iter().any(|line| line.starts_with("in        12.3k items/s")), "{lines:#?}");
-    app.answered(parsed(HEALTHY));
+    app.answered(parsed(HEALTHY), Instant::now());
     assert!(!shown(&app, 80, 24, start).join("").contains("NO ANSWER"));
 }
 
