@@ -22,6 +22,11 @@ pub(crate) struct MemoryOwner {
 /// Looks at the limits of `owner` in the system at `root`.
 pub(crate) fn check(memory: &Memory, root: &Path, owner: &MemoryOwner) -> Vec<Finding> {
     let process = owner.process.as_str();
+    if let Some(limit) = owner.limit.filter(|_| process == "self") {
+        let what = "the running gateway is in a control group that cannot be seen from here";
+        let evidence = format!("/status.json: its memory is {}, and /proc/locks does not name it", Bytes(limit));
+        return vec![Finding::note(what, evidence).remedy("run the doctor where the gateway runs, in its container")];
+    }
     let groups = Groups::of(root, process);
     let memory = &of_owner(memory, &groups, owner);
     let mut findings = vec![limit(memory, &groups, process)];
@@ -278,6 +283,8 @@ mod tests {
         assert_eq!(found(&planned, "7", None).severity, Severity::Fine, "its budget follows its group");
         assert_eq!(found(&planned, "7", Some(300 * MIB)).severity, Severity::Fine, "it says what it has");
         assert_eq!(found(&planned, "7", Some(399 * MIB)).severity, Severity::AtRisk);
+        let elsewhere = found(&memory(), "self", Some(256 * MIB));
+        assert_eq!(elsewhere.severity, Severity::Note, "the doctor's group says nothing of it: {elsewhere:?}");
     }
 
     #[test]
