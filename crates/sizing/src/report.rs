@@ -147,7 +147,9 @@ impl Sizing {
                 "  The budget of {budget} takes this rate. Whether it takes larger bodies or more connections, and what the smallest \
                  budget is, follows from the configuration (--config)."
             )?,
-            (Some(problem), _) => writeln!(f, "  The budget of {budget} does not take this load: {problem}.")?,
+            (Some(problem), _) => {
+                writeln!(f, "  The budget of {budget} does not take this load: {problem}.")?
+            }
         }
         match memory.smallest {
             Some(smallest) => writeln!(

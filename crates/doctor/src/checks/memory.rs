@@ -24,8 +24,11 @@ pub(crate) fn check(memory: &Memory, root: &Path, owner: &MemoryOwner) -> Vec<Fi
     let process = owner.process.as_str();
     if let Some(limit) = owner.limit.filter(|_| process == "self") {
         let what = "the running gateway is in a control group that cannot be seen from here";
-        let evidence = format!("/status.json: its memory is {}, and /proc/locks does not name it", Bytes(limit));
-        return vec![Finding::note(what, evidence).remedy("run the doctor where the gateway runs, in its container")];
+        let evidence =
+            format!("/status.json: its memory is {}, and /proc/locks does not name it", Bytes(limit));
+        return vec![
+            Finding::note(what, evidence).remedy("run the doctor where the gateway runs, in its container"),
+        ];
     }
     let groups = Groups::of(root, process);
     let memory = &of_owner(memory, &groups, owner);
@@ -284,7 +287,11 @@ mod tests {
         assert_eq!(found(&planned, "7", Some(300 * MIB)).severity, Severity::Fine, "it says what it has");
         assert_eq!(found(&planned, "7", Some(399 * MIB)).severity, Severity::AtRisk);
         let elsewhere = found(&memory(), "self", Some(256 * MIB));
-        assert_eq!(elsewhere.severity, Severity::Note, "the doctor's group says nothing of it: {elsewhere:?}");
+        assert_eq!(
+            elsewhere.severity,
+            Severity::Note,
+            "the doctor's group says nothing of it: {elsewhere:?}"
+        );
     }
 
     #[test]

@@ -68,7 +68,8 @@ pub(super) async fn connect(
     // Before anything is sent: files that cannot be used are found without a network. Reading them may take its time.
     step.set(Step::Tls);
     for file in probe.tls_files() {
-        let unusable = |error: io::Error| failed(Step::Tls, format!("preparing TLS: {}: {error}", file.display()));
+        let unusable =
+            |error: io::Error| failed(Step::Tls, format!("preparing TLS: {}: {error}", file.display()));
         crate::system::bytes(file).map_err(unusable)?;
     }
     let files = probe.clone();

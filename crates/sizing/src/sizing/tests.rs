@@ -101,12 +101,7 @@ fn says_it_in_sentences() {
     bad.free_disk = Some(GIB);
     (bad.memory.problem, bad.memory.smallest) = (Some("too small".to_owned()), None);
     let text = Sizing::of(Load::of(&rates(&["9M spans/s"]), None, false, &[]), 60.0, bad).to_string();
-    for words in [
-        "only 1.0 GiB free",
-        "does not take",
-        "No budget",
-        "never catches up",
-    ] {
+    for words in ["only 1.0 GiB free", "does not take", "No budget", "never catches up"] {
         assert!(text.contains(words), "{words:?} in:\n{text}");
     }
 }
@@ -157,10 +152,18 @@ fn what_a_status_does_not_say_is_not_known() {
     let memory = Memory { smallest: None, ..setup(GIB).memory };
     let remote = Setup { is_configured: false, free_disk: None, losses: None, memory, ..setup(GIB) };
     let text = Sizing::of(load, 60.0, remote).to_string();
-    for words in ["The gateway's configuration was not given", "is not known;", "Not known: that depends", "takes this rate"] {
+    for words in [
+        "The gateway's configuration was not given",
+        "is not known;",
+        "Not known: that depends",
+        "takes this rate",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
-    assert!(!text.contains("No budget that was planned") && !text.contains("smallest budget that takes it"), "{text}");
+    assert!(
+        !text.contains("No budget that was planned") && !text.contains("smallest budget that takes it"),
+        "{text}"
+    );
 }
 
 #[test]

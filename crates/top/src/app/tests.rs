@@ -6,10 +6,8 @@ use crate::frame::{Sink, Tenant, Tenants};
 fn app(sinks: usize) -> App {
     let mut app = App::new("127.0.0.1:4319".to_owned(), Theme::FULL);
     let frame = Frame { sinks: vec![Sink::default(); sinks], ..Frame::default() };
-    app.answered(Frame {
-        tenants: Some(Tenants { shown: vec![Tenant::default(); 5], ..Tenants::default() }),
-        ..frame
-    });
+    let tenants = Some(Tenants { shown: vec![Tenant::default(); 5], ..Tenants::default() });
+    app.answered(Frame { tenants, ..frame }, Instant::now());
     app
 }
 

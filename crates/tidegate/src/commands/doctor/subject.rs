@@ -8,7 +8,9 @@ use crate::{Failure, VERSION};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
-use tidegate_config::{Config, EffectiveTls, Errors, Listener as ListenerName, Origin, Problem, Sink, Substituted, SyslogAddress};
+use tidegate_config::{
+    Config, EffectiveTls, Errors, Listener as ListenerName, Origin, Problem, Sink, Substituted, SyslogAddress,
+};
 use tidegate_doctor::{
     Address, Certificate, Configuration, DataFolder, Durability, Files, Folder, Journal, Lake, Listener,
     Memory, Peer, Program, Setup, Subject,

@@ -291,7 +291,8 @@ mod tests {
     /// Nothing of a gateway elsewhere is taken from the defaults of this program.
     #[test]
     fn without_a_configuration_only_the_status_counts() {
-        let measured = |status: Value| Measured { load: Load { parts: Vec::new() }, gateway: read(&status).gateway };
+        let measured =
+            |status: Value| Measured { load: Load { parts: Vec::new() }, gateway: read(&status).gateway };
         let setup = measured(status(10.0, 1, 1)).setup(None).unwrap();
         assert!(!setup.is_configured && !setup.in_memory_only);
         assert_eq!((setup.losses, setup.free_disk), (None, None));
