@@ -41,8 +41,8 @@ function take(next: Status): void {
   const before = status.peek();
   const at = Date.parse(next.at ?? "");
   const moment = Number.isFinite(at) ? at : Date.now();
-  const grown = rates.add(moment, countersOf(next));
-  if (grown && grown.seconds < 60) {
+  const grown = rates.add(moment, next.uptime_seconds, countersOf(next));
+  if (grown) {
     const shares = next.memory.payload.shares;
     const payload = shares.reduce((all, line) => all + line.used, 0);
     history.add(grown, { journal_bytes: next.journal.bytes, resident: next.memory.resident?.now ?? 0, payload });
