@@ -33,6 +33,7 @@ export async function serve({ gateway = "http://127.0.0.1:4319", port = 0, scene
     }
     if (url.pathname === "/console/events") {
       res.writeHead(200, { ...headers, "content-type": "text/event-stream" });
+      res.write("retry: 1000\n\n");
       const send = async () => {
         try {
           res.write(`data: ${await status(gateway, scene)}\n\n`);
@@ -100,9 +101,9 @@ class Past {
     const all = (counts) => Object.values(counts).reduce((sum, count) => sum + count, 0);
     const refused = {};
     for (const source of status.books.sources) {
-      for (const [reason, count] of [...Object.entries(source.refused), ...Object.entries(source.items_refused)]) refused[reason] = (refused[reason] ?? 0) + count;
+      for (const [reason, count] of Object.entries(source.refused)) refused[reason] = (refused[reason] ?? 0) + count;
     }
-    const now = { received: status.books.sources.reduce((sum, source) => sum + all(source.items), 0), delivered: status.sinks.reduce((sum, sink) => sum + sink.delivered, 0), refused };
+    const now = { received: status.books.sources.reduce((sum, source) => sum + all(source.items) + source.forwarded, 0), delivered: status.sinks.reduce((sum, sink) => sum + sink.delivered, 0), refused };
     const last = this.#last;
     this.#last = now;
     this.#at = new Date(status.at);

@@ -53,16 +53,27 @@ const membersBehind = (behind: Member[]): string =>
     ? `member ${behind[0]?.address ?? ""} cannot take what comes: it goes to disk first`
     : `${count(behind.length)} members cannot take what comes: it goes to disk first`;
 
-export function sourceHealth(source: SourceBook, refusedPerSecond: number | undefined): Health {
-  const refused = sum(source.refused) + sum(source.items_refused);
+/** `refusing` has the rates a second of refused requests and of refused items. */
+export function sourceHealth(source: SourceBook, refusing: { requests: number | undefined; items: number | undefined }): Health {
   if (source.difference !== 0) return { tone: "bad", word: "books open", sentence: "its requests do not add up; this is a mistake in the program" };
-  if ((refusedPerSecond ?? 0) > 0) return { tone: "warn", word: "refusing", sentence: `requests are refused now: mostly ${mostly(source)}` };
-  if (source.received === 0) return { tone: "idle", word: "idle", sentence: "nothing was received so far" };
-  if (refused > 0) return { tone: "good", word: "receiving", sentence: `none is refused now; ${count(refused)} were` };
-  return { tone: "good", word: "receiving", sentence: "no request was refused" };
+  if ((refusing.requests ?? 0) > 0) return { tone: "warn", word: "refusing", sentence: "requests are refused now" };
+  if ((refusing.items ?? 0) > 0) return { tone: "warn", word: "refusing", sentence: "items are refused now" };
+  if (isIdle(source)) return { tone: "idle", word: "idle", sentence: "nothing was received so far" };
+  const refused = refusedSoFar(source);
+  return { tone: "good", word: "receiving", sentence: refused === "" ? "nothing was refused" : `nothing is refused now; since the start, ${refused}` };
 }
 
-/** The reason for which most was refused. */
+/** Whether nothing came, not even what had to be refused. */
+export const isIdle = (source: SourceBook): boolean =>
+  source.received === 0 && source.forwarded === 0 && sum(source.items) === 0 && sum(source.refused) === 0 && sum(source.items_refused) === 0;
+
+/** `3 requests and 40 items`; empty when nothing was refused. */
+export function refusedSoFar(source: SourceBook): string {
+  const [requests, items] = [sum(source.refused), sum(source.items_refused)];
+  return [requests > 0 ? plural(requests, "request") : "", items > 0 ? plural(items, "item") : ""].filter((text) => text !== "").join(" and ");
+}
+
+/** The reason for which most was refused since the start. */
 export function mostly(source: SourceBook): string {
   let most = "";
   let top = 0;
@@ -82,4 +93,4 @@ export const fillsSoon = (journal: Journal): boolean => journal.full_in_seconds 
 
 /** Whether anything was received since the gateway started, or is in its journal from before. */
 export const hasData = (status: Status): boolean =>
-  status.journal.items_total > 0 || status.books.sources.some((source) => source.received > 0);
+  status.journal.items_total > 0 || status.books.sources.some((source) => !isIdle(source));

@@ -1,14 +1,14 @@
 // The last refused requests: who, what, why. Dead letters get a part of their own here.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { reasonKey, sum } from "../data/counters";
+import { reasonKey } from "../data/counters";
 import { whyRefused } from "../data/reasons";
 import { history, now, part, step } from "../data/store";
 import { getJson } from "../data/request";
-import type { Books } from "../data/status";
+import type { Books, Counts } from "../data/status";
 import { TimeChart } from "../chart/time_chart";
 import { bytes } from "../format/bytes";
-import { compact, count } from "../format/count";
+import { compact, count, plural } from "../format/count";
 import { words } from "../format/text";
 import { dateTime, shortTime, utc } from "../format/time";
 import { link } from "../router";
@@ -113,36 +113,53 @@ function RefusedChart() {
 /** From the books, which are there in any case. */
 function ReasonsCard() {
   step.value;
-  const counts = new Map<string, number>();
-  for (const source of books.value?.sources ?? []) {
-    for (const refusals of [source.refused, source.items_refused]) {
-      for (const reason in refusals) counts.set(reason, (counts.get(reason) ?? 0) + (refusals[reason] ?? 0));
-    }
-  }
-  const all = sum(Object.fromEntries(counts));
-  const rows = [...counts].sort((a, b) => b[1] - a[1]);
+  const sources = books.value?.sources ?? [];
+  const requests = added(sources.map((source) => source.refused));
+  const items = added(sources.map((source) => source.items_refused));
   const recent = (reason: string): number => {
     const rates = history.rates([reasonKey(reason)], now.peek()).series[0] ?? [];
     return rates.reduce((total: number, rate) => total + (rate ?? 0) * 5, 0);
   };
   return (
-    <Card title="By reason" note={`${count(all)} since the start`}>
-      {rows.length === 0 ? (
-        <p class="say">Nothing was refused.</p>
+    <Card title="By reason" note="since the start">
+      {requests.length === 0 ? (
+        <p class="say">No request was refused.</p>
       ) : (
         <dl class="facts">
-          {rows.map(([reason, times]) => (
+          {requests.map(([reason, times]) => (
             <div key={reason} title={whyRefused(reason)}>
               <dt>{words(reason)}</dt>
               <dd>
-                {count(times)} <small>{compact(recent(reason))} in 15 min</small>
+                {plural(times, "request")} <small>{compact(recent(reason))} in 15 min</small>
               </dd>
             </div>
           ))}
         </dl>
       )}
+      {items.length > 0 && (
+        <>
+          <p class="say">Refused items of requests that were accepted:</p>
+          <dl class="facts">
+            {items.map(([reason, times]) => (
+              <div key={reason} title={whyRefused(reason)}>
+                <dt>{words(reason)}</dt>
+                <dd>{plural(times, "item")}</dd>
+              </div>
+            ))}
+          </dl>
+        </>
+      )}
     </Card>
   );
+}
+
+/** Counts by reason over all sources, the most frequent reason first. */
+function added(all: readonly Counts[]): [string, number][] {
+  const sums = new Map<string, number>();
+  for (const counts of all) {
+    for (const reason in counts) sums.set(reason, (sums.get(reason) ?? 0) + (counts[reason] ?? 0));
+  }
+  return [...sums].sort((a, b) => b[1] - a[1]);
 }
 
 function RequestsCard({ answer, filter }: { answer: Rejections | "missing" | undefined; filter: string }) {
