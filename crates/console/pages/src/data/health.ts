@@ -86,10 +86,29 @@ export function mostly(source: SourceBook): string {
   return most;
 }
 
+const HOUR_SECONDS = 3_600;
 const DAY_SECONDS = 86_400;
+/** A journal is as good as full: the next segment may not fit. */
+const FULL = 0.99;
 
 /** Whether the journal is full within a day, should it go on as it did lately. */
 export const fillsSoon = (journal: Journal): boolean => journal.full_in_seconds !== null && journal.full_in_seconds < DAY_SECONDS;
+
+/** When the journal is full, for a list of facts. */
+export function untilFull(journal: Journal): { value: string; tone?: "bad" | "warn" } {
+  const { full_in_seconds: seconds } = journal;
+  if (journal.trouble !== null || journal.bytes >= FULL * journal.quota || (seconds !== null && seconds <= 0)) return { value: "now", tone: "bad" };
+  if (seconds === null) return { value: journal.items_per_second === null ? "–" : "not at this rate" };
+  const value = `in ${duration(seconds)}`;
+  if (seconds < HOUR_SECONDS) return { value, tone: "bad" };
+  return fillsSoon(journal) ? { value, tone: "warn" } : { value };
+}
+
+/** Requests under way, and how many may be where that adapts: `3 of 8`. */
+export function inFlight(sink: Sink): string {
+  const limit = sink.concurrency_limit;
+  return limit === undefined ? count(sink.in_flight) : `${count(sink.in_flight)} of ${count(Math.floor(limit))}`;
+}
 
 /** Whether anything was received since the gateway started, or is in its journal from before. */
 export const hasData = (status: Status): boolean =>
