@@ -1,6 +1,7 @@
 import { useComputed } from "@preact/signals";
 import { connection, type Connection } from "../data/connection";
-import { status, versionOf } from "../data/store";
+import { versionOf } from "../data/frame";
+import { status } from "../data/store";
 import { duration } from "../format/duration";
 
 const HOW: Readonly<Record<Connection, string>> = {
