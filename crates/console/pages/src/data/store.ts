@@ -58,7 +58,7 @@ function take(next: Status): void {
   if (grown) {
     const shares = next.memory.payload.shares;
     const payload = shares.reduce((all, line) => all + line.used, 0);
-    history.add(grown, { journal_bytes: next.journal.bytes, resident: next.memory.resident?.now ?? 0, payload });
+    history.add(grown, { journal_bytes: next.journal.bytes, resident: next.memory.resident?.now ?? null, payload });
   }
   status.value = share(before, next);
   now.value = moment;
