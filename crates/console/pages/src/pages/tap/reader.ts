@@ -2,6 +2,7 @@
 import { signal, type Signal } from "@preact/signals";
 import { pause, shown } from "../../data/poll";
 import { within } from "../../data/request";
+import { parseExactly } from "../../format/json";
 
 export interface TapFilter {
   /** `source:NAME`, `sink:NAME`, with `*` for all. */
@@ -47,7 +48,7 @@ export function readAnswer(text: string): { items: { text: string; item: Readonl
     if (line === "") continue;
     let value: unknown;
     try {
-      value = JSON.parse(line);
+      value = parseExactly(line);
     } catch {
       continue;
     }
