@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inFlight, isIdle, sourceHealth, untilFull } from "./health";
+import { inFlight, isIdle, mostly, sourceHealth, untilFull } from "./health";
 import type { Journal, Sink, SourceBook } from "./status";
 
 const NOTHING = { requests: 0, items: 0 };
@@ -32,4 +32,9 @@ test("a journal that is full is full now", () => {
 test("requests in flight stand beside their limit, which may have a fraction", () => {
   assert.equal(inFlight({ in_flight: 3, concurrency_limit: 8.9 } as Sink), "3 of 8");
   assert.equal(inFlight({ in_flight: 1_234 } as Sink), "1,234");
+});
+
+test("requests are mostly refused for a reason of requests", () => {
+  assert.equal(mostly(source({ refused: { disk: 1, memory: 2 }, items_refused: { malformed: 500 } })), "memory");
+  assert.equal(mostly(source({ items_refused: { malformed: 500 } })), "malformed");
 });

@@ -73,16 +73,11 @@ export function refusedSoFar(source: SourceBook): string {
   return [requests > 0 ? plural(requests, "request") : "", items > 0 ? plural(items, "item") : ""].filter((text) => text !== "").join(" and ");
 }
 
-/** The reason for which most was refused since the start. */
+/** The reason for which most requests were refused since the start; of items, where no request was. */
 export function mostly(source: SourceBook): string {
+  const counts = sum(source.refused) > 0 ? source.refused : source.items_refused;
   let most = "";
-  let top = 0;
-  for (const counts of [source.refused, source.items_refused]) {
-    for (const reason in counts) {
-      const times = counts[reason] ?? 0;
-      if (times > top) [most, top] = [reason, times];
-    }
-  }
+  for (const reason in counts) if ((counts[reason] ?? 0) > (counts[most] ?? 0)) most = reason;
   return most;
 }
 
