@@ -124,7 +124,11 @@ class Past {
   }
 }
 
-const plainStatus = async (gateway) => (await fetch(new URL("/status.json", gateway))).text();
+async function plainStatus(gateway) {
+  const ask = () => fetch(new URL("/status.json", gateway));
+  // A connection that is kept may be closed by the gateway just as it is used again.
+  return (await ask().catch(ask)).text();
+}
 
 async function status(gateway, scene) {
   const changed = scene && (await scene(new URL("/status.json", "http://localhost"), "GET", "", () => plainStatus(gateway), {}));
