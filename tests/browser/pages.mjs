@@ -5,7 +5,9 @@ export async function pagesOf(url) {
   const status = await (await fetch(`${url}/status.json`)).json();
   const at = (name, hash, ready, press) => ({ name, hash, ready, press });
   const named = (page, all) => all.slice(0, 1).map((one) => at(page, `#/${page}s/${encodeURIComponent(one.name)}`, "main .card"));
-  const trace = await anyTrace(url);
+  const [trace] = await found(url, "traces");
+  const [log] = await found(url, "logs");
+  const [metric] = await found(url, "metrics");
   return [
     at("overview", "#/", ".state h1"),
     at("flow", "#/flow", ".flow-card a"),
@@ -21,22 +23,28 @@ export async function pagesOf(url) {
     at("files", "#/files", "main .card, main .empty"),
     at("agents", "#/agents", "main .card, main .empty"),
     at("configuration", "#/configuration", "main .card"),
-    at("tap", "#/tap", "main .tap-card", ".tap-line > button"),
+    at("tap", "#/tap", "main .tap-card", (await flows(url)) ? ".tap-line > button" : undefined),
     at("traces", "#/traces", "main .card"),
     ...(trace ? [at("trace", `#/traces/${trace.trace_id}?around=${encodeURIComponent(trace.time)}`, ".waterfall", ".span-open")] : []),
-    at("logs", "#/logs", "main .card", ".log-line > button"),
-    at("metrics", "#/metrics", "main .card", ".metric-names button"),
+    at("logs", "#/logs", "main .card", log && ".log-line > button"),
+    at("metrics", "#/metrics", "main .card", metric && ".metric-names button"),
     at("not-found", "#/no-such-page", "main .empty"),
   ];
 }
 
-/** A trace that the gateway has, where it searches and has one. */
-async function anyTrace(url) {
+/** What the gateway has of a kind, where it searches. */
+async function found(url, kind) {
   const answer = await fetch(`${url}/console/session`);
-  if (!answer.ok) return undefined;
+  if (!answer.ok) return [];
   const session = await answer.json();
-  if (!session.search) return undefined;
+  if (!session.search) return [];
   const headers = { "content-type": "application/json", "x-tidegate-token": session.token };
-  const found = await fetch(`${url}/console/search/traces`, { method: "POST", headers, body: '{"limit":1}' });
-  return found.ok ? (await found.json()).traces[0] : undefined;
+  const found = await fetch(`${url}/console/search/${kind}`, { method: "POST", headers, body: '{"limit":1}' });
+  return found.ok ? (await found.json())[kind] : [];
+}
+
+/** Whether anything passes a source just now, for a tap to show. */
+async function flows(url) {
+  const answer = await fetch(`${url}/tap?id=browser-test&wait=2s&source=*`);
+  return answer.ok && (await answer.text()).includes('"signal"');
 }

@@ -109,10 +109,9 @@ async function visit(pages, width, colorScheme) {
   for (const { hash, name, ready, press } of pages) {
     await page.evaluate((to) => (location.hash = to), hash);
     await page.waitForSelector(ready);
-    // Two frames more: numbers that come and go must not move what stands around them.
     await page.waitForFunction(() => document.fonts.status === "loaded");
-    await page.waitForTimeout(400);
-    if (press && (await page.locator(press).count())) await page.locator(press).first().click();
+    await twoFrames(page);
+    if (press) await page.locator(press).first().click({ timeout: 10_000 }).catch(() => problems.push(`${where()}: has no ${press} to press`));
     const sideways = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     if (sideways > 0) problems.push(`${where()}: scrolls sideways by ${sideways} pixels`);
     for (const violation of await page.evaluate(() => window.violations.splice(0))) problems.push(`${where()}: violates the policy: ${violation}`);
@@ -120,6 +119,14 @@ async function visit(pages, width, colorScheme) {
     if (folder) await page.screenshot({ path: path.join(folder, `${scene}${name}-${width}-${colorScheme}.png`), fullPage: true });
   }
   await page.context().close();
+}
+
+/** Waits until the page has shown two frames more: numbers that come and go must not move what stands around them. */
+async function twoFrames(page) {
+  for (let frames = 0; frames < 2; frames++) {
+    const shown = await page.getAttribute(".about", "data-moment");
+    await page.waitForFunction((shown) => document.querySelector(".about")?.dataset.moment !== shown, shown);
+  }
 }
 
 async function check(page, where) {
@@ -144,6 +151,12 @@ async function walk() {
   assert.ok(visible, "the skip link is seen when it has the focus");
   await page.keyboard.press("Enter");
   assert.equal(await page.evaluate(() => document.activeElement.tagName), "MAIN", "it leads to the content");
+
+  await page.locator(".traffic .chart").focus();
+  await page.keyboard.press("ArrowLeft");
+  await page.waitForFunction(() => /^at \d\d:/.test(document.querySelector(".traffic .note")?.textContent ?? ""));
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => document.querySelector(".traffic .note")?.textContent === "last 15 minutes");
 
   await page.keyboard.press("g");
   await page.keyboard.press("s");
@@ -179,7 +192,7 @@ async function walk() {
   await page.context().close();
 }
 
-/** Without a stream the numbers go on, by polling; without an answer the page says how old they are. */
+/** Without a stream the numbers go on, by polling; without an answer the page says how old they are; with both it is live again. */
 async function reconnect() {
   const { page } = await open(1440, "light");
   cutOff = true;
@@ -187,8 +200,13 @@ async function reconnect() {
   await page.goto(`${url}/`);
   await page.waitForSelector("main h1 .dot");
   await page.waitForFunction(() => document.querySelector(".about")?.textContent?.includes("every 2 s"));
+  assert.match(await page.textContent(".notice"), /Too many pages are open, or the stream is unavailable/);
   await page.route("**/status.json", (route) => route.abort());
   await page.waitForSelector(".notice.warn", { timeout: 15_000 });
   assert.match(await page.textContent(".notice.warn"), /Reconnecting… These numbers are .* old/);
+  await page.unroute("**/status.json");
+  await page.unroute("**/console/events");
+  await page.waitForFunction(() => document.querySelector(".about")?.textContent?.endsWith("live"), undefined, { timeout: 30_000 });
+  assert.equal(await page.locator(".notice").count(), 0, "a page that is live complains of nothing");
   await page.context().close();
 }

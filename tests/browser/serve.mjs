@@ -11,6 +11,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const DIST = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../crates/console/pages/dist");
 export const POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const FRAME_MS = 250;
 const FILES = {
   "/": ["index.html", "text/html; charset=utf-8"],
   "/console/app.js": ["app.js", "text/javascript; charset=utf-8"],
@@ -33,6 +34,7 @@ export async function serve({ gateway = "http://127.0.0.1:4319", port = 0, scene
     }
     if (url.pathname === "/console/events") {
       res.writeHead(200, { ...headers, "content-type": "text/event-stream" });
+      res.write("retry: 1000\n\n");
       const send = async () => {
         try {
           res.write(`data: ${await status(gateway, scene)}\n\n`);
@@ -40,7 +42,8 @@ export async function serve({ gateway = "http://127.0.0.1:4319", port = 0, scene
           res.end();
         }
       };
-      const timer = setInterval(send, 1000);
+      // More often than a gateway does, so that a test waits less.
+      const timer = setInterval(send, FRAME_MS);
       viewers.add(res);
       res.on("close", () => (clearInterval(timer), viewers.delete(res)));
       await send();
@@ -100,9 +103,9 @@ class Past {
     const all = (counts) => Object.values(counts).reduce((sum, count) => sum + count, 0);
     const refused = {};
     for (const source of status.books.sources) {
-      for (const [reason, count] of [...Object.entries(source.refused), ...Object.entries(source.items_refused)]) refused[reason] = (refused[reason] ?? 0) + count;
+      for (const [reason, count] of Object.entries(source.refused)) refused[reason] = (refused[reason] ?? 0) + count;
     }
-    const now = { received: status.books.sources.reduce((sum, source) => sum + all(source.items), 0), delivered: status.sinks.reduce((sum, sink) => sum + sink.delivered, 0), refused };
+    const now = { received: status.books.sources.reduce((sum, source) => sum + all(source.items) + source.forwarded, 0), delivered: status.sinks.reduce((sum, sink) => sum + sink.delivered, 0), refused };
     const last = this.#last;
     this.#last = now;
     this.#at = new Date(status.at);
@@ -121,7 +124,11 @@ class Past {
   }
 }
 
-const plainStatus = async (gateway) => (await fetch(new URL("/status.json", gateway))).text();
+async function plainStatus(gateway) {
+  const ask = () => fetch(new URL("/status.json", gateway));
+  // A connection that is kept may be closed by the gateway just as it is used again.
+  return (await ask().catch(ask)).text();
+}
 
 async function status(gateway, scene) {
   const changed = scene && (await scene(new URL("/status.json", "http://localhost"), "GET", "", () => plainStatus(gateway), {}));

@@ -39,7 +39,7 @@ function trace(trace_id, now) {
 const end = (more) => ({ answer_cut: false, has_more: false, incomplete: [], milliseconds: 42, from_lake: 100, from_journal: 12, lake: { files_read: 4, files_skipped: 90, files_removed: 0, row_groups_read: 12, rows_read: 120000 }, journal: { since: new Date(Date.now() - 3e6).toISOString(), records_read: 40, rows_read: 900 }, sql: "SELECT * FROM read_parquet('lake/v1/logs/*/*/*.parquet')", ...more });
 
 export default async function search(url, _method, body, _status, headers) {
-  if (url.pathname === "/console/session") return { body: { token: "t0", operator: true, version: "0.1.0", search: true } };
+  if (url.pathname === "/console/session") return { body: { token: "t0", operator: true, search: true } };
   if (!url.pathname.startsWith("/console/search/")) return undefined;
   if (headers["x-tidegate-token"] !== "t0") return { status: 403, type: "text/plain", body: "the token of this page is not the gateway's\n" };
   const query = JSON.parse(body);

@@ -1,6 +1,7 @@
 // The frame of every page: the way between them, how the gateway is doing, and the page itself.
 import { useEffect, useRef } from "preact/hooks";
 import { status } from "./data/store";
+import { harmless } from "./format/text";
 import { PAGES } from "./pages";
 import { PageOf } from "./pages/page";
 import { route } from "./router";
@@ -16,7 +17,7 @@ export function App() {
 
   useEffect(() => {
     const title = PAGES.find((entry) => entry.id === page)?.title ?? "Not found";
-    document.title = `${name === undefined ? title : `${name} – ${title}`} · tidegate`;
+    document.title = harmless(`${name === undefined ? title : `${name} – ${title}`} · tidegate`);
     // The first page is where the browser put the focus; afterwards a reader should hear where they are.
     if (first.current) first.current = false;
     else {

@@ -5,6 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { clock } from "../format/time";
 import { color, scheme } from "../ui/theme";
+import { placeAfter } from "./moment";
 import { binaryCeiling, ceiling } from "./scale";
 
 export interface ChartSeries {
@@ -31,7 +32,7 @@ interface TimeChartProps {
   format: (value: number) => string;
   /** Steps of the axis are powers of two: for bytes. */
   binary?: boolean;
-  /** The place under the pointer; nothing when it is elsewhere. */
+  /** The place under the pointer, or where keys have moved to; nothing when it is elsewhere. With it, the chart takes the focus. */
   hovered?: Signal<number | undefined>;
   /** Called with the borders of a stretch of time that was drawn with the pointer, in seconds. */
   select?: (from: number, to: number) => void;
@@ -39,6 +40,7 @@ interface TimeChartProps {
 
 export function TimeChart({ series, read, height, label, format, binary = false, hovered, select }: TimeChartProps) {
   const box = useRef<HTMLDivElement>(null);
+  const drawnChart = useRef<uPlot | undefined>(undefined);
   const names = series.map((one) => one.label + one.color).join();
 
   useEffect(() => {
@@ -50,6 +52,7 @@ export function TimeChart({ series, read, height, label, format, binary = false,
       chart?.destroy();
       chart = new uPlot(options(series, element.clientWidth, height, { format, binary, hovered, select }), [[], ...series.map(() => [])] as uPlot.AlignedData, element);
       const drawn = chart;
+      drawnChart.current = chart;
       const stopData = effect(() => {
         const { times, series: values } = read();
         drawn.setData([times, ...values] as uPlot.AlignedData);
@@ -62,11 +65,46 @@ export function TimeChart({ series, read, height, label, format, binary = false,
       size.disconnect();
       stop();
       chart?.destroy();
+      drawnChart.current = undefined;
     };
   }, [names, height]);
 
-  return <div ref={box} class="chart" role="img" aria-label={label} />;
+  if (!hovered) return <div ref={box} class="chart" role="img" aria-label={label} />;
+  const { times, series: values } = read();
+  const last = Math.max(0, times.length - 1);
+  const shown = Math.min(hovered.value ?? last, last);
+  const texts = series.slice(0, MOST_SPOKEN).map((one, index) => `${one.label} ${spoken(values[index]?.[shown], format)}`);
+  const show = (place: number | undefined): void => {
+    const at = place === undefined ? undefined : times[place];
+    drawnChart.current?.setCursor({ left: at === undefined ? -10 : drawnChart.current.valToPos(at, "x"), top: at === undefined ? -10 : 0 });
+  };
+  const move = (event: KeyboardEvent): void => {
+    const place = placeAfter(event.key, hovered.peek(), times.length);
+    if (place === undefined && event.key !== "Escape") return;
+    show(place);
+    if (place !== undefined) event.preventDefault();
+  };
+  return (
+    <div
+      ref={box}
+      class="chart"
+      role="slider"
+      tabIndex={0}
+      aria-label={label}
+      aria-valuemin={0}
+      aria-valuemax={last}
+      aria-valuenow={shown}
+      aria-valuetext={`${clock((times[shown] ?? 0) * 1000)}: ${texts.join(", ")}`}
+      onKeyDown={move}
+      onBlur={() => show(undefined)}
+    />
+  );
 }
+
+/** A chart of many series says the first ones alone. */
+const MOST_SPOKEN = 6;
+
+const spoken = (value: number | null | undefined, format: (value: number) => string): string => (value === null || value === undefined ? "unknown" : format(value));
 
 interface ChartWays {
   format: (value: number) => string;

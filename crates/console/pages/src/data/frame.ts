@@ -1,7 +1,10 @@
 // Reads a frame: the status, the word that it was too long to send, or neither.
 import type { Status } from "./status";
 
-export type Frame = { kind: "status"; status: Status } | { kind: "too_long" } | { kind: "unreadable" };
+/** The version and the commit, where that is known: `0.9.0 (1a2b3c4)`. */
+export const versionOf = ({ version, commit }: { version: string; commit?: string }): string => version + (commit ? ` (${commit})` : "");
+
+export type Frame = { kind: "status"; status: Status } | { kind: "too_long" } | { kind: "unreadable"; version?: string };
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -32,5 +35,8 @@ export function readFrame(text: string): Frame {
   }
   if (!isObject(value)) return { kind: "unreadable" };
   if (value["too_long"] === true) return { kind: "too_long" };
-  return isStatus(value) ? { kind: "status", status: value as unknown as Status } : { kind: "unreadable" };
+  if (isStatus(value)) return { kind: "status", status: value as unknown as Status };
+  // It may be of another version than this page.
+  const { version, commit } = value;
+  return typeof version === "string" ? { kind: "unreadable", version: versionOf({ version, ...(typeof commit === "string" ? { commit } : {}) }) } : { kind: "unreadable" };
 }

@@ -53,33 +53,58 @@ const membersBehind = (behind: Member[]): string =>
     ? `member ${behind[0]?.address ?? ""} cannot take what comes: it goes to disk first`
     : `${count(behind.length)} members cannot take what comes: it goes to disk first`;
 
-export function sourceHealth(source: SourceBook, refusedPerSecond: number | undefined): Health {
-  const refused = sum(source.refused) + sum(source.items_refused);
+/** `refusing` has the rates a second of refused requests and of refused items. */
+export function sourceHealth(source: SourceBook, refusing: { requests: number | undefined; items: number | undefined }): Health {
   if (source.difference !== 0) return { tone: "bad", word: "books open", sentence: "its requests do not add up; this is a mistake in the program" };
-  if ((refusedPerSecond ?? 0) > 0) return { tone: "warn", word: "refusing", sentence: `requests are refused now: mostly ${mostly(source)}` };
-  if (source.received === 0) return { tone: "idle", word: "idle", sentence: "nothing was received so far" };
-  if (refused > 0) return { tone: "good", word: "receiving", sentence: `none is refused now; ${count(refused)} were` };
-  return { tone: "good", word: "receiving", sentence: "no request was refused" };
+  if ((refusing.requests ?? 0) > 0) return { tone: "warn", word: "refusing", sentence: "requests are refused now" };
+  if ((refusing.items ?? 0) > 0) return { tone: "warn", word: "refusing", sentence: "items are refused now" };
+  if (isIdle(source)) return { tone: "idle", word: "idle", sentence: "nothing was received so far" };
+  const refused = refusedSoFar(source);
+  return { tone: "good", word: "receiving", sentence: refused === "" ? "nothing was refused" : `nothing is refused now; since the start, ${refused}` };
 }
 
-/** The reason for which most was refused. */
+/** Whether nothing came, not even what had to be refused. */
+export const isIdle = (source: SourceBook): boolean =>
+  source.received === 0 && source.forwarded === 0 && sum(source.items) === 0 && sum(source.refused) === 0 && sum(source.items_refused) === 0;
+
+/** `3 requests and 40 items`; empty when nothing was refused. */
+export function refusedSoFar(source: SourceBook): string {
+  const [requests, items] = [sum(source.refused), sum(source.items_refused)];
+  return [requests > 0 ? plural(requests, "request") : "", items > 0 ? plural(items, "item") : ""].filter((text) => text !== "").join(" and ");
+}
+
+/** The reason for which most requests were refused since the start; of items, where no request was. */
 export function mostly(source: SourceBook): string {
+  const counts = sum(source.refused) > 0 ? source.refused : source.items_refused;
   let most = "";
-  let top = 0;
-  for (const counts of [source.refused, source.items_refused]) {
-    for (const reason in counts) {
-      const times = counts[reason] ?? 0;
-      if (times > top) [most, top] = [reason, times];
-    }
-  }
+  for (const reason in counts) if ((counts[reason] ?? 0) > (counts[most] ?? 0)) most = reason;
   return most;
 }
 
+const HOUR_SECONDS = 3_600;
 const DAY_SECONDS = 86_400;
+/** A journal is as good as full: the next segment may not fit. */
+const FULL = 0.99;
 
 /** Whether the journal is full within a day, should it go on as it did lately. */
 export const fillsSoon = (journal: Journal): boolean => journal.full_in_seconds !== null && journal.full_in_seconds < DAY_SECONDS;
 
+/** When the journal is full, for a list of facts. */
+export function untilFull(journal: Journal): { value: string; tone?: "bad" | "warn" } {
+  const { full_in_seconds: seconds } = journal;
+  if (journal.trouble !== null || journal.bytes >= FULL * journal.quota || (seconds !== null && seconds <= 0)) return { value: "now", tone: "bad" };
+  if (seconds === null) return { value: journal.items_per_second === null ? "–" : "not at this rate" };
+  const value = `in ${duration(seconds)}`;
+  if (seconds < HOUR_SECONDS) return { value, tone: "bad" };
+  return fillsSoon(journal) ? { value, tone: "warn" } : { value };
+}
+
+/** Requests under way, and how many may be where that adapts: `3 of 8`. */
+export function inFlight(sink: Sink): string {
+  const limit = sink.concurrency_limit;
+  return limit === undefined ? count(sink.in_flight) : `${count(sink.in_flight)} of ${count(Math.floor(limit))}`;
+}
+
 /** Whether anything was received since the gateway started, or is in its journal from before. */
 export const hasData = (status: Status): boolean =>
-  status.journal.items_total > 0 || status.books.sources.some((source) => source.received > 0);
+  status.journal.items_total > 0 || status.books.sources.some((source) => !isIdle(source));

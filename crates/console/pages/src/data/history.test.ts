@@ -42,3 +42,22 @@ test("a past that makes no sense is left alone", () => {
   history.merge({ step_seconds: 0, at: "2027-01-15T08:00:05Z", points: [] });
   assert.ok(history.rates(["in"], AT).series[0]?.every((value) => value === null));
 });
+
+test("what was seen before the gateway's clock was set back is forgotten", () => {
+  const history = new History();
+  const grown = (count: number) => new Map([["in", count]]);
+  for (let second = 1; second <= 60; second++) history.add({ at: AT + second * 1_000, seconds: 1, grown: grown(50) }, LEVELS);
+  for (let second = 21; second <= 35; second++) history.add({ at: AT + second * 1_000, seconds: 1, grown: grown(10) }, LEVELS);
+  const { times, series } = history.rates(["in"], AT + 60_000);
+  const at = (second: number) => series[0]?.[times.indexOf((AT + second * 1_000) / 1_000)];
+  assert.deepEqual([at(20), at(30), at(35), at(40), at(60)], [50, 10, 10, null, null]);
+});
+
+test("resident memory that is not known is a gap", () => {
+  const history = new History();
+  const point = { received: 0, delivered: 0, refused: {}, journal_bytes: 9, resident: 0, payload: 7 };
+  history.merge({ step_seconds: 5, at: "2027-01-15T08:00:05Z", points: [point] });
+  for (let second = 6; second <= 10; second++) history.add({ at: AT + second * 1_000, seconds: 1, grown: new Map() }, { ...LEVELS, resident: null });
+  assert.deepEqual(history.levels("resident", AT + 10_000).series[0]?.slice(-2), [null, null]);
+  assert.deepEqual(history.levels("payload", AT + 10_000).series[0]?.slice(-2), [7, 3]);
+});

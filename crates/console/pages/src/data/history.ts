@@ -14,7 +14,8 @@ export interface PastHistory {
 
 export interface Levels {
   journal_bytes: number;
-  resident: number;
+  /** Nothing where the kernel does not say. */
+  resident: number | null;
   payload: number;
 }
 
@@ -36,8 +37,9 @@ export class History {
   #buckets = new Map<number, Bucket>();
   #newest = 0;
 
-  /** Adds what grew in a step, to the steps of time that it covers. */
+  /** Adds what grew in a step, to the steps of time that it covers. What lies in its future is of a clock that was set back. */
   add(step: Step, levels: Levels): void {
+    this.#forgetAfter(bucketOf(step.at));
     const from = step.at - step.seconds * 1000;
     for (let index = bucketOf(from); index <= bucketOf(step.at); index++) {
       const begin = Math.max(from, index * STEP_MS);
@@ -74,7 +76,8 @@ export class History {
       bucket.grown.set("refused", refused * scale);
       bucket.seen = STEP_MS;
       bucket.told = true;
-      bucket.levels = { journal_bytes: point.journal_bytes, resident: point.resident, payload: point.payload };
+      // A process that runs has some memory: zero means that it is not known.
+      bucket.levels = { journal_bytes: point.journal_bytes, resident: point.resident || null, payload: point.payload };
     });
   }
 
@@ -101,6 +104,12 @@ export class History {
       series.forEach((values, number) => values.push(bucket ? value(bucket, number) : null));
     }
     return { times, series };
+  }
+
+  #forgetAfter(index: number): void {
+    if (index >= this.#newest) return;
+    for (const later of this.#buckets.keys()) if (later > index) this.#buckets.delete(later);
+    this.#newest = index;
   }
 
   #bucket(index: number): Bucket {

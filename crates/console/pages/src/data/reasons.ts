@@ -5,7 +5,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   disk: "The journal could not take it: its quota is used up, or the disk is full or failing.",
   too_large: "The body, as sent or decompressed, is larger than allowed.",
   malformed: "The body contradicts its headers, or violates its format.",
-  unsupported: "The content type, encoding or protocol version is not supported.",
+  unsupported: "The content type, encoding or protocol version is not one that is spoken here.",
   timeout: "The headers or the body did not arrive in time.",
   connections: "As many connections as are allowed were open.",
   shutdown: "The gateway was stopping, or not ready yet.",
@@ -33,6 +33,9 @@ const DROPPED: Readonly<Record<string, string>> = {
   filtered: "A step of the sink's pipeline dropped it.",
   sampled_out: "A step of the sink's pipeline left it out of the sample.",
 };
+
+/** Every reason for which a request is refused. */
+export const REFUSALS: readonly string[] = Object.keys(REFUSED);
 
 const own = (table: Readonly<Record<string, string>>, reason: string): string => (Object.hasOwn(table, reason) ? (table[reason] ?? "") : "");
 

@@ -2,24 +2,33 @@
 
 export type Answer<T> = { ok: true; value: T } | { ok: false; status: number; message: string };
 
+/** What the gateway has in memory is here by then. */
+const GET_MS = 15_000;
+/** A search may take a while, and says itself when its time is over. */
+const POST_MS = 120_000;
+
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<Answer<T>> {
-  return answered<T>(() => fetch(path, { cache: "no-store", headers: { accept: "application/json" }, ...(signal ? { signal } : {}) }));
+  return answered<T>(path, { headers: { accept: "application/json" } }, within(GET_MS, signal));
 }
 
 export async function postJson<T>(path: string, body: string, type: string, token: string, signal?: AbortSignal): Promise<Answer<T>> {
   const headers = { "content-type": type, "x-tidegate-token": token, accept: "application/json" };
-  return answered<T>(() => fetch(path, { method: "POST", cache: "no-store", headers, body, ...(signal ? { signal } : {}) }));
+  return answered<T>(path, { method: "POST", headers, body }, within(POST_MS, signal));
 }
 
-async function answered<T>(send: () => Promise<Response>): Promise<Answer<T>> {
+/** A signal that also aborts after so long. */
+export const within = (ms: number, signal?: AbortSignal): AbortSignal => (signal ? AbortSignal.any([signal, AbortSignal.timeout(ms)]) : AbortSignal.timeout(ms));
+
+async function answered<T>(path: string, request: RequestInit, signal: AbortSignal): Promise<Answer<T>> {
   try {
-    const response = await send();
+    const response = await fetch(path, { ...request, cache: "no-store", signal });
     const text = await response.text();
     if (!response.ok) return { ok: false, status: response.status, message: firstLine(text) || `it answered ${response.status}` };
     return { ok: true, value: JSON.parse(text) as T };
   } catch (error) {
-    const aborted = error instanceof DOMException && error.name === "AbortError";
-    return { ok: false, status: aborted ? -1 : 0, message: aborted ? "cancelled" : "the gateway did not answer" };
+    const name = error instanceof DOMException ? error.name : "";
+    if (name === "AbortError") return { ok: false, status: -1, message: "cancelled" };
+    return { ok: false, status: 0, message: name === "TimeoutError" ? "the gateway did not answer in time" : "the gateway did not answer" };
   }
 }
 

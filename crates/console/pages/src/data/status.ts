@@ -83,8 +83,8 @@ export interface Sink {
   usual_lag_seconds: number;
   cursor: number;
   in_flight: number;
-  /** The most requests under way that the sink allows itself now, where it adapts that and says so. */
-  in_flight_limit?: number | null;
+  /** Requests that may be under way now, where that adapts to the peer. */
+  concurrency_limit?: number;
   requests: number;
   last_success: string | null;
   failures: number;

@@ -2,9 +2,11 @@
 import { computed, effect, signal, type ReadonlySignal } from "@preact/signals";
 import { FrameSource, arrived, connection } from "./connection";
 import { countersOf } from "./counters";
+import { versionOf } from "./frame";
 import { History, type PastHistory } from "./history";
 import { getJson } from "./request";
 import { Rates } from "./rates";
+import { askForSession, renewSession } from "./session";
 import { share } from "./share";
 import type { Status } from "./status";
 
@@ -17,6 +19,10 @@ export const tick = signal(0);
 export const step = signal(0);
 /** The version that this page was loaded with; another one means that the page is old. */
 export const firstVersion = signal<string | undefined>(undefined);
+/** The version of the newest frame, also of one that this page cannot read. */
+export const newestVersion = signal<string | undefined>(undefined);
+/** Grows after an outage and with another process: for what is asked for once. */
+export const returns = signal(0);
 
 const rates = new Rates();
 export const history = new History();
@@ -37,24 +43,41 @@ export const stale = signal<number | undefined>(undefined);
 
 const STALE_MS = 4_000;
 
+function sawVersion(version: string): void {
+  if (firstVersion.peek() === undefined) firstVersion.value = version;
+  newestVersion.value = version;
+}
+
 function take(next: Status): void {
+  // First, since what follows may not understand another version.
+  sawVersion(versionOf(next));
   const before = status.peek();
   const at = Date.parse(next.at ?? "");
   const moment = Number.isFinite(at) ? at : Date.now();
-  const grown = rates.add(moment, countersOf(next));
-  if (grown && grown.seconds < 60) {
+  const grown = rates.add(moment, next.uptime_seconds, countersOf(next));
+  if (grown) {
     const shares = next.memory.payload.shares;
     const payload = shares.reduce((all, line) => all + line.used, 0);
-    history.add(grown, { journal_bytes: next.journal.bytes, resident: next.memory.resident?.now ?? 0, payload });
+    history.add(grown, { journal_bytes: next.journal.bytes, resident: next.memory.resident?.now ?? null, payload });
   }
-  if (firstVersion.peek() === undefined) firstVersion.value = versionOf(next);
   status.value = share(before, next);
   now.value = moment;
   tick.value++;
   step.value = Math.floor(moment / 5_000);
+  // It may have been asked for in vain while the gateway was not there.
+  if (before === undefined) void askForSession();
+  else if (next.uptime_seconds < before.uptime_seconds) {
+    void renewSession();
+    returns.value++;
+  }
 }
 
-export const versionOf = (status: Status): string => status.version + (status.commit ? ` (${status.commit})` : "");
+/** What happened meanwhile is known to the gateway alone. */
+function resumed(): void {
+  void loadPast();
+  void askForSession();
+  returns.value++;
+}
 
 async function loadPast(): Promise<void> {
   const answer = await getJson<PastHistory>("/console/history");
@@ -64,7 +87,7 @@ async function loadPast(): Promise<void> {
 }
 
 export function start(): void {
-  new FrameSource(take, () => void loadPast()).start();
+  new FrameSource({ take, sawVersion, resumed }).start();
   void loadPast();
   const look = (): void => {
     const age = performance.now() - arrived.peek();

@@ -90,6 +90,12 @@ test("many idle sources are one node, and many calm sinks too, but none that is 
   assert.equal(shown.find((node) => node.id === "more")?.title, "48 more sinks");
 });
 
+test("a source that refused all that came is a node of its own", () => {
+  const refused = { ...source("bad", 0), items_refused: { malformed: 4 } };
+  const graph = flowGraph(statusOf([refused, source("a", 0), source("b", 0), source("c", 0)], []), () => 0, 0);
+  assert.deepEqual(graph.nodes.filter((node) => node.layer === "source").map((node) => [node.id, node.text]), [["source:bad", "4 items refused"], ["idle", "a, b, c"]]);
+});
+
 test("trouble colours nodes and edges", () => {
   const late = sink("slow", { lag: { items: 5, bytes: 1, age_seconds: 90 }, items_per_second: 5 });
   const graph = flowGraph(statusOf([source("otlp", 1)], [late]), rates, 0);

@@ -1,6 +1,6 @@
 // The flow as nodes and edges: sources, their pipelines, the journal, the pipelines of sinks, and sinks.
 import { sinkKey, sourceKey, sum } from "../data/counters";
-import { fillsSoon, sinkHealth, sourceHealth, type Tone } from "../data/health";
+import { fillsSoon, isIdle, refusedSoFar, sinkHealth, sourceHealth, type Tone } from "../data/health";
 import type { PipelineStep, Sink, SourceBook, Status } from "../data/status";
 import { bytes } from "../format/bytes";
 import { compact, count, percent, plural } from "../format/count";
@@ -73,7 +73,7 @@ export function withoutPipelines({ nodes, edges }: FlowGraph): FlowGraph {
 
 function addSources(graph: FlowGraph, status: Status, rateOf: RateOf): void {
   const sources = status.books.sources;
-  const idle = sources.filter((source) => source.received === 0 && source.forwarded === 0);
+  const idle = sources.filter(isIdle);
   const merged = idle.length > MOST_IDLE ? idle : [];
   for (const source of sources) if (!merged.includes(source)) addSource(graph, status, source, rateOf);
   if (merged.length === 0) return;
@@ -84,11 +84,10 @@ function addSources(graph: FlowGraph, status: Status, rateOf: RateOf): void {
 
 function addSource(graph: FlowGraph, status: Status, source: SourceBook, rateOf: RateOf): void {
   const rate = rateOf(sourceKey(source.name, "items")) ?? 0;
-  const refused = rateOf(sourceKey(source.name, "refused")) ?? 0;
-  const health = sourceHealth(source, refused);
+  const refusing = { requests: rateOf(sourceKey(source.name, "refused")) ?? 0, items: rateOf(sourceKey(source.name, "items_refused")) ?? 0 };
+  const health = sourceHealth(source, refusing);
   const id = `source:${source.name}`;
-  const refusals = sum(source.refused) + sum(source.items_refused);
-  const text = refused > 0 ? `${compact(refused)}/s refused` : source.received === 0 && source.forwarded === 0 ? "nothing received" : refusals > 0 ? `${count(refusals)} refused` : plainItems(source);
+  const text = sourceText(source, refusing);
   graph.nodes.push({ id, layer: "source", title: source.name, text, sentence: `${compact(rate)} items a second; ${health.sentence}`, tone: health.tone, href: link("sources", source.name) });
   const journalled = source.received > 0 && source.forwarded === 0;
   const edge = { rate: source.forwarded > 0 ? 0 : rate, tone: health.tone === "warn" ? ("warn" as const) : rate > 0 ? ("good" as const) : ("idle" as const), label: rate > 0 && journalled ? perSecond(rate) : "", note: "" };
@@ -102,7 +101,13 @@ function addSource(graph: FlowGraph, status: Status, source: SourceBook, rateOf:
   graph.edges.push({ from: id, to: node.id, ...edge }, { from: node.id, to: JOURNAL, ...edge, label: "" });
 }
 
-const plainItems = (source: SourceBook): string => `${compact(sum(source.items) + source.forwarded)} items`;
+function sourceText(source: SourceBook, refusing: { requests: number; items: number }): string {
+  if (refusing.requests > 0) return `${compact(refusing.requests)}/s refused`;
+  if (refusing.items > 0) return `${compact(refusing.items)} items/s refused`;
+  if (isIdle(source)) return "nothing received";
+  const refused = refusedSoFar(source);
+  return refused === "" ? `${compact(sum(source.items) + source.forwarded)} items` : `${refused} refused`;
+}
 
 const perSecond = (rate: number): string => `${compact(rate)}/s`;
 

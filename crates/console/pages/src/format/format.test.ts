@@ -33,6 +33,7 @@ test("moments are seen from now", () => {
 
 test("texts of strangers steer nothing", () => {
   assert.equal(harmless("a\u202egnp.exe\u0000\u001b[31m\nb\tc"), "a\ufffdgnp.exe\ufffd\ufffd[31m\nb\tc");
+  assert.equal(harmless("p\u200bay\u200cp\u200dal\u2060\ufeff\u00ad\u061c"), "p\ufffday\ufffdp\ufffdal\ufffd\ufffd\ufffd\ufffd");
   assert.equal(cut("abcdef", 4), "abc…");
   assert.equal(cut("abcd", 4), "abcd");
 });

@@ -43,7 +43,7 @@ export function Agents() {
     return (
       <>
         <PageHead title="Agents" />
-        <Empty title="No agents are managed here.">Set <code>listen.fleet</code> to enrol Elastic Agents, or <code>listen.opamp</code> for collectors.</Empty>
+        <Empty title="No Elastic Agents are managed here.">Set <code>listen.fleet</code> to enrol some. The collectors of <code>listen.opamp</code> are not shown here: <code>tidegate fleet collector ls</code> lists them.</Empty>
       </>
     );
   }

@@ -1,6 +1,7 @@
 // The files that sources follow: asked for every two seconds while the page is open.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { pause, poll } from "../data/poll";
 import { getJson } from "../data/request";
 import { bytes } from "../format/bytes";
 import { compact, count, percent, plural } from "../format/count";
@@ -42,6 +43,7 @@ interface FollowedFile {
 }
 
 const POLL_MS = 2_000;
+const TYPED_MS = 250;
 const MOST = 100;
 
 const COLUMNS: Column<FollowedFile>[] = [
@@ -73,20 +75,16 @@ export function Files() {
   const wanted = pattern.value.trim();
   useEffect(() => {
     const ended = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
     const ask = async (): Promise<void> => {
       const query = new URLSearchParams({ sort: "lag", limit: String(MOST), ...(wanted === "" ? {} : { match: wanted }) });
       const answer = await getJson<FilesReport>(`/files.json?${query.toString()}`, ended.signal);
       if (ended.signal.aborted) return;
       if (answer.ok) report.value = answer.value;
       problem.value = answer.ok ? "" : answer.message;
-      timer = setTimeout(() => void ask(), POLL_MS);
     };
-    timer = setTimeout(() => void ask(), report.peek() ? 250 : 0);
-    return () => {
-      ended.abort();
-      clearTimeout(timer);
-    };
+    // While a pattern is typed, each letter is a new one.
+    void pause(report.peek() ? TYPED_MS : 0, ended.signal).then(() => poll(ask, POLL_MS, ended.signal));
+    return () => ended.abort();
   }, [wanted]);
   const all = report.value;
   return (

@@ -1,5 +1,6 @@
 // The journal: what every sink follows.
 import { TimeChart } from "../chart/time_chart";
+import { untilFull } from "../data/health";
 import { history, now, part, step } from "../data/store";
 import type { Journal as JournalStatus, Sink } from "../data/status";
 import { bytes } from "../format/bytes";
@@ -13,7 +14,6 @@ import { Facts } from "../ui/facts";
 import { StackedBar } from "../ui/stacked_bar";
 import { Name } from "../ui/stranger";
 import { Table, type Column } from "../ui/table";
-import { untilFull } from "./overview/journal";
 import { LeftBehindCard } from "./sinks/left_behind";
 
 const journal = part((status): JournalStatus | undefined => status.journal, undefined);

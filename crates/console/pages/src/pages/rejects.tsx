@@ -1,14 +1,16 @@
 // The last refused requests: who, what, why. Dead letters get a part of their own here.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { reasonKey, sum } from "../data/counters";
+import { reasonKey } from "../data/counters";
+import { poll } from "../data/poll";
 import { whyRefused } from "../data/reasons";
+import { refusalKeys, type RefusedRequest, type Rejections } from "../data/refusals";
 import { history, now, part, step } from "../data/store";
 import { getJson } from "../data/request";
-import type { Books } from "../data/status";
+import type { Books, Counts } from "../data/status";
 import { TimeChart } from "../chart/time_chart";
 import { bytes } from "../format/bytes";
-import { compact, count } from "../format/count";
+import { compact, count, plural } from "../format/count";
 import { words } from "../format/text";
 import { dateTime, shortTime, utc } from "../format/time";
 import { link } from "../router";
@@ -18,22 +20,6 @@ import { FilterBox, matches } from "../ui/filter";
 import { Name, Stranger } from "../ui/stranger";
 import { Table, type Column } from "../ui/table";
 
-interface RefusedRequest {
-  at: string;
-  source: string | null;
-  reason: string;
-  peer: string | null;
-  tenant: string | null;
-  bytes: number | null;
-  what: string | null;
-  detail: string | null;
-}
-
-interface Rejections {
-  requests: RefusedRequest[];
-  by_reason: { reason: string; count: number }[];
-}
-
 const books = part((status): Books | undefined => status.books, undefined);
 const POLL_MS = 2_000;
 
@@ -42,12 +28,12 @@ const COLUMNS: Column<RefusedRequest>[] = [
   {
     title: "Reason",
     cell: (request) => (
-      <span title={whyRefused(request.reason)}>
+      <span title={request.meaning}>
         {words(request.reason)}
       </span>
     ),
   },
-  { title: "Source", cell: (request) => (request.source === null ? <Dash /> : <a href={link("sources", request.source)}>{request.source}</a>) },
+  { title: "Source", cell: (request) => (request.source === "" ? <Dash /> : <a href={link("sources", request.source)}>{request.source}</a>) },
   { title: "Peer", cell: (request) => <Name>{request.peer ?? "–"}</Name> },
   { title: "Tenant", cell: (request) => <Name most={40}>{request.tenant ?? "–"}</Name> },
   { title: "Size", right: true, cell: (request) => (request.bytes === null ? "–" : bytes(request.bytes)) },
@@ -68,20 +54,18 @@ export function Rejects() {
   const filter = useSignal("");
   const answer = useSignal<Rejections | "missing" | undefined>(undefined);
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let over = false;
+    const ended = new AbortController();
     const ask = async (): Promise<void> => {
-      const asked = await getJson<Rejections>("/console/rejects");
-      if (over) return;
+      const asked = await getJson<Rejections>("/console/rejects", ended.signal);
+      if (ended.signal.aborted) return;
       if (asked.ok) answer.value = asked.value;
-      else if (asked.status === 404) answer.value = "missing";
-      if (answer.value !== "missing") timer = setTimeout(() => void ask(), POLL_MS);
+      else if (asked.status === 404) {
+        answer.value = "missing";
+        ended.abort();
+      }
     };
-    void ask();
-    return () => {
-      over = true;
-      clearTimeout(timer);
-    };
+    void poll(ask, POLL_MS, ended.signal);
+    return () => ended.abort();
   }, []);
   return (
     <>
@@ -90,7 +74,7 @@ export function Rejects() {
       </PageHead>
       <div class="grid">
         <RefusedChart />
-        <ReasonsCard />
+        <ReasonsCard told={typeof answer.value === "object" ? answer.value.by_reason : []} />
         <RequestsCard answer={answer.value} filter={filter.value} />
       </div>
     </>
@@ -110,39 +94,57 @@ function RefusedChart() {
   );
 }
 
-/** From the books, which are there in any case. */
-function ReasonsCard() {
+/** From the books, which are there in any case; `told` is what the gateway says of the reasons. */
+function ReasonsCard({ told }: { told: Rejections["by_reason"] }) {
   step.value;
-  const counts = new Map<string, number>();
-  for (const source of books.value?.sources ?? []) {
-    for (const refusals of [source.refused, source.items_refused]) {
-      for (const reason in refusals) counts.set(reason, (counts.get(reason) ?? 0) + (refusals[reason] ?? 0));
-    }
-  }
-  const all = sum(Object.fromEntries(counts));
-  const rows = [...counts].sort((a, b) => b[1] - a[1]);
+  const why = (reason: string): string => told.find((one) => one.reason === reason)?.meaning ?? whyRefused(reason);
+  const sources = books.value?.sources ?? [];
+  const requests = added(sources.map((source) => source.refused));
+  const items = added(sources.map((source) => source.items_refused));
   const recent = (reason: string): number => {
     const rates = history.rates([reasonKey(reason)], now.peek()).series[0] ?? [];
     return rates.reduce((total: number, rate) => total + (rate ?? 0) * 5, 0);
   };
   return (
-    <Card title="By reason" note={`${count(all)} since the start`}>
-      {rows.length === 0 ? (
-        <p class="say">Nothing was refused.</p>
+    <Card title="By reason" note="since the start">
+      {requests.length === 0 ? (
+        <p class="say">No request was refused.</p>
       ) : (
         <dl class="facts">
-          {rows.map(([reason, times]) => (
-            <div key={reason} title={whyRefused(reason)}>
+          {requests.map(([reason, times]) => (
+            <div key={reason} title={why(reason)}>
               <dt>{words(reason)}</dt>
               <dd>
-                {count(times)} <small>{compact(recent(reason))} in 15 min</small>
+                {plural(times, "request")} <small>{compact(recent(reason))} in 15 min</small>
               </dd>
             </div>
           ))}
         </dl>
       )}
+      {items.length > 0 && (
+        <>
+          <p class="say">Refused items of requests that were accepted:</p>
+          <dl class="facts">
+            {items.map(([reason, times]) => (
+              <div key={reason} title={why(reason)}>
+                <dt>{words(reason)}</dt>
+                <dd>{plural(times, "item")}</dd>
+              </div>
+            ))}
+          </dl>
+        </>
+      )}
     </Card>
   );
+}
+
+/** Counts by reason over all sources, the most frequent reason first. */
+function added(all: readonly Counts[]): [string, number][] {
+  const sums = new Map<string, number>();
+  for (const counts of all) {
+    for (const reason in counts) sums.set(reason, (sums.get(reason) ?? 0) + (counts[reason] ?? 0));
+  }
+  return [...sums].sort((a, b) => b[1] - a[1]);
 }
 
 function RequestsCard({ answer, filter }: { answer: Rejections | "missing" | undefined; filter: string }) {
@@ -154,10 +156,11 @@ function RequestsCard({ answer, filter }: { answer: Rejections | "missing" | und
       </Card>
     );
   }
-  const shown = answer.requests.filter((request) => matches(filter, request.reason, request.source ?? "", request.peer ?? "", request.tenant ?? "", request.what ?? "", request.detail ?? ""));
+  const keys = refusalKeys(answer.requests);
+  const shown = answer.requests.filter((request) => matches(filter, request.reason, request.source, request.peer ?? "", request.tenant ?? "", request.what ?? "", request.detail ?? ""));
   return (
     <Card title="Last requests" note={`the last ${count(answer.requests.length)}; a storm of refusals leaves some out`} class="wide">
-      <Table caption="Refused requests" columns={COLUMNS} rows={shown} id={(request, index) => `${request.at} ${index}`} none={answer.requests.length === 0 ? "Nothing was refused lately." : "No request matches."} />
+      <Table caption="Refused requests" columns={COLUMNS} rows={shown} id={(request) => keys.get(request) ?? ""} none={answer.requests.length === 0 ? "Nothing was refused lately." : "No request matches."} />
     </Card>
   );
 }

@@ -1,6 +1,7 @@
 import { useComputed } from "@preact/signals";
 import { connection, type Connection } from "../data/connection";
-import { status, versionOf } from "../data/store";
+import { versionOf } from "../data/frame";
+import { now, status } from "../data/store";
 import { duration } from "../format/duration";
 
 const HOW: Readonly<Record<Connection, string>> = {
@@ -15,8 +16,10 @@ export function About() {
   const version = useComputed(() => (status.value ? versionOf(status.value) : ""));
   const up = useComputed(() => (status.value ? uptime(status.value.uptime_seconds) : ""));
   const how = useComputed(() => HOW[connection.value]);
+  // For tests, which wait for the next numbers.
+  const moment = useComputed(() => String(now.value));
   return (
-    <p class="about">
+    <p class="about" data-moment={moment}>
       <span title={version}>{version}</span>
       <span>
         up {up} · {how}

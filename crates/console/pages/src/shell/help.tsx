@@ -32,6 +32,12 @@ export function Help() {
         </div>
         <div>
           <dt>
+            <kbd>←</kbd> <kbd>→</kbd>
+          </dt>
+          <dd>The moment of a chart, when it has the focus</dd>
+        </div>
+        <div>
+          <dt>
             <kbd>t</kbd>
           </dt>
           <dd>Light, dark, or as the system</dd>

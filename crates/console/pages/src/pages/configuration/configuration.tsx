@@ -2,8 +2,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { getConfiguration, type Configuration as Effective } from "../../data/configuration";
+import { poll } from "../../data/poll";
 import { askForSession, session } from "../../data/session";
-import { part } from "../../data/store";
+import { part, returns } from "../../data/store";
 import { bytes } from "../../format/bytes";
 import { harmless } from "../../format/text";
 import { Card, Empty, PageHead } from "../../ui/card";
@@ -16,19 +17,26 @@ import { Yaml } from "./yaml";
 
 const declared = part((status) => status.memory.declared, []);
 
+/** How long after a failure it is asked for again. */
+const AGAIN_MS = 5_000;
+
 type Answer = { kind: "asked" } | { kind: "missing"; why: string } | { kind: "here"; configuration: Effective };
 
 export function Configuration() {
   const answer = useSignal<Answer>({ kind: "asked" });
-  const ask = async (): Promise<void> => {
+  const ask = async (): Promise<boolean> => {
     const got = await getConfiguration();
     if (got.ok) answer.value = { kind: "here", configuration: got.value };
-    else answer.value = { kind: "missing", why: got.status === 404 ? "" : got.message };
+    // What is here is shown until there is something newer.
+    else if (answer.peek().kind !== "here") answer.value = { kind: "missing", why: got.status === 404 ? "" : got.message };
+    return got.ok || got.status === 404;
   };
   useEffect(() => {
-    void ask();
+    const ended = new AbortController();
+    void poll(async () => (await ask()) && ended.abort(), AGAIN_MS, ended.signal);
     void askForSession();
-  }, []);
+    return () => ended.abort();
+  }, [returns.value]);
   const { value } = answer;
   return (
     <>
@@ -69,7 +77,7 @@ function Shown({ configuration }: { configuration: Effective }) {
       </Card>
       {configuration.file !== null && <CheckCard />}
       {lines.length > 0 && (
-<Card title="Memory plan" note={`${bytes(overhead)} for everything but payload`}>
+        <Card title="Memory plan" note={`${bytes(overhead)} for everything but payload`}>
           <Table caption="Declared memory" columns={DECLARED.slice(0, 4)} rows={lines} id={(line) => `${line.owner} ${line.what}`} />
         </Card>
       )}

@@ -1,4 +1,4 @@
-import { fillsSoon } from "../../data/health";
+import { untilFull } from "../../data/health";
 import { part } from "../../data/store";
 import type { Journal } from "../../data/status";
 import { bytes } from "../../format/bytes";
@@ -30,14 +30,4 @@ export function JournalCard() {
       {all.trouble !== null && <p class="say bad">It accepts nothing: {harmless(all.trouble)}.</p>}
     </Card>
   );
-}
-
-const HOUR = 3_600;
-
-export function untilFull(journal: Journal): { value: string; tone?: "bad" | "warn" } {
-  if (journal.full_in_seconds === null) return { value: "not at this rate" };
-  if (journal.full_in_seconds <= 0) return { value: "now", tone: "bad" };
-  const value = `in ${duration(journal.full_in_seconds)}`;
-  if (journal.full_in_seconds < HOUR) return { value, tone: "bad" };
-  return fillsSoon(journal) ? { value, tone: "warn" } : { value };
 }

@@ -2,7 +2,7 @@
 import { useComputed } from "@preact/signals";
 import { items } from "../../data/books";
 import { sinkKey, sum } from "../../data/counters";
-import { lateBy, sinkHealth } from "../../data/health";
+import { inFlight, lateBy, sinkHealth } from "../../data/health";
 import { isIntended, whyDropped } from "../../data/reasons";
 import { now, rate, status } from "../../data/store";
 import type { Sink } from "../../data/status";
@@ -21,7 +21,6 @@ import { ReasonTable } from "../../ui/reasons";
 import { Steps } from "../../ui/steps";
 import { Stranger } from "../../ui/stranger";
 import { MembersCard } from "./members";
-import { inFlight } from "./sinks";
 
 export function SinkPage({ name }: { name: string }) {
   const sink = useComputed(() => status.value?.sinks.find((sink) => sink.name === name)).value;

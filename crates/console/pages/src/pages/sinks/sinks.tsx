@@ -1,6 +1,6 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { sinkKey, sum } from "../../data/counters";
-import { sinkHealth } from "../../data/health";
+import { inFlight, sinkHealth } from "../../data/health";
 import { now, part, rate } from "../../data/store";
 import type { Sink } from "../../data/status";
 import { bytes } from "../../format/bytes";
@@ -61,11 +61,6 @@ export function Sinks() {
       <LeftBehindCard />
     </>
   );
-}
-
-export function inFlight(sink: Sink): string {
-  const limit = sink.in_flight_limit;
-  return limit === undefined || limit === null ? count(sink.in_flight) : `${count(sink.in_flight)} of ${count(limit)}`;
 }
 
 function SinkBadge({ sink }: { sink: Sink }) {

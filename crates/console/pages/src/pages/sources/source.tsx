@@ -15,7 +15,7 @@ import { HeadAside } from "../../ui/head_aside";
 import { RateChart } from "../../ui/rate_chart";
 import { ReasonTable } from "../../ui/reasons";
 import { Steps } from "../../ui/steps";
-import { refusals } from "./sources";
+import { refusing } from "./sources";
 
 export function SourcePage({ name }: { name: string }) {
   const source = useComputed(() => status.value?.books.sources.find((source) => source.name === name)).value;
@@ -30,7 +30,7 @@ export function SourcePage({ name }: { name: string }) {
       </>
     );
   }
-  const health = sourceHealth(source, rate(sourceKey(name, "refused")));
+  const health = sourceHealth(source, refusing(name));
   return (
     <>
       <p class="back">
@@ -42,10 +42,10 @@ export function SourcePage({ name }: { name: string }) {
       <div class="grid">
         <RateChart
           title="Received"
-          series={[{ label: "items", color: "accent", kind: "area" }, { label: "refused", color: "bad", kind: "bars" }]}
+          series={[{ label: "items", color: "accent", kind: "area" }, { label: "refused requests", color: "bad", kind: "bars" }]}
           keys={[sourceKey(name, "items"), sourceKey(name, "refused")]}
           note={`${compact(rate(sourceKey(name, "items")) ?? 0)} items/s, ${bytes(rate(sourceKey(name, "bytes")) ?? 0)}/s`}
-          label={`Items a second that ${name} received, and refusals, over the last 15 minutes`}
+          label={`Items a second that ${name} received, and requests a second that it refused, over the last 15 minutes`}
         />
         <NumbersCard source={source} />
         <BooksCard source={source} />
@@ -68,6 +68,7 @@ function NumbersCard({ source }: { source: SourceBook }) {
           { name: "open", value: count(source.open) },
           { name: "bytes", value: bytes(source.bytes) },
           ...Object.entries(source.items).map(([signal, items]) => ({ name: signal, value: plural(items, "item") })),
+          sum(source.items_refused) > 0 && { name: "refused items", value: `${count(sum(source.items_refused))}, ${compact(rate(sourceKey(source.name, "items_refused")) ?? 0)}/s`, tone: "warn" },
           source.forwarded > 0 && { name: "forwarded", value: `${plural(source.forwarded, "item")}, ${count(source.forwarded_open)} without an answer yet` },
           ...Object.entries(source.forwarded_fates).map(([fate, items]) => ({ name: words(fate), value: plural(items, "item") })),
         ]}
@@ -78,8 +79,6 @@ function NumbersCard({ source }: { source: SourceBook }) {
 
 function BooksCard({ source }: { source: SourceBook }) {
   const { pipeline } = source;
-  const counts = { ...source.refused };
-  for (const reason in source.items_refused) counts[reason] = (counts[reason] ?? 0) + (source.items_refused[reason] ?? 0);
   return (
     <Card title="Books" class="wide">
       <ul class="equations">
@@ -92,7 +91,8 @@ function BooksCard({ source }: { source: SourceBook }) {
           />
         )}
       </ul>
-      {refusals(source) > 0 && <ReasonTable title="Refused" counts={counts} why={whyRefused} />}
+      {sum(source.refused) > 0 && <ReasonTable title="Requests refused" counts={source.refused} why={whyRefused} />}
+      {sum(source.items_refused) > 0 && <ReasonTable title="Items refused" counts={source.items_refused} why={whyRefused} />}
     </Card>
   );
 }

@@ -1,5 +1,5 @@
 import { sourceKey, sum } from "../../data/counters";
-import { mostly, sourceHealth } from "../../data/health";
+import { mostly, refusedSoFar, sourceHealth } from "../../data/health";
 import { part, rate } from "../../data/store";
 import type { Handshakes, SourceBook } from "../../data/status";
 import { bytes } from "../../format/bytes";
@@ -17,7 +17,8 @@ const sources = part((status): readonly SourceBook[] => status.books.sources, []
 const handshakes = part((status): Handshakes | undefined => status.handshakes, undefined);
 const memory = part((status) => [status.memory.connections_open, status.memory.connections_limit] as const, [0, 0] as const);
 
-export const refusals = (source: SourceBook): number => sum(source.refused) + sum(source.items_refused);
+/** What a source refuses now, a second. */
+export const refusing = (name: string) => ({ requests: rate(sourceKey(name, "refused")), items: rate(sourceKey(name, "items_refused")) });
 
 const COLUMNS: Column<SourceBook>[] = [
   {
@@ -39,7 +40,7 @@ const COLUMNS: Column<SourceBook>[] = [
 ];
 
 function state(source: SourceBook) {
-  const health = sourceHealth(source, rate(sourceKey(source.name, "refused")));
+  const health = sourceHealth(source, refusing(source.name));
   return <Badge tone={health.tone}>{health.word}</Badge>;
 }
 
@@ -54,11 +55,11 @@ function itemsOf(source: SourceBook) {
 }
 
 function Refused({ source }: { source: SourceBook }) {
-  const all = refusals(source);
-  if (all === 0) return <span class="dim">0</span>;
+  const refused = refusedSoFar(source);
+  if (refused === "") return <span class="dim">0</span>;
   return (
     <>
-      <span class="warn">{count(all)}</span>
+      <span class="warn">{refused}</span>
       <div class="sub">mostly {words(mostly(source))}</div>
     </>
   );

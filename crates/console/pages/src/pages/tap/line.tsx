@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { indented } from "../../format/json";
 import { cut, harmless } from "../../format/text";
 import { clockMs, utc } from "../../format/time";
 import { Copy } from "../../ui/copy";
@@ -21,7 +22,7 @@ export function Line({ line }: { line: TapLine }) {
       {open && (
         <div class="tap-whole">
           <Copy text={line.text} label="Copy as JSON" what="this item" />
-          <pre tabIndex={0}>{harmless(JSON.stringify(line.item, null, 2))}</pre>
+          <pre tabIndex={0}>{harmless(indented(line.text))}</pre>
         </div>
       )}
     </li>

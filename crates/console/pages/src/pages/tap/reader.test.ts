@@ -14,6 +14,11 @@ test("an answer has items, and what was missed", () => {
   assert.deepEqual([items.map(({ item }) => item["signal"]), missed], [["logs"], 3]);
 });
 
+test("large integers are shown as they were sent", () => {
+  const { items } = readAnswer('{"signal":"metrics","value":9007199254740993,"attributes":{"id":18446744073709551615}}\n');
+  assert.equal(summaryOf(items[0]?.item ?? {}).detail, "9007199254740993 · id=18446744073709551615");
+});
+
 test("an item is summed up in a line", () => {
   const span = summaryOf({ signal: "traces", time: "2027-01-15T08:00:00Z", name: "GET /", service: "shop", duration_ms: 12.5, status: "error", attributes: { a: 1, b: { c: 2 } } });
   assert.deepEqual([span.title, span.service, span.detail, span.bad], ["GET /", "shop", '13 ms · a=1 b={"c":2}', true]);

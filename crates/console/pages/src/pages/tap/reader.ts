@@ -1,5 +1,8 @@
 // Polls `/tap`: a reader of the gateway's, that is open as long as it is asked.
 import { signal, type Signal } from "@preact/signals";
+import { pause, shown } from "../../data/poll";
+import { within } from "../../data/request";
+import { parseExactly } from "../../format/json";
 
 export interface TapFilter {
   /** `source:NAME`, `sink:NAME`, with `*` for all. */
@@ -23,6 +26,8 @@ export interface TapLine {
 /** Lines kept in the page. */
 export const MOST_LINES = 500;
 const WAIT = "1s";
+/** An answer that has not come by then does not come. */
+const LONGEST_MS = 15_000;
 const AGAIN_MS = 1_500;
 const BUSY_MS = 300;
 const MOST_BUSY = 10;
@@ -43,7 +48,7 @@ export function readAnswer(text: string): { items: { text: string; item: Readonl
     if (line === "") continue;
     let value: unknown;
     try {
-      value = JSON.parse(line);
+      value = parseExactly(line);
     } catch {
       continue;
     }
@@ -90,12 +95,14 @@ export class TapReader {
     let busy = 0;
     while (!signal.aborted) {
       try {
-        const answer = await fetch(`/tap?${tapQuery(filter, this.#id)}`, { signal, cache: "no-store" });
+        await shown(signal);
+        if (signal.aborted) return;
+        const answer = await fetch(`/tap?${tapQuery(filter, this.#id)}`, { signal: within(LONGEST_MS, signal), cache: "no-store" });
         const text = await answer.text();
         if (signal.aborted) return;
         if (answer.status === 409 && ++busy < MOST_BUSY) {
           // The last answer for the old filter is still being made.
-          await pause(BUSY_MS);
+          await pause(BUSY_MS, signal);
           continue;
         }
         if (!answer.ok) {
@@ -105,7 +112,7 @@ export class TapReader {
             this.running.value = false;
             return;
           }
-          await pause(AGAIN_MS);
+          await pause(AGAIN_MS, signal);
           continue;
         }
         this.problem.value = "";
@@ -114,7 +121,7 @@ export class TapReader {
       } catch {
         if (signal.aborted) return;
         this.problem.value = "the gateway did not answer; trying again";
-        await pause(AGAIN_MS);
+        await pause(AGAIN_MS, signal);
       }
     }
   }
@@ -127,5 +134,3 @@ export class TapReader {
     this.lines.value = [...fresh, ...this.lines.value].slice(0, MOST_LINES);
   }
 }
-
-const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));

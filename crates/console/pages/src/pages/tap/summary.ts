@@ -30,7 +30,7 @@ export function summaryOf(item: Item): Summary {
   const body = item["body"];
   const parts = [
     milliseconds === undefined ? "" : duration(milliseconds / 1000),
-    typeof value === "number" ? compactOrExact(value) : "",
+    typeof value === "number" ? compactOrExact(value) : typeof value === "string" ? value : "",
     text(item, "severity", "severity_text", "kind", "type"),
     labels(item["labels"] ?? item["attributes"]),
   ];
