@@ -78,19 +78,18 @@ impl Rejection {
         Rejection { reason: Refusal::TooLarge, words: RejectionText::Around(around, most), retry_after: None }
     }
 
-    /// Closes the books of the request that it refuses, with its words for those who look at the last refusals. `bytes` is the size
-    /// of the body, where it is known.
-    pub fn close(&self, open: OpenRequest, bytes: Option<u64>) {
-        self.with_details(bytes, |details| open.refuse_with(self.reason, details));
+    /// Closes the books of the request that it refuses, with its words for those who look at the last refusals.
+    pub fn close(&self, open: OpenRequest) {
+        open.refuse_with(self.reason, &self.details());
     }
 
     /// As [`close`](Self::close), for a request that was given to the journal.
     pub(crate) fn close_submitted(&self, submitted: SubmittedRequest) {
-        self.with_details(None, |details| submitted.refuse_with(self.reason, details));
+        submitted.refuse_with(self.reason, &self.details());
     }
 
-    fn with_details(&self, bytes: Option<u64>, close: impl FnOnce(&RefusalDetails<'_>)) {
-        close(&RefusalDetails { bytes, words: &self.words, ..RefusalDetails::default() });
+    fn details(&self) -> RefusalDetails<'_> {
+        RefusalDetails { words: &self.words, ..RefusalDetails::default() }
     }
 
     /// The same, to be retried after `seconds`.

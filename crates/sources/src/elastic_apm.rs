@@ -163,7 +163,7 @@ impl ElasticApm {
                 answer::reported(form, &report)
             }
             Err(refused) => {
-                refused.close(open, None);
+                refused.close(open);
                 form.marked(tidegate_admission::answer(refused, protocol))
             }
         }

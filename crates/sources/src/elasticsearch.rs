@@ -136,7 +136,7 @@ impl Elasticsearch {
         let outcome = match self.inspect((gate, passage, rights), form, bulk, received).await {
             Ok((body, content)) => self.keep((gate, passage), open, content, body).await,
             Err(refused) => {
-                refused.close(open, None);
+                refused.close(open);
                 Err(refused)
             }
         };

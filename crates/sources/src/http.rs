@@ -124,7 +124,7 @@ impl Http {
     /// The answer to a request that was let in and whose body is refused.
     pub(crate) fn refuse_body(&self, ticket: &Ticket, refused: Rejection) -> Reply {
         if let Some(open) = ticket.open.take() {
-            refused.close(open, None);
+            refused.close(open);
         }
         let reply = answer(refused, ticket.route.protocol());
         ticket.answered(&reply, 0);

@@ -86,7 +86,7 @@ impl HttpLogs {
         match self.inspect(gate, passage, form, body.into()).await {
             Ok((body, translated)) => self.keep((gate, passage), open, translated, body).await,
             Err(refused) => {
-                refused.close(open, None);
+                refused.close(open);
                 answer(refused, AnswerFormat::Http)
             }
         }

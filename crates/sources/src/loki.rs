@@ -75,7 +75,7 @@ impl Loki {
         let (body, translated) = match self.inspect(gate, passage, form, body.into()).await {
             Ok(inspected) => inspected,
             Err(refused) => {
-                refused.close(open, None);
+                refused.close(open);
                 return answer(refused, AnswerFormat::Http);
             }
         };

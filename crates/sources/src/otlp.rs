@@ -158,7 +158,7 @@ impl Otlp {
         let (body, content) = match self.inspect(gate, passage, form, body).await {
             Ok(inspected) => inspected,
             Err(refused) => {
-                refused.close(open, None);
+                refused.close(open);
                 return Err(refused);
             }
         };

@@ -116,7 +116,7 @@ impl RemoteWrite {
                 }
             }
             Err(refused) => {
-                refused.close(open, None);
+                refused.close(open);
                 refused
             }
         };

@@ -192,6 +192,6 @@ impl<'a> PendingAppend<'a> {
 
 /// Counts a refusal.
 pub(super) fn refuse(open: OpenRequest, refused: Rejection) -> Rejection {
-    refused.close(open, None);
+    refused.close(open);
     refused
 }

@@ -87,7 +87,7 @@ impl Elasticsearch {
                 self.exchange(destination, (gate, &rights), open, (bulk, content), body, since).await
             }
             Err(refused) => {
-                refused.close(open, None);
+                refused.close(open);
                 Err(refused)
             }
         };
@@ -135,7 +135,7 @@ impl Elasticsearch {
         open.refuse_items(ledger::ItemRefusal::Malformed, content.left_out);
         open.refuse_items(ledger::ItemRefusal::Forbidden, content.denied);
         if let Err(refused) = self.may_go(destination, gate, &open, &content, &body) {
-            refused.close(open, None);
+            refused.close(open);
             return Err(refused);
         }
         let beside = ReservedBytes { ingest: body.window.charged(), decode: 0, len: body.bytes().len() };
@@ -143,7 +143,7 @@ impl Elasticsearch {
         let answer = match answer {
             Ok(answer) => answer,
             Err(refused) => {
-                refused.close(open, None);
+                refused.close(open);
                 return Err(refused);
             }
         };

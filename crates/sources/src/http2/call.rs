@@ -96,7 +96,7 @@ async fn exchange(
     let (form, received) = match intake.message(body, form, past).await {
         Ok(received) => received,
         Err(error) => {
-            error.refused.close(open, None);
+            error.refused.close(open);
             return Err(error);
         }
     };

@@ -276,7 +276,7 @@ fn admit_call(
         }
         (Err(refused), _) | (Ok(_), Err(refused)) => refused,
     };
-    refused.close(open, None);
+    refused.close(open);
     answer::grpc(&mut respond, Err(&refused.into()));
     None
 }
