@@ -2,6 +2,7 @@
 
 mod metrics;
 
+use crate::gatherer::{Gatherer, Overflow};
 use crate::json::Stack;
 use crate::run::{Origins, RowRejection, texts::Texts};
 use crate::{BatchPosition, BatchResult, Commit, Error, Hour, Writer};
@@ -49,6 +50,24 @@ impl Writer {
         let state = if is_known { BatchState::Known } else { BatchState::New };
         Ok(BatchInParts { writer: self, position: *position, now_ns, pushed: BatchResult::default(), state })
     }
+}
+
+impl<O: Overflow> Gatherer<O> {
+    /// Adds the rows of a checked request. Profiles have no table.
+    pub(crate) fn push_otlp(
+        &mut self,
+        signal: Signal,
+        position: &BatchPosition,
+        raw: &[u8],
+        pushed: &mut BatchResult,
+    ) -> Result<(), Error> {
+        match signal {
+            Signal::Traces => self.push_traces(position, raw, pushed),
+            Signal::Logs => self.push_logs(position, raw, pushed),
+            Signal::Metrics => self.push_metrics(raw, pushed),
+            Signal::Profiles => Ok(()),
+        }
+    }
 
     fn push_traces(
         &mut self,
@@ -78,9 +97,9 @@ impl Writer {
         stack: &mut Stack<'a>,
         pushed: &mut BatchResult,
     ) -> Result<(), Error> {
-        self.take(pushed, |writer| {
-            let run = &mut writer.spans;
-            let scope = origin.scope(writer.emptied, &mut run.origins, &mut run.texts, stack)?;
+        self.take(pushed, |rows| {
+            let run = &mut rows.spans;
+            let scope = origin.scope(rows.emptied, &mut run.origins, &mut run.texts, stack)?;
             let batch = run.batch(id)?;
             run.add(span, scope, batch, stack).map(|()| 1)
         })
@@ -114,9 +133,9 @@ impl Writer {
         pushed: &mut BatchResult,
     ) -> Result<(), Error> {
         let id = self.batch_id(position.sequence);
-        self.take(pushed, |writer| {
-            let run = &mut writer.logs;
-            let scope = origin.scope(writer.emptied, &mut run.origins, &mut run.texts, stack)?;
+        self.take(pushed, |rows| {
+            let run = &mut rows.logs;
+            let scope = origin.scope(rows.emptied, &mut run.origins, &mut run.texts, stack)?;
             let batch = run.batch(id)?;
             run.add(record, position.received_at_ns, scope, batch, stack).map(|()| 1)
         })
@@ -167,12 +186,7 @@ impl BatchInParts<'_> {
             pushed.commit = writer.begin(position.sequence, hour, *now_ns)?;
             *state = BatchState::Begun;
         }
-        match signal {
-            Signal::Traces => writer.push_traces(position, raw, pushed),
-            Signal::Logs => writer.push_logs(position, raw, pushed),
-            Signal::Metrics => writer.push_metrics(raw, pushed),
-            Signal::Profiles => Ok(()),
-        }
+        writer.rows.push_otlp(signal, position, raw, pushed)
     }
 
     /// Ends the batch, of which nothing more comes: what became of all of it.

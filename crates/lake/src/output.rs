@@ -134,6 +134,14 @@ impl<W: Write> Output<W> {
 /// where values are such.
 type Column<'a> = (&'a str, &'a dyn Array, Option<&'a dyn Array>);
 
+/// A value as JSON, as [`Format::Ndjson`] has it: a time with its nanoseconds where their column is there, too. `null` where there is no
+/// such column.
+pub fn json_of(rows: &RecordBatch, column: &str, row: usize) -> String {
+    let Some(values) = rows.column_by_name(column) else { return "null".to_owned() };
+    let beside = nanoseconds_of(column).and_then(|name| rows.column_by_name(name));
+    CellValue::of(column, &**values, beside.map(|beside| &**beside), row).json()
+}
+
 /// The column that has the nanoseconds of the times in another.
 fn nanoseconds_of(column: &str) -> Option<&'static str> {
     match column {

@@ -1,5 +1,6 @@
 //! Converts remote write views to rows.
 
+use crate::gatherer::{Gatherer, Overflow};
 use crate::labels::write_object;
 use crate::run::{ExemplarRow, LabelIterator, PointValue, RowKey, RowRejection, stale_flag};
 use crate::time::micros_of_millis;
@@ -98,14 +99,23 @@ impl Writer {
         let hour = Hour::of_ns(position.received_at_ns);
         let mut pushed =
             BatchResult { commit: self.begin(position.sequence, hour, now_ns)?, ..BatchResult::default() };
+        self.rows.push_request(request, &mut pushed)?;
+        pushed.commit = Commit::join(pushed.commit, self.end()?);
+        Ok(pushed)
+    }
+}
+
+impl<O: Overflow> Gatherer<O> {
+    /// Adds the rows of a request.
+    pub(crate) fn push_request(
+        &mut self,
+        request: &Request<'_>,
+        pushed: &mut BatchResult,
+    ) -> Result<(), Error> {
         for metadata in request.metadata() {
             self.families.learn(&metadata);
         }
-        for series in request.series() {
-            self.push_series(&series, &mut pushed)?;
-        }
-        pushed.commit = Commit::join(pushed.commit, self.end()?);
-        Ok(pushed)
+        request.series().try_for_each(|series| self.push_series(&series, pushed))
     }
 
     fn push_series(&mut self, series: &Series<'_>, pushed: &mut BatchResult) -> Result<(), Error> {
@@ -117,23 +127,20 @@ impl Writer {
         // Its place in the run, and how often runs had been emptied when that was so.
         let mut place = None;
         for sample in series.samples() {
-            self.push_point(series.labels(), &mut place, pushed, |writer, place| {
-                writer
-                    .points
-                    .add(head_of(place, &sample, created)?, PointValue::Double(sample.bits))
-                    .map(|_| 1)
+            self.push_point(series.labels(), &mut place, pushed, |rows, place| {
+                rows.points.add(head_of(place, &sample, created)?, PointValue::Double(sample.bits)).map(|_| 1)
             })?;
         }
         for exemplar in series.exemplars() {
-            self.push_point(series.labels(), &mut place, pushed, |writer, place| {
-                let row = exemplar_row(writer, &exemplar)?;
-                writer.points.add_exemplar(place, row)
+            self.push_point(series.labels(), &mut place, pushed, |rows, place| {
+                let row = exemplar_row(rows, &exemplar)?;
+                rows.points.add_exemplar(place, row)
             })?;
         }
         for histogram in series.histograms() {
-            self.take(pushed, |writer| {
-                let place = writer.histograms.keys.series_of(series.labels(), &writer.families)?;
-                writer.histograms.add(place, &histogram).map(|()| 1)
+            self.take(pushed, |rows| {
+                let place = rows.histograms.keys.series_of(series.labels(), &rows.families)?;
+                rows.histograms.add(place, &histogram).map(|()| 1)
             })?;
         }
         Ok(())
@@ -145,39 +152,16 @@ impl Writer {
         labels: impl LabelIterator<'a>,
         place: &mut Option<(u64, u32)>,
         pushed: &mut BatchResult,
-        add: impl Fn(&mut Writer, u32) -> Result<u64, RowRejection>,
+        add: impl Fn(&mut Self, u32) -> Result<u64, RowRejection>,
     ) -> Result<(), Error> {
-        self.take(pushed, |writer| {
+        self.take(pushed, |rows| {
             let found = match *place {
-                Some((emptied, place)) if emptied == writer.emptied => place,
-                _ => writer.points.keys.series_of(labels.clone(), &writer.families)?,
+                Some((emptied, place)) if emptied == rows.emptied => place,
+                _ => rows.points.keys.series_of(labels.clone(), &rows.families)?,
             };
-            *place = Some((writer.emptied, found));
-            add(writer, found)
+            *place = Some((rows.emptied, found));
+            add(rows, found)
         })
-    }
-
-    /// Does what adds an item to a run, and does it again when room had to be made first; counts what became
-    /// of it.
-    pub(crate) fn take(
-        &mut self,
-        pushed: &mut BatchResult,
-        mut add: impl FnMut(&mut Writer) -> Result<u64, RowRejection>,
-    ) -> Result<(), Error> {
-        let mut last = false;
-        loop {
-            match add(self) {
-                Ok(rows) => {
-                    pushed.rows += rows;
-                    return Ok(());
-                }
-                Err(RowRejection::Full) if self.make_room(&mut last)? => {}
-                Err(reason) => {
-                    pushed.dropped.count(reason);
-                    return Ok(());
-                }
-            }
-        }
     }
 }
 
@@ -194,7 +178,7 @@ fn head_of(series: u32, sample: &Sample, created: i64) -> Result<RowKey, RowReje
 /// The labels `trace_id` and `span_id` get columns of their own when they are what OpenTelemetry writes:
 /// 32 and 16 lower-case hexadecimal digits.
 fn exemplar_row<'a>(
-    writer: &mut Writer,
+    rows: &mut Gatherer<impl Overflow>,
     exemplar: &Exemplar<impl LabelIterator<'a>>,
 ) -> Result<ExemplarRow, RowRejection> {
     let time_us = micros_of_millis(exemplar.timestamp).ok_or(RowRejection::Malformed)?;
@@ -213,7 +197,7 @@ fn exemplar_row<'a>(
         b"span_id" => hex::<8>(label.value).is_none(),
         _ => true,
     });
-    let attributes = writer.points.keys.write(most, |out| write_object(rest, out))?;
+    let attributes = rows.points.keys.write(most, |out| write_object(rest, out))?;
     let bits = exemplar.bits;
     Ok(ExemplarRow { row: u32::MAX, attributes, time_us, time_ns: 0, flags: 0, bits, trace_id, span_id })
 }

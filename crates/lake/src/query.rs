@@ -18,6 +18,12 @@ pub struct Query {
     pub metric: Option<String>,
     /// Rows of this trace.
     pub trace_id: Option<[u8; 16]>,
+    /// Rows of any of these traces; of all, if there are none.
+    pub traces: Vec<[u8; 16]>,
+    /// Spans that take at least and at most so many nanoseconds.
+    pub duration_ns: (Option<i64>, Option<i64>),
+    /// Only spans that failed.
+    pub failed: bool,
     /// Rows of this service.
     pub service: Option<String>,
     /// Spans, events or metrics of this name.
@@ -34,6 +40,9 @@ pub struct Query {
     /// These columns, in this order; none for the table's usual ones.
     pub columns: Vec<String>,
 }
+
+/// Columns of long texts, which are read last.
+pub(crate) const COSTLY: [&str; 3] = ["attributes", "resource", "body"];
 
 /// One condition on a label or attribute. One that a row does not have is like an empty one, as in Prometheus.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +64,9 @@ impl Query {
             to: None,
             metric: None,
             trace_id: None,
+            traces: Vec::new(),
+            duration_ns: (None, None),
+            failed: false,
             service: None,
             name: None,
             contains: None,

@@ -7,7 +7,7 @@ use crate::manifest::{self, FileEntry};
 use crate::{Error, Query, Table};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema};
-use filter::LakeFilter;
+pub(crate) use filter::{LakeFilter, chunk};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -151,7 +151,7 @@ impl Scan {
     }
 
     fn reader(&self, file: File) -> parquet::errors::Result<Option<ParquetRecordBatchReader>> {
-        let mut builder = views(file)?.with_batch_size(BATCH);
+        let mut builder = reader_of(file)?.with_batch_size(BATCH);
         let mut groups = Vec::new();
         for group in 0..builder.metadata().num_row_groups() {
             if self.filter.may_match(&mut builder, group)? {
@@ -161,14 +161,8 @@ impl Scan {
         if groups.is_empty() {
             return Ok(None);
         }
-        // By place and not by name: `k8s.pod.name` would be taken for a path.
-        let schema = Arc::clone(builder.schema());
-        let columns = |names: Vec<&str>| {
-            let places = names.into_iter().filter_map(|name| schema.index_of(name).ok());
-            ProjectionMask::roots(builder.parquet_schema(), places)
-        };
-        let read = columns(self.columns.iter().map(String::as_str).collect());
-        let filter = columns(self.filter.columns());
+        let read = projection(&builder, self.columns.iter().map(String::as_str));
+        let filter = projection(&builder, self.filter.columns().into_iter());
         builder
             .with_row_groups(groups)
             .with_projection(read)
@@ -191,10 +185,26 @@ impl Iterator for Scan {
     }
 }
 
-/// Opens a file so that its texts are shown as views into its pages: a long text that many rows have in
+/// The columns of these names, without regard to points in them: `k8s.pod.name` would be taken for a path. Names that the file does
+/// not have are left out.
+pub(crate) fn projection<'a>(
+    builder: &ParquetRecordBatchReaderBuilder<File>,
+    names: impl Iterator<Item = &'a str>,
+) -> ProjectionMask {
+    let places = names.filter_map(|name| builder.schema().index_of(name).ok());
+    ProjectionMask::roots(builder.parquet_schema(), places)
+}
+
+/// Opens a file whose texts are shown as views.
+pub(crate) fn reader_of(file: File) -> parquet::errors::Result<ParquetRecordBatchReaderBuilder<File>> {
+    let metadata = views(&file)?;
+    Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata))
+}
+
+/// How to read a file so that its texts are shown as views into its pages: a long text that many rows have in
 /// common is in memory once.
-pub(crate) fn views(file: File) -> parquet::errors::Result<ParquetRecordBatchReaderBuilder<File>> {
-    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+pub(crate) fn views(file: &File) -> parquet::errors::Result<ArrowReaderMetadata> {
+    let metadata = ArrowReaderMetadata::load(file, ArrowReaderOptions::new())?;
     let fields = metadata.schema().fields().iter().map(|field| {
         if field.data_type() == &DataType::Utf8 {
             Field::clone(field).with_data_type(DataType::Utf8View)
@@ -203,6 +213,5 @@ pub(crate) fn views(file: File) -> parquet::errors::Result<ParquetRecordBatchRea
         }
     });
     let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields.collect::<Vec<_>>())));
-    let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)?;
-    Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata))
+    ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
 }

@@ -65,7 +65,7 @@ impl Table {
     }
 
     /// Attributes or labels that have columns of their own; their place here is their place among those.
-    pub(crate) fn promoted(self) -> &'static [&'static str] {
+    pub fn promoted(self) -> &'static [&'static str] {
         match self {
             Table::MetricPoints | Table::MetricHistograms => &PROMOTED,
             Table::Spans => &spans::PROMOTED,

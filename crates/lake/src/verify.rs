@@ -3,7 +3,7 @@
 use crate::checksum::checksum_of;
 use crate::layout::{Layout, names};
 use crate::manifest::{self, FileEntry};
-use crate::scan::views;
+use crate::scan::reader_of;
 use crate::{Error, Table};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ fn check(path: &Path, entry: &FileEntry) -> Result<(), String> {
     if checksum != entry.xxh64 {
         return Err(format!("its checksum is {checksum}, the manifest says {}", entry.xxh64));
     }
-    let reader = views(file).and_then(|builder| builder.with_batch_size(1024).build());
+    let reader = reader_of(file).and_then(|builder| builder.with_batch_size(1024).build());
     let mut rows = 0;
     for batch in reader.map_err(|error| words(&error))? {
         rows += batch.map_err(|error| words(&error))?.num_rows() as u64;

@@ -9,12 +9,12 @@ mod tests;
 pub use commit::{Commit, CommittedFile};
 pub use settings::WriterSettings;
 
-use crate::buffer_sizes::{BufferSizes, SMALLEST};
+use crate::buffer_sizes::SMALLEST;
 use crate::file::{FinishedFile, TableFile, TableSchema};
+use crate::gatherer::{Gatherer, Overflow};
 use crate::layout::{Hour, Layout};
-use crate::metadata::MetadataCache;
 use crate::retention::RetainedBytes;
-use crate::run::{HistogramBuffer, LogBuffer, PointBuffer, RowBuffer, SpanBuffer};
+use crate::run::RowBuffer;
 use crate::{Error, Table};
 use std::fs::File;
 use std::path::PathBuf;
@@ -25,20 +25,9 @@ use std::path::PathBuf;
 /// [`recover`](Self::recover) has said after which sequence to push again.
 pub struct Writer {
     pub(crate) settings: WriterSettings,
-    pub(crate) shape: BufferSizes,
     layout: Layout,
-    /// In the order of [`Table::ALL`].
-    kinds: Vec<TableSchema>,
-    pub(crate) points: PointBuffer,
-    pub(crate) histograms: HistogramBuffer,
-    pub(crate) spans: SpanBuffer,
-    pub(crate) logs: LogBuffer,
-    /// Rises whenever a run is emptied: places in runs are good for as long as it is the same.
-    pub(crate) emptied: u64,
-    pub(crate) families: MetadataCache,
-    /// xxh64 (seed 0) of the node's name.
-    node: u64,
-    open: Option<OpenCommit>,
+    /// The rows that wait for their row group, and the files behind them.
+    pub(crate) rows: Gatherer<OpenFiles>,
     /// The last sequence that is in the lake for good.
     durable: Option<u64>,
     pub(crate) kept: RetainedBytes,
@@ -52,6 +41,17 @@ pub struct Writer {
 
 /// Files that were closed for the length of their footers and wait for the commit.
 const MOST_FINISHED: usize = 8;
+
+/// The files that row groups go to.
+pub(crate) struct OpenFiles {
+    /// In the order of [`Table::ALL`].
+    kinds: Vec<TableSchema>,
+    /// Where files are while they are written.
+    temporary: PathBuf,
+    /// A file whose footer is as long is finished.
+    footer_bytes: usize,
+    open: Option<OpenCommit>,
+}
 
 /// The batches pushed since the last commit.
 struct OpenCommit {
@@ -88,7 +88,7 @@ impl Writer {
     /// Unix epoch.
     pub fn tick(&mut self, now_ns: u64) -> Result<Option<Commit>, Error> {
         let age_ns = u64::try_from(self.settings.file_age.as_nanos()).unwrap_or(u64::MAX);
-        let due = self.open.as_mut().is_some_and(|open| {
+        let due = self.open_commit().is_some_and(|open| {
             // The clock may have been set back.
             open.since_ns = open.since_ns.min(now_ns);
             now_ns - open.since_ns >= age_ns
@@ -101,9 +101,9 @@ impl Writer {
     /// Opens a batch: its rows go into the hour in which it was received. Returns the commit of the hour
     /// before, when that one is over.
     pub(crate) fn begin(&mut self, sequence: u64, hour: Hour, now_ns: u64) -> Result<Option<Commit>, Error> {
-        let other_hour = self.open.as_ref().is_some_and(|open| open.hour != hour);
+        let other_hour = self.open_hour().is_some_and(|open| open != hour);
         let commit = if other_hour { self.close_files()? } else { None };
-        let open = self.open.get_or_insert_with(|| OpenCommit {
+        let open = self.rows.overflow.open.get_or_insert_with(|| OpenCommit {
             hour,
             first: sequence,
             last: sequence,
@@ -119,16 +119,11 @@ impl Writer {
     /// Ends a batch. Returns a commit when the files have become large enough.
     pub(crate) fn end(&mut self) -> Result<Option<Commit>, Error> {
         let most = self.settings.file_bytes;
-        let large = self.open.as_ref().is_some_and(|open| {
+        let large = self.open_commit().is_some_and(|open| {
             let large = open.files.iter().flatten().any(|file| file.bytes() >= most);
             open.finished.len() >= MOST_FINISHED || large
         });
         if large { self.close_files() } else { Ok(None) }
-    }
-
-    /// A batch's unique id: the node and the journal's sequence, eight bytes each.
-    pub(crate) fn batch_id(&self, sequence: u64) -> [u8; 16] {
-        (u128::from(self.node) << 64 | u128::from(sequence)).to_be_bytes()
     }
 
     pub(crate) fn layout(&self) -> &Layout {
@@ -136,7 +131,11 @@ impl Writer {
     }
 
     pub(crate) fn open_hour(&self) -> Option<Hour> {
-        self.open.as_ref().map(|open| open.hour)
+        self.rows.overflow.open.as_ref().map(|open| open.hour)
+    }
+
+    fn open_commit(&mut self) -> Option<&mut OpenCommit> {
+        self.rows.overflow.open.as_mut()
     }
 
     pub(crate) fn is_failed(&self) -> bool {
@@ -147,57 +146,16 @@ impl Writer {
         self.failed |= result.is_err();
         result
     }
+}
 
-    fn run(&mut self, table: Table) -> &mut dyn RowBuffer {
-        match table {
-            Table::MetricPoints => &mut self.points,
-            Table::MetricHistograms => &mut self.histograms,
-            Table::Spans => &mut self.spans,
-            Table::Logs => &mut self.logs,
-        }
-    }
-
-    /// Makes room in the pool by writing out the run that has most of it. When no run has rows, what they
-    /// have beside is forgotten, once for an item: `last` is where that is noted. Returns whether to try
-    /// again.
-    pub(crate) fn make_room(&mut self, last: &mut bool) -> Result<bool, Error> {
-        let with_rows = Table::ALL.into_iter().filter_map(|table| {
-            let run = self.run(table);
-            (run.len() > 0).then(|| (run.held(), table))
-        });
-        if let Some((_, table)) = with_rows.max() {
-            self.write_run(table)?;
-            return Ok(true);
-        }
-        if std::mem::replace(last, true) {
-            return Ok(false);
-        }
-        self.clear_runs();
-        Ok(true)
-    }
-
-    fn clear_runs(&mut self) {
-        self.emptied += 1;
-        for table in Table::ALL {
-            self.run(table).clear();
-        }
-    }
-
-    /// Writes the gathered rows of a table as a row group.
-    fn write_run(&mut self, table: Table) -> Result<(), Error> {
-        self.emptied += 1;
-        let run: &mut dyn RowBuffer = match table {
-            Table::MetricPoints => &mut self.points,
-            Table::MetricHistograms => &mut self.histograms,
-            Table::Spans => &mut self.spans,
-            Table::Logs => &mut self.logs,
-        };
+impl Overflow for OpenFiles {
+    /// Writes them as a row group.
+    fn write(&mut self, table: Table, run: &mut dyn RowBuffer) -> Result<(), Error> {
         let kind = self.kinds.iter().find(|kind| kind.table() == table);
-        if let (Some(open), Some(kind), 1..) = (&mut self.open, kind, run.len()) {
-            let path = self.layout.temporary().join(format!("{}.parquet", open.created));
-            open.write(kind, run, path, self.shape.footer_bytes)?;
+        if let (Some(open), Some(kind)) = (&mut self.open, kind) {
+            let path = self.temporary.join(format!("{}.parquet", open.created));
+            open.write(kind, run, path, self.footer_bytes)?;
         }
-        run.clear();
         Ok(())
     }
 }

@@ -1,12 +1,13 @@
 //! Metrics of OTLP: points of gauges, sums and summaries, and both kinds of histograms.
 
 use super::ItemOrigin;
+use crate::gatherer::{Gatherer, Overflow};
 use crate::json::Stack;
 use crate::run::{
     ExemplarRow, Keys, MetricKey, OtlpHistogram, PointValue, RowKey, RowRejection, id, write_attributes,
 };
 use crate::table::{flag, point_type};
-use crate::{BatchResult, Error, Writer};
+use crate::{BatchResult, Error};
 use tidegate_wire::otlp::{
     Attributes, Data, Exemplar, ExponentialPoint, HistogramPoint, Metric, MetricsRequest, NO_RECORDED_VALUE,
     Number, NumberPoint, SummaryPoint, temporality,
@@ -38,7 +39,7 @@ impl<'a> Context<'_, '_, 'a> {
     }
 }
 
-impl Writer {
+impl<O: Overflow> Gatherer<O> {
     pub(super) fn push_metrics(&mut self, raw: &[u8], pushed: &mut BatchResult) -> Result<(), Error> {
         let mut stack = Stack::new();
         for resource in MetricsRequest::new(raw).resources() {
@@ -107,18 +108,18 @@ impl Writer {
             None => PointValue::None,
         };
         let mut counted = BatchResult::default();
-        self.take(&mut counted, |writer| {
-            let keys = &mut writer.points.keys;
-            let series = context.series(writer.emptied, keys, point.attributes(), None)?;
-            let exemplars = writer.points.exemplars();
-            let row = writer.points.add(head(point.time, point.start_time, series, point.flags), value)?;
+        self.take(&mut counted, |rows| {
+            let keys = &mut rows.points.keys;
+            let series = context.series(rows.emptied, keys, point.attributes(), None)?;
+            let exemplars = rows.points.exemplars();
+            let row = rows.points.add(head(point.time, point.start_time, series, point.flags), value)?;
             let added = point.exemplars().try_for_each(|exemplar| {
-                let exemplar = exemplar_row(&mut writer.points.keys, &exemplar, context.stack)?;
-                writer.points.add_exemplar_to(row, exemplar)
+                let exemplar = exemplar_row(&mut rows.points.keys, &exemplar, context.stack)?;
+                rows.points.add_exemplar_to(row, exemplar)
             });
             if let Err(reason) = added {
                 context.stack.clear();
-                writer.points.take_back(row, exemplars);
+                rows.points.take_back(row, exemplars);
                 return Err(reason);
             }
             Ok(1)
@@ -144,11 +145,11 @@ impl Writer {
         let mut counted = BatchResult::default();
         for (point_type, quantile, value) in quantiles.chain(totals) {
             context.metric.point_type = point_type;
-            self.take(&mut counted, |writer| {
-                let keys = &mut writer.points.keys;
-                let series = context.series(writer.emptied, keys, point.attributes(), quantile)?;
+            self.take(&mut counted, |rows| {
+                let keys = &mut rows.points.keys;
+                let series = context.series(rows.emptied, keys, point.attributes(), quantile)?;
                 let head = head(point.time, point.start_time, series, point.flags);
-                writer.points.add(head, value).map(|_| 1)
+                rows.points.add(head, value).map(|_| 1)
             })?;
         }
         // It is one item, however many rows it has, and it is lost when any of them is.
@@ -164,9 +165,9 @@ impl Writer {
         context: &mut Context<'_, '_, 'a>,
     ) -> Result<(), Error> {
         let mut counted = BatchResult::default();
-        self.take(&mut counted, |writer| {
-            let keys = &mut writer.histograms.keys;
-            let series = context.series(writer.emptied, keys, point.attributes(), None)?;
+        self.take(&mut counted, |rows| {
+            let keys = &mut rows.histograms.keys;
+            let series = context.series(rows.emptied, keys, point.attributes(), None)?;
             let histogram = OtlpHistogram {
                 head: head(point.time, point.start_time, series, point.flags),
                 count: point.count,
@@ -176,9 +177,9 @@ impl Writer {
                 temporality,
                 buckets: point,
             };
-            let exemplars = writer.histograms.exemplars();
-            let row = writer.histograms.add_explicit(&histogram)?;
-            writer.add_exemplars(row, exemplars, point.exemplars(), context)
+            let exemplars = rows.histograms.exemplars();
+            let row = rows.histograms.add_explicit(&histogram)?;
+            rows.add_exemplars(row, exemplars, point.exemplars(), context)
         })?;
         context.pushed.add(&counted);
         Ok(())
@@ -191,9 +192,9 @@ impl Writer {
         context: &mut Context<'_, '_, 'a>,
     ) -> Result<(), Error> {
         let mut counted = BatchResult::default();
-        self.take(&mut counted, |writer| {
-            let keys = &mut writer.histograms.keys;
-            let series = context.series(writer.emptied, keys, point.attributes(), None)?;
+        self.take(&mut counted, |rows| {
+            let keys = &mut rows.histograms.keys;
+            let series = context.series(rows.emptied, keys, point.attributes(), None)?;
             let histogram = OtlpHistogram {
                 head: head(point.time, point.start_time, series, point.flags),
                 count: point.count,
@@ -203,9 +204,9 @@ impl Writer {
                 temporality,
                 buckets: point,
             };
-            let exemplars = writer.histograms.exemplars();
-            let row = writer.histograms.add_exponential(&histogram)?;
-            writer.add_exemplars(row, exemplars, point.exemplars(), context)
+            let exemplars = rows.histograms.exemplars();
+            let row = rows.histograms.add_exponential(&histogram)?;
+            rows.add_exemplars(row, exemplars, point.exemplars(), context)
         })?;
         context.pushed.add(&counted);
         Ok(())

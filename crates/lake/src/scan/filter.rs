@@ -33,6 +33,16 @@ impl LakeFilter {
         })
     }
 
+    /// The least time of rows, in microseconds.
+    pub(crate) fn from(&self) -> i64 {
+        self.from_us
+    }
+
+    /// Leaves rows before this time out, too.
+    pub(crate) fn not_before(&mut self, from_us: i64) {
+        self.from_us = self.from_us.max(from_us);
+    }
+
     /// Whether rows between these times, in microseconds, may match.
     pub(crate) fn may_have(&self, least: i64, greatest: i64) -> bool {
         greatest >= self.from_us && (least < self.to_us || self.to_us == i64::MAX)
@@ -80,18 +90,34 @@ impl LakeFilter {
     /// The filter of rows, which reads the columns of `projection`.
     pub(crate) fn rows(self: &Arc<Self>, projection: ProjectionMask) -> RowFilter {
         let filter = Arc::clone(self);
-        let predicate = ArrowPredicateFn::new(projection, move |batch| filter.matching(&batch));
+        let predicate = ArrowPredicateFn::new(projection, move |batch| {
+            let rows = batch.num_rows();
+            let cheap = filter.narrow(&batch, false, vec![true; rows])?;
+            filter.narrow(&batch, true, cheap).map(BooleanArray::from)
+        });
         RowFilter::new(vec![Box::new(predicate)])
     }
 
-    fn matching(&self, batch: &RecordBatch) -> Result<BooleanArray, ArrowError> {
-        let times = column(batch, self.time)?.as_primitive::<TimestampMicrosecondType>();
-        let in_time = |time: i64| time >= self.from_us && (time < self.to_us || self.to_us == i64::MAX);
-        let mut wanted: Vec<bool> = times.values().iter().map(|&time| in_time(time)).collect();
-        for condition in &self.conditions {
+    /// The rows that fulfil the conditions that are costly, or all others.
+    pub(crate) fn matching(&self, batch: &RecordBatch, is_costly: bool) -> Result<BooleanArray, ArrowError> {
+        self.narrow(batch, is_costly, vec![true; batch.num_rows()]).map(BooleanArray::from)
+    }
+
+    fn narrow(
+        &self,
+        batch: &RecordBatch,
+        is_costly: bool,
+        mut wanted: Vec<bool>,
+    ) -> Result<Vec<bool>, ArrowError> {
+        if !is_costly {
+            let times = column(batch, self.time)?.as_primitive::<TimestampMicrosecondType>();
+            let in_time = |time: i64| time >= self.from_us && (time < self.to_us || self.to_us == i64::MAX);
+            wanted.iter_mut().zip(times.values()).for_each(|(wanted, &time)| *wanted &= in_time(time));
+        }
+        for condition in self.conditions.iter().filter(|condition| condition.is_costly() == is_costly) {
             condition.narrow(batch, &mut wanted)?;
         }
-        Ok(BooleanArray::from(wanted))
+        Ok(wanted)
     }
 
     /// The columns in this order.
@@ -103,7 +129,10 @@ impl LakeFilter {
 }
 
 /// The place of a column's chunk, and what is known of its values.
-fn chunk<'a>(group: &'a RowGroupMetaData, column: &str) -> Option<(usize, Option<&'a Statistics>)> {
+pub(crate) fn chunk<'a>(
+    group: &'a RowGroupMetaData,
+    column: &str,
+) -> Option<(usize, Option<&'a Statistics>)> {
     let is_column = |path: &[String]| matches!(path, [name] if name == column);
     let place = group.columns().iter().position(|chunk| is_column(chunk.column_path().parts()))?;
     Some((place, group.column(place).statistics()))

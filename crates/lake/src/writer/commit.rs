@@ -91,10 +91,8 @@ impl Writer {
     }
 
     fn commit(&mut self) -> Result<Option<Commit>, Error> {
-        for table in Table::ALL {
-            self.write_run(table)?;
-        }
-        let Some(open) = self.open.take() else { return Ok(None) };
+        self.rows.write_all()?;
+        let Some(open) = self.rows.overflow.open.take() else { return Ok(None) };
         self.reached(CommitStep::RowGroups)?;
         let OpenCommit { hour, first, last, mut finished, .. } = open;
         for file in open.files.into_iter().flatten() {

@@ -1,14 +1,12 @@
 //! Opening a lake, and going on after an error: what the manifests name stays, the rest goes.
 
-use super::{Writer, WriterSettings};
+use super::{OpenFiles, Writer, WriterSettings};
 use crate::buffer_sizes::BufferSizes;
 use crate::file::TableSchema;
+use crate::gatherer::Gatherer;
 use crate::layout::{Layout, is_of, names};
 use crate::manifest;
-use crate::metadata::MetadataCache;
-use crate::pool::Pool;
 use crate::retention::RetainedBytes;
-use crate::run::{HistogramBuffer, LogBuffer, PointBuffer, SpanBuffer};
 use crate::{Error, Table};
 use rustix::fs::{FlockOperation, flock};
 use std::collections::HashSet;
@@ -31,20 +29,11 @@ impl Writer {
         tighten(&layout, access);
         let kind = |table| TableSchema::new(table, &shape, &temporary.join("spill"), access);
         let kinds: Result<Vec<TableSchema>, Error> = Table::ALL.into_iter().map(kind).collect();
-        let pool = Pool::new(shape.pool);
+        let files = OpenFiles { kinds: kinds?, temporary, footer_bytes: shape.footer_bytes, open: None };
         let mut writer = Writer {
-            kinds: kinds?,
-            points: PointBuffer::new(&shape, &pool),
-            histograms: HistogramBuffer::new(&shape, &pool),
-            spans: SpanBuffer::new(&pool),
-            logs: LogBuffer::new(&pool),
-            emptied: 0,
-            node: xxh64(settings.node.as_bytes(), 0),
-            families: MetadataCache::new(shape.families, shape.family_bytes),
+            rows: Gatherer::new(&shape, xxh64(settings.node.as_bytes(), 0), files),
             settings,
-            shape,
             layout,
-            open: None,
             durable: None,
             kept: RetainedBytes::default(),
             failed: false,
@@ -60,8 +49,8 @@ impl Writer {
     /// Forgets and removes what was not committed, and returns the sequence after which to push again.
     pub fn recover(&mut self) -> Result<Option<u64>, Error> {
         self.failed = true;
-        self.open = None;
-        self.clear_runs();
+        self.rows.overflow.open = None;
+        self.rows.clear();
         // A line of which it is not known whether it is on the disk must not be taken for one that is.
         if let Some((hour, whole)) = self.cut {
             let path = self.layout.manifest(hour);

@@ -192,7 +192,7 @@ fn batches_without_rows_are_committed_without_files() {
 fn a_batch_of_many_row_groups_takes_several_files() {
     let dir = tempfile::tempdir().unwrap();
     let mut lake = writer(dir.path());
-    lake.shape.footer_bytes = 1;
+    lake.rows.overflow.footer_bytes = 1;
     let mut large = Body::default();
     for series in 0..9000 {
         let labels = labels(&[("__name__", "many"), ("serial", &series.to_string())]);

@@ -5,7 +5,11 @@ use crate::{Error, Matcher, Query, Table};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int32Type, Int64Type};
 use arrow::error::ArrowError;
+use memchr::memmem::Finder;
 use serde_json::{Map, Value};
+
+/// The status of a span that failed.
+const FAILED: i32 = 2;
 
 #[derive(Debug)]
 pub(crate) enum Condition {
@@ -13,10 +17,16 @@ pub(crate) enum Condition {
     Text { column: &'static str, value: String },
     /// A trace.
     Trace([u8; 16]),
+    /// One of these traces.
+    Traces(Vec<[u8; 16]>),
     /// A part of a text.
-    Contains { column: &'static str, part: String },
+    Contains { column: &'static str, part: Box<Finder<'static>> },
     /// A number, at least.
     AtLeast { column: &'static str, least: i32 },
+    /// A number, between these.
+    Within { column: &'static str, least: i64, most: i64 },
+    /// A number, exactly.
+    Number { column: &'static str, value: i32 },
     /// A label or attribute in a column of its own.
     Promoted(Matcher),
     /// One that is in the JSON of the row's attributes, or else of its resource.
@@ -42,6 +52,28 @@ pub(super) fn of(query: &Query) -> Result<Vec<Condition>, Error> {
             return Err(refuse("trace ids"));
         }
         conditions.push(Condition::Trace(id));
+    }
+    if !query.traces.is_empty() {
+        if is_metrics {
+            return Err(refuse("trace ids"));
+        }
+        let mut traces = query.traces.clone();
+        traces.sort_unstable();
+        conditions.push(Condition::Traces(traces));
+    }
+    if query.failed || query.duration_ns != (None, None) {
+        if table != Table::Spans {
+            return Err(refuse("durations and outcomes"));
+        }
+        if query.failed {
+            conditions.push(Condition::Number { column: "status_code", value: FAILED });
+        }
+        if let (least, most) = query.duration_ns
+            && (least, most) != (None, None)
+        {
+            let (least, most) = (least.unwrap_or(i64::MIN), most.unwrap_or(i64::MAX));
+            conditions.push(Condition::Within { column: "duration_ns", least, most });
+        }
     }
     if let Some(value) = metric {
         if !is_metrics {
@@ -70,7 +102,8 @@ pub(super) fn of(query: &Query) -> Result<Vec<Condition>, Error> {
         if table != Table::Logs {
             return Err(refuse("bodies"));
         }
-        conditions.push(Condition::Contains { column: "body", part });
+        conditions
+            .push(Condition::Contains { column: "body", part: Box::new(Finder::new(&part).into_owned()) });
     }
     for matcher in matchers {
         conditions.push(match column_of(table, &matcher.name) {
@@ -90,11 +123,18 @@ impl Condition {
         match self {
             Condition::Text { column, .. }
             | Condition::Contains { column, .. }
-            | Condition::AtLeast { column, .. } => vec![column],
-            Condition::Trace(_) => vec!["trace_id"],
+            | Condition::AtLeast { column, .. }
+            | Condition::Within { column, .. }
+            | Condition::Number { column, .. } => vec![column],
+            Condition::Trace(_) | Condition::Traces(_) => vec!["trace_id"],
             Condition::Promoted(matcher) => vec![&matcher.name],
             Condition::Attribute(_) => vec!["attributes", "resource"],
         }
+    }
+
+    /// Whether it is over a column that is in [`COSTLY`].
+    pub(super) fn is_costly(&self) -> bool {
+        matches!(self, Condition::Contains { .. } | Condition::Attribute(_))
     }
 
     /// A column and the one value that it must have.
@@ -120,11 +160,26 @@ impl Condition {
             }
             Condition::Contains { column: name, part } => {
                 let texts = column(batch, name)?.as_string_view();
-                keep(wanted, &mut |row| texts.is_valid(row) && texts.value(row).contains(part));
+                keep(wanted, &mut |row| {
+                    texts.is_valid(row) && part.find(texts.value(row).as_bytes()).is_some()
+                });
             }
             Condition::AtLeast { column: name, least } => {
                 let numbers = column(batch, name)?.as_primitive::<Int32Type>();
                 keep(wanted, &mut |row| numbers.value(row) >= *least);
+            }
+            Condition::Within { column: name, least, most } => {
+                let numbers = column(batch, name)?.as_primitive::<Int64Type>();
+                keep(wanted, &mut |row| (least..=most).contains(&&numbers.value(row)));
+            }
+            Condition::Number { column: name, value } => {
+                let numbers = column(batch, name)?.as_primitive::<Int32Type>();
+                keep(wanted, &mut |row| numbers.value(row) == *value);
+            }
+            Condition::Traces(traces) => {
+                let ids = column(batch, "trace_id")?.as_fixed_size_binary();
+                let is_one = |id: &[u8]| traces.binary_search_by(|trace| trace.as_slice().cmp(id)).is_ok();
+                keep(wanted, &mut |row| ids.is_valid(row) && is_one(ids.value(row)));
             }
             Condition::Trace(id) => {
                 let ids = column(batch, "trace_id")?.as_fixed_size_binary();
