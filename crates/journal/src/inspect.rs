@@ -238,6 +238,17 @@ impl Inspection {
         Ok(Records { walker, at: 0, end: segment.len, next: segment.first, bound })
     }
 
+    /// The records of a segment with their bodies, none of which is read unasked. Of the newest segment, they end at the first thing that
+    /// is no record: what is behind it may be of another time.
+    ///
+    /// # Errors
+    /// When the segment cannot be opened.
+    pub fn bodies(&self, segment: &SegmentInfo) -> io::Result<Bodies> {
+        let key = self.salt.map(|salt| key(salt, segment.first));
+        let scanner = RecordScanner::new(self.files.open(&segment.name, false)?, key);
+        Ok(Bodies { scanner, segment: segment.clone(), at: 0, next: segment.first, current: None })
+    }
+
     /// The version of the format that a segment begins with; `None` if it does not begin with a record.
     ///
     /// # Errors
@@ -258,6 +269,51 @@ impl Inspection {
         self.files.open(name, false).ok()?.read_at(&mut bytes, 0).ok()?;
         let header = Header::decode(&bytes).filter(|header| header.sequence == first)?;
         Some(salt_of(header.key, first))
+    }
+}
+
+/// The records of one segment; see [`Inspection::bodies`].
+pub struct Bodies {
+    scanner: RecordScanner,
+    segment: SegmentInfo,
+    at: u64,
+    next: u64,
+    current: Option<(u64, Header)>,
+}
+
+impl Bodies {
+    /// When the first record was received, in nanoseconds since 1970; `None` if its header cannot be read.
+    pub fn received_at_ns(&mut self) -> Option<u64> {
+        let only = self.segment.first..self.segment.first.saturating_add(1);
+        self.scanner.record_at(0, self.segment.len, only).map(|header| header.received_at_ns)
+    }
+
+    /// The next record: its sequence, and its metadata, `None` if it uses codes unknown to this version.
+    pub fn next_head(&mut self) -> Option<(u64, Option<Meta>)> {
+        let SegmentInfo { len, next, .. } = self.segment;
+        let (at, header) = match next {
+            Some(next) => self.scanner.find(self.at, len, self.next..next)?,
+            None => (self.at, self.scanner.record_at(self.at, len, self.next..u64::MAX)?),
+        };
+        (self.at, self.next) = (at + header.size(), header.sequence + 1);
+        self.current = Some((at, header));
+        Some((header.sequence, self.scanner.tenant(at, &header).and_then(|tenant| header.meta(tenant))))
+    }
+
+    /// The length of the body of the record that came last, in bytes.
+    pub fn body_len(&self) -> usize {
+        self.current.map_or(0, |(_, header)| header.body_len as usize)
+    }
+
+    /// Reads the body of the record that came last into `body`, which is as long. Returns whether it is as it was written.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn read_body(&mut self, body: &mut [u8]) -> io::Result<bool> {
+        match self.current {
+            Some((at, header)) => self.scanner.body(at, &header, body),
+            None => Ok(false),
+        }
     }
 }
 

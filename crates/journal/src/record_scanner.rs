@@ -56,6 +56,12 @@ impl RecordScanner {
         None
     }
 
+    /// The record that begins at `at` and lies before `end` whole, if there is one.
+    pub(crate) fn record_at(&mut self, at: u64, end: u64, sequences: Range<u64>) -> Option<Header> {
+        self.end = end;
+        self.header_at(at, end, &sequences)
+    }
+
     /// The record at `at`, if there is a whole header that fits.
     fn header_at(&mut self, at: u64, end: u64, sequences: &Range<u64>) -> Option<Header> {
         let header = Header::decode(self.bytes(at, HEADER, end).ok()?)?;
