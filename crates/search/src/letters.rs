@@ -1,0 +1,69 @@
+//! Dead letters: what peers rejected for good, the newest first.
+
+use crate::SearchError;
+use crate::answer::{Answer, Totals};
+use crate::query::LettersQuery;
+use crate::walk::Walk;
+use jiff::Timestamp;
+use serde::Serialize;
+use std::collections::VecDeque;
+use tidegate_journal::dead_letters::{StoredDeadLetter, read};
+
+/// A letter as the answer has it.
+#[derive(Serialize)]
+struct ShownLetter<'l> {
+    id: u64,
+    time: String,
+    sink: &'l str,
+    tenant: &'l str,
+    signal: &'static str,
+    protocol: &'static str,
+    items: u32,
+    bytes: u32,
+    reason: &'l str,
+}
+
+/// Answers with the letters that were not sent again or discarded.
+pub(crate) fn letters(query: &LettersQuery, walk: &mut Walk<'_>) -> Result<Vec<u8>, SearchError> {
+    let dir = &walk.stores.dead_letters;
+    let failed = |source| SearchError::DeadLetters { dir: dir.clone(), source };
+    let mut newest: VecDeque<StoredDeadLetter> = VecDeque::new();
+    let (mut letters, mut items) = (0_u64, 0_u64);
+    for letter in read(dir, false).map_err(failed)? {
+        if walk.bounds.is_over() {
+            walk.read.is_late = true;
+            break;
+        }
+        if query.sink.as_ref().is_some_and(|sink| *sink != letter.sink) {
+            continue;
+        }
+        (letters, items) = (letters + 1, items + u64::from(letter.meta.items));
+        if newest.len() >= query.limit.0 {
+            newest.pop_front();
+        }
+        newest.push_back(letter);
+    }
+    let mut answer = Answer::new(walk.bounds.answer);
+    answer.member("total", &letters);
+    answer.member("items", &items);
+    let shown: Vec<Vec<u8>> = newest.iter().rev().filter_map(json).collect();
+    answer.list("letters", shown.iter().map(Vec::as_slice));
+    let totals = Totals { has_more: letters > newest.len() as u64, ..Totals::default() };
+    Ok(answer.end(walk, totals, None))
+}
+
+fn json(letter: &StoredDeadLetter) -> Option<Vec<u8>> {
+    let time = Timestamp::from_nanosecond(i128::from(letter.at_ns));
+    let shown = ShownLetter {
+        id: letter.id,
+        time: time.map_or_else(|_| String::new(), |time| time.to_string()),
+        sink: &letter.sink,
+        tenant: letter.meta.tenant.as_str(),
+        signal: letter.meta.signal.name(),
+        protocol: letter.meta.protocol.name(),
+        items: letter.meta.items,
+        bytes: letter.body_len,
+        reason: &letter.reason,
+    };
+    serde_json::to_vec(&shown).ok()
+}

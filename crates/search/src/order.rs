@@ -1,0 +1,49 @@
+//! Searches in a process of their own.
+
+use crate::{Bounds, Kind, Query, SearchError, StoredLake, Stores, search};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// An order to search, for a process of its own: a line of JSON, with the query behind it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// The kind of search.
+    pub kind: String,
+    /// The journal's folder; `None` where it is kept in memory.
+    pub journal: Option<PathBuf>,
+    /// The lake's folder.
+    pub lake: Option<PathBuf>,
+    /// The name under which the journal is written to the lake.
+    pub node: String,
+    /// The folder of dead letters.
+    pub dead_letters: PathBuf,
+    /// The longest answer, in bytes.
+    pub answer: usize,
+    /// How long it may take.
+    pub milliseconds: u64,
+}
+
+impl Order {
+    /// Does what `input`, an order and a query, asks for, with `memory` bytes: a status of HTTP, and an answer in JSON, or what is wrong in
+    /// words. `None` if it is no order.
+    #[must_use]
+    pub fn answer(input: &[u8], memory: u64) -> Option<(u16, Vec<u8>)> {
+        let end = input.iter().position(|byte| *byte == b'\n')?;
+        let order: Order = serde_json::from_slice(input.get(..end)?).ok()?;
+        let kind = Kind::of_name(&order.kind)?;
+        let stores = Stores {
+            journal: order.journal,
+            lake: order.lake.map(|dir| StoredLake { dir, node: order.node }),
+            dead_letters: order.dead_letters,
+        };
+        let bounds = Bounds::within(memory, Duration::from_millis(order.milliseconds), order.answer);
+        let found =
+            Query::parse(kind, input.get(end + 1..)?).and_then(|query| search(&query, &stores, &bounds));
+        Some(match found {
+            Ok(answer) => (200, answer),
+            Err(error @ SearchError::Query(_)) => (400, format!("{error}\n").into_bytes()),
+            Err(error) => (500, format!("{error}\n").into_bytes()),
+        })
+    }
+}

@@ -1,0 +1,169 @@
+//! Metrics.
+
+use super::{SECOND, START, Stored, attributes, each, resource};
+use crate::Kind;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
+use opentelemetry_proto::tonic::metrics::v1::{
+    Histogram, HistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
+};
+use prost::Message;
+use serde_json::{Value, json};
+use tidegate_journal::Signal;
+
+fn request(metric: Metric) -> ExportMetricsServiceRequest {
+    let scope_metrics = vec![ScopeMetrics { metrics: vec![metric], ..ScopeMetrics::default() }];
+    let resource_metrics =
+        vec![ResourceMetrics { resource: resource("shop"), scope_metrics, ..ResourceMetrics::default() }];
+    ExportMetricsServiceRequest { resource_metrics }
+}
+
+/// A counter of orders, by region, at each second.
+fn counter(points: &[(&str, u64, i64)]) -> ExportMetricsServiceRequest {
+    let point = |&(region, second, value): &(&str, u64, i64)| NumberDataPoint {
+        attributes: attributes(&[("region", region)]),
+        time_unix_nano: (START + second) * SECOND,
+        value: Some(Number::AsInt(value)),
+        ..NumberDataPoint::default()
+    };
+    let sum = Sum {
+        data_points: points.iter().map(point).collect(),
+        aggregation_temporality: 2,
+        is_monotonic: true,
+    };
+    request(Metric {
+        name: "orders".to_owned(),
+        unit: "{order}".to_owned(),
+        description: "Orders.".to_owned(),
+        data: Some(Data::Sum(sum)),
+        ..Metric::default()
+    })
+}
+
+fn plot(stored: &Stored, query: &Value) -> Value {
+    let mut whole = json!({"from": "2023-11-14T22:13:20Z", "to": "2023-11-14T22:13:50Z", "steps": 3});
+    whole.as_object_mut().unwrap().extend(query.as_object().unwrap().clone());
+    stored.ask(Kind::Plot, &whole)
+}
+
+/// Points of one series are put together from the lake and the journal.
+#[test]
+fn a_counter_is_plotted_by_its_rate() {
+    let mut stored = Stored::new();
+    stored.commit_otlp(
+        Signal::Metrics,
+        &counter(&[("eu", 0, 100), ("eu", 9, 109), ("us", 0, 0), ("us", 9, 0)]),
+    );
+    stored.append_otlp(Signal::Metrics, &counter(&[("eu", 19, 129), ("us", 19, 50)]));
+    let answer = plot(&stored, &json!({"metric": "orders", "function": "rate"}));
+    assert_eq!(
+        answer["times"],
+        json!(["2023-11-14T22:13:30Z", "2023-11-14T22:13:40Z", "2023-11-14T22:13:50Z"])
+    );
+    let series = answer["series"].as_array().unwrap();
+    assert_eq!(series.len(), 2);
+    assert_eq!(
+        (&series[0]["labels"]["region"], &series[0]["values"]),
+        (&json!("us"), &json!([null, 5.0, null]))
+    );
+    assert_eq!(
+        (&series[1]["labels"]["region"], &series[1]["values"]),
+        (&json!("eu"), &json!([null, 2.0, null]))
+    );
+    let all = plot(&stored, &json!({"metric": "orders", "function": "increase", "by": ["host.name"]}));
+    assert_eq!(all["series"], json!([{"labels": {"host.name": "host-1"}, "values": [null, 70.0, null]}]));
+    let one = plot(&stored, &json!({"metric": "orders", "function": "last", "labels": {"region": "eu"}}));
+    assert_eq!(one["series"][0]["values"], json!([109.0, 129.0, null]));
+}
+
+/// Both kinds of classic histograms have quantiles: buckets of Prometheus, and explicit bounds of OpenTelemetry.
+#[test]
+fn histograms_have_quantiles() {
+    let mut stored = Stored::new();
+    let point = |second, counts: [u64; 3]| HistogramDataPoint {
+        time_unix_nano: (START + second) * SECOND,
+        count: counts.iter().sum(),
+        bucket_counts: counts.to_vec(),
+        explicit_bounds: vec![0.1, 0.5],
+        ..HistogramDataPoint::default()
+    };
+    let histogram = |points| {
+        request(Metric {
+            name: "latency".to_owned(),
+            unit: "s".to_owned(),
+            data: Some(Data::Histogram(Histogram { data_points: points, aggregation_temporality: 2 })),
+            ..Metric::default()
+        })
+    };
+    stored.commit_otlp(Signal::Metrics, &histogram(vec![point(5, [10, 0, 0])]));
+    stored.append_otlp(Signal::Metrics, &histogram(vec![point(15, [60, 40, 10])]));
+    let answer = plot(&stored, &json!({"metric": "latency", "function": "quantile", "quantile": 0.5}));
+    // Of 100 new values, 50 are at most 0.1.
+    assert_eq!(answer["series"][0]["values"], json!([null, 0.1, null]));
+    let rate = plot(&stored, &json!({"metric": "latency", "function": "rate"}));
+    assert_eq!(rate["series"][0]["values"], json!([null, 10.0, null]));
+
+    let buckets = |second: u64, counts: [f64; 3]| {
+        let mut body = Vec::new();
+        for (bound, count) in ["0.1", "0.5", "+Inf"].into_iter().zip(counts) {
+            body.extend(series(&[("__name__", "rpc_bucket"), ("le", bound)], (START + second) * 1000, count));
+        }
+        body
+    };
+    stored.remote_write(&buckets(5, [10.0, 10.0, 10.0]), true);
+    stored.remote_write(&buckets(15, [60.0, 100.0, 110.0]), false);
+    let answer = plot(&stored, &json!({"metric": "rpc", "function": "quantile", "quantile": 0.5}));
+    assert_eq!(answer["series"], json!([{"labels": {}, "values": [null, 0.1, null]}]));
+}
+
+/// A series of Remote-Write 1.0, as a field of its request.
+fn series(labels: &[(&str, &str)], millis: u64, value: f64) -> Vec<u8> {
+    #[derive(Message)]
+    struct Label {
+        #[prost(string, tag = "1")]
+        name: String,
+        #[prost(string, tag = "2")]
+        value: String,
+    }
+    #[derive(Message)]
+    struct Sample {
+        #[prost(double, tag = "1")]
+        value: f64,
+        #[prost(int64, tag = "2")]
+        timestamp: i64,
+    }
+    #[derive(Message)]
+    struct Series {
+        #[prost(message, repeated, tag = "1")]
+        labels: Vec<Label>,
+        #[prost(message, repeated, tag = "2")]
+        samples: Vec<Sample>,
+    }
+    #[derive(Message)]
+    struct Request {
+        #[prost(message, repeated, tag = "1")]
+        series: Vec<Series>,
+    }
+    let labels =
+        labels.iter().map(|&(name, value)| Label { name: name.into(), value: value.into() }).collect();
+    let samples = vec![Sample { value, timestamp: i64::try_from(millis).unwrap() }];
+    Request { series: vec![Series { labels, samples }] }.encode_to_vec()
+}
+
+#[test]
+fn metrics_are_named_with_what_is_known_of_them() {
+    let mut stored = Stored::new();
+    stored.commit_otlp(Signal::Metrics, &counter(&[("eu", 0, 1)]));
+    stored
+        .remote_write(&series(&[("__name__", "up"), ("job", "a"), ("zone", "z")], START * 1000, 1.0), false);
+    let answer = stored.ask(Kind::Metrics, &json!({}));
+    assert_eq!(each(&answer["metrics"], "name"), ["orders", "up"]);
+    let orders = &answer["metrics"][0];
+    assert_eq!(
+        (&orders["unit"], &orders["kind"], &orders["description"]),
+        (&json!("{order}"), &json!("counter"), &json!("Orders."))
+    );
+    assert_eq!(orders["labels"], json!(["host.name", "region"]));
+    assert_eq!(answer["metrics"][1]["labels"], json!(["job", "zone"]));
+}
