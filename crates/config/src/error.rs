@@ -20,7 +20,8 @@ pub struct Errors {
     source: String,
     problems: Vec<Problem>,
     more: usize,
-    substituted: Substituted,
+    /// Boxed, since errors are returned in many places.
+    substituted: Box<Substituted>,
 }
 
 /// One thing that is wrong.
@@ -88,7 +89,7 @@ impl Errors {
     pub(crate) fn of_file(source: &str, message: String, help: &str) -> Errors {
         let problem = Problem { message, help: help.to_owned(), place: None };
         let (source, problems) = (source.to_owned(), vec![problem]);
-        Errors { source, problems, more: 0, substituted: Substituted::default() }
+        Errors { source, problems, more: 0, substituted: Box::default() }
     }
 }
 
@@ -222,7 +223,7 @@ impl<'a> ErrorCollector<'a> {
         }
         self.found.sort_by_key(|(at, _)| at.start);
         let problems = self.found.into_iter().map(|(_, problem)| problem).collect();
-        let substituted = self.substituted.sorted();
+        let substituted = Box::new(self.substituted.sorted());
         Some(Errors { source: source.to_owned(), problems, more: self.more, substituted })
     }
 }

@@ -52,19 +52,20 @@ pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin, kernel_needs, windows};
 pub use model::{
     Access, Acknowledge, Allowance, ApmAgents, Backoff, Before, BlackholeSink, BulkAction, BulkCompression,
-    CertificateField, ClientAuth, Compression, Config, ConfiguredPipeline, DefaultAt, Delivery, Deltas,
-    DiscoverySettings, Durability, EffectiveTls, ElasticApmSource, ElasticsearchSink, ElasticsearchSource,
-    Expectation, FileEncoding, FileFormat, FileInput, FileMultiline, FileSource, FileStart, FleetListener,
-    FleetPostgres, FluentForwardSource, Given, HandoffFull, HandoffSettings, HashringAlgorithm,
-    HeadSeriesQuery, HttpFormat, HttpLogsSource, HttpMethod, HttpSink, INPUT_ATTRIBUTE, IngestorVersion,
-    Journal, JournaldFields, JournaldInput, JournaldPriority, JournaldSource, JournaldStart, KubernetesApi,
-    KubernetesLogsSource, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, LokiSink, LokiSource,
-    Mapping, Naming, OnError, OnLongLine, OpampAccess, OpampListener, OrSeries, OtlpSink, OtlpSource,
-    OtlpTransport, Pipeline, PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule,
-    RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource, Retention, RouteBy, RumSource, Sample,
-    SampleMode, Signal, Sink, SinkRouting, Source, SourceLimits, SourcePipeline, Sources, SplunkHecSink,
-    Step, StepLabel, Steps, SyslogFormat, SyslogFraming, SyslogListener, SyslogSource, TenantOverride,
-    Tenants, ThanosCompression, ThanosReceiveListener, ThanosReceiveSink, Tls, Translation, WhenFull,
+    CertificateField, ClientAuth, Compression, Config, ConfiguredPipeline, Console, DefaultAt, Delivery,
+    Deltas, DiscoverySettings, Durability, EffectiveTls, ElasticApmSource, ElasticsearchSink,
+    ElasticsearchSource, Expectation, FileEncoding, FileFormat, FileInput, FileMultiline, FileSource,
+    FileStart, FleetListener, FleetPostgres, FluentForwardSource, Given, HandoffFull, HandoffSettings,
+    HashringAlgorithm, HeadSeriesQuery, HttpFormat, HttpLogsSource, HttpMethod, HttpSink, INPUT_ATTRIBUTE,
+    IngestorVersion, Journal, JournaldFields, JournaldInput, JournaldPriority, JournaldSource, JournaldStart,
+    KubernetesApi, KubernetesLogsSource, LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls,
+    LokiSink, LokiSource, Mapping, Naming, OnError, OnLongLine, OpampAccess, OpampListener, OrSeries,
+    OtlpSink, OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product, Protocol, Redact, RedactPreset,
+    RelabelRule, RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource, Retention, RouteBy, RumSource,
+    Sample, SampleMode, Signal, Sink, SinkRouting, Source, SourceLimits, SourcePipeline, Sources,
+    SplunkHecSink, Step, StepLabel, Steps, SyslogFormat, SyslogFraming, SyslogListener, SyslogSource,
+    TenantOverride, Tenants, ThanosCompression, ThanosReceiveListener, ThanosReceiveSink, Tls, Translation,
+    WhenFull,
 };
 pub use presets::Parse;
 pub use schema::schema;

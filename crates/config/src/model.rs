@@ -2,6 +2,7 @@
 
 mod access;
 mod allowance;
+mod console;
 mod fleet;
 mod journal;
 mod limits;
@@ -18,6 +19,7 @@ mod thanos_receive;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+pub use self::console::Console;
 pub use access::{Access, BulkAction, ClientAuth, EffectiveTls, ListenTls, ListenerTls};
 pub use allowance::{Allowance, CertificateField, DefaultAt, SourceLimits, TenantOverride, Tenants};
 pub use fleet::{FleetListener, FleetPostgres};
@@ -68,6 +70,8 @@ settings! {
         core_dumps: bool = false,
         /// Listening addresses.
         listen: Listen = Listen::default(),
+        /// The console, on the address `listen.admin`.
+        console: Console = Console::default(),
         /// Authentication of clients and admins.
         access: Access = Access::default(),
         /// The journal on disk. Acknowledged data stays here until every sink has delivered it.

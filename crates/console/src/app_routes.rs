@@ -19,7 +19,7 @@ pub(crate) enum AppRoute {
     Asset(AssetRequest),
     Events,
     History,
-    Session { is_operator: bool },
+    Session { is_operator: bool, may_search: bool },
     Configuration,
     Rejects,
     Order(ConfigurationOrder),
@@ -60,6 +60,14 @@ impl AppRoute {
         order_of(head.path()).is_some() && head.method() == "POST"
     }
 
+    /// Whether a request has the token of the page.
+    pub(crate) fn check_token(console: &Console, head: &Head<'_>) -> Result<(), Reply> {
+        match head.sole_header(TOKEN) {
+            Ok(Some(shown)) if console.token().is(shown) => Ok(()),
+            _ => Err(Reply::new(403).headers(&DATA_HEADERS).text(NO_TOKEN)),
+        }
+    }
+
     /// The route of `head`, if its path belongs to the pages.
     pub(crate) fn of(console: &Console, head: &Head<'_>) -> Option<Result<AppRoute, Reply>> {
         if let Some(order) = order_of(head.path()) {
@@ -68,7 +76,10 @@ impl AppRoute {
         let route = match head.path() {
             "/console/events" => AppRoute::Events,
             "/console/history" => AppRoute::History,
-            "/console/session" => AppRoute::Session { is_operator: console.is_operator(head) },
+            "/console/session" => AppRoute::Session {
+                is_operator: console.is_operator(head),
+                may_search: console.may_search(head),
+            },
             "/console/configuration" => AppRoute::Configuration,
             "/console/rejects" => AppRoute::Rejects,
             _ => AppRoute::Asset(AssetRequest::of(head)?),
@@ -93,10 +104,7 @@ impl Console {
         if head.method() != "POST" {
             return Err(Reply::new(405).headers(&[("Allow", "POST")]).text("use POST\n"));
         }
-        match head.sole_header(TOKEN) {
-            Ok(Some(shown)) if self.token().is(shown) => Ok(AppRoute::Order(order)),
-            _ => Err(Reply::new(403).headers(&DATA_HEADERS).text(NO_TOKEN)),
-        }
+        AppRoute::check_token(self, head).map(|()| AppRoute::Order(order))
     }
 
     /// Answers a request of the pages.
@@ -105,9 +113,8 @@ impl Console {
             AppRoute::Asset(asset) => asset.answer(),
             AppRoute::Events => self.live().answer(),
             AppRoute::History => self.json(|out| self.gateway().history().write_json(out)),
-            AppRoute::Session { is_operator } => {
-                let session =
-                    Session { token: &self.token().0, operator: is_operator, search: self.has_search() };
+            AppRoute::Session { is_operator, may_search } => {
+                let session = Session { token: &self.token().0, operator: is_operator, search: may_search };
                 self.json(|out| serde_json::to_writer(out, &session))
             }
             AppRoute::Configuration => {
@@ -148,6 +155,6 @@ struct Session<'a> {
     token: &'a str,
     /// Whether changes are allowed from where the page was loaded.
     operator: bool,
-    /// Whether there is something that searches what is stored.
+    /// Whether what is stored may be searched from there.
     search: bool,
 }

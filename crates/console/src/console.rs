@@ -8,6 +8,7 @@ use crate::history::History;
 use crate::live::{FRAMES, LONGEST_FRAME, LiveStatus, MOST_VIEWERS, VIEWER};
 use crate::page::Page;
 use crate::page_buffer::{FIRST, PageBuffer, PageError};
+use crate::search::{SearchRoute, SearchTurns};
 use crate::status::Status;
 use crate::status_format::StatusFormat;
 use crate::trial::{LONGEST_ITEMS, LONGEST_STEPS};
@@ -34,6 +35,8 @@ pub struct Console {
     has_credentials: bool,
     /// There is one trial at a time.
     trials: TrialTurns,
+    /// There is one search at a time.
+    searches: SearchTurns,
     /// Held while files are collected and shown, so that there is one such answer at a time.
     listing_files: tokio::sync::Mutex<()>,
     /// Of other parts of the gateway.
@@ -126,6 +129,7 @@ impl Console {
             token: PageToken::new(),
             has_credentials: false,
             trials: TrialTurns::default(),
+            searches: SearchTurns::default(),
             listing_files: tokio::sync::Mutex::new(()),
             routes: Vec::new(),
         }
@@ -155,15 +159,13 @@ impl Console {
         self.has_credentials || head.peer().ip().to_canonical().is_loopback()
     }
 
-    /// Whether a request is for operators alone: it changes something, or is for the routes of another part.
+    /// Whether a request is for operators alone: it changes something, reads what is stored, or is for the routes of another part.
     pub fn is_for_operators(&self, head: &Head<'_>) -> bool {
         let changes = head.method() == "DELETE" && head.path() != "/tap";
-        changes || AppRoute::changes(head) || self.mounted(head.path()).is_some()
-    }
-
-    /// Whether what is stored can be searched here.
-    pub(crate) fn has_search(&self) -> bool {
-        self.mounted("/console/search/").is_some()
+        changes
+            || AppRoute::changes(head)
+            || SearchRoute::is_at(head.path())
+            || self.mounted(head.path()).is_some()
     }
 
     /// The routes that a path is below, and the rest of it.
@@ -323,6 +325,11 @@ impl Console {
         &self.trials
     }
 
+    /// Serialises searches.
+    pub(crate) fn searches(&self) -> &SearchTurns {
+        &self.searches
+    }
+
     /// Serialises lists of files.
     pub(crate) async fn listing_files(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.listing_files.lock().await
@@ -370,6 +377,8 @@ enum Route {
     Pipelines(Option<String>),
     /// Steps are tried, of a form that has a claim to its memory.
     Try(Box<TrialRoute>, FormClaim),
+    /// What is stored is searched.
+    Search(SearchRoute),
     /// It is another part's.
     Mounted(Box<MountedRoute>),
     /// It is of the pages for browsers.
@@ -382,6 +391,10 @@ impl Service for Console {
     fn admit(&self, head: &Head<'_>) -> Result<Admitted<Ticket>, Reply> {
         if let Some((routes, path)) = self.mounted(head.path()) {
             return self.admit_mounted(head, routes, path);
+        }
+        if SearchRoute::is_at(head.path()) {
+            let route = SearchRoute::of(self, head)?;
+            return Ok(Admitted { max_body: route.claim.bytes(), ticket: Ticket(Route::Search(route)) });
         }
         if let Some(route) = AppRoute::of(self, head) {
             return Ok(Admitted { max_body: 0, ticket: Ticket(Route::App(route?)) });
@@ -458,10 +471,13 @@ impl Service for Console {
             let MountedRoute { routes, request, claim: _claim } = *route;
             return routes.answer(request, body).await;
         }
+        if let Route::Search(route) = ticket.0 {
+            return Box::pin(self.search(&route, body)).await;
+        }
         drop(body);
         match ticket.0 {
             Route::App(route) => Box::pin(self.app(route)).await,
-            Route::Try(..) | Route::Mounted(_) => Reply::new(500),
+            Route::Try(..) | Route::Search(_) | Route::Mounted(_) => Reply::new(500),
             Route::Pipelines(load) => self.pipelines(load.as_deref()),
             Route::Status(form) => self.status(form),
             Route::Metrics => self.metrics(),
@@ -479,7 +495,7 @@ impl Service for Console {
     }
 
     fn is_withdrawn_by_leaving(&self, ticket: &Ticket) -> bool {
-        matches!(ticket.0, Route::Try(..) | Route::App(AppRoute::Order(_)))
+        matches!(ticket.0, Route::Try(..) | Route::Search(_) | Route::App(AppRoute::Order(_)))
     }
 
     fn refuse(&self, refusal: Refusal, _: RefusalContext<'_, Ticket>) -> Reply {

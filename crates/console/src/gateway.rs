@@ -4,9 +4,11 @@ use crate::configuration::{ConfigurationFuture, ConfigurationOrder, RunningConfi
 use crate::files::{FilesFuture, FilesQuery};
 use crate::history::History;
 use crate::pipelines_page::ListedPipeline;
+use crate::process::{ProcessFuture, ProcessInput, ProcessOutput};
 use crate::status::Status;
-use crate::trial::{TrialFuture, TrialInput, TrialOutput};
 use std::fmt;
+use std::sync::Arc;
+use tidegate_http1::Body;
 use tidegate_ledger::RecentRefusal;
 use tidegate_tap::Tap;
 
@@ -67,7 +69,19 @@ pub trait Gateway: Send + Sync + 'static {
     fn order(&self, order: ConfigurationOrder) -> ConfigurationFuture<'_>;
 
     /// Runs a trial, in a process of its own, with `input` on its standard input.
-    fn trial<'a>(&'a self, input: Vec<TrialInput>, output: &'a mut TrialOutput<'a>) -> TrialFuture<'a>;
+    fn trial<'a>(&'a self, input: Vec<ProcessInput>, output: &'a mut ProcessOutput<'a>) -> ProcessFuture<'a>;
+
+    /// Whether what is stored may be searched.
+    fn is_searchable(&self) -> bool;
+
+    /// Runs a search of one of the kinds [`SEARCHES`](crate::SEARCHES), in a process of its own. The answer has at most
+    /// [`LONGEST_SEARCH_ANSWER`](crate::LONGEST_SEARCH_ANSWER) bytes.
+    fn search<'a>(
+        &'a self,
+        kind: &'static str,
+        query: Arc<Body>,
+        output: &'a mut ProcessOutput<'a>,
+    ) -> ProcessFuture<'a>;
 }
 
 /// Why a cursor was not forgotten, in a sentence each.

@@ -32,8 +32,10 @@ mod live;
 mod page;
 mod page_buffer;
 mod pipelines_page;
+mod process;
 mod rejects;
 mod resident;
+mod search;
 mod state;
 mod status;
 mod status_format;
@@ -58,7 +60,9 @@ pub use files::{
 pub use gateway::{ForgetError, Gateway};
 pub use history::{HISTORY_STEP, History, Levels, MOST_STEPS_OF_HISTORY};
 pub use pipelines_page::{LONGEST_LISTED, ListedPipeline, MOST_LISTED};
+pub use process::{ProcessError, ProcessFuture, ProcessInput, ProcessOutput};
 pub use resident::Resident;
+pub use search::{LONGEST_SEARCH_ANSWER, SEARCHES};
 pub use state::{State, StateReport};
 pub use status::{
     BlockedIndex, Damage, DeclaredLine, Destination, Failed, Fleet, FleetPolicy, Handshakes, Journal, Lag,
@@ -67,6 +71,5 @@ pub use status::{
 };
 pub use trial::{
     ChangeReport, FormError, ItemReport, LONGEST_ITEMS, LONGEST_STEPS, LoadedSteps, StatementReport, Taken,
-    TextProblem, TrialAnswer, TrialError, TrialForm, TrialFuture, TrialInput, TrialOutput, TrialReport,
-    TrialRequest,
+    TextProblem, TrialAnswer, TrialForm, TrialReport, TrialRequest,
 };

@@ -7,6 +7,7 @@ mod golden;
 mod hostile;
 mod real;
 pub(crate) mod sample;
+mod searches;
 pub(crate) mod served;
 mod tapped;
 mod trial_page;

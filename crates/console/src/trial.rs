@@ -15,10 +15,6 @@ pub(crate) use markup::{Fragment, NOT_SHOWN, form_markup, write_form};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use std::pin::Pin;
-use std::sync::Arc;
-use tidegate_arena::Window;
-use tidegate_http1::Body;
 
 /// Request to a trial's process: a line of JSON on its standard input, before the form and the items that were taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,48 +47,6 @@ pub struct LoadedSteps {
 pub struct Taken {
     /// In words: how many items, or why none.
     pub words: String,
-}
-
-/// A part of a trial's input. It is dropped once it was written; the form is kept, to be shown again should the trial fail.
-pub enum TrialInput {
-    /// A text.
-    Text(String),
-    /// The form.
-    Form(Arc<Body>),
-    /// Items that were taken.
-    Items(Window),
-}
-
-impl TrialInput {
-    /// Its bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            TrialInput::Text(text) => text.as_bytes(),
-            TrialInput::Form(body) => body,
-            TrialInput::Items(window) => window,
-        }
-    }
-}
-
-/// Takes a trial's answer, a part at a time; the first part is the status, three digits and a line end. Says whether there is room
-/// for more.
-pub type TrialOutput<'a> = dyn FnMut(&[u8]) -> bool + Send + 'a;
-
-/// A trial on its way.
-pub type TrialFuture<'a> = Pin<Box<dyn Future<Output = Result<(), TrialError>> + Send + 'a>>;
-
-/// Why a trial gave no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TrialError {
-    /// Requests and sinks have the memory.
-    Memory,
-    /// It took longer than a trial may.
-    Late,
-    /// It ended without an answer, most likely for want of memory: it had so many bytes.
-    Ended(u64),
-    /// It could not be started.
-    Start(String),
 }
 
 /// Result of a trial.

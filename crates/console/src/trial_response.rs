@@ -5,9 +5,9 @@ use crate::console::{Console, DATA_HEADERS, FORM_HEADERS, LONGEST_ANSWER, LONGES
 use crate::html::Escaped;
 use crate::page_buffer::{PageBuffer, PageError};
 use crate::pipelines_page::{self, AROUND, ListedPipeline};
+use crate::process::{ProcessError, ProcessInput, status_of};
 use crate::trial::{
-    Fragment, LoadedSteps, NOT_SHOWN, Taken, TrialError, TrialForm, TrialInput, TrialRequest, form_markup,
-    form_texts, write_form,
+    Fragment, LoadedSteps, NOT_SHOWN, Taken, TrialForm, TrialRequest, form_markup, form_texts, write_form,
 };
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -205,11 +205,11 @@ impl Console {
             pipelines: offered(pipelines.as_deref()),
             most: LONGEST_ANSWER - AROUND,
         };
-        let mut input = vec![TrialInput::Text(line(&request)), TrialInput::Form(Arc::clone(body))];
+        let mut input = vec![ProcessInput::Text(line(&request)), ProcessInput::Body(Arc::clone(body))];
         if let Some(window) =
             taken.and_then(|taken| taken.page).and_then(|page| page.whole(Ok::<(), ()>(())).ok())
         {
-            input.push(TrialInput::Items(window));
+            input.push(ProcessInput::Items(window));
         }
         let mut answer =
             AnswerWriter { console: self, pipelines, is_json, status: 500, page: None, failure: None };
@@ -276,14 +276,14 @@ struct TrialFailure {
     words: String,
 }
 
-impl From<TrialError> for TrialFailure {
-    fn from(error: TrialError) -> TrialFailure {
+impl From<ProcessError> for TrialFailure {
+    fn from(error: ProcessError) -> TrialFailure {
         let (status, retry_after) = match error {
-            TrialError::Memory => (503, Some(5)),
-            TrialError::Late | TrialError::Ended(_) => (422, None),
-            TrialError::Start(_) => (500, None),
+            ProcessError::Memory => (503, Some(5)),
+            ProcessError::Late | ProcessError::Ended(_) => (422, None),
+            ProcessError::Start(_) => (500, None),
         };
-        TrialFailure { status, retry_after, words: error.to_string() }
+        TrialFailure { status, retry_after, words: words(&error) }
     }
 }
 
@@ -313,8 +313,7 @@ impl AnswerWriter<'_> {
     fn push(&mut self, bytes: &[u8]) -> bool {
         if self.page.is_none() {
             // The first part is the status.
-            self.status =
-                std::str::from_utf8(bytes).ok().and_then(|line| line.trim_end().parse().ok()).unwrap_or(500);
+            self.status = status_of(bytes);
             match PageBuffer::take(self.console.arena()) {
                 Ok(mut page) => {
                     if !self.is_json && self.console.begin(self.pipelines.as_deref(), &mut page).is_err() {
@@ -333,14 +332,14 @@ impl AnswerWriter<'_> {
         has_room
     }
 
-    fn end(self, ended: Result<(), TrialError>) -> Result<Reply, TrialFailure> {
+    fn end(self, ended: Result<(), ProcessError>) -> Result<Reply, TrialFailure> {
         let too_long = || TrialFailure { status: 500, retry_after: None, words: TOO_LONG.to_owned() };
         match self.failure {
             Some(PageError::TooLong) => return Err(too_long()),
             Some(failure) => return Ok(failed(failure, TOO_LONG)),
             None => ended?,
         }
-        let mut page = self.page.ok_or(TrialError::Ended(0))?;
+        let mut page = self.page.ok_or(ProcessError::Ended(0))?;
         let written = if self.is_json { Ok(()) } else { pipelines_page::end(&mut page) };
         let (content_type, headers): (_, &'static [_]) =
             if self.is_json { ("application/json", &DATA_HEADERS) } else { (HTML, &FORM_HEADERS) };
@@ -353,22 +352,21 @@ impl AnswerWriter<'_> {
     }
 }
 
-impl fmt::Display for TrialError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TrialError::Memory => f.write_str(
-                "requests and sinks have the memory that a trial needs; try again later, or raise `memory`",
-            ),
-            TrialError::Late => {
-                f.write_str("the trial took too long and was ended: try fewer items, or simpler steps")
-            }
-            TrialError::Ended(bytes) => write!(
-                f,
-                "the trial ended without an answer, most likely because it needed more than the {} of memory that it had: try \
-                 fewer items, or fewer and simpler patterns",
-                Bytes(*bytes)
-            ),
-            TrialError::Start(why) => write!(f, "the trial could not be started: {why}"),
+/// What is said of a trial without an answer.
+fn words(error: &ProcessError) -> String {
+    match error {
+        ProcessError::Memory => {
+            "requests and sinks have the memory that a trial needs; try again later, or raise `memory`"
+                .to_owned()
         }
+        ProcessError::Late => {
+            "the trial took too long and was ended: try fewer items, or simpler steps".to_owned()
+        }
+        ProcessError::Ended(bytes) => format!(
+            "the trial ended without an answer, most likely because it needed more than the {} of memory that it had: try \
+             fewer items, or fewer and simpler patterns",
+            Bytes(*bytes)
+        ),
+        ProcessError::Start(why) => format!("the trial could not be started: {why}"),
     }
 }

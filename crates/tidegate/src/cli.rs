@@ -21,7 +21,9 @@ pub(crate) use fleet::{
     FleetArgs, FleetCommand, PolicyCommand, TokenCommand, UploadCommand,
 };
 pub(crate) use import::{CheckpointProgram, CheckpointsArgs, ImportCommand};
-pub(crate) use journal::{ForgetArgs, ForgetSourceArgs, JournalCommand, ResendArgs};
+pub(crate) use journal::{
+    DeadLetterArgs, DiscardArgs, ForgetArgs, ForgetSourceArgs, JournalCommand, ResendArgs,
+};
 pub(crate) use lake::{CatArgs, Format, LakeCommand};
 pub(crate) use opamp::{CollectorCommand, CollectorTokenCommand, ConfigCommand, ConfigPutArgs};
 pub(crate) use pipeline::{EvalArgs, EvalFormat, EvalSignal, PipelineCommand, TestArgs};
@@ -163,6 +165,13 @@ pub(crate) enum Command {
     },
     /// Print the manual page, in roff
     Man,
+    /// Search for a running gateway, which starts this itself
+    #[command(hide = true)]
+    SearchProcess {
+        /// The most memory to take, in bytes
+        #[arg(long)]
+        memory: u64,
+    },
     /// Moved to the separate program `tidegate-bench`
     #[command(hide = true)]
     Bench {

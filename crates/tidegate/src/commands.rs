@@ -2,6 +2,7 @@
 
 mod admin;
 pub(crate) mod check;
+mod confine;
 pub(crate) mod connect;
 pub(crate) mod demo;
 pub(crate) mod doctor;
@@ -17,6 +18,7 @@ pub(crate) mod plan;
 pub(crate) mod print;
 pub(crate) mod ring;
 pub(crate) mod run;
+pub(crate) mod search_process;
 pub(crate) mod tap;
 pub(crate) mod test;
 pub(crate) mod token;

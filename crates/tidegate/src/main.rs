@@ -80,6 +80,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Example => commands::print::example(),
         Command::Completions { shell } => commands::print::completions(shell),
         Command::Man => commands::print::man(),
+        Command::SearchProcess { memory } => commands::search_process::search_process(memory),
         Command::Bench { arguments: _ } => {
             let build = "cargo build --release -p tidegate-bench";
             Err(Failure(format!(

@@ -3,8 +3,8 @@
 use super::sample::{healthy, troubled};
 use crate::{
     ConfigurationFuture, ConfigurationOrder, ConfigurationReport, Console, FilesFuture, FilesQuery,
-    FilesReport, ForgetError, Gateway, History, LONGEST_ANSWER, ListedPipeline, RunningConfiguration, Status,
-    TrialError, TrialFuture, TrialInput, TrialOutput,
+    FilesReport, ForgetError, Gateway, History, LONGEST_ANSWER, ListedPipeline, ProcessError, ProcessFuture,
+    ProcessInput, ProcessOutput, RunningConfiguration, Status,
 };
 use std::fmt;
 use std::io::{Read, Write};
@@ -12,6 +12,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_arena::{Arena, Floors, Share};
+use tidegate_http1::Body;
 use tidegate_http1::{Server, Shutdown};
 use tidegate_ledger::RecentRefusal;
 use tidegate_meters::Registry;
@@ -24,14 +25,17 @@ pub(crate) struct FakeGateway {
     pub(super) ready: Result<(), String>,
     pub(super) tap: Tap,
     pub(super) pipelines: Vec<ListedPipeline>,
-    pub(super) trial: FakeTrial,
+    pub(super) trial: FakeProcess,
+    pub(super) searchable: bool,
+    pub(super) search: FakeProcess,
     pub(super) files: FilesReport,
     pub(super) history: History,
     pub(super) refusals: Vec<RecentRefusal>,
 }
 
-/// Result of a trial for its input.
-pub(super) type FakeTrial = Arc<dyn Fn(&[u8], &mut TrialOutput<'_>) -> Result<(), TrialError> + Send + Sync>;
+/// Result of a process for its input.
+pub(super) type FakeProcess =
+    Arc<dyn Fn(&[u8], &mut ProcessOutput<'_>) -> Result<(), ProcessError> + Send + Sync>;
 
 impl Gateway for FakeGateway {
     fn status(&self) -> Status {
@@ -100,10 +104,26 @@ impl Gateway for FakeGateway {
         )
     }
 
-    fn trial<'a>(&'a self, input: Vec<TrialInput>, output: &'a mut TrialOutput<'a>) -> TrialFuture<'a> {
+    fn trial<'a>(&'a self, input: Vec<ProcessInput>, output: &'a mut ProcessOutput<'a>) -> ProcessFuture<'a> {
         Box::pin(async move {
             let bytes: Vec<u8> = input.iter().flat_map(|part| part.bytes().to_vec()).collect();
             (self.trial)(&bytes, output)
+        })
+    }
+
+    fn is_searchable(&self) -> bool {
+        self.searchable
+    }
+
+    fn search<'a>(
+        &'a self,
+        kind: &'static str,
+        query: Arc<Body>,
+        output: &'a mut ProcessOutput<'a>,
+    ) -> ProcessFuture<'a> {
+        Box::pin(async move {
+            let asked = [kind.as_bytes(), b" ", &**query].concat();
+            (self.search)(&asked, output)
         })
     }
 }
@@ -117,7 +137,9 @@ pub(crate) fn gateway_with(status: Status) -> FakeGateway {
         ready: Ok(()),
         tap,
         pipelines: Vec::new(),
-        trial: Arc::new(|_, _| Err(TrialError::Late)),
+        trial: Arc::new(|_, _| Err(ProcessError::Late)),
+        searchable: true,
+        search: Arc::new(|_, _| Err(ProcessError::Late)),
         files: FilesReport::default(),
         history: History::new(),
         refusals: Vec::new(),
@@ -175,16 +197,21 @@ impl Served {
 
     /// Sends a body, too.
     pub(super) fn post(&self, target: &str, content_type: &str, body: &[u8]) -> Answer {
+        whole(self.send_with(target, &format!("Content-Type: {content_type}"), body))
+    }
+
+    /// The same, with another header; a connection on which the answer comes.
+    pub(super) fn send_with(&self, target: &str, header: &str, body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let length = body.len();
         let head = format!(
-            "POST {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n"
+            "POST {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{header}\r\nContent-Length: {length}\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).unwrap();
         // One that is refused need not be read.
         let _ = stream.write_all(body);
-        whole(stream)
+        stream
     }
 
     /// Sends a head that expects `100 Continue`, and waits for that: the request is admitted, and its body is awaited.
@@ -233,7 +260,7 @@ fn received(mut stream: TcpStream) -> Vec<u8> {
     bytes
 }
 
-fn whole(stream: TcpStream) -> Answer {
+pub(super) fn whole(stream: TcpStream) -> Answer {
     let answer = String::from_utf8(received(stream)).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();

@@ -1,9 +1,9 @@
 //! `/pipelines` over real sockets: the page, and what becomes of a form.
 
 use super::sample::healthy;
-use super::served::{FakeGateway, FakeTrial, Served, gateway_with};
+use super::served::{FakeGateway, FakeProcess, Served, gateway_with};
 use super::trial_page::{pipelines, status};
-use crate::{TrialAnswer, TrialError, TrialRequest};
+use crate::{ProcessError, TrialAnswer, TrialRequest};
 use std::sync::{Arc, Condvar, Mutex};
 use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
 use tidegate_tap::{Tap, TapPoint};
@@ -19,7 +19,7 @@ fn form(steps: &str, items: &str) -> Vec<u8> {
 
 /// A gateway whose trials answer with what they were given.
 fn echoing() -> FakeGateway {
-    let trial: FakeTrial = Arc::new(|input, output| {
+    let trial: FakeProcess = Arc::new(|input, output| {
         assert!(output(b"200\n"));
         for piece in input.chunks(1000) {
             output(piece);
@@ -105,12 +105,12 @@ fn mistakes_and_failures_are_answered_in_words() {
     // None of them has kept the turn.
     assert_eq!(served.post("/pipelines", TYPE, b"").status, 200);
     for (error, status, words) in [
-        (TrialError::Memory, 503, "memory"),
-        (TrialError::Late, 422, "took too long"),
-        (TrialError::Ended(16 << 20), 422, "more than the 16 MiB"),
-        (TrialError::Start("no such file".to_owned()), 500, "no such file"),
+        (ProcessError::Memory, 503, "memory"),
+        (ProcessError::Late, 422, "took too long"),
+        (ProcessError::Ended(16 << 20), 422, "more than the 16 MiB"),
+        (ProcessError::Start("no such file".to_owned()), 500, "no such file"),
     ] {
-        let trial: FakeTrial = Arc::new(move |_, output| {
+        let trial: FakeProcess = Arc::new(move |_, output| {
             output(b"200\n");
             output(b"half");
             Err(error.clone())
@@ -134,14 +134,14 @@ fn mistakes_and_failures_are_answered_in_words() {
         let page = served.post("/pipelines", TYPE, &form(&signs, "items"));
         assert!(page.status == status && page.body.contains(words) && page.body.ends_with("</html>\n"));
     }
-    let trial: FakeTrial = Arc::new(|_, output| {
+    let trial: FakeProcess = Arc::new(|_, output| {
         output(b"200\n");
         while output(&[b'x'; 4096]) {}
         Ok(())
     });
     let answer = Served::new(FakeGateway { trial, ..gateway_with(healthy()) }).post("/pipelines", TYPE, b"");
     assert_eq!(answer.status, 500);
-    let trial: FakeTrial = Arc::new(|_, output| {
+    let trial: FakeProcess = Arc::new(|_, output| {
         output(TrialAnswer::refused("no form", true).bytes().get(..4).unwrap());
         output(b"{}");
         Ok(())
@@ -155,7 +155,7 @@ fn mistakes_and_failures_are_answered_in_words() {
 fn there_is_one_trial_at_a_time() {
     let gate = Arc::new((Mutex::new((false, false)), Condvar::new()));
     let (inner, begun) = (Arc::clone(&gate), Arc::clone(&gate));
-    let trial: FakeTrial = Arc::new(move |_, output| {
+    let trial: FakeProcess = Arc::new(move |_, output| {
         let (state, changed) = &*inner;
         let mut state = state.lock().unwrap();
         state.0 = true;

@@ -19,12 +19,38 @@ pub(crate) enum JournalCommand {
     ///
     /// For `file`, `journald` and `kubernetes_logs`. The gateway must not be running.
     ForgetSource(ForgetSourceArgs),
-    /// List dead letters: items that sinks could not deliver
-    DeadLetters(DataArgs),
+    /// List dead letters: items that sinks could not deliver, with what their peers said
+    DeadLetters(DeadLetterArgs),
     /// Resend dead letters to a running gateway, as new requests
     ///
     /// Each dead letter keeps its tenant, so this requires an admin token if the gateway has credentials or tenants.
     Resend(ResendArgs),
+    /// Discard dead letters: they are not listed or resent any more
+    Discard(DiscardArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeadLetterArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Only dead letters of this sink
+    #[arg(long, value_name = "NAME")]
+    pub(crate) sink: Option<String>,
+    /// Write their bodies, as they would be sent, to files in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) export: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiscardArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Dead letters of this sink
+    #[arg(long, value_name = "NAME")]
+    pub(crate) sink: String,
+    /// Only those up to this number, which `tidegate journal dead-letters` lists
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) through: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -24,6 +24,7 @@ pub(crate) fn journal(command: &JournalCommand) -> Outcome {
         JournalCommand::ForgetSource(args) => forget_source(args),
         JournalCommand::DeadLetters(args) => dead_letters::list(args),
         JournalCommand::Resend(args) => dead_letters::resend(args),
+        JournalCommand::Discard(args) => dead_letters::discard(args),
     }
 }
 

@@ -8,7 +8,7 @@ use tidegate_arena::Share;
 use tidegate_config::{Access, Config, Limits, Tenants};
 
 impl Gateway {
-    /// Takes over what can be changed while running: the sinks, the inputs of the source `file`, the limits of sources, tenants and addresses, and what
+    /// Takes over what can be changed while running: whether searches are allowed, the sinks, the inputs of the source `file`, the limits of sources, tenants and addresses, and what
     /// is in the files of certificates and credentials. Names what else differs, and needs a restart.
     ///
     /// # Errors
@@ -111,5 +111,6 @@ pub(super) fn changeable(running: &Config, new: Config) -> Config {
     let file = new.sources.file.clone();
     let mut sources = running.sources.with_pipelines_of(new.sources);
     sources.file.change_inputs(&file);
-    Config { sinks: new.sinks, pipelines: new.pipelines, sources, access, limits, tenants, ..running.clone() }
+    let Config { console, sinks, pipelines, .. } = new;
+    Config { console, sinks, pipelines, sources, access, limits, tenants, ..running.clone() }
 }

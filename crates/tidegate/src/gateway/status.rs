@@ -16,9 +16,10 @@ use tidegate_console::{
     BlockedIndex, ConfigurationFuture, ConfigurationOrder, Damage, DeclaredLine, Destination, Failed,
     FilesFuture, FilesQuery, ForgetError, Gateway, Handshakes, History, Journal as JournalStatus, Lag,
     LastError, LeftBehind, Levels, ListedPipeline, MOST_MEMBERS, MOST_STEPS, MOST_WAITING, Memory, Payload,
-    PipelineStep, Resident, RingMember, RunningConfiguration, Sink, SourcePipeline, Status, Syncs, Tenant,
-    Tenants, TrialFuture, TrialInput, TrialOutput,
+    PipelineStep, ProcessError, ProcessFuture, ProcessInput, ProcessOutput, Resident, RingMember,
+    RunningConfiguration, Sink, SourcePipeline, Status, Syncs, Tenant, Tenants,
 };
+use tidegate_http1::Body;
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, RecentRefusal, Refusal, SinkBalance};
 use tidegate_meters::Registry;
@@ -121,8 +122,25 @@ impl Gateway for StatusView {
         self.orders.give(order)
     }
 
-    fn trial<'a>(&'a self, input: Vec<TrialInput>, output: &'a mut TrialOutput<'a>) -> TrialFuture<'a> {
+    fn trial<'a>(&'a self, input: Vec<ProcessInput>, output: &'a mut ProcessOutput<'a>) -> ProcessFuture<'a> {
         Box::pin(super::trial::run(&self.arena, input, output))
+    }
+
+    fn is_searchable(&self) -> bool {
+        self.try_config().is_some_and(|config| config.console.search)
+    }
+
+    fn search<'a>(
+        &'a self,
+        kind: &'static str,
+        query: Arc<Body>,
+        output: &'a mut ProcessOutput<'a>,
+    ) -> ProcessFuture<'a> {
+        let order = self.try_config().map(|config| super::search::order(&config, kind, self.journal.id()));
+        Box::pin(async move {
+            let changing = || ProcessError::Start("the configuration is being changed".to_owned());
+            super::search::run(&self.arena, order.ok_or_else(changing)?, query, output).await
+        })
     }
 
     fn files<'a>(&'a self, query: &'a FilesQuery) -> FilesFuture<'a> {

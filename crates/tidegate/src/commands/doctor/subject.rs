@@ -223,8 +223,11 @@ fn certificates(config: &Config) -> Vec<Certificate> {
     all
 }
 
+/// Sinks, each with how many of its endpoints are left out.
+type LeftOut = Vec<(String, usize)>;
+
 /// The endpoints of all sinks, or why there are none; and the sinks that have too many, with how many are left out.
-fn peers(config: &Config) -> (Vec<Result<Peer, String>>, Vec<(String, usize)>) {
+fn peers(config: &Config) -> (Vec<Result<Peer, String>>, LeftOut) {
     let (mut all, mut left_out) = (Vec::new(), Vec::new());
     for (name, sink) in &config.sinks {
         match kinds::of(sink).probes() {

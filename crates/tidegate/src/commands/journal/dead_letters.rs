@@ -1,16 +1,18 @@
-//! `tidegate journal dead-letters` and `tidegate journal resend`: what peers rejected, and sending it again.
+//! `tidegate journal dead-letters`, `resend` and `discard`: what peers rejected, and what becomes of it.
 
 use super::{data, time};
-use crate::cli::{DataArgs, ResendArgs};
+use crate::cli::{DeadLetterArgs, DiscardArgs, ResendArgs};
 use crate::commands::check::config;
 use crate::commands::token::authorization;
 use crate::{Failure, Outcome, output};
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_admission::RESEND_HEADER;
 use tidegate_arena::Bytes;
+use tidegate_files::Access;
 use tidegate_journal::dead_letters::{StoredDeadLetter, mark_refused, mark_sent, read};
-use tidegate_journal::{Protocol, Signal};
+use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_load::remote_write::Version;
 use tidegate_load::{Connection, Response, Target};
 
@@ -20,23 +22,89 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const ATTEMPTS: usize = 5;
 
 /// `tidegate journal dead-letters`
-pub(super) fn list(args: &DataArgs) -> Outcome {
-    let letters = read(&folder(data(args)?), false)?;
+pub(super) fn list(args: &DeadLetterArgs) -> Outcome {
+    let mut letters = read(&folder(data(&args.data)?), false)?;
+    if let Some(folder) = &args.export {
+        tidegate_files::create_folder(folder, Access::Owner)?;
+    }
     output::print(&format!(
-        "{:<20}  {:<20} {:>10} {:>10}  {}\n",
-        "time", "sink", "items", "bytes", "reason"
+        "{:>8}  {:<20}  {:<20} {:>10} {:>10}  {}\n",
+        "number", "time", "sink", "items", "bytes", "reason"
     ))?;
-    for letter in letters {
+    let mut damaged = 0;
+    while let Some(letter) = letters.next() {
+        if args.sink.as_ref().is_some_and(|sink| *sink != letter.sink) {
+            continue;
+        }
         output::print(&format!(
-            "{:<20}  {:<20} {:>10} {:>10}  {}\n",
+            "{:>8}  {:<20}  {:<20} {:>10} {:>10}  {}\n",
+            letter.id,
             time(letter.at_ns),
             plain(&letter.sink),
             letter.meta.items,
             Bytes(letter.body_len.into()),
             plain(&letter.reason),
         ))?;
+        match (&args.export, args.export.as_ref().map(|_| letters.body())) {
+            (Some(folder), Some(Ok(body))) => write_body(&folder.join(file_name(&letter)), &body)?,
+            (_, Some(Err(_))) => damaged += 1,
+            _ => {}
+        }
     }
-    Ok(())
+    match damaged {
+        0 => Ok(()),
+        damaged => Err(Failure(format!("{damaged} dead letters are damaged on disk, and were not exported"))),
+    }
+}
+
+/// Writes a body that nobody but its owner may read, as the letters themselves.
+fn write_body(path: &Path, body: &[u8]) -> Outcome {
+    let mut file =
+        tidegate_files::open(path, Access::Owner, |options| options.write(true).create(true).truncate(true))?;
+    Ok(file.write_all(body)?)
+}
+
+/// The name of an exported body says what it is.
+fn file_name(letter: &StoredDeadLetter) -> String {
+    let form = match letter.meta.protocol {
+        Protocol::RemoteWrite1 => "write-1.pb",
+        Protocol::RemoteWrite2 => "write-2.pb",
+        Protocol::Otlp => "otlp.pb",
+        Protocol::OtlpJson => "otlp.json",
+        Protocol::Intake => "intake.ndjson",
+        Protocol::Bulk => "bulk.ndjson",
+        Protocol::Cri => "cri.log",
+    };
+    let coding = match letter.meta.encoding {
+        Encoding::Identity => "",
+        Encoding::Snappy => ".snappy",
+        Encoding::Gzip => ".gz",
+        Encoding::Zstd => ".zst",
+        Encoding::Deflate => ".zlib",
+    };
+    format!("{:08}-{}-{form}{coding}", letter.id, letter.meta.signal.name())
+}
+
+/// `tidegate journal discard`
+pub(super) fn discard(args: &DiscardArgs) -> Outcome {
+    let folder = folder(data(&args.data)?);
+    let (mut letters, mut items) = (0_u64, 0_u64);
+    for letter in read(&folder, false)? {
+        if letter.sink == args.sink && args.through.is_none_or(|through| letter.id <= through) {
+            (letters, items) = (letters + 1, items + u64::from(letter.meta.items));
+            // One that was refused again is kept beside the others, and is marked by itself.
+            mark_sent(&folder, &letter.sink, letter.id)?;
+        }
+    }
+    match letters {
+        1.. => Ok(output::print(&format!("discarded {letters} dead letters with {items} items\n"))?),
+        0 => {
+            let sink = plain(&args.sink);
+            Err(Failure(format!(
+                "there is no dead letter of `{sink}`: `tidegate journal dead-letters` lists them"
+            )))
+        }
+    }
 }
 
 /// `tidegate journal resend`

@@ -4,8 +4,8 @@
 //! output. Whatever is in them, it takes no more than its bounds, and does nothing else.
 
 use super::{described, now_ns};
-use crate::{Failure, Outcome};
-use rustix::process::{Resource, Rlimit, Signal, nice, set_parent_process_death_signal, setrlimit};
+use crate::Outcome;
+use crate::commands::confine::confine;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 use tidegate_config::{Errors, ParsedSteps, parse_steps};
@@ -21,6 +21,8 @@ use tidegate_wire::otlp::Signal as OtlpSignal;
 const LONGEST_INPUT: u64 = 1 << 20;
 /// Processor time, in seconds.
 const CPU_SECONDS: u64 = 8;
+/// Not above the gateway, which has work to do.
+const NICE: i32 = 10;
 /// How long statements are explained.
 const EXPLAIN_TIME: Duration = Duration::from_secs(3);
 /// The longest body between statements.
@@ -32,30 +34,12 @@ const LONGEST_LINE: usize = 400;
 
 /// `tidegate pipeline trial`
 pub(super) fn trial(memory: u64) -> Outcome {
-    confine(memory)?;
+    confine(memory, CPU_SECONDS, NICE)?;
     let mut input = Vec::new();
     #[expect(clippy::disallowed_methods, reason = "`take` is the bound")]
     std::io::stdin().lock().take(LONGEST_INPUT).read_to_end(&mut input)?;
     let answer = answer(&input).ok_or("the input is no trial: this command is for the gateway itself")?;
     std::io::stdout().lock().write_all(answer.bytes())?;
-    Ok(())
-}
-
-/// Bounds the process, and has it end with the gateway.
-fn confine(memory: u64) -> Result<(), Failure> {
-    let limit = |resource, most| {
-        let most = Some(most);
-        setrlimit(resource, Rlimit { current: most, maximum: most })
-    };
-    limit(Resource::Data, memory)?;
-    limit(Resource::Stack, 1 << 20)?;
-    limit(Resource::Cpu, CPU_SECONDS)?;
-    limit(Resource::Core, 0)?;
-    limit(Resource::Nproc, 0)?;
-    limit(Resource::Fsize, 0)?;
-    // Not above the gateway, which has work to do. Where that is forbidden, it runs all the same.
-    let _nice = nice(10);
-    set_parent_process_death_signal(Some(Signal::KILL))?;
     Ok(())
 }
 

@@ -1,0 +1,69 @@
+//! Searches in the journal and the lake, each in a process of its own: what columns of a file or records of the journal take is not
+//! known beforehand.
+
+use super::bounded_process::{self, BoundedCommand, MIB};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_arena::Arena;
+use tidegate_config::{Config, Durability, Sink};
+use tidegate_console::{LONGEST_SEARCH_ANSWER, ProcessError, ProcessInput, ProcessOutput};
+use tidegate_http1::Body;
+use tidegate_search::Order;
+
+/// How long a search looks for rows: the answer has those that were found by then.
+const TIME: Duration = Duration::from_secs(10);
+
+/// The command that searches.
+const SEARCH: BoundedCommand = BoundedCommand {
+    arguments: &["search-process"],
+    sizes: &[(32 * MIB, 16 * MIB), (24 * MIB, 12 * MIB), (16 * MIB, 8 * MIB), (12 * MIB, 4 * MIB)],
+    wait: Duration::from_secs(2),
+    wall_time: Duration::from_secs(15),
+};
+
+/// Where to search, as `config` says.
+pub(super) fn order(config: &Config, kind: &'static str, journal_id: u64) -> Order {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let lake = config.sinks.values().find_map(|sink| match sink {
+        Sink::Lake(lake) => Some(absolute(&lake.folder(&config.data))),
+        _ => None,
+    });
+    let is_on_disk = config.journal.durability != Durability::Memory;
+    Order {
+        kind: kind.to_owned(),
+        journal: is_on_disk.then(|| absolute(&config.data.join("journal"))),
+        lake,
+        dead_letters: absolute(&config.data.join("dead-letters")),
+        node: format!("{journal_id:016x}"),
+        answer: LONGEST_SEARCH_ANSWER,
+        milliseconds: u64::try_from(TIME.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+/// Runs a search.
+///
+/// # Errors
+/// [`ProcessError`].
+pub(super) async fn run(
+    arena: &Arena,
+    order: Order,
+    query: Arc<Body>,
+    output: &mut ProcessOutput<'_>,
+) -> Result<(), ProcessError> {
+    let mut line = serde_json::to_string(&order).unwrap_or_default();
+    line.push('\n');
+    let input = vec![ProcessInput::Text(line), ProcessInput::Body(query)];
+    bounded_process::run(arena, &SEARCH, input, output).await
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_console::SEARCHES;
+    use tidegate_search::Kind;
+
+    #[test]
+    fn the_console_knows_all_kinds() {
+        assert_eq!(SEARCHES, Kind::ALL.map(Kind::name));
+    }
+}
