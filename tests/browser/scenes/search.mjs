@@ -7,7 +7,7 @@ const one = (all) => all[Math.floor(random() * all.length)];
 const SERVICES = ["frontend", "checkout", "cart", "payments", "search", "recommendations"];
 const NAMES = ["GET /cart", "POST /api/checkout", "SELECT orders", "charge card", "publish order.created", "GET /products/{id}", "cache get"];
 const nano = (ms, ns = 0) => new Date(ms).toISOString().replace("Z", `${String(ns).padStart(6, "0")}Z`);
-const common = (time, service, trace_id, span_id) => ({ time, tenant: null, service, trace_id, span_id, scope: "io.opentelemetry.http-server", attributes: { "http.request.method": "POST", "http.route": "/api/checkout", "http.response.status_code": 500, "url.query": "a=1&b=<script>alert(1)</script>", "enduser.id": `user-${hex(8)}` }, resource: { "service.name": service, "k8s.pod.name": `${service}-6b54cda58fb-3`, "host.name": "node-3" }, from: "lake", cut: false });
+const common = (time, service, trace_id, span_id) => ({ time, service, trace_id, span_id, scope: "io.opentelemetry.http-server", attributes: { "http.request.method": "POST", "http.route": "/api/checkout", "http.response.status_code": 500, "url.query": "a=1&b=<script>alert(1)</script>", "enduser.id": `user-${hex(8)}` }, resource: { "service.name": service, "k8s.pod.name": `${service}-6b54cda58fb-3`, "host.name": "node-3" }, from: "lake", cut: false });
 
 function log(time, service, trace_id = null, span_id = null) {
   const severity = one([9, 9, 9, 9, 5, 13, 17]);
@@ -21,7 +21,7 @@ function trace(trace_id, now) {
   const add = (parent, start, duration, depth, service) => {
     const id = hex(16);
     const failed = depth > 1 && random() < 0.12;
-    spans.push({ ...common(nano(begin + Math.floor(start / 1e6), Math.floor(start % 1e6)), service, trace_id, id), name: one(NAMES), duration_ns: Math.floor(duration), kind: depth % 2 ? 3 : 2, status: failed ? 2 : 0, status_message: failed ? "deadline exceeded after 250 ms" : null, parent_span_id: parent, depth });
+    spans.push({ ...common(nano(begin + Math.floor(start / 1e6), Math.floor(start % 1e6)), service, trace_id, id), name: one(NAMES), duration_ns: Math.floor(duration), kind: depth % 2 ? 3 : 2, status: failed ? 2 : 0, status_message: failed ? "deadline exceeded after 250 ms" : null, parent_span_id: parent, events: failed ? [{ time: nano(begin), name: "exception", attributes: { "exception.type": "Timeout" } }] : [] });
     if (depth > 4) return;
     let at = start + duration * 0.05;
     const children = depth === 0 ? 4 : Math.floor(random() * 4);
@@ -36,7 +36,7 @@ function trace(trace_id, now) {
   return { spans, logs: [...logs, log(nano(begin), "frontend", trace_id, "ffffffffffffffff")], ...end() };
 }
 
-const end = (more) => ({ answer_cut: false, has_more: false, incomplete: [], milliseconds: 42, from_lake: 100, from_journal: 12, lake: { files_read: 4, files_skipped: 90, files_removed: 0, row_groups_read: 12, rows_read: 120000 }, journal: { since: new Date(Date.now() - 3e6).toISOString(), records_read: 40, rows_read: 900 }, sql: "SELECT * FROM read_parquet('lake/v1/logs/*/*/*.parquet')", ...more });
+const end = (more) => ({ answer_cut: false, has_more: false, incomplete: [], milliseconds: 42, from_lake: 100, from_journal: 12, lake: { files_read: 4, files_skipped: 90, rows_read: 120000 }, journal: { since: new Date(Date.now() - 3e6).toISOString(), records_read: 40, rows_read: 900 }, sql: "SELECT * FROM read_parquet('lake/v1/logs/*/*/*.parquet')", ...more });
 
 export default async function search(url, _method, body, _status, headers) {
   if (url.pathname === "/console/session") return { body: { token: "t0", operator: true, search: true } };
@@ -55,7 +55,7 @@ export default async function search(url, _method, body, _status, headers) {
         const base = 40 + 30 * Math.sin(index / 6) + 10 * random();
         return { time: nano(from + (index * (to - from)) / 60), unset: 0, trace: 0, debug: Math.floor(base / 4), info: Math.floor(base), warn: Math.floor(base / 9), error: index > 40 && index < 48 ? Math.floor(base / 3) : Math.floor(random() * 2), fatal: 0 };
       });
-      return { body: { histogram, logs: rows, ...end({ has_more: true, incomplete: ["the time of a query was over in the hour of 2026-11-29T00:00:00Z of the lake; what was received before is not searched: narrow the time, or raise `console.query_time`"] }) } };
+      return { body: { histogram, logs: rows, ...end({ has_more: true, incomplete: ["the time was over after 10 seconds: a shorter range of time takes less"] }) } };
     }
     case "traces":
       return { body: { traces: Array.from({ length: 40 }, (_, index) => ({ trace_id: hex(32), time: nano(to - index * 31_000), duration_ns: Math.floor(5e6 + random() ** 3 * 1.4e9), name: one(NAMES), service: one(SERVICES), has_root: true, spans: 3 + Math.floor(random() * 60), errors: random() < 0.2 ? 1 + Math.floor(random() * 3) : 0 })), ...end() } };

@@ -22,6 +22,7 @@ export const PAGES: readonly PageEntry[] = [
   { id: "tenants", title: "Tenants", key: "n", group: "now", shown: (status) => status?.tenants !== undefined },
   { id: "traces", title: "Traces", key: "t", group: "data", shown: isSearchable },
   { id: "logs", title: "Logs", key: "l", group: "data", shown: isSearchable },
+  { id: "metrics", title: "Metrics", key: "m", group: "data", shown: isSearchable },
   { id: "tap", title: "Tap", key: "p", group: "data" },
   { id: "rejects", title: "Rejects", key: "r", group: "operate" },
   { id: "journal", title: "Journal", key: "j", group: "operate" },

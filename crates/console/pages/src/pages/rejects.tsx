@@ -1,4 +1,4 @@
-// The last refused requests: who, what, why. Dead letters get a part of their own here.
+// The last refused requests: who, what, why; and dead letters.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { reasonKey } from "../data/counters";
@@ -15,6 +15,7 @@ import { words } from "../format/text";
 import { dateTime, shortTime, utc } from "../format/time";
 import { link } from "../router";
 import { Card, Empty, PageHead } from "../ui/card";
+import { DeadLetters } from "./dead_letters";
 import { Dash } from "../ui/dash";
 import { FilterBox, matches } from "../ui/filter";
 import { Name, Stranger } from "../ui/stranger";
@@ -76,6 +77,7 @@ export function Rejects() {
         <RefusedChart />
         <ReasonsCard told={typeof answer.value === "object" ? answer.value.by_reason : []} />
         <RequestsCard answer={answer.value} filter={filter.value} />
+        <DeadLetters />
       </div>
     </>
   );

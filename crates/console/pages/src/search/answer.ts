@@ -1,6 +1,6 @@
 // The answer to a search: one JSON object.
-import { postJson, type Answer } from "../data/request";
-import { askForSession, session } from "../data/session";
+import type { Answer } from "../data/request";
+import { postAsSession } from "../data/session";
 import type { FoundTrace, HistogramBar, LogRow, SpanRow } from "./rows";
 
 /** How every answer ends: what was read, and what is missing. */
@@ -39,7 +39,4 @@ export interface ServiceAnswer extends SearchEnd {
 }
 
 /** Asks `/console/search/KIND`. */
-export async function search<T>(kind: string, query: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Answer<T>> {
-  await askForSession();
-  return postJson<T>(`/console/search/${kind}`, JSON.stringify(query), "application/json", session.peek()?.token ?? "", signal);
-}
+export const search = <T>(kind: string, query: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Answer<T>> => postAsSession<T>(`/console/search/${kind}`, JSON.stringify(query), "application/json", signal);

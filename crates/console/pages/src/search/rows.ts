@@ -4,7 +4,6 @@ export type Attributes = Readonly<Record<string, unknown>>;
 
 interface FoundRow {
   time: string;
-  tenant: string | null;
   service: string;
   trace_id: string | null;
   span_id: string | null;
@@ -25,6 +24,13 @@ export interface LogRow extends FoundRow {
   body_is_json?: boolean;
 }
 
+/** What happened in a span, such as an exception. */
+export interface SpanEvent {
+  time: string;
+  name: string;
+  attributes: Attributes | null;
+}
+
 export interface SpanRow extends FoundRow {
   name: string | null;
   duration_ns: number;
@@ -32,7 +38,7 @@ export interface SpanRow extends FoundRow {
   status: number;
   status_message: string | null;
   parent_span_id: string | null;
-  depth?: number;
+  events: SpanEvent[];
 }
 
 export interface FoundTrace {

@@ -7,11 +7,11 @@ import { unfolded, waterfall } from "./waterfall";
 
 const span = (id: string, parent: string | null, start: number, duration: number, status = 0): SpanRow => ({
   time: `2027-01-15T08:00:00.${String(start).padStart(9, "0")}Z`,
-  tenant: null,
   service: `service-${id}`,
   trace_id: "t",
   span_id: id,
   parent_span_id: parent,
+  events: [],
   name: id,
   duration_ns: duration,
   kind: 0,
@@ -24,7 +24,7 @@ const span = (id: string, parent: string | null, start: number, duration: number
   cut: false,
 });
 
-const log = (span: string | null): LogRow => ({ time: "2027-01-15T08:00:00Z", tenant: null, service: "", trace_id: "t", span_id: span, scope: null, attributes: {}, resource: {}, from: "lake", cut: false, severity: 9, severity_text: null, event_name: null, body: "" });
+const log = (span: string | null): LogRow => ({ time: "2027-01-15T08:00:00Z", service: "", trace_id: "t", span_id: span, scope: null, attributes: {}, resource: {}, from: "lake", cut: false, severity: 9, severity_text: null, event_name: null, body: "" });
 
 test("parents come before their children, children by their beginning", () => {
   const { rows, duration } = waterfall([span("c", "a", 300, 100), span("a", null, 100, 1_000), span("b", "a", 200, 50), span("d", "b", 210, 20)], []);

@@ -6,14 +6,16 @@ interface AttributesProps {
   attributes: Readonly<Record<string, unknown>> | null;
   /** Narrows a search down to a value. */
   narrow?: ((name: string, value: string) => void) | undefined;
+  /** Whether the title stays where there are no attributes. */
+  always?: boolean;
 }
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value) ?? "");
 
 /** Names and values of strangers. */
-export function AttributeList({ title, attributes, narrow }: AttributesProps) {
+export function AttributeList({ title, attributes, narrow, always = false }: AttributesProps) {
   const all = Object.entries(attributes ?? {});
-  if (all.length === 0) return null;
+  if (all.length === 0 && !always) return null;
   return (
     <div class="attributes">
       <h3>{title}</h3>

@@ -2,7 +2,6 @@
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ComponentChildren } from "preact";
-import { part } from "../../data/store";
 import { go, link, route } from "../../router";
 import { search, type ServiceAnswer } from "../../search/answer";
 import { iso, isFixed, rangeOf, SPANS, USUAL_SPAN } from "../../search/range";
@@ -88,13 +87,6 @@ export function TextField({ label, draft, name, placeholder = "", wide = false }
     </Field>
   );
 }
-
-/** Only where there are tenants. */
-export function TenantField({ draft }: { draft: Signal<Draft> }) {
-  return hasTenants.value ? <TextField label="Tenant" draft={draft} name="tenant" /> : null;
-}
-
-const hasTenants = part((status) => status.tenants !== undefined, false);
 
 const services = { names: [] as string[], at: 0 };
 const SERVICES_FOR_MS = 60_000;

@@ -34,7 +34,6 @@ export function LogLine({ row, narrow, quiet = false }: { row: LogRow; narrow?: 
           <div class="detail-links">
             {row.trace_id !== null && !quiet && <a href={link("traces", row.trace_id, { around: row.time })}>Its trace</a>}
             <span class="dim">from the {row.from}</span>
-            {row.tenant !== null && <span class="dim">tenant {harmless(row.tenant)}</span>}
             <Copy text={() => JSON.stringify(row, null, 2)} label="Copy as JSON" what="this record" />
           </div>
           <AttributeList title="Attributes" attributes={row.attributes} narrow={narrow} />

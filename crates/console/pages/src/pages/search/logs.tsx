@@ -8,7 +8,7 @@ import { SEVERITIES } from "../../search/rows";
 import { termsOf } from "../../search/terms";
 import { Card, Empty, PageHead } from "../../ui/card";
 import { Field } from "../../ui/field";
-import { draftOf, narrowBy, SearchForm, searchFor, TenantField, TextField } from "./form";
+import { draftOf, narrowBy, SearchForm, searchFor, TextField } from "./form";
 import { Histogram } from "./histogram";
 import { LogLine } from "./log_line";
 import { noteOf, Outcome, Sql } from "./outcome";
@@ -43,7 +43,6 @@ export function Logs() {
         </Field>
         <TextField label="Text" draft={draft} name="text" placeholder="in the body" />
         <TextField label="Trace" draft={draft} name="trace" placeholder="id" />
-        <TenantField draft={draft} />
       </SearchForm>
       <Outcome found={found.value} />
       {answer && (
@@ -76,5 +75,5 @@ function withoutTime(draft: Readonly<Record<string, string>>): Record<string, st
 function queryOf(query: URLSearchParams): Record<string, unknown> {
   const { from, to } = rangeOf(query, Date.now());
   const text = (name: string): string | undefined => query.get(name) || undefined;
-  return { from: iso(from), to: iso(to), service: text("service"), tenant: text("tenant"), severity: text("severity"), text: text("text"), trace_id: text("trace"), attributes: termsOf(query.get("attributes") ?? ""), limit: LIMIT, histogram: BARS };
+  return { from: iso(from), to: iso(to), service: text("service"), severity: text("severity"), text: text("text"), trace_id: text("trace"), attributes: termsOf(query.get("attributes") ?? ""), limit: LIMIT, histogram: BARS };
 }

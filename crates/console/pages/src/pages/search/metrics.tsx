@@ -9,7 +9,7 @@ import { termsOf } from "../../search/terms";
 import { Card, Empty, PageHead } from "../../ui/card";
 import { Field } from "../../ui/field";
 import { matches } from "../../ui/filter";
-import { draftOf, SearchForm, searchFor, TenantField, TextField, type Draft } from "./form";
+import { draftOf, SearchForm, searchFor, TextField, type Draft } from "./form";
 import { noteOf, Outcome, Sql } from "./outcome";
 import { Plot } from "./plot";
 import { shown, useSearch, type Found } from "./use_search";
@@ -25,7 +25,7 @@ export function Metrics() {
     draft.value = draftOf(query);
   }, [key]);
   const metric = query.get("metric") ?? "";
-  const time = ["last", "from", "to", "tenant", "service"].map((name) => query.get(name) ?? "").join("|");
+  const time = ["last", "from", "to", "service"].map((name) => query.get(name) ?? "").join("|");
   const names = useSearch<MetricsAnswer>("metrics", time, () => namesQuery(query));
   const metrics = shown(names.value)?.metrics ?? [];
   const known = metrics.find((one) => one.name === metric);
@@ -36,7 +36,6 @@ export function Metrics() {
       <SearchForm page="metrics" draft={draft} busy={plot.value.kind === "busy"}>
         <FunctionField draft={draft} metric={known} />
         <TextField label="By" draft={draft} name="by" placeholder="label, label" />
-        <TenantField draft={draft} />
       </SearchForm>
       {metric === "" ? <Outcome found={names.value} /> : <Outcome found={plot.value} />}
       {names.value.kind !== "missing" && (
@@ -121,7 +120,7 @@ function withoutTime(draft: Draft): Draft {
 
 function namesQuery(query: URLSearchParams): Record<string, unknown> {
   const { from, to } = rangeOf(query, Date.now());
-  return { from: iso(from), to: iso(to), tenant: query.get("tenant") || undefined, service: query.get("service") || undefined };
+  return { from: iso(from), to: iso(to), service: query.get("service") || undefined };
 }
 
 function plotQuery(query: URLSearchParams, metric: string, known: FoundMetric | undefined): Record<string, unknown> {

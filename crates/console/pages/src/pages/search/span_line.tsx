@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { count, plural } from "../../format/count";
 import { duration } from "../../format/duration";
 import { cut, harmless } from "../../format/text";
+import { clockMs } from "../../format/time";
 import { kindName } from "../../search/rows";
 import type { WaterfallRow } from "../../search/waterfall";
 import { AttributeList } from "../../ui/attributes";
@@ -91,7 +92,6 @@ function SpanDetails({ row: { span, logs, failed } }: { row: WaterfallRow }) {
           { name: "began", value: harmless(span.time) },
           failed && { name: "failed", value: harmless(span.status_message ?? "without a message"), tone: "bad" },
           span.scope !== null && { name: "library", value: harmless(span.scope) },
-          span.tenant !== null && { name: "tenant", value: harmless(span.tenant) },
         ]}
       />
       {span.cut && <p class="say dim">Texts of this span were too long, and are cut.</p>}
@@ -105,6 +105,9 @@ function SpanDetails({ row: { span, logs, failed } }: { row: WaterfallRow }) {
           </ul>
         </div>
       )}
+      {span.events.map((event, index) => (
+        <AttributeList key={index} title={`Event: ${cut(harmless(event.name), 120)}, ${clockMs(Date.parse(event.time))}`} attributes={event.attributes} always />
+      ))}
       <AttributeList title="Attributes" attributes={span.attributes} />
       <AttributeList title="Resource" attributes={span.resource} />
     </div>

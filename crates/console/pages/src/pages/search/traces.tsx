@@ -14,7 +14,7 @@ import { Card, Empty, PageHead } from "../../ui/card";
 import { Field } from "../../ui/field";
 import { Name } from "../../ui/stranger";
 import { Table, type Column } from "../../ui/table";
-import { draftOf, SearchForm, TenantField, TextField } from "./form";
+import { draftOf, SearchForm, TextField } from "./form";
 import { noteOf, Outcome, Sql } from "./outcome";
 import { shown, useSearch } from "./use_search";
 
@@ -45,7 +45,6 @@ export function Traces() {
             <option value="true">failed</option>
           </select>
         </Field>
-        <TenantField draft={draft} />
       </SearchForm>
       <Outcome found={found.value} />
       {answer && (
@@ -121,7 +120,6 @@ function queryOf(query: URLSearchParams): Record<string, unknown> {
     from: iso(from),
     to: iso(to),
     service: text("service"),
-    tenant: text("tenant"),
     name: text("name"),
     min_duration_ns: nanosecondsOf(query.get("least") ?? ""),
     max_duration_ns: nanosecondsOf(query.get("most") ?? ""),

@@ -1,0 +1,84 @@
+// Dead letters: what peers rejected for good, with their words, and what can be done about it.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { now, part } from "../data/store";
+import { session } from "../data/session";
+import { bytes } from "../format/bytes";
+import { count, plural } from "../format/count";
+import { harmless } from "../format/text";
+import { shortTime, utc } from "../format/time";
+import { link } from "../router";
+import { search, type SearchEnd } from "../search/answer";
+import { Card, Empty } from "../ui/card";
+import { Copy } from "../ui/copy";
+import { Name, Stranger } from "../ui/stranger";
+import { Table, type Column } from "../ui/table";
+
+interface DeadLetter {
+  id: number;
+  time: string;
+  sink: string;
+  tenant: string;
+  signal: string;
+  protocol: string;
+  items: number;
+  bytes: number;
+  reason: string;
+}
+
+interface DeadLetterAnswer extends SearchEnd {
+  total: number;
+  items: number;
+  letters: DeadLetter[];
+}
+
+/** Items that peers rejected: when there are more, there are more letters. */
+const rejected = part((status) => status.books.sinks.reduce((all, sink) => all + (sink.dropped["rejected"] ?? 0), 0), 0);
+
+const COLUMNS: Column<DeadLetter>[] = [
+  { title: "Time", head: true, cell: (letter) => <time title={utc(Date.parse(letter.time))}>{shortTime(Date.parse(letter.time), now.peek())}</time> },
+  { title: "Sink", cell: (letter) => <a href={link("sinks", letter.sink)}>{harmless(letter.sink)}</a> },
+  { title: "Signal", cell: (letter) => letter.signal },
+  { title: "Tenant", cell: (letter) => <Name most={40}>{letter.tenant === "" ? "–" : letter.tenant}</Name> },
+  { title: "Items", right: true, cell: (letter) => count(letter.items) },
+  { title: "Size", right: true, cell: (letter) => bytes(letter.bytes) },
+  { title: "What the peer said", wide: true, cell: (letter) => <Stranger text={letter.reason} most={160} /> },
+];
+
+export function DeadLetters() {
+  const answer = useSignal<DeadLetterAnswer | undefined>(undefined);
+  const searchable = session.value?.search === true;
+  useEffect(() => {
+    if (!searchable) return;
+    const ended = new AbortController();
+    void search<DeadLetterAnswer>("dead-letters", {}, ended.signal).then((found) => {
+      if (!ended.signal.aborted && found.ok) answer.value = found.value;
+    });
+    return () => ended.abort();
+  }, [searchable, rejected.value]);
+  const found = answer.value;
+  if (!searchable || found === undefined) return null;
+  return (
+    <Card title="Dead letters" note={found.total === 0 ? "" : `${plural(found.total, "letter")}, ${plural(found.items, "item")}`} aside={found.total > 0 && <Commands />} class="wide">
+      {found.total === 0 ? (
+        <Empty title="No peer has rejected anything that is kept." />
+      ) : (
+        <>
+          <Table caption="Dead letters" columns={COLUMNS} rows={found.letters} id={(letter) => String(letter.id)} />
+          {found.has_more && <p class="more">the newest {count(found.letters.length)} are shown</p>}
+        </>
+      )}
+    </Card>
+  );
+}
+
+/** On the gateway's machine: they need its data folder, and `resend` an admin's token where there are credentials. */
+function Commands() {
+  return (
+    <div class="buttons">
+      <Copy text="tidegate journal resend" label="Copy: send again" what="the command that sends dead letters again" />
+      <Copy text="tidegate journal dead-letters --export letters" label="Copy: export" what="the command that writes dead letters to files" />
+      <Copy text="tidegate journal discard --sink NAME" label="Copy: discard" what="the command that discards a sink's dead letters" />
+    </div>
+  );
+}
