@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tidegate_tests::http::Answer;
 use tidegate_tests::{Gateway, SOON, finish, free_address, http, skip, until};
 
@@ -28,13 +28,55 @@ fn busy_gateway() -> Gateway {
         let broken = http::request(gateway.http(), &head, b"{\"resourceLogs\": 5}").unwrap();
         assert_eq!(broken.status, 400, "{}", broken.text());
     }
+    for (path, body) in [("/v1/traces", spans()), ("/v1/metrics", points())] {
+        let request = format!("POST {path} HTTP/1.1");
+        let head = [request.as_str(), "Content-Type: application/json"];
+        assert_eq!(http::request(gateway.http(), &head, body.as_bytes()).unwrap().status, 200);
+    }
     assert_eq!(http::get(gateway.http(), "/no/such/path").unwrap().status, 404);
     until(SOON, "the sink to fail", || !gateway.sink("upstream")["last_error"].is_null());
     gateway
 }
 
+fn nanoseconds_ago(milliseconds: u64) -> String {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    (since - Duration::from_millis(milliseconds)).as_nanos().to_string()
+}
+
+/// A trace of two spans, of which one failed.
+fn spans() -> String {
+    let span = |id: &str, parent: &str, name: &str, (began, ended): (u64, u64), code: u64| {
+        json!({
+            "traceId": "5b8efff798038103d269b633813fc60c", "spanId": id, "parentSpanId": parent, "name": name, "kind": 2,
+            "startTimeUnixNano": nanoseconds_ago(began), "endTimeUnixNano": nanoseconds_ago(ended),
+            "status": {"code": code},
+            "events": [{"name": "exception", "timeUnixNano": nanoseconds_ago(ended)}],
+            "attributes": [{"key": "http.route", "value": {"stringValue": "/pay"}}],
+        })
+    };
+    let spans = [
+        span("eee19b7ec3c1b174", "", "POST /pay", (500, 100), 0),
+        span("eee19b7ec3c1b175", "eee19b7ec3c1b174", "charge the card", (400, 200), 2),
+    ];
+    let service = json!([{"key": "service.name", "value": {"stringValue": "checkout"}}]);
+    json!({"resourceSpans": [{"resource": {"attributes": service}, "scopeSpans": [{"spans": spans}]}]})
+        .to_string()
+}
+
+/// A counter that rises.
+fn points() -> String {
+    let points: Vec<Value> = (0..60_u64)
+        .map(|place| json!({"asInt": (place * place).to_string(), "timeUnixNano": nanoseconds_ago((60 - place) * 30_000)}))
+        .collect();
+    let sum = json!({"dataPoints": points, "aggregationTemporality": 2, "isMonotonic": true});
+    let metric = json!({"name": "payments", "unit": "1", "description": "Payments.", "sum": sum});
+    json!({"resourceMetrics": [{"scopeMetrics": [{"metrics": [metric]}]}]}).to_string()
+}
+
 fn logs() -> String {
-    let record = json!({"severityNumber": 17, "body": {"stringValue": "payment declined"}});
+    let now = nanoseconds_ago(0);
+    let record =
+        json!({"severityNumber": 17, "timeUnixNano": now, "body": {"stringValue": "payment declined"}});
     let service = json!([{"key": "service.name", "value": {"stringValue": "checkout"}}]);
     json!({"resourceLogs": [{"resource": {"attributes": service}, "scopeLogs": [{"logRecords": [record]}]}]})
         .to_string()
@@ -207,6 +249,7 @@ fn the_history_has_what_passed() {
         let steps = history["points"].as_array().unwrap();
         let received: u64 = steps.iter().map(|step| step["received"].as_u64().unwrap()).sum();
         let malformed: u64 = steps.iter().filter_map(|step| step["refused"]["malformed"].as_u64()).sum();
-        (received, malformed) == (2, 2)
+        // Two log records, two spans, and sixty points.
+        (received, malformed) == (64, 2)
     });
 }

@@ -34,4 +34,5 @@ mod a18_on_the_hour;
 mod a20_any_memory;
 mod noisy_neighbour;
 mod open_pages;
+mod searches;
 mod swelling_neighbour;
