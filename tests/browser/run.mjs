@@ -110,7 +110,7 @@ async function visit(pages, width, colorScheme) {
     await page.evaluate((to) => (location.hash = to), hash);
     await page.waitForSelector(ready);
     await page.waitForFunction(() => document.fonts.status === "loaded");
-    await twoFrames(page);
+    await nextFrame(page);
     if (press) await page.locator(press).first().click({ timeout: 10_000 }).catch(() => problems.push(`${where()}: has no ${press} to press`));
     const sideways = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     if (sideways > 0) problems.push(`${where()}: scrolls sideways by ${sideways} pixels`);
@@ -121,12 +121,10 @@ async function visit(pages, width, colorScheme) {
   await page.context().close();
 }
 
-/** Waits until the page has shown two frames more: numbers that come and go must not move what stands around them. */
-async function twoFrames(page) {
-  for (let frames = 0; frames < 2; frames++) {
-    const shown = await page.getAttribute(".about", "data-moment");
-    await page.waitForFunction((shown) => document.querySelector(".about")?.dataset.moment !== shown, shown);
-  }
+/** Waits until the page has shown the next frame: numbers that come and go must not move what stands around them. */
+async function nextFrame(page) {
+  const shown = await page.getAttribute(".about", "data-moment");
+  await page.waitForFunction((shown) => document.querySelector(".about")?.dataset.moment !== shown, shown);
 }
 
 async function check(page, where) {

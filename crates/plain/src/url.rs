@@ -46,8 +46,8 @@ fn push_masked(url: &str, shown: &mut String) {
 
 /// Whether this may be a host, with or without a port.
 fn is_host(authority: &str) -> bool {
-    authority.ends_with(']')
-        || authority.rsplit_once(':').is_none_or(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()))
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    authority.ends_with(']') || authority.rsplit_once(':').is_none_or(|(_, port)| is_port(port))
 }
 
 #[cfg(test)]
@@ -64,6 +64,7 @@ mod tests {
             ("http://u:hun(te)<r>2@h/p", "http://***@h/p"),
             ("http://u:hun@ter2@h/p", "http://***@h/p"),
             ("http://u:hun?ter2@h/p?k", "http://***@h/p?***"),
+            ("http://u:?hunter2@h", "http://***@h"),
             ("GET https://h/p?k=a,b;c}d failed", "GET https://h/p?*** failed"),
             ("a http://x/y 'https://u@h?k'", "a http://x/y 'https://***@h?***'"),
             ("`https://h?k`: refused", "`https://h?***`: refused"),
@@ -75,12 +76,13 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a password holds but blanks and quotes, it is not shown.
+        /// Whatever a password holds, it is not shown. Some of the signs that end it in a URL are tried above: of `1/a?b@c` nobody can
+        /// say whether it is one.
         #[test]
-        fn no_password_is_shown(password in "[!#-&(-_a-~é]{0,9}hunter2[!#-&(-_a-~é]{0,9}") {
+        fn no_password_is_shown(password in "[!#-&(-.0->A-_a-~é]{0,9}hunter2[!#-&(-.0->A-_a-~é]{0,9}") {
             let shown = without_url_secrets(&format!("to http://user:{password}@host:80/path: no"));
             prop_assert!(!shown.contains("hunter2"), "{}", shown);
-            prop_assert!(shown.starts_with("to http://***@"), "{}", shown);
+            prop_assert!(shown.starts_with("to http://***@host:80/path"), "{}", shown);
         }
 
         /// No text panics.

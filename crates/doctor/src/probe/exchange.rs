@@ -187,7 +187,7 @@ pub(super) async fn guess(
     }
 }
 
-/// Whether the answer was not HTTP/1.1.
+/// Whether the answer was not HTTP/1.1, or came before the request, as the settings of HTTP/2 do.
 fn is_binary(error: &hyper::Error) -> bool {
-    error.is_parse()
+    error.is_parse() || (error.is_canceled() && chain(error).contains("unexpected message"))
 }
