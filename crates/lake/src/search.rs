@@ -59,7 +59,7 @@ pub trait Visitor {
     fn is_over(&mut self) -> bool;
 }
 
-/// What a search read.
+/// Counts of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SearchCounts {
     /// Files of which something was read.
@@ -70,6 +70,8 @@ pub struct SearchCounts {
     pub rows_read: u64,
     /// Files that the lake should have and has not.
     pub missing: u64,
+    /// Files that cannot be read: damaged ones, most likely.
+    pub unreadable: u64,
 }
 
 impl SearchCounts {
@@ -79,9 +81,10 @@ impl SearchCounts {
         self.files_skipped += other.files_skipped;
         self.rows_read += other.rows_read;
         self.missing += other.missing;
+        self.unreadable += other.unreadable;
     }
 
-    /// What was read since `earlier`.
+    /// The counts since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &SearchCounts) -> SearchCounts {
         SearchCounts {
@@ -89,6 +92,7 @@ impl SearchCounts {
             files_skipped: self.files_skipped - earlier.files_skipped,
             rows_read: self.rows_read - earlier.rows_read,
             missing: self.missing - earlier.missing,
+            unreadable: self.unreadable - earlier.unreadable,
         }
     }
 }
@@ -115,15 +119,15 @@ impl<'v> Search<'v> {
         })
     }
 
-    /// What was read so far.
+    /// Its counts so far.
     pub fn counts(&self) -> SearchCounts {
         self.counts
     }
 
-    /// Searches the lake, newest files first, until the visitor says that it is over.
+    /// Searches the lake, newest files first, until the visitor says that it is over. Files that cannot be read are passed over and counted.
     ///
     /// # Errors
-    /// When a file cannot be read.
+    /// When a manifest cannot be read.
     pub fn lake(&mut self, lake: &Snapshot) -> Result<(), Error> {
         self.visitor.enter_lake();
         for &hour in lake.hours().iter().rev() {
@@ -143,9 +147,14 @@ impl<'v> Search<'v> {
                     continue;
                 }
                 match self.file(&file.path) {
+                    Ok(()) => {}
                     // Retention lets the oldest go.
                     Err(error) if error.is_missing() => self.counts.missing += 1,
-                    read => read?,
+                    Err(_) => {
+                        self.counts.unreadable += 1;
+                        // The group in which it broke off is over.
+                        self.visitor.wanted();
+                    }
                 }
             }
         }

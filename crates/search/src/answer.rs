@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// Reserved for how an answer ends, in bytes.
 const END: usize = 8 << 10;
-/// The longest query for DuckDB that is said, in bytes.
+/// The longest query for DuckDB that is given, in bytes of JSON.
 const LONGEST_SQL: usize = 4 << 10;
 
 /// An answer that is being written.
@@ -43,7 +43,7 @@ struct JournalRead {
     rows_read: u64,
 }
 
-/// What is said of all rows.
+/// Counts and remarks about all rows of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     /// There is more than the limit allows.
@@ -114,7 +114,7 @@ impl Answer {
                 records_read: read.records,
                 rows_read: read.record_rows,
             },
-            sql: sql.filter(|sql| sql.len() <= LONGEST_SQL),
+            sql: sql.filter(|sql| serde_json::to_string(sql).is_ok_and(|json| json.len() <= LONGEST_SQL)),
         };
         let end = serde_json::to_vec(&end).unwrap_or_default();
         if self.json.len() > 1 {
@@ -145,16 +145,27 @@ fn incomplete(walk: &Walk<'_>, mut sentences: Vec<String>) -> Vec<String> {
     say(read.too_long > 0, &|| {
         let count = read.too_long;
         format!(
-            "{count} records of the journal are too long for the memory of a search: they are found once the lake has them"
+            "records of the journal that are too long for the memory of a search: {count}; they are found once the lake has them"
         )
     });
     say(read.dropped > 0, &|| {
         let count = read.dropped;
-        format!("{count} items of the journal are too long for the memory of a search, or no rows")
+        format!(
+            "items of the journal that are too long for the memory of a search or cannot be stored: {count}"
+        )
     });
-    say(read.damaged > 0, &|| format!("{} records of the journal cannot be read", read.damaged));
+    say(read.damaged > 0, &|| format!("records of the journal that cannot be read: {}", read.damaged));
     say(read.lake.missing > 0, &|| {
-        format!("{} files are not there any more, most likely for their age", read.lake.missing)
+        format!(
+            "files of the lake that were deleted meanwhile, most likely for their age: {}",
+            read.lake.missing
+        )
+    });
+    say(read.lake.unreadable > 0, &|| {
+        format!(
+            "files of the lake that cannot be read: {}; `tidegate lake verify` names them",
+            read.lake.unreadable
+        )
     });
     sentences
 }

@@ -1,6 +1,7 @@
 //! Rows as objects of JSON, for people: attributes together again, long texts cut.
 
-use arrow::array::{Array as _, AsArray as _, RecordBatch};
+use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch};
+use arrow::error::ArrowError;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use tidegate_lake::{Table, json_of};
@@ -176,6 +177,12 @@ impl<'r> RowWriter<'r> {
         self.json.push('}');
         self.json.into_bytes()
     }
+}
+
+/// A column that the lake's tables have.
+pub(crate) fn column<'r>(rows: &'r RecordBatch, name: &str) -> Result<&'r ArrayRef, ArrowError> {
+    rows.column_by_name(name)
+        .ok_or_else(|| ArrowError::SchemaError(format!("the column `{name}` is missing")))
 }
 
 /// The text of a row in a column.

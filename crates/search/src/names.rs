@@ -16,16 +16,18 @@ use tidegate_lake::{Table, Visitor};
 /// The most names of each kind, and the longest that are kept, in bytes.
 const MOST: usize = 2000;
 const LONGEST: usize = 512;
-/// The most labels of a metric that are told.
+/// The most labels of a metric that are given, and the longest of them, in bytes.
 const MOST_LABELS: usize = 40;
+const LONGEST_LABEL: usize = 128;
 
 /// Answers with the names of services.
 pub(crate) fn services(query: &ServiceQuery, walk: &mut Walk<'_>) -> Result<Vec<u8>, SearchError> {
-    let mut all = BTreeMap::new();
+    let (mut all, mut has_more) = (BTreeMap::new(), false);
     for table in [Table::Spans, Table::Logs, Table::MetricPoints, Table::MetricHistograms] {
         let mut found = Names::new(&["service_name"], &[], walk.bounds);
         walk.search(&query.rows(table), &mut found)?;
         all.append(&mut found.names);
+        has_more |= found.is_cut;
     }
     let mut answer = Answer::new(walk.bounds.answer);
     let names: Vec<Vec<u8>> = all
@@ -34,17 +36,18 @@ pub(crate) fn services(query: &ServiceQuery, walk: &mut Walk<'_>) -> Result<Vec<
         .map(|name| Value::from(name.as_str()).to_string().into())
         .collect();
     answer.list("services", names.iter().map(Vec::as_slice));
-    let totals = Totals { has_more: all.len() >= MOST, ..Totals::default() };
+    let totals = Totals { has_more, ..Totals::default() };
     Ok(answer.end(walk, totals, None))
 }
 
 /// Answers with the names of metrics.
 pub(crate) fn metrics(query: &MetricsQuery, walk: &mut Walk<'_>) -> Result<Vec<u8>, SearchError> {
-    let mut all = BTreeMap::new();
+    let (mut all, mut has_more) = (BTreeMap::new(), false);
     for table in [Table::MetricHistograms, Table::MetricPoints] {
         let mut found = Names::new(&METRIC, &LABELS, walk.bounds);
         walk.search(&query.rows(table), &mut found)?;
         all.append(&mut found.names);
+        has_more |= found.is_cut;
     }
     let mut answer = Answer::new(walk.bounds.answer);
     let metrics: Vec<Vec<u8>> = all
@@ -61,7 +64,7 @@ pub(crate) fn metrics(query: &MetricsQuery, walk: &mut Walk<'_>) -> Result<Vec<u
         })
         .collect();
     answer.list("metrics", metrics.iter().map(Vec::as_slice));
-    let totals = Totals { has_more: all.len() >= MOST, ..Totals::default() };
+    let totals = Totals { has_more, ..Totals::default() };
     Ok(answer.end(walk, totals, None))
 }
 
@@ -78,7 +81,7 @@ const METRIC: [&str; 4] = ["metric_name", "type", "unit", "description"];
 const LABELS: [&str; 7] =
     ["metric_name", "attributes", "job", "instance", "k8s.namespace.name", "k8s.pod.name", "host.name"];
 
-/// What is known of a name.
+/// The description of a name.
 #[derive(Debug, Default)]
 struct About {
     kind: &'static str,
@@ -94,13 +97,17 @@ struct Names<'b> {
     taken: &'static [&'static str],
     bounds: &'b Bounds,
     names: BTreeMap<String, About>,
+    /// Memory of the names and of their descriptions, in bytes: at most about that of an answer, which could not hold more.
+    bytes: usize,
+    /// Names are left out: there are too many, or they are too long.
+    is_cut: bool,
     /// The places of rows whose labels are wanted.
     wanted: Vec<usize>,
 }
 
 impl<'b> Names<'b> {
     fn new(columns: &'static [&'static str], taken: &'static [&'static str], bounds: &'b Bounds) -> Self {
-        Names { columns, taken, bounds, names: BTreeMap::new(), wanted: Vec::new() }
+        Names { columns, taken, bounds, names: BTreeMap::new(), bytes: 0, is_cut: false, wanted: Vec::new() }
     }
 }
 
@@ -125,7 +132,8 @@ impl Visitor for Names<'_> {
             if last.replace(name) == Some(name) || self.names.contains_key(name) {
                 continue;
             }
-            if self.names.len() >= MOST || name.len() > LONGEST {
+            if self.names.len() >= MOST || self.bytes >= self.bounds.answer || name.len() > LONGEST {
+                self.is_cut = true;
                 continue;
             }
             let mut about = About::default();
@@ -136,6 +144,9 @@ impl Visitor for Names<'_> {
                 about.description = text("description").map(str::to_owned);
                 self.wanted.push(first + row);
             }
+            self.bytes += size_of::<About>() + name.len();
+            self.bytes +=
+                [&about.unit, &about.description].into_iter().flatten().map(String::len).sum::<usize>();
             self.names.insert(name.to_owned(), about);
         }
         Ok(())
@@ -157,7 +168,8 @@ impl Visitor for Names<'_> {
                 promoted.filter(|name| text_of(rows, name, row).is_some()).map(|name| (*name).to_owned());
             about.labels =
                 promoted.chain(attributes.into_iter().map(|(name, _)| name)).take(MOST_LABELS).collect();
-            about.labels.retain(|name| name.len() <= LONGEST);
+            about.labels.retain(|name| name.len() <= LONGEST_LABEL);
+            self.bytes += about.labels.iter().map(|name| size_of::<String>() + name.len()).sum::<usize>();
         }
         Ok(())
     }
@@ -170,6 +182,7 @@ impl Visitor for Names<'_> {
 impl Collector for Names<'_> {
     fn reset(&mut self) {
         self.names.clear();
+        (self.bytes, self.is_cut) = (0, false);
         self.wanted.clear();
     }
 }

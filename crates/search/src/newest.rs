@@ -1,7 +1,7 @@
 //! The newest rows, whole: log records, and the spans of a trace.
 
 use crate::answer::{Answer, Totals};
-use crate::attributes::{self, LOG, SPAN};
+use crate::attributes::{self, LOG, SPAN, column};
 use crate::histogram::Histogram;
 use crate::query::{LogQuery, TraceQuery};
 use crate::walk::{Collector, Walk};
@@ -143,10 +143,9 @@ impl<'b> Newest<'b> {
 
 /// The times of rows in the first two of these columns, in nanoseconds since the Unix epoch.
 pub(crate) fn times_ns(rows: &RecordBatch, columns: &[&str]) -> Result<Vec<i128>, ArrowError> {
-    let missing = || ArrowError::SchemaError("the columns of the time are missing".to_owned());
-    let [time, nanoseconds, ..] = columns else { return Err(missing()) };
-    let micros = rows.column_by_name(time).ok_or_else(missing)?.as_primitive::<TimestampMicrosecondType>();
-    let nanos = rows.column_by_name(nanoseconds).ok_or_else(missing)?.as_primitive::<Int32Type>();
+    let name = |place: usize| columns.get(place).copied().unwrap_or_default();
+    let micros = column(rows, name(0))?.as_primitive::<TimestampMicrosecondType>();
+    let nanos = column(rows, name(1))?.as_primitive::<Int32Type>();
     let all = micros.values().iter().zip(nanos.values());
     Ok(all.map(|(&micros, &nanos)| i128::from(micros) * 1000 + i128::from(nanos)).collect())
 }

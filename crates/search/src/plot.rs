@@ -4,7 +4,7 @@ mod cells;
 mod quantile;
 
 use crate::answer::{Answer, Totals};
-use crate::attributes::text_of;
+use crate::attributes::{column, text_of};
 use crate::newest::times_ns;
 use crate::query::{Function, PlotQuery};
 use crate::walk::{Collector, Walk};
@@ -12,7 +12,7 @@ use crate::{Bounds, SearchError, sql};
 use arrow::array::{Array as _, AsArray as _, Float64Array, Int64Array, RecordBatch};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use arrow::error::ArrowError;
-use cells::{Cell, PointKind, Steps};
+use cells::{Cell, PointKind, Steps, as_double};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -21,8 +21,10 @@ use tidegate_lake::{Table, Visitor};
 
 /// The most series of the metric that are put together, and the most that are drawn.
 const MOST_SERIES: usize = 1000;
+/// The most memory for them, in bytes.
+const SERIES_BYTES: usize = 3 << 20;
 const MOST_DRAWN: usize = 20;
-/// The longest labels of a series, in bytes: series with longer ones are left out.
+/// The longest labels of a series, in bytes.
 const LONGEST_LABELS: usize = 4 << 10;
 /// The label of a bucket's upper bound.
 const BOUND: &str = "le";
@@ -69,21 +71,12 @@ pub(super) struct DrawnSeries {
     pub(super) values: Vec<Option<f64>>,
 }
 
-const KEYS: [&str; 9] = [
+const POINT_COLUMNS: [&str; 14] = [
     "time",
     "time_ns",
     "type",
-    "attributes",
-    "job",
-    "instance",
-    "k8s.namespace.name",
-    "k8s.pod.name",
-    "host.name",
-];
-const POINT_COLUMNS: [&str; 13] = [
-    "time",
-    "time_ns",
-    "type",
+    "series_id",
+    "service_name",
     "attributes",
     "job",
     "instance",
@@ -93,12 +86,13 @@ const POINT_COLUMNS: [&str; 13] = [
     "value",
     "value_int",
     "quantile",
-    "service_name",
 ];
-const HISTOGRAM_COLUMNS: [&str; 13] = [
+const HISTOGRAM_COLUMNS: [&str; 15] = [
     "time",
     "time_ns",
     "type",
+    "series_id",
+    "service_name",
     "attributes",
     "job",
     "instance",
@@ -123,15 +117,19 @@ pub(super) struct SampledSeries<'q> {
     pub(super) steps: Steps,
     /// By all their labels; of histograms, and of classic ones for quantiles, once for each bucket.
     pub(super) series: HashMap<SeriesKey, Series>,
-    /// There are more series than are put together.
+    /// Memory of the series, in bytes.
+    bytes: usize,
+    /// Series are left out: there are too many, or their labels are too long.
     is_crowded: bool,
     /// Points of histograms without explicit bounds.
     unbounded: u64,
 }
 
-/// The labels as they stand in a row, and a bucket's bound.
+/// A series of the lake, and a bucket's bound or a summary's quantile. The lake's number is made of all that a series is, its resource and
+/// scope too; numbers can be made to collide, so the labels are compared as well.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct SeriesKey {
+    id: i64,
     labels: String,
     bound: Option<u64>,
 }
@@ -154,6 +152,7 @@ impl<'q> SampledSeries<'q> {
             bounds,
             steps: Steps::new(query.from.0, query.step_ns(), query.steps.0),
             series: HashMap::new(),
+            bytes: 0,
             is_crowded: false,
             unbounded: 0,
         }
@@ -169,7 +168,7 @@ impl<'q> SampledSeries<'q> {
         let mut sentences = Vec::new();
         if self.is_crowded {
             sentences.push(format!(
-                "the metric has more than {MOST_SERIES} series: only so many are put together; name labels"
+                "series are left out: at most {MOST_SERIES} are read, fewer if their labels are long; name labels to have fewer"
             ));
         }
         if drawn > MOST_DRAWN {
@@ -201,16 +200,19 @@ impl<'q> SampledSeries<'q> {
                 labels.push_str(value);
             }
         }
-        if labels.len() > LONGEST_LABELS {
-            return None;
-        }
-        let key = SeriesKey { labels, bound: bound.map(f64::to_bits) };
+        let id = rows.column_by_name("series_id")?.as_primitive::<Int64Type>().value(row);
+        let key = SeriesKey { id, labels, bound: bound.map(f64::to_bits) };
         if !self.series.contains_key(&key) {
+            // The labels are kept twice, the second time one by one.
+            let bytes =
+                size_of::<Series>() + 4 * key.labels.len() + (self.steps.count() + 1) * size_of::<Cell>();
             // Of a histogram, each bucket is one.
-            if self.series.len() >= MOST_SERIES {
+            let has_room = self.series.len() < MOST_SERIES && self.bytes + bytes <= SERIES_BYTES;
+            if !has_room || key.labels.len() > LONGEST_LABELS {
                 self.is_crowded = true;
                 return None;
             }
+            self.bytes += bytes;
             let series = self.new_series(rows, row, bound, is_delta);
             self.series.insert(key.clone(), series);
         }
@@ -231,6 +233,15 @@ impl<'q> SampledSeries<'q> {
                 labels.insert((*name).to_owned(), value.to_owned());
             }
         }
+        // That of Prometheus is the label `job`.
+        if let Some(service) = text_of(rows, "service_name", row).filter(|name| !name.is_empty())
+            && !labels.contains_key("job")
+        {
+            labels.insert("service.name".to_owned(), service.to_owned());
+        }
+        if let Some(quantile) = bound.filter(|_| self.table == Table::MetricPoints) {
+            labels.insert("quantile".to_owned(), quantile.to_string());
+        }
         let is_quantile = self.query.function == Function::Quantile;
         let of_label = labels.get(BOUND).filter(|_| is_quantile).and_then(|bound| match bound.as_str() {
             "+Inf" => Some(f64::INFINITY),
@@ -247,18 +258,14 @@ impl<'q> SampledSeries<'q> {
     }
 
     fn points(&mut self, rows: &RecordBatch) -> Result<(), ArrowError> {
-        let column = |name: &str| {
-            let missing = || ArrowError::SchemaError(format!("the column `{name}` is missing"));
-            rows.column_by_name(name).ok_or_else(missing)
-        };
-        let types = column("type")?.as_primitive::<Int32Type>();
+        let types = column(rows, "type")?.as_primitive::<Int32Type>();
         let (doubles, integers) = (
-            column("value")?.as_primitive::<Float64Type>(),
-            column("value_int")?.as_primitive::<Int64Type>(),
+            column(rows, "value")?.as_primitive::<Float64Type>(),
+            column(rows, "value_int")?.as_primitive::<Int64Type>(),
         );
-        let quantiles = column("quantile")?;
+        let quantiles = column(rows, "quantile")?.as_primitive::<Float64Type>();
         let function = self.query.function;
-        for (row, time) in times_ns(rows, &KEYS)?.into_iter().enumerate() {
+        for (row, time) in times_ns(rows, &POINT_COLUMNS)?.into_iter().enumerate() {
             // Those of a summary cannot be put together.
             if quantiles.is_valid(row) && function != Function::Last {
                 continue;
@@ -268,7 +275,8 @@ impl<'q> SampledSeries<'q> {
             };
             let Some(step) = self.steps.of(time) else { continue };
             let is_delta = DELTAS.contains(&types.value(row));
-            if let Some(series) = self.series_of(rows, row, None, is_delta)
+            let quantile = quantiles.is_valid(row).then(|| quantiles.value(row));
+            if let Some(series) = self.series_of(rows, row, quantile, is_delta)
                 && let Some(cell) = series.cells.get_mut(step)
             {
                 cell.add(function, series.kind, time, value);
@@ -278,16 +286,12 @@ impl<'q> SampledSeries<'q> {
     }
 
     fn histograms(&mut self, rows: &RecordBatch) -> Result<(), ArrowError> {
-        let column = |name: &str| {
-            let missing = || ArrowError::SchemaError(format!("the column `{name}` is missing"));
-            rows.column_by_name(name).ok_or_else(missing)
-        };
-        let temporalities = column("temporality")?.as_primitive::<Int32Type>();
-        let totals = column("count")?.as_primitive::<Int64Type>();
+        let temporalities = column(rows, "temporality")?.as_primitive::<Int32Type>();
+        let totals = column(rows, "count")?.as_primitive::<Int64Type>();
         let (bounds, counts) =
-            (column("bounds")?.as_list::<i32>(), column("bucket_counts")?.as_list::<i32>());
+            (column(rows, "bounds")?.as_list::<i32>(), column(rows, "bucket_counts")?.as_list::<i32>());
         let function = self.query.function;
-        for (row, time) in times_ns(rows, &KEYS)?.into_iter().enumerate() {
+        for (row, time) in times_ns(rows, &POINT_COLUMNS)?.into_iter().enumerate() {
             let Some(step) = self.steps.of(time) else { continue };
             let is_delta = temporalities.value(row) == DELTA;
             let add = |all: &mut Self, bound: Option<f64>, value: f64| {
@@ -355,11 +359,6 @@ fn number(doubles: &Float64Array, integers: &Int64Array, row: usize) -> Option<f
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a plot has fewer digits")]
-fn as_double(number: i64) -> f64 {
-    number as f64
-}
-
 impl Visitor for SampledSeries<'_> {
     fn looked_at(&self) -> &[&'static str] {
         if self.table == Table::MetricPoints { &POINT_COLUMNS } else { &HISTOGRAM_COLUMNS }
@@ -389,7 +388,7 @@ impl Visitor for SampledSeries<'_> {
 impl Collector for SampledSeries<'_> {
     fn reset(&mut self) {
         self.series.clear();
-        (self.is_crowded, self.unbounded) = (false, 0);
+        (self.bytes, self.is_crowded, self.unbounded) = (0, false, 0);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Traces in a line each: how long, how many spans, how many of them failed, and the name of the first.
 
 use crate::Bounds;
-use crate::attributes::text_of;
+use crate::attributes::{column, text_of};
 use crate::newest::times_ns;
 use crate::walk::Collector;
 use arrow::array::{Array as _, AsArray as _, RecordBatch};
@@ -137,15 +137,11 @@ impl Visitor for Summaries<'_> {
     }
 
     fn look(&mut self, _: usize, rows: &RecordBatch) -> Result<(), ArrowError> {
-        let column = |name: &str| {
-            let missing = || ArrowError::SchemaError(format!("the column `{name}` is missing"));
-            rows.column_by_name(name).ok_or_else(missing)
-        };
         let times = times_ns(rows, &LOOKED_AT)?;
-        let ids = column("trace_id")?.as_fixed_size_binary();
-        let parents = column("parent_span_id")?;
-        let durations = column("duration_ns")?.as_primitive::<Int64Type>();
-        let statuses = column("status_code")?.as_primitive::<Int32Type>();
+        let ids = column(rows, "trace_id")?.as_fixed_size_binary();
+        let parents = column(rows, "parent_span_id")?;
+        let durations = column(rows, "duration_ns")?.as_primitive::<Int64Type>();
+        let statuses = column(rows, "status_code")?.as_primitive::<Int32Type>();
         for (row, start_ns) in times.into_iter().enumerate() {
             let id = <[u8; 16]>::try_from(ids.value(row)).unwrap_or_default();
             let Some(trace) = self.traces.get_mut(&id) else { continue };

@@ -1,6 +1,7 @@
 //! A list of traces: those with a span that fulfils all conditions, the newest first.
 
 use crate::answer::{Answer, Totals};
+use crate::attributes::column;
 use crate::newest::times_ns;
 use crate::query::TraceListQuery;
 use crate::summaries::Summaries;
@@ -98,8 +99,7 @@ impl Visitor for NewestTraces<'_> {
     }
 
     fn look(&mut self, _: usize, rows: &RecordBatch) -> Result<(), ArrowError> {
-        let missing = || ArrowError::SchemaError("the column `trace_id` is missing".to_owned());
-        let ids = rows.column_by_name("trace_id").ok_or_else(missing)?.as_fixed_size_binary();
+        let ids = column(rows, "trace_id")?.as_fixed_size_binary();
         for (row, time) in times_ns(rows, &LOOKED_AT)?.into_iter().enumerate() {
             let Ok(id) = <[u8; 16]>::try_from(ids.value(row)) else { continue };
             if ids.is_null(row) || self.oldest.is_some_and(|oldest| time < oldest) {

@@ -132,7 +132,7 @@ pub(crate) fn together(function: Function, values: impl Iterator<Item = f64>) ->
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a plot has fewer digits")]
-fn as_double(number: i64) -> f64 {
+pub(super) fn as_double(number: i64) -> f64 {
     number as f64
 }
 

@@ -37,7 +37,7 @@ fn a_record_that_is_too_long_is_said_and_does_not_hide_the_others() {
     stored.append_otlp(Signal::Logs, &logs("shop", &[(3, 9, "short, too")]));
     let answer = stored.ask_within(Kind::Logs, &json!({}), &Bounds { body: 512 << 10, ..bounds() });
     assert_eq!(each(&answer["logs"], "body"), ["short, too", "short"]);
-    assert!(sentences(&answer).contains("1 records of the journal are too long"), "{}", sentences(&answer));
+    assert!(sentences(&answer).contains("too long for the memory of a search: 1;"), "{}", sentences(&answer));
 }
 
 #[test]
@@ -61,7 +61,53 @@ fn damaged_records_are_passed_over() {
     stored.append_otlp(Signal::Logs, &logs("shop", &[(2, 9, "found")]));
     let answer = stored.ask(Kind::Logs, &json!({"text": "found"}));
     assert_eq!(each(&answer["logs"], "body"), ["found"]);
-    assert!(sentences(&answer).contains("cannot be read"), "{}", sentences(&answer));
+    assert!(
+        sentences(&answer).contains("records of the journal that cannot be read: "),
+        "{}",
+        sentences(&answer)
+    );
+}
+
+/// A file that the disk has damaged does not hide the others.
+#[test]
+fn a_damaged_file_of_the_lake_is_passed_over() {
+    let mut stored = Stored::new();
+    for second in 0..3 {
+        stored.commit_otlp(Signal::Logs, &logs("shop", &[(second, 9, "row")]));
+    }
+    let mut folders = vec![stored.dir.path().join("lake/v1/logs")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    let len = std::fs::metadata(&files[1]).unwrap().len();
+    std::fs::write(&files[1], vec![b'x'; usize::try_from(len).unwrap()]).unwrap();
+    let answer = stored.ask(Kind::Logs, &json!({}));
+    assert_eq!(answer["logs"].as_array().unwrap().len(), 2);
+    assert!(
+        sentences(&answer).contains("files of the lake that cannot be read: 1"),
+        "{}",
+        sentences(&answer)
+    );
+}
+
+/// However many services there are and however long their names, their list is bounded.
+#[test]
+fn names_are_bounded() {
+    let mut stored = Stored::new();
+    let small = Bounds { answer: 40 << 10, ..bounds() };
+    let many: Vec<(u64, i32, &str)> = vec![(1, 9, "x")];
+    stored.commit_otlp(Signal::Logs, &logs("first", &many));
+    for service in 0..200 {
+        stored.append_otlp(Signal::Logs, &logs(&format!("{service}-{}", "s".repeat(500)), &many));
+    }
+    let answer = stored.ask_within(Kind::Services, &json!({}), &small);
+    assert!((20..80).contains(&answer["services"].as_array().unwrap().len()), "{answer}");
+    assert_eq!(answer["has_more"], json!(true));
 }
 
 #[test]

@@ -77,6 +77,42 @@ fn a_counter_is_plotted_by_its_rate() {
     assert_eq!(one["series"][0]["values"], json!([109.0, 129.0, null]));
 }
 
+/// Series of two services with the same attributes are two: their counters have nothing to do with each other.
+#[test]
+fn services_are_told_apart() {
+    let mut stored = Stored::new();
+    let of = |service: &str, points: &[(&str, u64, i64)]| {
+        let mut request = counter(points);
+        request.resource_metrics[0].resource = resource(service);
+        request
+    };
+    stored.commit_otlp(Signal::Metrics, &of("shop", &[("eu", 5, 1000), ("eu", 15, 1010)]));
+    stored.append_otlp(Signal::Metrics, &of("bank", &[("eu", 6, 5), ("eu", 16, 25)]));
+    let answer = plot(&stored, &json!({"metric": "orders", "function": "increase", "by": ["service.name"]}));
+    let expected = json!([
+        {"labels": {"service.name": "bank"}, "values": [null, 20.0, null]},
+        {"labels": {"service.name": "shop"}, "values": [null, 10.0, null]},
+    ]);
+    assert_eq!(answer["series"], expected);
+    let all = plot(&stored, &json!({"metric": "orders", "function": "increase", "by": ["region"]}));
+    assert_eq!(all["series"][0]["values"], json!([null, 30.0, null]));
+}
+
+/// However many series there are and however long their labels, a plot has an end, and says what is missing.
+#[test]
+fn series_that_are_too_many_or_too_long_are_left_out() {
+    let stored = Stored::new();
+    let names: Vec<String> = (0..600).map(|place| format!("{place}-{}", "x".repeat(3000))).collect();
+    let points: Vec<(&str, u64, i64)> = names.iter().map(|name| (name.as_str(), 5, 1)).collect();
+    for points in points.chunks(50) {
+        stored.append_otlp(Signal::Metrics, &counter(points));
+    }
+    let answer = plot(&stored, &json!({"metric": "orders", "function": "sum", "by": ["host.name"]}));
+    let sum = answer["series"][0]["values"][0].as_f64().unwrap();
+    assert!((200.0..260.0).contains(&sum), "{sum}");
+    assert!(answer["incomplete"][0].as_str().unwrap().starts_with("series are left out"), "{answer}");
+}
+
 /// Both kinds of classic histograms have quantiles: buckets of Prometheus, and explicit bounds of OpenTelemetry.
 #[test]
 fn histograms_have_quantiles() {
