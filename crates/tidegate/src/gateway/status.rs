@@ -127,7 +127,8 @@ impl Gateway for StatusView {
     }
 
     fn is_searchable(&self) -> bool {
-        self.try_config().is_some_and(|config| config.console.search)
+        // While the configuration is being changed, a search is told so.
+        self.try_config().is_none_or(|config| config.console.search)
     }
 
     fn search<'a>(

@@ -5,7 +5,7 @@ use crate::cli::{DeadLetterArgs, DiscardArgs, ResendArgs};
 use crate::commands::check::config;
 use crate::commands::token::authorization;
 use crate::{Failure, Outcome, output};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tidegate_admission::RESEND_HEADER;
@@ -25,7 +25,7 @@ const ATTEMPTS: usize = 5;
 pub(super) fn list(args: &DeadLetterArgs) -> Outcome {
     let mut letters = read(&folder(data(&args.data)?), false)?;
     if let Some(folder) = &args.export {
-        tidegate_files::create_folder(folder, Access::Owner)?;
+        tidegate_files::create_folder(folder, Access::Owner).map_err(|error| unwritten(folder, &error))?;
     }
     output::print(&format!(
         "{:>8}  {:<20}  {:<20} {:>10} {:>10}  {}\n",
@@ -59,9 +59,15 @@ pub(super) fn list(args: &DeadLetterArgs) -> Outcome {
 
 /// Writes a body that nobody but its owner may read, as the letters themselves.
 fn write_body(path: &Path, body: &[u8]) -> Outcome {
+    let unwritten = |error| unwritten(path, &error);
     let mut file =
-        tidegate_files::open(path, Access::Owner, |options| options.write(true).create(true).truncate(true))?;
-    Ok(file.write_all(body)?)
+        tidegate_files::open(path, Access::Owner, |options| options.write(true).create(true).truncate(true))
+            .map_err(unwritten)?;
+    file.write_all(body).map_err(unwritten)
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> Failure {
+    Failure(format!("writing dead letters to {}: {error}", path.display()))
 }
 
 /// The name of an exported body says what it is.
