@@ -32,7 +32,7 @@ const NO_TOKEN: &str =
 const JSON: &str = "application/json";
 const TOO_LONG: &str = "the answer would be longer than the 512 KiB that the console may use\n";
 
-/// What changes are allowed by: the same for all pages, from the start of the process to its end.
+/// The token that allows changes and searches: the same for all pages, from the start of the process to its end.
 pub(crate) struct PageToken(String);
 
 impl PageToken {
@@ -148,7 +148,7 @@ fn json_reply(window: Window) -> Reply {
     Reply::new(200).content_type(JSON).headers(&DATA_HEADERS).content(window)
 }
 
-/// What a page needs to know at its start.
+/// The data with which a page starts.
 #[derive(Serialize)]
 struct Session<'a> {
     /// For the header of changes.

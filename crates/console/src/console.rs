@@ -377,7 +377,7 @@ enum Route {
     Pipelines(Option<String>),
     /// Steps are tried, of a form that has a claim to its memory.
     Try(Box<TrialRoute>, FormClaim),
-    /// What is stored is searched.
+    /// A search in the journal and the lake.
     Search(SearchRoute),
     /// It is another part's.
     Mounted(Box<MountedRoute>),

@@ -34,7 +34,7 @@ pub(crate) struct SearchRoute {
     pub(crate) claim: FormClaim,
 }
 
-/// Whose turn it is: one search's at a time.
+/// Lets one search run at a time, and a few wait.
 pub(crate) struct SearchTurns {
     turn: Semaphore,
     /// Those that wait, and the one whose turn it is.

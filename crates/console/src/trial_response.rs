@@ -28,7 +28,7 @@ const TOO_LONG: &str = "the page would be longer than the 512 KiB that the conso
 /// The most pipelines whose steps the form offers.
 const MOST_OFFERED: usize = 24;
 
-/// Whose turn it is: one trial's at a time. And how much memory forms may take that are on their way: that of the longest of them in
+/// Lets one trial run at a time, and counts how much memory forms may take that are on their way: that of the longest of them in
 /// all, so that a slow one leaves the turn to others, and heads keep their memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TrialTurns(Arc<TurnState>);
@@ -352,7 +352,7 @@ impl AnswerWriter<'_> {
     }
 }
 
-/// What is said of a trial without an answer.
+/// The message for a trial that gave no answer.
 fn words(error: &ProcessError) -> String {
     match error {
         ProcessError::Memory => {

@@ -24,7 +24,7 @@ use std::time::Duration;
 pub struct Check {
     /// Its name, for people and programs.
     pub name: &'static str,
-    /// What it looks at, in a few words.
+    /// Its subject, in a few words.
     pub about: &'static str,
     /// Judges what was seen. At least one finding, if only that all is fine; none if there is nothing to look at.
     pub(crate) run: fn(&Examination<'_>) -> Vec<Finding>,
@@ -130,7 +130,7 @@ fn with<'a>(seen: &'a Examination<'_>, check: impl FnOnce(&'a Setup) -> Vec<Find
     seen.setup().map_or_else(Vec::new, check)
 }
 
-/// What a check of files finds, unless their disk does not answer.
+/// The findings of a check of files, or that their disk does not answer.
 fn in_time(
     limit: Duration,
     what: &str,

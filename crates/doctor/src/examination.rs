@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// How long reading a journal, a lake or dead letters may take, each.
 pub const READ_LIMIT: Duration = Duration::from_secs(10);
 
-/// What a look that ends by itself may take beyond its time.
+/// The time that a look with a limit of its own may take beyond it.
 pub(crate) const MARGIN: Duration = Duration::from_secs(2);
 
 /// How to examine.

@@ -26,7 +26,7 @@ const GUESS_LIMIT: Duration = Duration::from_secs(1);
 /// How many are asked at once.
 const AT_ONCE: usize = 16;
 
-/// What became of asking one peer.
+/// The outcome of asking one peer.
 #[derive(Debug, Clone)]
 pub(crate) struct PeerReport {
     pub(crate) outcome: Outcome,

@@ -1,6 +1,6 @@
 //! URLs in a text without what is secret in them.
 
-/// What stands for a secret.
+/// The text in the place of a secret.
 const MASK: &str = "***";
 
 /// The text without what is secret in the URLs in it: a name and a password before the host, and the query, in which many a server

@@ -1,4 +1,4 @@
-//! What is in an archive, and what is not.
+//! The contents of an archive, and what must not be in it.
 
 use super::*;
 use crate::examination::{Options, examine};

@@ -14,7 +14,7 @@ const PLACES: usize = 3;
 /// Of the quota, that much is near it.
 const NEAR: f64 = 0.9;
 
-/// What is in the folder of a journal.
+/// The contents of a journal's folder.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Journal {
     folder: PathBuf,

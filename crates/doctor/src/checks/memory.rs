@@ -10,7 +10,7 @@ use tidegate_arena::Bytes;
 /// As much as that swapped is more than what nobody uses.
 const SWAPPED: u64 = 16 << 20;
 
-/// Whose memory is looked at.
+/// The process whose memory is checked.
 #[derive(Debug, Clone)]
 pub(crate) struct MemoryOwner {
     /// A number, or `self` where no gateway runs that can be seen.

@@ -101,7 +101,7 @@ fn bind(address: SocketAddr, is_udp: bool) -> io::Result<()> {
     socket.bind(&address.into())
 }
 
-/// What is at the path of a Unix socket.
+/// The state of a Unix socket's path.
 enum Found {
     Nothing,
     /// Something that is no socket.

@@ -46,7 +46,7 @@ pub(crate) struct Running {
     unready: Option<String>,
     /// Why there is no status.
     failure: Option<String>,
-    /// What answered instead, in its own words.
+    /// The beginning of the answer of something else, in its own words.
     said: String,
     /// Whether something answered.
     is_answered: bool,

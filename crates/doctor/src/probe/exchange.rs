@@ -163,7 +163,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// What the other side seems to be, by how an exchange failed.
+/// Guesses from a failed exchange what the other side is.
 pub(super) async fn guess(
     error: &ExchangeError,
     probe: &Probe,

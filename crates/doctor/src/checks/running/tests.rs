@@ -98,7 +98,7 @@ fn whatever_answers_is_looked_at_twice() {
     assert_eq!((asked.failure.as_deref(), &*asked.said), (Some("it answered with status 401"), "no"));
 }
 
-/// What somebody else says is never evidence, which is archived, and neither long nor slow to look at.
+/// Words of others are never evidence, which is archived, and are neither long nor slow to look at.
 #[test]
 fn words_of_whatever_answers_are_quotes() {
     let word = "telemetry, ".repeat(100);
