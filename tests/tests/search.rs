@@ -203,6 +203,8 @@ fn dead_letters_are_listed_exported_and_discarded() {
     let name = files[0].file_name().unwrap().to_str().unwrap();
     assert!(files.len() == 1 && name.starts_with("00000001-logs-otlp.pb"), "{files:?}");
     assert!(!std::fs::read(&files[0]).unwrap().is_empty());
+    let nowhere = journal(&["dead-letters", "--export", "/proc/no-such-folder"]);
+    assert!(nowhere.stderr.contains("/proc/no-such-folder"), "{}", nowhere.stderr);
     assert_ne!(journal(&["discard", "--sink", "down"]).code, Some(0));
     let discarded = journal(&["discard", "--sink", "up"]).succeeded();
     assert!(discarded.contains("discarded 1 dead letters with 1 items"), "{discarded}");

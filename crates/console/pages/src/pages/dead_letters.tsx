@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { now, part } from "../data/store";
+import { poll } from "../data/poll";
 import { session } from "../data/session";
 import { bytes } from "../format/bytes";
 import { count, plural } from "../format/count";
@@ -34,6 +35,8 @@ interface DeadLetterAnswer extends SearchEnd {
 
 /** Items that peers rejected: when there are more, there are more letters. */
 const rejected = part((status) => status.books.sinks.reduce((all, sink) => all + (sink.dropped["rejected"] ?? 0), 0), 0);
+/** Letters are read from the disk, so they are not asked for with each that comes. */
+const POLL_MS = 10_000;
 
 const COLUMNS: Column<DeadLetter>[] = [
   { title: "Time", head: true, cell: (letter) => <time title={utc(Date.parse(letter.time))}>{shortTime(Date.parse(letter.time), now.peek())}</time> },
@@ -51,11 +54,16 @@ export function DeadLetters() {
   useEffect(() => {
     if (!searchable) return;
     const ended = new AbortController();
-    void search<DeadLetterAnswer>("dead-letters", {}, ended.signal).then((found) => {
+    let asked = -1;
+    const ask = async (): Promise<void> => {
+      if (asked === rejected.peek() && answer.peek() !== undefined) return;
+      asked = rejected.peek();
+      const found = await search<DeadLetterAnswer>("dead-letters", {}, ended.signal);
       if (!ended.signal.aborted && found.ok) answer.value = found.value;
-    });
+    };
+    void poll(ask, POLL_MS, ended.signal);
     return () => ended.abort();
-  }, [searchable, rejected.value]);
+  }, [searchable]);
   const found = answer.value;
   if (!searchable || found === undefined) return null;
   return (
