@@ -33,8 +33,6 @@ let url = "";
 let scene = "";
 
 const problems = [];
-/** Whether answers are kept from the page on purpose, which the browser reports. */
-let cutOff = false;
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS });
 try {
   if (given) await everything(given);
@@ -52,11 +50,9 @@ process.exit(problems.length === 0 ? 0 : 1);
 async function everything(at) {
   url = at.replace(/\/$/, "");
   const pages = await pagesOf(url);
-  for (const colorScheme of SCHEMES) {
-    for (const width of WIDTHS) await visit(pages, width, colorScheme);
-  }
-  await walk();
-  await reconnect();
+  // All at once: most of the time goes by until a page has its next numbers.
+  const visits = SCHEMES.flatMap((colorScheme) => WIDTHS.map((width) => visit(pages, width, colorScheme)));
+  await Promise.all([...visits, walk(), reconnect()]);
 }
 
 async function everyScene() {
@@ -66,18 +62,16 @@ async function everyScene() {
   plain.stop();
   for (const file of readdirSync(new URL("scenes/", import.meta.url))) {
     scene = `${file.replace(".mjs", "")}-`;
-    cutOff = false;
     const staged = await serve({ gateway, scene: (await import(`./scenes/${file}`)).default });
     url = staged.url;
     const pages = await pagesOf(url);
-    await visit(pages, 1440, "light");
-    await visit(pages, 360, "dark");
+    await Promise.all([visit(pages, 1440, "light"), visit(pages, 360, "dark")]);
     staged.stop();
   }
 }
 
-/** A page whose errors are problems. */
-async function open(width, colorScheme) {
+/** A page whose errors are problems, unless it is `cutOff`: answers are kept from it on purpose, which the browser reports. */
+async function open(width, colorScheme, { cutOff = false } = {}) {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, reducedMotion: "reduce" });
   const page = await context.newPage();
   const where = () => `${scene}${page.url().replace(url, "")} at ${width} ${colorScheme}`;
@@ -192,8 +186,7 @@ async function walk() {
 
 /** Without a stream the numbers go on, by polling; without an answer the page says how old they are; with both it is live again. */
 async function reconnect() {
-  const { page } = await open(1440, "light");
-  cutOff = true;
+  const { page } = await open(1440, "light", { cutOff: true });
   await page.route("**/console/events", (route) => route.fulfill({ status: 503, body: "" }));
   await page.goto(`${url}/`);
   await page.waitForSelector("main h1 .dot");
