@@ -50,9 +50,10 @@ process.exit(problems.length === 0 ? 0 : 1);
 async function everything(at) {
   url = at.replace(/\/$/, "");
   const pages = await pagesOf(url);
-  // All at once: most of the time goes by until a page has its next numbers.
-  const visits = SCHEMES.flatMap((colorScheme) => WIDTHS.map((width) => visit(pages, width, colorScheme)));
-  await Promise.all([...visits, walk(), reconnect()]);
+  // Both widths at once: much of the time goes by until a page has its next numbers.
+  for (const colorScheme of SCHEMES) await Promise.all(WIDTHS.map((width) => visit(pages, width, colorScheme)));
+  await walk();
+  await reconnect();
 }
 
 async function everyScene() {
