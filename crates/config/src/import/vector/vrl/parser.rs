@@ -25,6 +25,9 @@ pub(in crate::import::vector) fn parse(text: &str) -> Vec<Statement> {
     statements
 }
 
+/// The most branches with a condition of one `if`: each looks at the conditions of those before it.
+const MOST_BRANCHES: usize = 50;
+
 struct Parser {
     tokens: Vec<Placed>,
     next: usize,
@@ -188,6 +191,9 @@ impl Parser {
             let condition = self.expression()?;
             self.skip_newlines();
             conditional.push((condition, self.block()?));
+            if conditional.len() > MOST_BRANCHES {
+                return None;
+            }
             let behind = self.next;
             self.skip_newlines();
             if !self.is_word("else") {

@@ -202,7 +202,8 @@ impl<'p> Translator<'p> {
 
     pub(super) fn branches(&mut self, branches: &Branches) -> Translation<()> {
         let first = branches.conditional.first().ok_or_else(|| "it has no branches".to_owned())?;
-        if branches.conditional.len() == 1 {
+        // Each attempt may translate the blocks again, so it is for the outer ones.
+        if branches.conditional.len() == 1 && self.conditions.len() < 3 {
             let condition = self.condition(&first.0)?;
             let before = (self.out.clone(), self.errors.clone(), self.temporaries);
             let start = self.out.lines.len();
