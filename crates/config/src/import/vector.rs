@@ -22,6 +22,7 @@ use crate::error::Errors;
 use crate::yaml::Node;
 use components::{Component, Section};
 use files::Files;
+use inputs::InputBudget;
 
 /// The state of an import.
 struct Vector<'t> {
@@ -29,6 +30,7 @@ struct Vector<'t> {
     /// The configuration that is made.
     out: Map,
     output: Output,
+    budget: InputBudget,
 }
 
 /// Converts a configuration of Vector. `files` are the names and texts of its files, in YAML, JSON or TOML.
@@ -52,7 +54,12 @@ pub fn vector(files: &[(String, String)]) -> Result<Imported, Errors> {
 }
 
 fn convert(roots: &[Rc<Node>], is_whole: bool, reader: &mut FileReader<'_, '_>) -> Map {
-    let mut vector = Vector { all: Vec::new(), out: Map::default(), output: Output::default() };
+    let mut vector = Vector {
+        all: Vec::new(),
+        out: Map::default(),
+        output: Output::default(),
+        budget: InputBudget::default(),
+    };
     for root in roots {
         let Some(mut top) = reader.group(root, "") else { continue };
         for section in [Section::Sources, Section::Transforms, Section::Sinks] {

@@ -41,6 +41,11 @@ impl Section {
     }
 }
 
+/// The most components of a configuration.
+const MOST_COMPONENTS: usize = 1000;
+/// The longest name of one.
+const LONGEST_NAME: usize = 128;
+
 /// A component whose type is known.
 pub(super) struct Component<'t> {
     pub(super) name: &'t str,
@@ -84,6 +89,13 @@ impl<'t> Vector<'t> {
             if !is_known && let Some(meant) = nearest(&kind.value, section.types()) {
                 let message = format!("there is no type of {} {}", section.singular(), quote(&kind.value));
                 reader.error(&kind.at, message, format!("did you mean `{meant}`?"));
+            }
+            if self.all.len() >= MOST_COMPONENTS || entry.key.len() > LONGEST_NAME {
+                let message = format!(
+                    "there are more than {MOST_COMPONENTS} components, or this name is longer than {LONGEST_NAME} bytes"
+                );
+                reader.error(&entry.key_at, message, "convert a part of the configuration");
+                return;
             }
             if self.all.iter().any(|other| other.name == entry.key) {
                 let message = format!("the name {} is taken by another component", quote(&entry.key));

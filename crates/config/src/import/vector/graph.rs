@@ -6,7 +6,7 @@ use super::Vector;
 use super::components::Section;
 use super::inputs::OutputId;
 use super::sources::{Mark, SourceKind};
-use super::transforms::Action;
+use super::transforms::{Action, Transformed};
 use super::vocabulary::{Origin, Vocabulary};
 use crate::import::group::FileReader;
 use crate::import::sinks::{Destination, Flow, Route, signal_name};
@@ -35,8 +35,32 @@ struct Walk<'g> {
     inputs: &'g BTreeMap<usize, Vec<OutputId>>,
     actions: &'g [Option<Action>],
     ways: BTreeMap<OutputId, Vec<Way>>,
+    /// What each transform does to events with these fields.
+    transformed: BTreeMap<(OutputId, Vocabulary), Option<Transformed>>,
     open: Vec<usize>,
     count: usize,
+    /// The length of all texts on the ways.
+    bytes: usize,
+}
+
+/// The most bytes that the texts on all ways may have.
+const MOST_BYTES: usize = 64 << 20;
+
+impl Walk<'_> {
+    fn is_full(&self) -> bool {
+        self.count > MOST_WAYS || self.bytes > MOST_BYTES
+    }
+}
+
+impl Way {
+    /// The length of its texts.
+    fn len(&self) -> usize {
+        let steps = self.steps.iter().flat_map(|step| match &step.kind {
+            StepKind::Drop(texts) | StepKind::Keep(texts) | StepKind::Edit(texts) => texts.as_slice(),
+            StepKind::Sample(_) => &[],
+        });
+        steps.chain(&self.conditions).map(String::len).sum()
+    }
 }
 
 impl Vector<'_> {
@@ -53,20 +77,34 @@ impl Vector<'_> {
             inputs.insert(index, self.inputs_of(index, &outputs, reader));
         }
         let reached = self.reached(&inputs);
-        let mut walk =
-            Walk { inputs: &inputs, actions: &actions, ways: BTreeMap::new(), open: Vec::new(), count: 0 };
+        let mut walk = Walk {
+            inputs: &inputs,
+            actions: &actions,
+            ways: BTreeMap::new(),
+            transformed: BTreeMap::new(),
+            open: Vec::new(),
+            count: 0,
+            bytes: 0,
+        };
         let mut sinks: Vec<(usize, Vec<Way>)> = Vec::new();
         for index in 0..self.all.len() {
             if self.all.get(index).is_some_and(|one| one.section == Section::Sinks) {
                 let mut ways = Vec::new();
                 for input in inputs.get(&index).into_iter().flatten() {
-                    ways.extend(self.ways(input, &mut walk, reader));
+                    let more = self.ways(input, &mut walk, reader);
+                    walk.bytes += more.iter().map(Way::len).sum::<usize>();
+                    ways.extend(more);
+                    if walk.is_full() {
+                        break;
+                    }
                 }
                 sinks.push((index, ways));
             }
         }
-        if walk.count > MOST_WAYS {
-            let message = format!("there are more than {MOST_WAYS} ways from sources to sinks");
+        if walk.is_full() {
+            let message = format!(
+                "there are more than {MOST_WAYS} ways from sources to sinks, or too many statements on them"
+            );
             reader.error(&(0..0), message, "join transforms, or convert a part of the configuration");
             return;
         }
@@ -132,7 +170,7 @@ impl Vector<'_> {
             return Vec::new();
         }
         // Deeper chains are nobody's, and the stack is bounded.
-        if walk.open.len() > 200 || walk.count > MOST_WAYS {
+        if walk.open.len() > 200 || walk.is_full() {
             walk.count = MOST_WAYS + 1;
             return Vec::new();
         }
@@ -142,8 +180,10 @@ impl Vector<'_> {
         for input in inputs.get(&id.component).into_iter().flatten() {
             for way in self.ways(input, walk, reader) {
                 walk.count += 1;
-                if walk.count <= MOST_WAYS {
-                    ways.extend(self.onward(id, way, walk, reader));
+                if !walk.is_full() {
+                    let way = self.onward(id, way, walk, reader);
+                    walk.bytes += way.as_ref().map_or(0, Way::len);
+                    ways.extend(way);
                 }
             }
         }
@@ -157,12 +197,18 @@ impl Vector<'_> {
         &self,
         id: &OutputId,
         mut way: Way,
-        walk: &Walk<'_>,
+        walk: &mut Walk<'_>,
         reader: &mut FileReader<'_, '_>,
     ) -> Option<Way> {
         let component = self.all.get(id.component)?;
-        let action = walk.actions.get(id.component)?.as_ref()?;
-        let transformed = action.apply(component, &id.output, &way.vocabulary, reader)?;
+        let actions = walk.actions;
+        let action = actions.get(id.component)?.as_ref()?;
+        let key = (id.clone(), way.vocabulary.clone());
+        let transformed = walk
+            .transformed
+            .entry(key)
+            .or_insert_with(|| action.apply(component, &id.output, &way.vocabulary, reader))
+            .clone()?;
         if way.vocabulary.origin == Origin::Metrics && !transformed.steps.is_empty() {
             let message =
                 "its steps apply to metrics that came as OTLP; series of remote write need `relabel` rules";

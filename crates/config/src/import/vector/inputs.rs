@@ -16,6 +16,19 @@ pub(super) struct OutputId {
     pub(super) output: String,
 }
 
+/// The most inputs that are patterns, and how long one may be.
+const MOST_PATTERNS: usize = 200;
+const LONGEST_PATTERN: usize = 256;
+/// The most inputs for which a name is looked for that may be meant.
+const MOST_SUGGESTIONS: usize = 100;
+
+/// What was spent on inputs.
+#[derive(Default)]
+pub(super) struct InputBudget {
+    patterns: usize,
+    unknown: usize,
+}
+
 impl Vector<'_> {
     /// All outputs with their names.
     pub(super) fn outputs(&self, actions: &[Option<Action>]) -> Vec<(String, OutputId)> {
@@ -34,7 +47,7 @@ impl Vector<'_> {
 
     /// The outputs that a component's inputs name.
     pub(super) fn inputs_of(
-        &self,
+        &mut self,
         index: usize,
         all: &[(String, OutputId)],
         reader: &mut FileReader<'_, '_>,
@@ -44,6 +57,14 @@ impl Vector<'_> {
         for input in &component.inputs {
             let own = |id: &OutputId| id.component == index;
             let is_pattern = input.value.contains(['*', '?']);
+            self.budget.patterns += usize::from(is_pattern);
+            if self.budget.patterns > MOST_PATTERNS || input.value.len() > LONGEST_PATTERN {
+                let message = format!(
+                    "there are more than {MOST_PATTERNS} inputs with `*`, or this one is longer than {LONGEST_PATTERN} bytes"
+                );
+                reader.error(&input.at, message, "name the inputs");
+                break;
+            }
             let named = all.iter().filter(|(name, id)| {
                 if is_pattern { !own(id) && matches(&input.value, name) } else { *name == input.value }
             });
@@ -56,7 +77,9 @@ impl Vector<'_> {
                 }
             }
             if !has_any && found.len() == before {
-                unknown(component, input, all, reader);
+                self.budget.unknown += 1;
+                let known = if self.budget.unknown > MOST_SUGGESTIONS { &[] } else { all };
+                unknown(component, input, known, reader);
             }
         }
         found

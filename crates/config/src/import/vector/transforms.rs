@@ -1,6 +1,6 @@
 //! Transforms: what each does to the events of a way.
 
-use std::ops::Range;
+mod remap;
 
 use super::Vector;
 use super::components::Component;
@@ -9,8 +9,12 @@ use super::vrl;
 use crate::import::document::Map;
 use crate::import::group::{FileReader, Group};
 use crate::import::steps::{Step, StepKind};
-use crate::yaml::{Node, Value, source_range};
+use crate::yaml::{Node, Value};
+use remap::{Program, Remap, program, program_of, remap};
 use tidegate_pipeline as engine;
+
+/// The most outputs of a transform: each looks at the conditions of those before it.
+const MOST_ROUTES: usize = 100;
 
 /// What a transform does.
 pub(super) enum Action {
@@ -24,22 +28,6 @@ pub(super) enum Action {
     End,
     /// It does what has no counterpart, and may be what removes secrets: the result is refused.
     Refuse,
-}
-
-/// A program.
-pub(super) struct Remap {
-    program: Program,
-    statements: Vec<vrl::Statement>,
-    drop_on_error: bool,
-    drop_on_abort: bool,
-}
-
-/// A text in VRL, with its place in the file.
-#[derive(Clone)]
-pub(super) struct Program {
-    text: String,
-    at: Range<usize>,
-    path: String,
 }
 
 /// A condition.
@@ -65,6 +53,7 @@ pub(super) struct Sample {
 }
 
 /// What a transform made of a way.
+#[derive(Debug, Clone)]
 pub(super) struct Transformed {
     pub(super) steps: Vec<Step>,
     /// A condition that could stand at the sink, if nothing comes before it.
@@ -135,55 +124,6 @@ fn read(component: &Component<'_>, group: &mut Group<'_>, reader: &mut FileReade
     Action::Pass
 }
 
-fn remap(component: &Component<'_>, group: &mut Group<'_>, reader: &mut FileReader<'_, '_>) -> Action {
-    let program = program(group, "source", reader);
-    let drop_on_error = group.flag("drop_on_error", reader).unwrap_or(false);
-    let drop_on_abort = group.flag("drop_on_abort", reader).unwrap_or(true);
-    if group.flag("reroute_dropped", reader) == Some(true) {
-        let message = "left out: records that fail have no output of their own; `/metrics` counts them";
-        reader.note(&group.at.clone(), &group.path_of("reroute_dropped"), message);
-    }
-    for key in ["file", "files"] {
-        if let Some(entry) = group.take(key) {
-            let message = "the program is not read from there: copy it into `source` and convert again; until then `tidegate \
-                           check` refuses the result";
-            reader.note(&entry.key_at, &group.path_of(key), message);
-            return Action::Refuse;
-        }
-    }
-    group.lacks(
-        &[
-            ("timezone", "left out: times without a zone are UTC"),
-            ("runtime", "not needed"),
-            ("metric_tag_values", "left out: a label has one value"),
-            ("graph", "not needed"),
-        ],
-        reader,
-    );
-    let Some(program) = program else {
-        let message = format!("`{}` has no `source`", component.path());
-        reader.error(&component.entry.key_at, message, "add `source`, a program in VRL");
-        return Action::Pass;
-    };
-    let statements = vrl::parse(&program.text);
-    Action::Remap(Remap { program, statements, drop_on_error, drop_on_abort })
-}
-
-fn program(group: &mut Group<'_>, key: &str, reader: &mut FileReader<'_, '_>) -> Option<Program> {
-    let path = group.path_of(key);
-    let entry = group.take(key)?;
-    // Its variables are looked at later, in the texts of the program.
-    reader.text(&entry.node, &path)?;
-    program_of(&entry.node, path)
-}
-
-fn program_of(node: &Node, path: String) -> Option<Program> {
-    match &node.value {
-        Value::Scalar(text) => Some(Program { text: text.clone(), at: node.at.clone(), path }),
-        _ => None,
-    }
-}
-
 /// A condition: an expression in VRL, or a group with its language.
 fn condition(group: &mut Group<'_>, key: &str, reader: &mut FileReader<'_, '_>) -> Option<Condition> {
     let path = group.path_of(key);
@@ -216,6 +156,11 @@ fn route(group: &mut Group<'_>, reader: &mut FileReader<'_, '_>) -> Action {
         let Some(mut routes) = group.group(key, reader) else { continue };
         for entry in routes.take_all() {
             let path = routes.path_of(&entry.key);
+            if conditions.len() >= MOST_ROUTES || entry.key.len() > MOST_ROUTES {
+                let message = format!("there are more than {MOST_ROUTES} routes, or this name is as long");
+                reader.error(&entry.key_at, message, "convert a part of the configuration");
+                break;
+            }
             conditions.extend(
                 condition_of(&entry.node, path, reader).map(|condition| (entry.key.clone(), condition)),
             );
@@ -237,6 +182,11 @@ fn exclusive_route(group: &mut Group<'_>, reader: &mut FileReader<'_, '_>) -> Ac
         let condition = condition(&mut item, "condition", reader);
         item.finish(reader);
         match (name, condition) {
+            _ if conditions.len() >= MOST_ROUTES => {
+                let message = format!("there are more than {MOST_ROUTES} routes");
+                reader.error(&node.at, message, "convert a part of the configuration");
+                break;
+            }
             (Some(name), Some(condition)) => conditions.push((name.value, condition)),
             _ => reader.error(&node.at, "a route has a `name` and a `condition`", "add what is missing"),
         }
@@ -382,94 +332,5 @@ impl Condition {
             Some(_) => text,
             None => format!("VRL {text}"),
         }
-    }
-}
-
-impl Remap {
-    fn transformed(
-        &self,
-        name: &str,
-        vocabulary: &Vocabulary,
-        reader: &mut FileReader<'_, '_>,
-    ) -> Transformed {
-        let program = &self.program;
-        let translated = vrl::translate(&program.text, &self.statements, vocabulary);
-        for (at, message) in &translated.notes {
-            let place = program.place(at, reader);
-            reader.note(&place, &program.path, message.as_str());
-        }
-        let mut refused: Vec<&vrl::Line> = Vec::new();
-        for line in &translated.lines {
-            let is_noted = translated.notes.iter().any(|(at, _)| *at == line.at);
-            let refusal = crate::import::steps::refused(line.text.clone(), engine::StepKind::Edit);
-            if let Some((text, reason)) = refusal.filter(|_| !is_noted)
-                && !refused.iter().any(|other| other.at == line.at)
-            {
-                refused.push(line);
-                let place = program.place(&line.at, reader);
-                let message = format!("`{text}` is refused by `tidegate check`: {reason}");
-                reader.note(&place, &program.path, message);
-            }
-        }
-        let mut steps = Vec::new();
-        if !translated.lines.is_empty() {
-            let lines = translated.lines.iter().map(|line| line.text.clone()).collect();
-            let mut step = Step::new(name, StepKind::Edit(lines));
-            step.on_error = self.on_error(&translated, reader);
-            steps.push(step);
-        }
-        if translated.has_drops {
-            if self.drop_on_abort {
-                let condition = format!("log.attributes[\"{}\"] == true", vrl::ABORTED);
-                steps.push(Step::new(name, StepKind::Drop(vec![condition])));
-            } else {
-                let message = format!(
-                    "`abort` leaves the event as it was in Vector; here records keep what was changed, and the attribute `{}`",
-                    vrl::ABORTED
-                );
-                reader.note(&program.at, &program.path, message);
-            }
-        }
-        Transformed { steps, condition: None, vocabulary: translated.vocabulary }
-    }
-
-    /// What becomes of a record on which a statement fails.
-    fn on_error(
-        &self,
-        translated: &vrl::Translated,
-        reader: &mut FileReader<'_, '_>,
-    ) -> Option<&'static str> {
-        match (self.drop_on_error, translated.handles_errors) {
-            (true, false) => Some("drop"),
-            (true, true) => {
-                let message = "`drop_on_error` is left out: the program handles some errors, and `on_error: drop` would drop on those, too";
-                reader.note(&self.program.at, &self.program.path, message);
-                None
-            }
-            (false, true) => Some("silent"),
-            (false, false) => None,
-        }
-    }
-}
-
-impl Program {
-    /// The place of a part of the program in the file.
-    fn place(&self, part: &Range<usize>, reader: &FileReader<'_, '_>) -> Range<usize> {
-        let source = reader.source_text().get(self.at.clone()).unwrap_or_default();
-        let start = match source.strip_prefix("'''").or_else(|| source.strip_prefix("\"\"\"")) {
-            // A line end directly behind the quotes is none of the value.
-            Some(inside) => {
-                Some(part.start + 3 + (inside.len() - inside.trim_start_matches(['\r', '\n']).len()).min(1))
-            }
-            None => source_range(source, &self.text, part).map(|place| place.start),
-        };
-        // Where the two differ, the line of the program is a good guess.
-        let start = start.or_else(|| {
-            let line = self.text.get(..part.start)?.matches('\n').count();
-            let line = line + usize::from(source.starts_with(['|', '>']));
-            source.match_indices('\n').nth(line.checked_sub(1)?).map(|(at, _)| at + 1)
-        });
-        let at = self.at.start + start.unwrap_or(0).min(source.len());
-        at..at
     }
 }

@@ -77,6 +77,50 @@ fn conditions_become_conditions() {
     }
 }
 
+/// Branches in branches that change what their conditions look at are not translated again and again.
+#[test]
+fn nested_branches_are_bounded() {
+    for depth in [8, 20, 200] {
+        let text = format!("{}.a = 1{}", "if .a == 0 { .a = 2; ".repeat(depth), "\n}".repeat(depth));
+        assert!(program(&text).lines.len() < 1000, "{depth}");
+    }
+    let chain = format!("if .a == 0 {{ .a = 1 }}{}", " else if .a == 1 { .a = 2 }".repeat(5000));
+    assert_eq!(program(&chain).lines.len(), 1);
+}
+
+/// What is not understood stays, with the place and the reason, and does not swallow the next line.
+#[test]
+fn unknown_statements_stay() {
+    let translated = program(".a = 1\n.b = unnest(.c)\nfor_each(.d) -> |k, v| {\n  .e = k\n}\n.f = 2");
+    let texts: Vec<&str> = translated.lines.iter().map(|line| line.text.as_str()).collect();
+    let expected = [
+        r#"set(log.attributes["a"], 1)"#,
+        ".b = unnest(.c)",
+        "for_each(.d) -> |k, v| { .e = k }",
+        r#"set(log.attributes["f"], 2)"#,
+    ];
+    assert_eq!(texts, expected);
+    assert_eq!(translated.notes.len(), 2);
+}
+
+#[test]
+fn errors_and_branches_keep_their_order() {
+    let text = "x, err = parse_json(.message)\nif err != null { .bad = true } else { .x = x.y }";
+    let expected = [
+        r#"set(log.cache["x"], ParseJSON(log.body))"#,
+        r#"set(log.attributes["bad"], true) where log.cache["x"] == nil"#,
+        r#"set(log.attributes["x"], log.cache["x"]["y"]) where not (log.cache["x"] == nil) and log.cache["x"]["y"] != nil"#,
+    ];
+    assert_eq!(lines(text), expected);
+    // The first statement changes what the condition looks at.
+    let expected = [
+        r#"set(log.cache["value_1"], 1) where log.attributes["a"] == 1"#,
+        r#"set(log.attributes["a"], 2) where log.cache["value_1"] == 1"#,
+        r#"set(log.attributes["b"], 3) where log.cache["value_1"] == 1"#,
+    ];
+    assert_eq!(lines("if .a == 1 { .a = 2; .b = 3 }"), expected);
+}
+
 proptest! {
     /// No program makes it panic, and each is bounded.
     #[test]
