@@ -26,6 +26,11 @@ fn tested() -> Vec<String> {
     names
 }
 
+/// The program whose configuration it is, as `tidegate import` calls it.
+fn program(name: &str) -> &'static str {
+    if name.starts_with("vector-") { "vector" } else { "otelcol" }
+}
+
 #[test]
 fn imported_pipelines_do_what_the_collectors_processors_do() {
     let names = tested();
@@ -33,13 +38,20 @@ fn imported_pipelines_do_what_the_collectors_processors_do() {
     let work = tempfile::tempdir().unwrap();
     for name in names {
         let original = folder().join(format!("{name}.yaml"));
-        let imported = finish(Command::new(binary()).args(["import", "otelcol"]).arg(&original));
+        let imported = finish(Command::new(binary()).args(["import", program(&name)]).arg(&original));
         assert_eq!(imported.code, Some(0), "{imported:?}");
         let tests = fs::read_to_string(folder().join(format!("{name}.tests.yaml"))).unwrap();
         let file = work.path().join(format!("{name}.yaml"));
         fs::write(&file, format!("{}\n{tests}", imported.stdout)).unwrap();
         let mut command = Command::new(binary());
-        let tested = finish(command.args(["test", "--config"]).arg(&file).env("MY_POD_IP", "127.0.0.1"));
+        let tested = finish(
+            command
+                .args(["test", "--config"])
+                .arg(&file)
+                .env("MY_POD_IP", "127.0.0.1")
+                .env("ENVIRONMENT", "value")
+                .env("TOKEN", "value"),
+        );
         assert_eq!(tested.code, Some(0), "{name}: {tested:?}");
     }
 }

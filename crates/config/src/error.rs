@@ -85,6 +85,27 @@ impl Errors {
         self.more += surplus + other.more;
     }
 
+    /// The same problems where the text was that of several files, each of which began in a line counted from 0. The places of
+    /// problems in other files than the first with one are in their messages.
+    pub(crate) fn in_files(mut self, files: &[(usize, String)]) -> Errors {
+        let mut first: Option<&str> = None;
+        for problem in &mut self.problems {
+            let Some(place) = &mut problem.place else { continue };
+            let file = files.iter().rev().find(|(line, _)| *line < place.line);
+            let Some((line, name)) = file else { continue };
+            place.line -= line;
+            let source = *first.get_or_insert(name.as_str());
+            if source != name {
+                problem.message = format!("{name}:{}:{}: {}", place.line, place.column, problem.message);
+                problem.place = None;
+            }
+        }
+        if let Some(source) = first {
+            source.clone_into(&mut self.source);
+        }
+        self
+    }
+
     /// A problem with the file as a whole, before anything in it was looked at.
     pub(crate) fn of_file(source: &str, message: String, help: &str) -> Errors {
         let problem = Problem { message, help: help.to_owned(), place: None };

@@ -16,6 +16,7 @@ mod steps;
 )]
 mod thanos_limits;
 mod thanos_receive;
+mod vector;
 mod vmagent;
 
 pub use notes::{Imported, Note};
@@ -23,4 +24,5 @@ pub use otelcol::{CollectorVersion, otelcol};
 pub use prometheus::prometheus;
 pub use thanos_limits::thanos_limits;
 pub use thanos_receive::thanos_receive;
+pub use vector::vector;
 pub use vmagent::vmagent;

@@ -7,6 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_config::{CollectorVersion, Imported, otelcol, parse, prometheus, thanos_receive, vmagent};
 
+#[path = "import/vector.rs"]
+mod vector;
+
 const COLLECTORS: [&str; 15] = [
     "agent-to-backend",
     "attributes",

@@ -12,7 +12,8 @@ use crate::yaml::{Entry, Node, Value, read_verbatim};
 
 /// Reads one file.
 pub(super) struct FileReader<'n, 'a> {
-    source: &'a str,
+    /// What the text is made of: where each file begins, and its name.
+    files: Vec<(usize, &'a str)>,
     text: &'a str,
     pub(super) errors: ErrorCollector<'a>,
     notes: &'n mut Notes,
@@ -70,7 +71,7 @@ pub(super) fn file<T>(
     read: impl FnOnce(&Node, &mut FileReader<'_, '_>) -> T,
 ) -> Result<T, Errors> {
     let text = bounded(source, text)?;
-    let mut reader = FileReader { source, text, errors: ErrorCollector::new(text), notes, translate };
+    let mut reader = FileReader::new(vec![(0, source)], text, notes, translate);
     let root = read_verbatim(text, &mut reader.errors);
     let value = root.map(|root| read(&root, &mut reader));
     match (reader.errors.into_errors(source), value) {
@@ -82,10 +83,29 @@ pub(super) fn file<T>(
     }
 }
 
-impl FileReader<'_, '_> {
+impl<'n, 'a> FileReader<'n, 'a> {
+    /// A reader of a text made of `files`, each with its beginning and its name.
+    pub(super) fn new(
+        files: Vec<(usize, &'a str)>,
+        text: &'a str,
+        notes: &'n mut Notes,
+        translate: fn(&str) -> (String, Option<String>),
+    ) -> FileReader<'n, 'a> {
+        FileReader { files, text, errors: ErrorCollector::new(text), notes, translate }
+    }
+
+    /// The text of the files.
+    pub(super) fn source_text(&self) -> &'a str {
+        self.text
+    }
+
     /// Notes what became of the setting at `at`.
     pub(super) fn note(&mut self, at: &Range<usize>, setting: &str, message: impl Into<String>) {
-        self.notes.take(self.source, self.text, at, setting, message);
+        let file = self.files.iter().rev().find(|(start, _)| *start <= at.start).copied();
+        let (start, source) = file.unwrap_or_default();
+        let text = self.text.get(start..).unwrap_or_default();
+        let at = at.start.saturating_sub(start)..at.end.saturating_sub(start);
+        self.notes.take(source, text, &at, setting, message);
     }
 
     /// Notes an error.

@@ -22,7 +22,7 @@ use crate::yaml::{Entry, Node};
 use components::Components;
 
 pub(super) use client::{basic_credentials, duration, header_into, set_duration};
-pub(super) use receivers::set_listen_http;
+pub(super) use receivers::{address, set_listen_http};
 
 /// The version of a Collector: 0.160.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -65,6 +65,61 @@ pub(super) fn plain(text: &str) -> (String, Option<String>) {
     (out, None)
 }
 
+/// A text of Vector's files in our syntax: `$X`, `${X}` and `${X-default}` become `${X}` and `${X:-default}`, `SECRET[a.b]`
+/// becomes `${A_B}`, `$$` stays.
+pub(super) fn vector(text: &str) -> (String, Option<String>) {
+    let mut out = String::new();
+    let mut problem = None;
+    let mut rest = text;
+    while let Some(at) = rest.find('$').into_iter().chain(rest.find("SECRET[")).min() {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if let Some(after) = from.strip_prefix("$$") {
+            out.push_str("$$");
+            rest = after;
+        } else if let Some((inside, after)) =
+            from.strip_prefix("${").and_then(|inside| inside.split_once('}'))
+        {
+            // `${X:?message}` and `${X?message}` refuse an unset variable, as ours do.
+            let name = inside.find(|c| !is_word(c)).map_or(inside, |end| &inside[..end]);
+            let default = inside[name.len()..].trim_start_matches(':');
+            let default = default.strip_prefix('-').map(|default| format!(":-{default}"));
+            match reference_of(&format!("{name}{}", default.unwrap_or_default())) {
+                Some(ours) => out.push_str(&ours),
+                None => out.push_str(&format!("$${{{inside}}}")),
+            }
+            rest = after;
+        } else if let Some((secret, after)) =
+            from.strip_prefix("SECRET[").and_then(|inside| inside.split_once(']'))
+        {
+            let name: String =
+                secret.chars().map(|c| if is_word(c) { c.to_ascii_uppercase() } else { '_' }).collect();
+            match reference_of(&name) {
+                Some(ours) => out.push_str(&ours),
+                None => out.push_str(&format!("SECRET[{secret}]")),
+            }
+            problem.get_or_insert_with(|| {
+                format!("the secret is the environment variable {name} here; `${{file:PATH}}` reads a file")
+            });
+            rest = after;
+        } else if let Some(after) = from.strip_prefix('$') {
+            let end = after.find(|c| !is_word(c)).unwrap_or(after.len());
+            match reference_of(&after[..end]).filter(|_| end > 0) {
+                Some(ours) => out.push_str(&ours),
+                None if after.starts_with('{') => out.push_str("$$"),
+                None => out.push_str(&format!("${}", &after[..end])),
+            }
+            rest = &after[end..];
+        } else {
+            out.push_str("SECRET[");
+            rest = from.strip_prefix("SECRET[").unwrap_or_default();
+        }
+    }
+    out.push_str(rest);
+    (out, problem)
+}
+
 /// A text of vmagent's files in our syntax: `%{X}` becomes `${X}`.
 pub(super) fn vmagent(text: &str) -> (String, Option<String>) {
     replaced(text, "%{", '}')

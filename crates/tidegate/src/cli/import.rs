@@ -34,6 +34,15 @@ pub(crate) enum ImportCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "FLAGS")]
         arguments: Vec<String>,
     },
+    /// A configuration of Vector, in YAML, JSON or TOML
+    ///
+    /// Prints a configuration: sources, transforms and sinks become sources, pipelines and sinks. Several files are one
+    /// configuration, as in Vector. Everything without an exact counterpart is named in comments, and on standard error.
+    Vector {
+        /// The files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
     /// Checkpoints of a program that reads log files, for the source `file`
     ///
     /// Reads how far the program has read each file, compares that with the files on disk, prints the result, and stores the

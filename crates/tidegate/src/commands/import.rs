@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use tidegate_config::{
-    Errors, Imported, LONGEST_FILE, otelcol, prometheus, thanos_limits, thanos_receive, vmagent,
+    Errors, Imported, LONGEST_FILE, otelcol, prometheus, thanos_limits, thanos_receive, vector, vmagent,
 };
 
 /// `tidegate import …`
@@ -23,6 +23,11 @@ pub(crate) fn import(command: &ImportCommand) -> Outcome {
             imported(prometheus(&source, &text))
         }
         ImportCommand::Vmagent { arguments } => imported(vmagent(arguments, &named_file)),
+        ImportCommand::Vector { files } => {
+            let files: Result<Vec<_>, Failure> =
+                files.iter().map(|file| source(file, "configuration")).collect();
+            imported(vector(&files?))
+        }
         ImportCommand::Checkpoints(args) => checkpoints::import(args),
         ImportCommand::ThanosReceive { arguments } => imported(thanos_receive(arguments, &named_file)),
         ImportCommand::ThanosLimits { file } => {

@@ -1,0 +1,130 @@
+use super::super::vocabulary::{Origin, Vocabulary};
+use super::{Translated, condition, parse, translate};
+use proptest::prelude::*;
+
+fn program(text: &str) -> Translated {
+    translate(text, &parse(text), &Vocabulary::new(Origin::Lines))
+}
+
+fn lines(text: &str) -> Vec<String> {
+    program(text).lines.into_iter().map(|line| line.text).collect()
+}
+
+#[test]
+fn programs_become_statements() {
+    for (vrl, ottl) in [
+        (r#".env = "prod""#, vec![r#"set(log.attributes["env"], "prod")"#]),
+        ("del(.a.\"b c\")", vec![r#"delete_key(log.attributes["a"], "b c")"#]),
+        (
+            ".b = del(.a)",
+            vec![
+                r#"set(log.attributes["b"], log.attributes["a"]) where log.attributes["a"] != nil"#,
+                r#"delete_key(log.attributes, "a")"#,
+            ],
+        ),
+        (r#".message = upcase(.message)"#, vec!["set(log.body, ToUpperCase(log.body))"]),
+        (
+            ".n = to_int!(.n); .f = to_float(.f) ?? .f",
+            vec![
+                r#"set(log.attributes["n"], Int(log.attributes["n"]))"#,
+                r#"set(log.attributes["f"], Double(log.attributes["f"]))"#,
+            ],
+        ),
+        (
+            r#". |= parse_key_value!(.message, field_delimiter: ",")"#,
+            vec![
+                r#"merge_maps(log.attributes, ParseKeyValue(log.body, "=", ","), "upsert")"#,
+                r#"set(log.body, log.attributes["message"]) where log.attributes["message"] != nil"#,
+                r#"delete_key(log.attributes, "message")"#,
+            ],
+        ),
+        (
+            r#"if exists(.a) { .b = 1 }"#,
+            vec![r#"set(log.attributes["b"], 1) where log.attributes["a"] != nil"#],
+        ),
+        (
+            r#".timestamp = parse_timestamp!(.t, "%Y-%m-%d %T")"#,
+            vec![r#"set(log.time, Time(log.attributes["t"], "%Y-%m-%d %T"))"#],
+        ),
+        (
+            r#".host = get_env_var!("HOSTNAME")"#,
+            vec![r#"set(resource.attributes["host.name"], "${HOSTNAME}")"#],
+        ),
+        (
+            r#".x = .x || "none""#,
+            vec![r#"set(log.attributes["x"], "none") where log.attributes["x"] == nil"#],
+        ),
+    ] {
+        assert_eq!(lines(vrl), ottl, "{vrl}");
+    }
+}
+
+#[test]
+fn conditions_become_conditions() {
+    for (vrl, ottl) in [
+        (r#".level == "error""#, r#"log.attributes["level"] == "error""#),
+        (
+            r#"!contains(string!(.message), "a.b") && .n > 1"#,
+            r#"not (IsMatch(log.body, "a\\.b")) and log.attributes["n"] > 1"#,
+        ),
+        (
+            r#"includes(["a", "b"], .x) || is_null(.y)"#,
+            r#"(log.attributes["x"] == "a" or log.attributes["x"] == "b") or log.attributes["y"] == nil"#,
+        ),
+        ("match(.message, r'^\\d+$')", r#"IsMatch(log.body, "^\\d+$")"#),
+    ] {
+        assert_eq!(condition(vrl, &Vocabulary::new(Origin::Lines)).as_deref(), Ok(ottl), "{vrl}");
+    }
+}
+
+/// Branches in branches that change what their conditions look at are not translated again and again.
+#[test]
+fn nested_branches_are_bounded() {
+    for depth in [8, 20, 200] {
+        let text = format!("{}.a = 1{}", "if .a == 0 { .a = 2; ".repeat(depth), "\n}".repeat(depth));
+        assert!(program(&text).lines.len() < 1000, "{depth}");
+    }
+    let chain = format!("if .a == 0 {{ .a = 1 }}{}", " else if .a == 1 { .a = 2 }".repeat(5000));
+    assert_eq!(program(&chain).lines.len(), 1);
+}
+
+/// What is not understood stays, with the place and the reason, and does not swallow the next line.
+#[test]
+fn unknown_statements_stay() {
+    let translated = program(".a = 1\n.b = unnest(.c)\nfor_each(.d) -> |k, v| {\n  .e = k\n}\n.f = 2");
+    let texts: Vec<&str> = translated.lines.iter().map(|line| line.text.as_str()).collect();
+    let expected = [
+        r#"set(log.attributes["a"], 1)"#,
+        ".b = unnest(.c)",
+        "for_each(.d) -> |k, v| { .e = k }",
+        r#"set(log.attributes["f"], 2)"#,
+    ];
+    assert_eq!(texts, expected);
+    assert_eq!(translated.notes.len(), 2);
+}
+
+#[test]
+fn errors_and_branches_keep_their_order() {
+    let text = "x, err = parse_json(.message)\nif err != null { .bad = true } else { .x = x.y }";
+    let expected = [
+        r#"set(log.cache["x"], ParseJSON(log.body))"#,
+        r#"set(log.attributes["bad"], true) where log.cache["x"] == nil"#,
+        r#"set(log.attributes["x"], log.cache["x"]["y"]) where not (log.cache["x"] == nil) and log.cache["x"]["y"] != nil"#,
+    ];
+    assert_eq!(lines(text), expected);
+    // The first statement changes what the condition looks at.
+    let expected = [
+        r#"set(log.cache["value_1"], 1) where log.attributes["a"] == 1"#,
+        r#"set(log.attributes["a"], 2) where log.cache["value_1"] == 1"#,
+        r#"set(log.attributes["b"], 3) where log.cache["value_1"] == 1"#,
+    ];
+    assert_eq!(lines("if .a == 1 { .a = 2; .b = 3 }"), expected);
+}
+
+proptest! {
+    /// No program makes it panic, and each is bounded.
+    #[test]
+    fn any_text_is_read(text in "[a-z.!?=|(){}\\[\\]\"'\\\\ ,:;0-9\n$#é-]{0,60}") {
+        let _ = (program(&text), condition(&text, &Vocabulary::new(Origin::Syslog)));
+    }
+}

@@ -1,0 +1,217 @@
+//! Values of VRL.
+
+use super::statements::Translator;
+use super::syntax::{Branches, Expression, Piece, StatementKind};
+use super::{Segment, Translation};
+use crate::import::references;
+use crate::import::vector::vocabulary::{PlaceKind, within};
+
+impl Translator<'_> {
+    /// A value in OTTL. What it needs is computed by statements before it.
+    pub(super) fn value(&mut self, expression: &Expression) -> Translation<String> {
+        match expression {
+            Expression::Null => Ok("nil".to_owned()),
+            Expression::Boolean(value) => Ok(value.to_string()),
+            Expression::Number(number) => Ok(number.clone()),
+            Expression::Text(pieces) => Ok(self.text(pieces)),
+            Expression::Reference(reference) => Ok(references::vector(reference).0),
+            Expression::Regex(_) => Err("a regular expression is no value".to_owned()),
+            Expression::Path(path) => self.readable(path),
+            Expression::Variable(name, path) => {
+                if self.errors.contains_key(name) {
+                    return Err("the text of an error has no counterpart".to_owned());
+                }
+                Ok(self.variable(name, path))
+            }
+            Expression::Call(call) => self.call(call),
+            Expression::Negative(inner) => match &**inner {
+                Expression::Number(number) => Ok(format!("-{number}")),
+                inner => Ok(format!("(0 - {})", self.value(inner)?)),
+            },
+            Expression::Binary("??", attempt, fallback) => self.either(attempt, fallback, true),
+            Expression::Binary("||", first, fallback) => self.either(first, fallback, false),
+            Expression::Binary(operator @ ("+" | "-" | "*" | "/"), left, right) => {
+                self.arithmetic(operator, left, right)
+            }
+            Expression::If(branches) => self.chosen(branches),
+            Expression::List(items) => {
+                let items: Translation<Vec<String>> = items.iter().map(|item| self.value(item)).collect();
+                Ok(format!("[{}]", items?.join(", ")))
+            }
+            Expression::Map(members) => {
+                let mut rendered = Vec::new();
+                for (key, value) in members {
+                    let value = self.value(value)?;
+                    rendered.push(format!("{}: {value}", self.literal(key)));
+                }
+                Ok(format!("{{{}}}", rendered.join(", ")))
+            }
+            Expression::Not(_) | Expression::Binary(..) => {
+                let condition = self.condition(expression)?;
+                let result = self.temporary();
+                self.emit(&format!("set({result}, false)"));
+                self.emit_where(&format!("set({result}, true)"), Some(&condition));
+                Ok(result)
+            }
+        }
+    }
+
+    /// A value that needs no statements before it.
+    pub(super) fn probe(&mut self, expression: &Expression) -> Option<String> {
+        let before = (self.out.clone(), self.temporaries);
+        let value = self.value(expression).ok();
+        let is_alone = self.out.lines.len() == before.0.lines.len();
+        (self.out, self.temporaries) = before;
+        value.filter(|_| is_alone)
+    }
+
+    /// Where a field is read.
+    pub(super) fn readable(&mut self, path: &[Segment]) -> Translation<String> {
+        let place = self.out.vocabulary.place(path)?;
+        match place.kind {
+            PlaceKind::Event => Err("the event as a value has no counterpart".to_owned()),
+            _ => Ok(place.path),
+        }
+    }
+
+    /// A variable is an entry of the cache.
+    pub(super) fn variable(&mut self, name: &str, path: &[Segment]) -> String {
+        within(&format!("log.cache[\"{name}\"]"), path).path
+    }
+
+    fn text(&mut self, pieces: &[Piece]) -> String {
+        match pieces {
+            [] => "\"\"".to_owned(),
+            [Piece::Text(text)] => self.literal(text),
+            several => {
+                let mut parts = Vec::new();
+                for piece in several {
+                    parts.push(match piece {
+                        Piece::Text(text) => self.literal(text),
+                        Piece::Variable(name) => self.variable(name, &[]),
+                    });
+                }
+                format!("Concat([{}], \"\")", parts.join(", "))
+            }
+        }
+    }
+
+    /// The first value, or another where it fails (`is_error`) or is absent.
+    fn either(&mut self, first: &Expression, fallback: &Expression, is_error: bool) -> Translation<String> {
+        if let (Expression::Call(call), Some(default)) = (first.bare(), fallback.as_text())
+            && call.name == "get_env_var"
+        {
+            return self.environment(call, Some(&default));
+        }
+        let result = self.temporary();
+        let first = self.value(first)?;
+        self.emit(&format!("set({result}, {first})"));
+        self.out.handles_errors |= is_error;
+        let fallback = self.value(fallback)?;
+        self.emit_where(&format!("set({result}, {fallback})"), Some(&format!("{result} == nil")));
+        Ok(result)
+    }
+
+    fn arithmetic(&mut self, operator: &str, left: &Expression, right: &Expression) -> Translation<String> {
+        let is_text = is_text(left) || is_text(right);
+        let is_number = is_number(left) || is_number(right);
+        match (operator, is_text, is_number) {
+            ("+", true, _) => {
+                let mut parts = Vec::new();
+                self.concatenated(left, &mut parts)?;
+                self.concatenated(right, &mut parts)?;
+                Ok(format!("Concat([{}], \"\")", parts.join(", ")))
+            }
+            ("+", false, false) => {
+                Err("whether `+` adds numbers or joins texts is not known here".to_owned())
+            }
+            _ => {
+                let (left, right) = (self.value(left)?, self.value(right)?);
+                Ok(format!("({left} {operator} {right})"))
+            }
+        }
+    }
+
+    /// The parts of texts that `+` joins.
+    fn concatenated(&mut self, expression: &Expression, parts: &mut Vec<String>) -> Translation<()> {
+        match expression.bare() {
+            Expression::Binary("+", left, right) => {
+                self.concatenated(left, parts)?;
+                self.concatenated(right, parts)
+            }
+            other => {
+                parts.push(self.value(other)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// The value of an `if`, whose branches are values.
+    fn chosen(&mut self, branches: &Branches) -> Translation<String> {
+        let result = self.temporary();
+        let mut earlier: Vec<String> = Vec::new();
+        for (condition, block) in &branches.conditional {
+            let condition = self.condition(condition)?;
+            let all: Vec<String> = earlier
+                .iter()
+                .map(|other| format!("not ({other})"))
+                .chain([format!("({condition})")])
+                .collect();
+            self.choose(&result, block, &all.join(" and "))?;
+            earlier.push(condition);
+        }
+        if let Some(block) = &branches.otherwise {
+            let all: Vec<String> = earlier.iter().map(|other| format!("not ({other})")).collect();
+            self.choose(&result, block, &all.join(" and "))?;
+        }
+        Ok(result)
+    }
+
+    fn choose(&mut self, result: &str, block: &[super::Statement], condition: &str) -> Translation<()> {
+        let [super::Statement { kind: StatementKind::Expression(value), .. }] = block else {
+            return Err("a branch with several statements is no value here".to_owned());
+        };
+        self.conditions.push(condition.to_owned());
+        let value = self.value(value);
+        self.conditions.pop();
+        self.emit_where(&format!("set({result}, {})", value?), Some(condition));
+        Ok(())
+    }
+}
+
+/// Whether a value is known to be a text.
+fn is_text(expression: &Expression) -> bool {
+    match expression {
+        Expression::Text(_) => true,
+        Expression::Binary("+" | "??" | "||", left, right) => is_text(left) || is_text(right),
+        Expression::Call(call) => matches!(
+            call.name.as_str(),
+            "string"
+                | "to_string"
+                | "downcase"
+                | "upcase"
+                | "replace"
+                | "join"
+                | "format_timestamp"
+                | "get_env_var"
+                | "get_hostname"
+                | "slice"
+                | "strip_whitespace"
+                | "encode_json"
+        ),
+        _ => false,
+    }
+}
+
+/// Whether a value is known to be a number.
+fn is_number(expression: &Expression) -> bool {
+    match expression {
+        Expression::Number(_) | Expression::Negative(_) => true,
+        Expression::Binary("+" | "-" | "*" | "/", left, right) => is_number(left) || is_number(right),
+        Expression::Call(call) => matches!(
+            call.name.as_str(),
+            "int" | "to_int" | "float" | "to_float" | "length" | "strlen" | "to_unix_timestamp"
+        ),
+        _ => false,
+    }
+}
