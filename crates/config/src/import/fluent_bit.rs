@@ -1,6 +1,7 @@
 //! Configurations of Fluent Bit, in both formats.
 
 mod classic;
+mod containers;
 mod filters;
 mod inputs;
 mod known;

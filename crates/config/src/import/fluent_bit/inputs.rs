@@ -7,7 +7,7 @@ mod tail;
 
 use super::plugin::{Lacking, Plugin};
 use super::section::{Section, SectionKind};
-use super::tags::{Mark, Origin, Selector};
+use super::tags::{FilePath, Mark, Origin, Selector};
 use super::{FluentBit, Marker, known};
 use crate::import::document::Map;
 use crate::model::Signal;
@@ -77,7 +77,7 @@ impl FluentBit {
         signals: &[Signal],
         mark: Mark,
         marker: Marker,
-        path: Option<String>,
+        path: Option<FilePath>,
     ) {
         let tags = vec![(tag.to_owned(), usize::MAX)];
         self.origins.push(Origin { tags, signals: signals.to_vec(), mark, conditions: Vec::new(), path });

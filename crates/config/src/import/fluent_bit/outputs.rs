@@ -12,13 +12,13 @@ use super::tags::{Mark, Origin, Selected, Selector, either};
 use super::{FluentBit, Marker, known};
 use crate::error::quote;
 use crate::import::document::Map;
-use crate::import::sinks::{Destination, Flow, Route, SIGNALS};
+use crate::import::ottl;
+use crate::import::sinks::{Destination, Flow, Route, SIGNALS, signal_name};
 use crate::import::steps::Step;
 use crate::model::Signal;
 
 /// Properties that all outputs have.
 const COMMON: &Lacking = &[
-    ("alias", "not needed: metrics have the names of sinks"),
     ("log_level", "not needed: `--log` of `tidegate run` says what is logged"),
     ("log_suppress_interval", "not needed: repeated lines of the log are suppressed"),
     (
@@ -47,7 +47,8 @@ impl Target {
 impl FluentBit {
     pub(super) fn output(&mut self, section: &Section) {
         let Some(mut plugin) = Plugin::new(section, &mut self.report) else { return };
-        let alias = section.raw("alias").map(|alias| alias.value.clone());
+        // A sink has the name of the plugin otherwise.
+        let alias = plugin.text("alias", &self.report).map(|alias| alias.text);
         plugin.lacks(COMMON, &mut self.report);
         let Some(selector) = Selector::read(&mut plugin, &self.report) else {
             let message = format!("an output {} has no `match`", quote(&plugin.name));
@@ -98,16 +99,22 @@ impl FluentBit {
             let message = "left out: no input's records reach it";
             return plugin.note(message, &mut self.report);
         }
-        let selected = selector.of(&all, end);
-        let (conditions, steps) = (self.route(&selected), self.steps_of(&taken, &target));
-        self.needs_tags |= selected != Selected::All || steps.1;
-        let signals: Vec<Signal> = SIGNALS
-            .into_iter()
-            .filter(|signal| {
-                target.signals.contains(signal)
-                    && taken.iter().any(|(_, origin)| origin.signals.contains(signal))
-            })
-            .collect();
+        let (steps, looks_at_tags) = self.steps_of(&taken, &target);
+        self.needs_tags |= looks_at_tags;
+        // Of each signal, since conditions on logs say nothing about others.
+        let mut routes: Vec<(Route, Vec<Signal>)> = Vec::new();
+        for signal in SIGNALS.into_iter().filter(|signal| target.signals.contains(signal)) {
+            let of: Vec<(usize, &Origin)> =
+                all.iter().copied().filter(|(_, origin)| origin.signals.contains(&signal)).collect();
+            let selected = if of.is_empty() { Selected::None } else { selector.of(&of, end) };
+            let Some(route) = route(selected) else { continue };
+            match routes.iter_mut().find(|(other, _)| *other == route) {
+                Some((_, signals)) => signals.push(signal),
+                None => routes.push((route, vec![signal])),
+            }
+        }
+        self.needs_tags |= routes.iter().any(|(route, _)| *route != Route::All);
+        let signals: Vec<Signal> = routes.iter().flat_map(|(_, signals)| signals.clone()).collect();
         // Pipelines and conditions do not apply to what these receive.
         let is_stray = |(index, origin): &(usize, &Origin)| {
             self.markers.get(*index) == Some(&Marker::Never)
@@ -122,29 +129,28 @@ impl FluentBit {
                            look at `when` of the sink";
             plugin.note(message, &mut self.report);
         }
-        if has_forward && conditions != Route::All {
+        if has_forward && routes.iter().any(|(route, _)| *route != Route::All) {
             plugin.note("tags of clients are the attribute `fluent.tag`", &mut self.report);
         }
         if strays {
             let message = "it gets the samples of remote write, or the documents, of an input that it did not match: conditions do not apply to them";
             plugin.note(message, &mut self.report);
         }
-        let flows = signals
-            .iter()
-            .map(|signal| {
-                // Filters of Fluent Bit are about logs.
-                let steps = if *signal == Signal::Logs { steps.0.clone() } else { Vec::new() };
-                Flow { name: "filters".to_owned(), signal: *signal, steps, route: conditions.clone() }
-            })
-            .collect();
         let Target { kind, settings, has_signals, .. } = target;
-        self.output.add(name, &Destination { kind, settings, signals, has_signals }, flows);
-    }
-
-    fn route(&self, selected: &Selected) -> Route {
-        match selected {
-            Selected::Some(conditions) => Route::When(conditions.clone()),
-            Selected::All | Selected::None => Route::All,
+        let is_one = routes.len() == 1;
+        for (route, signals) in routes {
+            let flow = |signal: &Signal| {
+                // Filters of Fluent Bit are about logs.
+                let steps = if *signal == Signal::Logs { steps.clone() } else { Vec::new() };
+                Flow { name: "filters".to_owned(), signal: *signal, steps, route: route.clone() }
+            };
+            let flows = signals.iter().map(flow).collect();
+            let name = match signals.first() {
+                Some(signal) if !is_one => format!("{name}-{}", signal_name(*signal)),
+                _ => name.to_owned(),
+            };
+            let settings = settings.clone();
+            self.output.add(&name, &Destination { kind, settings, signals, has_signals }, flows);
         }
     }
 
@@ -175,4 +181,17 @@ impl FluentBit {
         all.extend(target.steps.iter().cloned());
         (all, looks_at_tags)
     }
+}
+
+/// The way of records that are selected; none if there are none.
+fn route(selected: Selected) -> Option<Route> {
+    Some(match selected {
+        Selected::None => return None,
+        Selected::All => Route::All,
+        // Conditions of a list are all about resources, or all about logs.
+        Selected::Some(conditions) if conditions.iter().any(|one| ottl::signal_of(one).is_some()) => {
+            Route::When(vec![either(&conditions)])
+        }
+        Selected::Some(conditions) => Route::When(conditions),
+    })
 }

@@ -98,7 +98,7 @@ pub(super) fn glob(pattern: &str) -> String {
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
-        if "\\.+*?()|[]{}^$#&-~".contains(c) {
+        if "\\.+*?()|[]{}^$".contains(c) {
             out.push('\\');
         }
         out.push(c);

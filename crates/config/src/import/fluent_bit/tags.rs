@@ -1,5 +1,6 @@
 //! Tags: which records a filter or an output takes.
 
+use super::containers;
 use super::plugin::Plugin;
 use super::record;
 use super::report::Report;
@@ -21,8 +22,17 @@ pub(super) struct Origin {
     pub(super) mark: Mark,
     /// Conditions that the records meet besides.
     pub(super) conditions: Vec<String>,
-    /// The path of the file, as OTTL: the end of a tag such as `kube.*`.
-    pub(super) path: Option<String>,
+    /// What the path is that a tag such as `kube.*` ends in.
+    pub(super) path: Option<FilePath>,
+}
+
+/// The kind of files that records come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FilePath {
+    /// Links in /var/log/containers.
+    Container,
+    /// Any other files.
+    File,
 }
 
 /// How records of an origin are known.
@@ -84,17 +94,29 @@ impl Origin {
 
     /// A condition on the path of a file, which is the end of its tag with dots for slashes: `kube.*` and `kube.var.log.app*`.
     fn by_path(&self, glob: &str, position: usize) -> Option<String> {
-        let path = self.path.as_deref()?;
         let prefix = self.tag_at(position).strip_suffix('*').filter(|prefix| !prefix.contains('*'))?;
         let rest = glob.strip_prefix(prefix)?;
-        let regex = record::escaped(rest).replace("\\.", "[./]").replace("\\*", ".*");
-        Some(format!("IsMatch({path}, {})", literal(&format!("^/?{regex}$"))))
+        match self.path? {
+            FilePath::Container => Some(containers::condition(rest.strip_prefix("var.log.containers.")?)),
+            FilePath::File => {
+                let regex = record::escaped(rest).replace("\\.", "[./]").replace("\\*", ".*");
+                let path = r#"resource.attributes["log.file.path"]"#;
+                Some(format!("IsMatch({path}, {})", literal(&format!("^/?{regex}$"))))
+            }
+        }
     }
 
-    /// The conditions for records whose tag matches a regular expression.
-    fn matching(&self, regex: &str) -> Vec<String> {
+    /// The conditions for records whose tag, which is `tag` as far as it is known, matches a regular expression. Where rules
+    /// have changed tags (`is_divided`), records of other tags have the same mark.
+    fn matching(&self, regex: &str, tag: &str, is_divided: bool) -> Vec<String> {
         let regex = literal(regex);
-        let tag = match &self.mark {
+        let condition = match &self.mark {
+            Mark::Resource(_) if is_divided => {
+                let constant = format!("IsMatch({}, {regex})", literal(tag));
+                let mut own = self.own_conditions();
+                own.insert(1, constant);
+                return own;
+            }
             Mark::Resource(_) => format!("IsMatch({}, {regex})", tag_path()),
             Mark::Forward(prefix) if prefix.is_empty() => {
                 format!("IsMatch(log.attributes[{}], {regex})", literal(TAG))
@@ -104,7 +126,7 @@ impl Origin {
                 format!("IsMatch(Concat([{prefix}, log.attributes[{tag}]], \"\"), {regex})")
             }
         };
-        std::iter::once(tag).chain(self.conditions.iter().cloned()).collect()
+        std::iter::once(condition).chain(self.conditions.iter().cloned()).collect()
     }
 }
 
@@ -131,6 +153,7 @@ impl Selector {
     /// What it takes of `origins`, at a position among the filters.
     pub(super) fn of(&self, origins: &[(usize, &Origin)], position: usize) -> Selected {
         let mut is_whole = true;
+        let is_divided = origins.iter().any(|(_, origin)| !origin.conditions.is_empty());
         let mut conditions: Vec<String> = Vec::new();
         for (index, origin) in origins {
             let is_forward = matches!(origin.mark, Mark::Forward(_));
@@ -143,7 +166,7 @@ impl Selector {
                 }
                 Selector::Regex(regex) => {
                     is_whole = false;
-                    origin.matching(regex)
+                    origin.matching(regex, origin.tag_at(position), is_divided)
                 }
                 Selector::Glob(glob) => match relation(glob, origin.tag_at(position)) {
                     Relation::Whole => origin.own_conditions(),
@@ -153,7 +176,7 @@ impl Selector {
                     }
                     Relation::Partly if is_forward => {
                         is_whole = false;
-                        origin.matching(&record::glob(glob))
+                        origin.matching(&record::glob(glob), "", false)
                     }
                     Relation::Partly => {
                         is_whole = false;
@@ -220,18 +243,6 @@ pub(super) fn either(conditions: &[String]) -> String {
             .collect::<Vec<_>>()
             .join(" or "),
     }
-}
-
-/// The path of a container's file in /var/log/containers, of what is known of its pod.
-pub(super) fn container_path() -> String {
-    let attribute = |name: &str| format!("resource.attributes[{}]", literal(name));
-    format!(
-        "Concat([\"/var/log/containers/\", {}, \"_\", {}, \"_\", {}, \"-\", {}, \".log\"], \"\")",
-        attribute("k8s.pod.name"),
-        attribute("k8s.namespace.name"),
-        attribute("k8s.container.name"),
-        attribute("container.id")
-    )
 }
 
 fn relation(glob: &str, tag: &str) -> Relation {

@@ -2,9 +2,10 @@
 
 use crate::import::document::{Map, Yaml};
 use crate::import::fluent_bit::FluentBit;
+use crate::import::fluent_bit::containers;
 use crate::import::fluent_bit::plugin::{Plugin, Value};
 use crate::import::fluent_bit::record;
-use crate::import::fluent_bit::tags::{Origin, TAG, container_path};
+use crate::import::fluent_bit::tags::{Origin, TAG, either};
 use crate::import::ottl::literal;
 
 /// The inputs whose files belong to containers.
@@ -35,7 +36,8 @@ impl FluentBit {
         let is_all = include.iter().any(|path| takes_all(&path.text));
         let mut parts = Vec::new();
         if !is_all {
-            parts.push(one_of(include));
+            let included = one_of(include);
+            parts.push(if included.contains(" or ") { format!("({included})") } else { included });
         }
         let mut namespaces = Vec::new();
         let mut others = Vec::new();
@@ -76,7 +78,11 @@ impl FluentBit {
                     })
                     .collect();
                 if let Some(first) = self.tails.tails.first_mut() {
-                    first.condition = Some(format!("not ({})", one_of(&paths)));
+                    let others = format!("not ({})", one_of(&paths));
+                    first.condition = Some(match first.condition.take() {
+                        Some(own) => format!("{own} and {others}"),
+                        None => others,
+                    });
                 }
             }
             return;
@@ -168,17 +174,14 @@ fn namespace_of(path: &str) -> Option<String> {
 
 /// The condition that a container's file has one of these paths.
 fn one_of(paths: &[Value]) -> String {
-    let is_pods = |path: &&Value| path.text.starts_with("/var/log/pods/");
-    let conditions = paths.iter().map(|path| {
-        let subject = if is_pods(&path) {
-            r#"resource.attributes["log.file.path"]"#.to_owned()
-        } else {
-            container_path()
-        };
-        let regex = record::escaped(&path.text).replace("\\*\\*", ".*").replace("\\*", "[^/]*");
-        format!("IsMatch({subject}, {})", literal(&format!("^{regex}$")))
+    let conditions = paths.iter().map(|path| match path.text.strip_prefix(containers::FOLDER) {
+        Some(name) => containers::condition(name),
+        None => {
+            let regex = record::escaped(&path.text).replace("\\*\\*", ".*").replace("\\*", "[^/]*");
+            format!("IsMatch(resource.attributes[\"log.file.path\"], {})", literal(&format!("^{regex}$")))
+        }
     });
-    conditions.collect::<Vec<_>>().join(" or ")
+    either(&conditions.collect::<Vec<_>>())
 }
 
 #[cfg(test)]

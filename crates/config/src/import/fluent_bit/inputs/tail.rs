@@ -5,7 +5,7 @@ use crate::import::document::{Map, Yaml};
 use crate::import::fluent_bit::filters::parser::steps as parser_steps;
 use crate::import::fluent_bit::parsers::Format;
 use crate::import::fluent_bit::plugin::{Lacking, Plugin, Value, seconds};
-use crate::import::fluent_bit::tags::{Mark, Selector, container_path};
+use crate::import::fluent_bit::tags::{FilePath, Mark, Selector};
 use crate::import::fluent_bit::{FilterSteps, FluentBit, Marker};
 use crate::model::Signal;
 use crate::values::Bytes;
@@ -96,7 +96,7 @@ impl FluentBit {
                 &[Signal::Logs],
                 Mark::Resource(tag.to_owned()),
                 Marker::Kubernetes,
-                Some(container_path()),
+                Some(FilePath::Container),
             );
             self.kubernetes_tail(plugin, input, tag, &include, &exclude);
         } else {
@@ -131,9 +131,8 @@ impl FluentBit {
         let name = FluentBit::free_name(inputs, tag);
         inputs.set(&name, input);
         let group = ["sources", "file", "inputs", name.as_str()].map(str::to_owned).to_vec();
-        let path = r#"resource.attributes["log.file.path"]"#.to_owned();
         let mark = Mark::Resource(tag.to_owned());
-        self.add_origin(tag, &[Signal::Logs], mark, Marker::Attributes(group), Some(path));
+        self.add_origin(tag, &[Signal::Logs], mark, Marker::Attributes(group), Some(FilePath::File));
     }
 
     /// How long lines may be.
