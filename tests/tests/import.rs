@@ -1,7 +1,7 @@
 //! An imported configuration does what the original did.
 //!
-//! `crates/config/tests/import` has configurations of Collectors; where tests of pipelines stand beside one, its conversion has
-//! to pass them. What they expect is what the Collector's processors do.
+//! `crates/config/tests/import` has configurations of Collectors and of other programs, which their names begin with; where
+//! tests of pipelines stand beside one, its conversion has to pass them. What they expect is what the original does.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -26,20 +26,29 @@ fn tested() -> Vec<String> {
     names
 }
 
+/// The program that a configuration is for, by its name, and its file.
+fn original(name: &str) -> (&'static str, PathBuf) {
+    let program = if name.starts_with("fluent-bit") { "fluent-bit" } else { "otelcol" };
+    let yaml = folder().join(format!("{name}.yaml"));
+    let file = if yaml.exists() { yaml } else { folder().join(format!("{name}.conf")) };
+    (program, file)
+}
+
 #[test]
-fn imported_pipelines_do_what_the_collectors_processors_do() {
+fn imported_pipelines_do_what_the_originals_do() {
     let names = tested();
     assert!(names.len() >= 4, "{names:?}");
     let work = tempfile::tempdir().unwrap();
     for name in names {
-        let original = folder().join(format!("{name}.yaml"));
-        let imported = finish(Command::new(binary()).args(["import", "otelcol"]).arg(&original));
+        let (program, original) = original(&name);
+        let imported = finish(Command::new(binary()).args(["import", program]).arg(&original));
         assert_eq!(imported.code, Some(0), "{imported:?}");
         let tests = fs::read_to_string(folder().join(format!("{name}.tests.yaml"))).unwrap();
         let file = work.path().join(format!("{name}.yaml"));
         fs::write(&file, format!("{}\n{tests}", imported.stdout)).unwrap();
         let mut command = Command::new(binary());
-        let tested = finish(command.args(["test", "--config"]).arg(&file).env("MY_POD_IP", "127.0.0.1"));
+        command.args(["test", "--config"]).arg(&file).env("MY_POD_IP", "127.0.0.1");
+        let tested = finish(command.env("HOSTNAME", "value"));
         assert_eq!(tested.code, Some(0), "{name}: {tested:?}");
     }
 }
