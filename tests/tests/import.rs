@@ -1,7 +1,7 @@
 //! An imported configuration does what the original did.
 //!
-//! `crates/config/tests/import` has configurations of Collectors; where tests of pipelines stand beside one, its conversion has
-//! to pass them. What they expect is what the Collector's processors do.
+//! `crates/config/tests/import` has configurations of Collectors and of other programs, which their names begin with; where
+//! tests of pipelines stand beside one, its conversion has to pass them. What they expect is what the original does.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -26,32 +26,33 @@ fn tested() -> Vec<String> {
     names
 }
 
-/// The program whose configuration it is, as `tidegate import` calls it.
-fn program(name: &str) -> &'static str {
-    if name.starts_with("vector-") { "vector" } else { "otelcol" }
+/// The program that a configuration is for, by its name, and its file.
+fn original(name: &str) -> (&'static str, PathBuf) {
+    let programs = [("fluent-bit", "fluent-bit"), ("vector-", "vector")];
+    let program = programs.iter().find(|(start, _)| name.starts_with(start));
+    let yaml = folder().join(format!("{name}.yaml"));
+    let file = if yaml.exists() { yaml } else { folder().join(format!("{name}.conf")) };
+    (program.map_or("otelcol", |(_, program)| program), file)
 }
 
 #[test]
-fn imported_pipelines_do_what_the_collectors_processors_do() {
+fn imported_pipelines_do_what_the_originals_do() {
     let names = tested();
     assert!(names.len() >= 4, "{names:?}");
     let work = tempfile::tempdir().unwrap();
     for name in names {
-        let original = folder().join(format!("{name}.yaml"));
-        let imported = finish(Command::new(binary()).args(["import", program(&name)]).arg(&original));
+        let (program, original) = original(&name);
+        let imported = finish(Command::new(binary()).args(["import", program]).arg(&original));
         assert_eq!(imported.code, Some(0), "{imported:?}");
         let tests = fs::read_to_string(folder().join(format!("{name}.tests.yaml"))).unwrap();
         let file = work.path().join(format!("{name}.yaml"));
         fs::write(&file, format!("{}\n{tests}", imported.stdout)).unwrap();
         let mut command = Command::new(binary());
-        let tested = finish(
-            command
-                .args(["test", "--config"])
-                .arg(&file)
-                .env("MY_POD_IP", "127.0.0.1")
-                .env("ENVIRONMENT", "value")
-                .env("TOKEN", "value"),
-        );
+        command.args(["test", "--config"]).arg(&file).env("MY_POD_IP", "127.0.0.1");
+        for variable in ["ENVIRONMENT", "HOSTNAME", "TOKEN"] {
+            command.env(variable, "value");
+        }
+        let tested = finish(&mut command);
         assert_eq!(tested.code, Some(0), "{name}: {tested:?}");
     }
 }

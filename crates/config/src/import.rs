@@ -1,6 +1,7 @@
 //! Configurations of others, said in ours.
 
 mod document;
+mod fluent_bit;
 mod group;
 mod notes;
 mod otelcol;
@@ -19,6 +20,7 @@ mod thanos_receive;
 mod vector;
 mod vmagent;
 
+pub use fluent_bit::fluent_bit;
 pub use notes::{Imported, Note};
 pub use otelcol::{CollectorVersion, otelcol};
 pub use prometheus::prometheus;

@@ -45,7 +45,8 @@ pub use effective::{effective, secrets};
 pub use error::{Errors, Invalid, Problem, SourcePosition};
 pub use example::example;
 pub use import::{
-    CollectorVersion, Imported, Note, otelcol, prometheus, thanos_limits, thanos_receive, vector, vmagent,
+    CollectorVersion, Imported, Note, fluent_bit, otelcol, prometheus, thanos_limits, thanos_receive, vector,
+    vmagent,
 };
 pub use load::{LONGEST_FILE, Loaded, ParsedSteps, load, load_and_look, parse, parse_steps};
 pub use markdown::markdown;

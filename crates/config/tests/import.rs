@@ -5,7 +5,9 @@
 use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tidegate_config::{CollectorVersion, Imported, otelcol, parse, prometheus, thanos_receive, vmagent};
+use tidegate_config::{
+    CollectorVersion, Imported, fluent_bit, otelcol, parse, prometheus, thanos_receive, vmagent,
+};
 
 #[path = "import/vector.rs"]
 mod vector;
@@ -26,6 +28,13 @@ const COLLECTORS: [&str; 15] = [
     "sampling",
     "tenants",
     "transform",
+];
+
+const FLUENT_BITS: [&str; 4] = [
+    "fluent-bit-containers.conf",
+    "fluent-bit-gateway.yaml",
+    "fluent-bit-kubernetes.conf",
+    "fluent-bit-steps.conf",
 ];
 
 fn folder() -> PathBuf {
@@ -157,6 +166,158 @@ fn the_command_line_of_a_thanos_router_is_converted() {
     matches_golden("thanos-receive", &imported);
 }
 
+/// Reads a file beside the others, as far as it is there.
+fn beside(path: &str) -> Result<String, String> {
+    fs::read_to_string(folder().join(path)).map_err(|error| error.to_string())
+}
+
+#[test]
+fn configurations_of_fluent_bit_are_converted() {
+    for source in FLUENT_BITS {
+        let imported = fluent_bit(source, &read(source), &beside).unwrap_or_else(|errors| panic!("{errors}"));
+        let name = source.split_once('.').map_or(source, |(name, _)| name);
+        matches_golden(name, &imported);
+    }
+}
+
+/// Nothing is lost silently: a property that nobody knows is noted or an error, in every section.
+#[test]
+fn an_unknown_property_of_fluent_bit_is_named() {
+    let cases = [
+        ("fluent-bit-containers.conf", "]\n", "    Surprise_Setting 1\n"),
+        ("fluent-bit-steps.conf", "]\n", "    Surprise_Setting 1\n"),
+        ("fluent-bit-parsers-file.conf", "]\n", "    Surprise_Setting 1\n"),
+        ("fluent-bit-gateway.yaml", "    - ", "surprise_setting: 1\n      "),
+    ];
+    for (source, behind, with) in cases {
+        let text = read(source);
+        for (at, found) in text.match_indices(behind).filter(|(at, _)| !text[..*at].ends_with(' ')) {
+            let (before, after) = text.split_at(at + found.len());
+            // Parsers alone are no configuration.
+            let inputs =
+                if source.contains("parsers") { read("fluent-bit-kubernetes.conf") } else { String::new() };
+            let changed = format!("{before}{with}{after}{inputs}");
+            let line = before.matches('\n').count() + 1;
+            let named = match fluent_bit(source, &changed, &beside) {
+                Ok(imported) => imported.notes.iter().any(|note| {
+                    note.setting.contains("surprise_setting")
+                        // The plugin as a whole was left out.
+                        || (["left out", "a sink that discards"].iter().any(|start| note.message.starts_with(start))
+                            && note.line.is_some_and(|of| of.abs_diff(line) <= 2))
+                }),
+                Err(_) => true,
+            };
+            assert!(named, "{source}, line {line}");
+        }
+    }
+}
+
+/// Each mistake has its place and a remedy, all at once; those of other files, too.
+#[test]
+fn mistakes_of_fluent_bit_are_reported_with_their_positions() {
+    let text = "\
+[SERVICE]
+    Parsers_File parsers.conf
+    Parsers_File own.conf
+[INPUT]
+    Name tial
+[INPUT]
+    Name tail
+[INPUT]
+    Name tail
+    Path /a.log
+    Parser ngnix
+    Skip_Long_Lines perhaps
+[FILTER]
+    Name modify
+    Match *
+    Condition Key_exsts a
+    Ad a b
+[FILTER]
+    Name grep
+    Match *
+    Regex log
+[FILTER]
+    Name grep
+[OUTPUT]
+    Name splunk
+    Match *
+[OUTPTU]
+    Name es
+@INCLUDE gone.conf
+";
+    let read = |path: &str| match path {
+        "etc/parsers.conf" => Ok("[PARSER]\n    Name a\n    Format regexp\n".to_owned()),
+        _ => Err("no such file".to_owned()),
+    };
+    let errors = fluent_bit("etc/f.conf", text, &read).unwrap_err().to_string();
+    for expected in [
+        "cannot read `etc/own.conf`: no such file",
+        "f.conf:5:10",
+        "did you mean `tail`",
+        "an input `tail` has no `path`",
+        "f.conf:11:12",
+        "did you mean `nginx`",
+        "is `on` or `off`",
+        "did you mean `key_exists`",
+        "did you mean `add`",
+        "a rule `regex` has a key and a pattern",
+        "a filter `grep` has no `match`",
+        "has no `splunk_token`",
+        "did you mean `[OUTPUT]`",
+        "cannot read `etc/gone.conf`: no such file",
+        "etc/parsers.conf:3:12: there is no format `regexp`",
+    ] {
+        assert!(errors.contains(expected), "{expected}\n{errors}");
+    }
+    for other in ["", "a: b", "- a", "[SERVICE]\n  Flush 1\n", "pipeline:\n\tinputs:"] {
+        assert!(fluent_bit("f.conf", other, &|_| Err(String::new())).is_err(), "{other}");
+    }
+}
+
+/// A sink gets no records of inputs whose tags the output did not match.
+#[test]
+fn tags_of_fluent_bit_choose_sinks() {
+    let text = "\
+[INPUT]
+    Name tail
+    Path /a.log
+    Tag a.*
+[INPUT]
+    Name tail
+    Path /b.log
+    Tag b
+[OUTPUT]
+    Name loki
+    Alias one
+    Match a.*
+[OUTPUT]
+    Name loki
+    Alias both
+    Match *
+[OUTPUT]
+    Name loki
+    Alias part
+    Match a.var.log.x*
+[OUTPUT]
+    Name loki
+    Alias none
+    Match c
+";
+    let imported = fluent_bit("f.conf", text, &beside).unwrap_or_else(|errors| panic!("{errors}"));
+    let sinks = imported.configuration.split("\nsinks:").nth(1).unwrap_or_default().to_owned();
+    let sink =
+        |name: &str| sinks.split(&format!("\n  {name}:\n")).nth(1).map(|rest| rest.split("\n  ").count());
+    assert!(sink("none").is_none() && sink("both").is_some(), "{sinks}");
+    assert_eq!(sinks.matches("when:").count(), 2, "{sinks}");
+    assert!(sinks.contains(r#"- resource.attributes["fluent.tag"] == "a.*""#), "{sinks}");
+    assert!(
+        sinks.contains(r#"IsMatch(resource.attributes["log.file.path"], "^/?var[./]log[./]x.*$")"#),
+        "{sinks}"
+    );
+    assert!(imported.notes.iter().any(|note| note.message.contains("no input's records reach it")));
+}
+
 /// The line of the component that a text ends in: the last one that is indented by two.
 fn component(text: &str) -> usize {
     let lines =
@@ -208,6 +369,28 @@ service: { pipelines: { logs: { receivers: [otlp], processors: [transform], expo
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    /// No file makes the importer of Fluent Bit panic, and what it prints is always YAML.
+    #[test]
+    fn damaged_files_of_fluent_bit_are_converted_or_refused(
+        which in 0..FLUENT_BITS.len(),
+        cuts in proptest::collection::vec((0_usize..4000, 0_usize..40, "[a-zA-Z:\\[\\]{}, \n$\"'*@-]{0,4}"), 0..4),
+    ) {
+        let mut text: Vec<char> = read(FLUENT_BITS[which]).chars().collect();
+        for (at, len, with) in cuts {
+            let at = at % text.len().max(1);
+            let end = (at + len).min(text.len());
+            text.splice(at..end, with.chars());
+        }
+        let text: String = text.into_iter().collect();
+        if let Ok(imported) = fluent_bit(FLUENT_BITS[which], &text, &beside) {
+            let errors = parse("printed", &imported.configuration, &|_| Some("value".to_owned())).err();
+            let problems = errors.iter().flat_map(|errors| errors.problems());
+            for problem in problems {
+                prop_assert!(!problem.message.contains("not valid YAML"), "{}\n{}", problem.message, imported.configuration);
+            }
+        }
+    }
 
     /// No file makes the importer panic, and what it prints is always YAML.
     #[test]

@@ -1,5 +1,7 @@
 //! References to the environment, from the syntax of others into ours.
 
+use std::collections::BTreeMap;
+
 /// A text of a Collector's configuration in our syntax: `${env:X}` and `${X}` become `${X}`, `$$` stays.
 ///
 /// # Errors
@@ -151,6 +153,34 @@ fn replaced(text: &str, open: &str, close: char) -> (String, Option<String>) {
     (out, None)
 }
 
+/// A text of Fluent Bit in our syntax: `${X}` stays, unless `variables` has a value for it, which is in our syntax already.
+pub(super) fn fluent_bit(text: &str, variables: &BTreeMap<String, String>) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        out.push_str(&plain(before).0);
+        if before.ends_with('$') {
+            out.push('$');
+        }
+        match after.split_once('}') {
+            Some((name, behind)) if variables.contains_key(name.trim()) => {
+                out.push_str(variables.get(name.trim()).map_or("", String::as_str));
+                rest = behind;
+            }
+            Some((name, behind)) if !name.contains([':', '\n']) && reference_of(name.trim()).is_some() => {
+                out.push_str(&format!("${{{}}}", name.trim()));
+                rest = behind;
+            }
+            _ => {
+                out.push_str("$${");
+                rest = after;
+            }
+        }
+    }
+    out.push_str(&plain(rest).0);
+    out
+}
+
 /// Whether a text in our syntax holds a reference, so that its value is not known here.
 pub(super) fn has_reference(text: &str) -> bool {
     let mut rest = text;
@@ -195,6 +225,8 @@ mod tests {
     fn groups_of_a_replacement_are_no_references() {
         assert_eq!(plain("${1}-$1-$$").0, "$${1}-$1-$$$");
         assert_eq!(vmagent("%{ZONE}-${1}-%x").0, "${ZONE}-$${1}-%x");
+        let variables = BTreeMap::from([("dir".to_owned(), "/var/${X}".to_owned())]);
+        assert_eq!(fluent_bit("${dir}/${HOST}-$$-${a b}$", &variables), "/var/${X}/${HOST}-$$$-$${a b}$");
         assert!(has_reference("a${B}") && !has_reference("$${1}$1") && !has_reference("é$"));
     }
 }

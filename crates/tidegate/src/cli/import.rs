@@ -18,6 +18,15 @@ pub(crate) enum ImportCommand {
         #[arg(long, value_name = "VERSION")]
         collector_version: Option<tidegate_config::CollectorVersion>,
     },
+    /// A Fluent Bit's configuration, in the classic format or in YAML
+    ///
+    /// Prints a configuration: inputs become sources, filters become pipelines, outputs become sinks. Reads the files that it
+    /// includes, and those of its parsers; their paths are relative to it. Everything without an exact counterpart is named
+    /// in comments, and on standard error.
+    FluentBit {
+        /// The file
+        file: PathBuf,
+    },
     /// The remote writes of a Prometheus server, with their relabeling
     ///
     /// Everything without an exact counterpart is named in comments, and on standard error.

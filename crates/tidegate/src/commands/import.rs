@@ -8,7 +8,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use tidegate_config::{
-    Errors, Imported, LONGEST_FILE, otelcol, prometheus, thanos_limits, thanos_receive, vector, vmagent,
+    Errors, Imported, LONGEST_FILE, fluent_bit, otelcol, prometheus, thanos_limits, thanos_receive, vector,
+    vmagent,
 };
 
 /// `tidegate import …`
@@ -17,6 +18,10 @@ pub(crate) fn import(command: &ImportCommand) -> Outcome {
         ImportCommand::Otelcol { file, collector_version } => {
             let (source, text) = source(file, "configuration")?;
             imported(otelcol(&source, &text, *collector_version))
+        }
+        ImportCommand::FluentBit { file } => {
+            let (source, text) = source(file, "configuration")?;
+            imported(fluent_bit(&source, &text, &named_file))
         }
         ImportCommand::Prometheus { file } => {
             let (source, text) = source(file, "configuration")?;
