@@ -212,6 +212,46 @@ fn an_unknown_property_of_fluent_bit_is_named() {
     }
 }
 
+/// What cannot be meant in the same way is noted: expressions that are refused, patterns with variables, labels of two filters.
+#[test]
+fn what_differs_from_fluent_bit_is_noted() {
+    let text = "\
+[PARSER]
+    Name behind
+    Format regex
+    Regex (?<level>a)(?=b)
+[INPUT]
+    Name tail
+    Path /a.log
+    Parser behind
+[INPUT]
+    Name tail
+    Path /var/log/containers/*.log
+    Tag kube.*
+[FILTER]
+    Name kubernetes
+    Match kube.*
+[FILTER]
+    Name kubernetes
+    Match kube.*
+    Labels Off
+[OUTPUT]
+    Name loki
+    Match ${TAGS}
+[OUTPUT]
+    Name loki
+    Match *
+";
+    let imported = fluent_bit("f.conf", text, &beside).unwrap_or_else(|errors| panic!("{errors}"));
+    let noted = |line: usize, part: &str| {
+        imported.notes.iter().any(|note| note.line == Some(line) && note.message.contains(part))
+    };
+    let notes: Vec<String> = imported.notes.iter().map(ToString::to_string).collect();
+    assert!(noted(6, "to be corrected"), "{notes:#?}");
+    assert!(noted(17, "all pods get their labels"), "{notes:#?}");
+    assert!(noted(22, "a pattern with a variable"), "{notes:#?}");
+}
+
 /// Each mistake has its place and a remedy, all at once; those of other files, too.
 #[test]
 fn mistakes_of_fluent_bit_are_reported_with_their_positions() {

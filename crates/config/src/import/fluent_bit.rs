@@ -124,11 +124,9 @@ impl FluentBit {
                 section.raw("name").is_some_and(|name| name.value.eq_ignore_ascii_case("kubernetes"))
             })
             .filter_map(|section| {
-                let variables = self.report.variables.clone();
-                let mut quiet = Report::default();
-                quiet.variables = variables;
+                let mut quiet = self.report.without_files();
                 let mut plugin = Plugin::new(section, &mut quiet)?;
-                Selector::read(&mut plugin, &quiet)
+                Selector::read(&mut plugin, &mut quiet)
             })
             .collect();
         for section in of(SectionKind::Input) {

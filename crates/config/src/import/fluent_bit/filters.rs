@@ -29,7 +29,7 @@ impl FluentBit {
     pub(super) fn filter(&mut self, section: &Section, position: usize) {
         let Some(mut plugin) = Plugin::new(section, &mut self.report) else { return };
         plugin.lacks(COMMON, &mut self.report);
-        let Some(selector) = Selector::read(&mut plugin, &self.report) else {
+        let Some(selector) = Selector::read(&mut plugin, &mut self.report) else {
             let message = format!("a filter {} has no `match`", quote(&plugin.name));
             self.report.error(plugin.file(), plugin.at(), message, "add `Match *`");
             return;

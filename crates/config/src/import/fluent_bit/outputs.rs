@@ -50,7 +50,7 @@ impl FluentBit {
         // A sink has the name of the plugin otherwise.
         let alias = plugin.text("alias", &self.report).map(|alias| alias.text);
         plugin.lacks(COMMON, &mut self.report);
-        let Some(selector) = Selector::read(&mut plugin, &self.report) else {
+        let Some(selector) = Selector::read(&mut plugin, &mut self.report) else {
             let message = format!("an output {} has no `match`", quote(&plugin.name));
             return self.report.error(plugin.file(), plugin.at(), message, "add `Match *`");
         };

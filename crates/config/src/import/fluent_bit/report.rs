@@ -32,6 +32,11 @@ pub(super) struct Report {
 }
 
 impl Report {
+    /// One with the same variables, for a look whose notes and mistakes nobody reads.
+    pub(super) fn without_files(&self) -> Report {
+        Report { variables: self.variables.clone(), ..Report::default() }
+    }
+
     /// Adds a file, and returns its position.
     pub(super) fn add_file(&mut self, name: &str, text: &str) -> usize {
         self.files.push(SourceFile { name: name.to_owned(), text: text.to_owned() });

@@ -136,9 +136,14 @@ fn tag_path() -> String {
 
 impl Selector {
     /// Takes `match` and `match_regex`; none if there is neither.
-    pub(super) fn read(plugin: &mut Plugin<'_>, report: &Report) -> Option<Selector> {
+    pub(super) fn read(plugin: &mut Plugin<'_>, report: &mut Report) -> Option<Selector> {
         let glob = plugin.text("match", report);
         let regex = plugin.text("match_regex", report);
+        for value in [&glob, &regex].into_iter().flatten().filter(|value| value.is_open()) {
+            let message =
+                "left open: a pattern with a variable of the environment matches nothing; write its value";
+            plugin.note_value(value, message, report);
+        }
         match (glob, regex) {
             (_, Some(regex)) => {
                 let text = record::pattern(&regex.text);

@@ -96,11 +96,16 @@ impl FluentBit {
         }
         let source = self.out.group("sources").group("kubernetes_logs");
         source.set_group("api", api);
+        let others_have = source.get("labels").is_some();
         if has_labels {
             source.set("labels", Yaml::Flow(vec!["*".to_owned()]));
         }
         if merges {
             source.set("parse", "json");
+        }
+        if others_have && !has_labels {
+            let message = "all pods get their labels: another filter wants them, and there is one source";
+            plugin.note(message, &mut self.report);
         }
         Vec::new()
     }

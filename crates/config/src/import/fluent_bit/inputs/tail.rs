@@ -2,7 +2,7 @@
 
 use crate::error::quote;
 use crate::import::document::{Map, Yaml};
-use crate::import::fluent_bit::filters::parser::steps as parser_steps;
+use crate::import::fluent_bit::filters::{note_refused, parser::steps as parser_steps};
 use crate::import::fluent_bit::parsers::Format;
 use crate::import::fluent_bit::plugin::{Lacking, Plugin, Value, seconds};
 use crate::import::fluent_bit::tags::{FilePath, Mark, Selector};
@@ -103,6 +103,7 @@ impl FluentBit {
             self.file_input(plugin, input, tag, &include, &exclude);
         }
         if !steps.is_empty() {
+            note_refused(plugin, &steps, &mut self.report);
             self.filters.push(FilterSteps { selector: Selector::Origin(origin), position: 0, steps });
         }
         KNOWN
