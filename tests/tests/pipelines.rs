@@ -5,8 +5,9 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::process::Command;
 use tidegate_load::otlp::{NUMBER, OtlpProfile, Signal, drive_blocking};
-use tidegate_tests::{Gateway, Recorder, SOON, http, otlp_profile, until};
+use tidegate_tests::{Gateway, Recorder, SOON, binary, finish, http, otlp_profile, until};
 
 const MIB: u64 = 1 << 20;
 
@@ -317,4 +318,24 @@ fn memory_stays_within_its_bound() {
     let hwm = gateway.hwm();
     println!("{} MiB at most", hwm / MIB);
     assert!(hwm <= 64 * MIB, "{hwm} bytes were resident");
+}
+
+/// A statement that fails on an item fails its test, unless its step is silent about that.
+#[test]
+fn a_failing_statement_fails_its_test() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tidegate.yaml");
+    for (on_error, code) in [("ignore", 1), ("silent", 0)] {
+        let step = json!({"edit": "set(log.attributes[\"a\"], ParseJSON(log.body))", "on_error": on_error});
+        let test = json!({"name": "t", "pipeline": "p", "given": {"logs": [{"body": "no json"}]}, "expect": {"logs": [{"body": "no json"}]}});
+        let settings = json!({
+            "pipelines": {"p": {"steps": [step]}},
+            "sinks": {"s": {"type": "blackhole", "pipeline": "p"}},
+            "tests": [test],
+        });
+        std::fs::write(&file, settings.to_string()).unwrap();
+        let tested = finish(Command::new(binary()).args(["test", "--config"]).arg(&file));
+        assert_eq!(tested.code, Some(code), "{on_error}: {tested:?}");
+        assert_eq!(tested.stdout.contains("statement 1: it failed on an item"), code == 1, "{tested:?}");
+    }
 }

@@ -7,6 +7,7 @@ use crate::{Failure, Outcome, output};
 use serde_json::Value as Json;
 use std::fmt::Write;
 use tidegate_config::{Config, Expectation, Fixture, Given, PipelineTest, Sequence, Text};
+use tidegate_pipeline::ErrorMode;
 use tidegate_trial::{Applied, apply, differences, encode, encode_series};
 use tidegate_wire::otlp::Signal;
 
@@ -47,13 +48,15 @@ pub(crate) fn test(args: &TestArgs) -> Outcome {
 /// The lines that say what is not as expected.
 fn run(config: &Config, test: &PipelineTest) -> Result<Vec<String>, Failure> {
     let (pipeline, labels) = compiled(config, &test.pipeline)?;
+    let steps = config.pipeline(&test.pipeline).map(|steps| steps.definition.steps).unwrap_or_default();
+    let is_silent = |step: usize| steps.get(step).is_some_and(|step| step.on_error == ErrorMode::Silent);
     let (mut report, mut dropped) = (Vec::new(), 0);
     let Expectation { exactly, dropped: expected_drops, .. } = test.expect.0;
     let mut unseen = expected_items(&test.expect.0);
     for (name, input) in inputs(test)? {
         let applied = apply(&pipeline, input.format, &input.body, now_ns());
         dropped += applied.dropped();
-        for (step, statement) in failures(&applied) {
+        for (step, statement) in failures(&applied).into_iter().filter(|(step, _)| !is_silent(*step)) {
             let label = labels.get(step).map_or("", |label| label.step.as_str());
             report.push(format!("step {label}, statement {}: it failed on an item", statement + 1));
         }
