@@ -1,5 +1,7 @@
 //! The documentation is whole: every page is in the table of contents, and every link leads somewhere.
 
+#![allow(clippy::unwrap_used, reason = "a test ends where it fails")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
