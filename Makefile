@@ -11,6 +11,7 @@ PIPELINE_ORACLE ?= $(TARGET)/test-pipeline-oracle
 REAL   ?= $(TARGET)/test-real
 BROWSER ?= $(TARGET)/test-browser
 PAGES  ?= $(TARGET)/test-pages
+BOOK   ?= $(TARGET)/book
 export CARGO_TARGET_DIR := $(TARGET)
 export TIDEGATE_TEST_PYTHON := $(VENV)/bin/python
 export TIDEGATE_TEST_NODE_MODULES := $(NODE)/node_modules
@@ -27,7 +28,7 @@ export TIDEGATE_BIN := $(TARGET)/release/tidegate
 # Where `make install-sender-c` puts the library; DESTDIR goes before it.
 PREFIX ?= /usr/local
 
-.PHONY: demo test test-real pages pages-update unit loom programs python packages fuzz fuzz-long forks bench lint install install-sender-c setup setup-test docs
+.PHONY: demo test test-real pages pages-update unit loom programs python packages fuzz fuzz-long forks bench lint install install-sender-c setup setup-test docs book
 
 ## run the gateway with no configuration, and send it a trickle of metrics
 demo: setup
@@ -110,6 +111,10 @@ install-sender-c:
 
 docs:
 	UPDATE_DOCS=1 cargo test -p tidegate-config --test documents
+
+## the documentation as a site, searchable and without a server: open book/index.html beside the build
+book:
+	scripts/book $(BOOK)
 
 setup:
 	@scripts/setup build

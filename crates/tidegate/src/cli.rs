@@ -2,6 +2,8 @@
 
 mod connect;
 mod doctor;
+#[cfg(test)]
+mod documented;
 mod file;
 mod fleet;
 mod import;
