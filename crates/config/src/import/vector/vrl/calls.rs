@@ -92,7 +92,7 @@ impl Translator<'_> {
             "parse_timestamp" => self.timestamp(call, "Time"),
             "format_timestamp" => self.timestamp(call, "FormatTime"),
             "to_unix_timestamp" => self.unix_timestamp(call),
-            "from_unix_timestamp" => self.from_unix_timestamp(call),
+            "from_unix_timestamp" => self.time_of_unix_timestamp(call),
             "get_env_var" => self.environment(call, None),
             "get_hostname" => Ok("resource.attributes[\"host.name\"]".to_owned()),
             "replace" | "redact" => self.replaced(call),
@@ -199,7 +199,7 @@ impl Translator<'_> {
         Ok(format!("{function}({value})"))
     }
 
-    fn from_unix_timestamp(&mut self, call: &Call) -> Translation<String> {
+    fn time_of_unix_timestamp(&mut self, call: &Call) -> Translation<String> {
         let value = self.first(call)?;
         let unit = call.argument(1, "unit").and_then(|unit| unit.as_text());
         match unit.as_deref() {
