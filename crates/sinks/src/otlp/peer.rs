@@ -174,8 +174,21 @@ impl Peer {
             }
         });
         match answer.await {
-            Ok(answer) => answer.masked(&self.secrets),
+            Ok(answer) => self.until_known(answer).masked(&self.secrets),
             Err(late) => OtlpAnswer::lost(late.to_string()),
+        }
+    }
+
+    /// Makes items wait where the peer does not know the sender: that says nothing about them, and somebody can mend the credentials. Where
+    /// requests name a tenant, the answer may be about that one, which may not hold up the others.
+    fn until_known(&self, answer: OtlpAnswer) -> OtlpAnswer {
+        match answer {
+            OtlpAnswer::Refused { reason, .. }
+                if reason.status.is_unauthenticated() && self.tenant_header.is_none() =>
+            {
+                OtlpAnswer::Later { reason, after: None }
+            }
+            answer => answer,
         }
     }
 

@@ -75,9 +75,11 @@ impl KnownPeer {
         self.floats_until.is_none_or(|until| Instant::now() >= until)
     }
 
+    /// Judges an answer to a request, which names a tenant if `has_tenant`.
     fn judge(
         &mut self,
         (request, uri): (&Request, &Uri),
+        has_tenant: bool,
         answer: Result<HttpAnswer, NoAnswer>,
     ) -> Result<Verdict, Failure> {
         let items = request.items;
@@ -111,7 +113,11 @@ impl KnownPeer {
             self.floats_until = Some(Instant::now() + ASK_AGAIN);
             return Ok(Verdict::NoHistograms);
         }
-        if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
+        // An unknown sender says nothing about the data, and somebody can mend the credentials. One tenant's may not hold up the others.
+        let is_unknown =
+            matches!(status, StatusCode::UNAUTHORIZED | StatusCode::PROXY_AUTHENTICATION_REQUIRED);
+        let is_final = status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS;
+        if is_final && (has_tenant || !is_unknown) {
             let written = request.entries.written(written(&headers), false);
             return Ok(Verdict::Rejected(Rejection { status, text, written }));
         }
@@ -143,8 +149,9 @@ impl RemoteWriteProtocol {
         let uri = pipeline.endpoints.uri(&reservation);
         let mut failed: Option<Failure> = None;
         let open = outbound.lanes.iter_mut().filter(|lane| lane.verdict.is_none());
+        let has_tenant = self.settings.tenant_header.is_some();
         for (lane, answer) in open.zip(answers) {
-            match self.known.judge((&lane.request, &uri), answer) {
+            match self.known.judge((&lane.request, &uri), has_tenant, answer) {
                 Ok(verdict) => {
                     let is_taken = match &verdict {
                         Verdict::Rejected(rejection) => rejection.status.is_success(),

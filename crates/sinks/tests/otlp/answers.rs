@@ -3,6 +3,7 @@
 
 use crate::peer::{Peer, Reply};
 use crate::rig::{BOTH, NAME, PART, Rig, SECOND, settings};
+use hyper::header::HeaderName;
 use std::time::{Duration, Instant, SystemTime};
 use tidegate_journal::dead_letters::read;
 use tidegate_journal::{Encoding, Protocol, Signal};
@@ -91,10 +92,10 @@ async fn the_codes_of_the_specification_are_sent_again() {
 
 #[tokio::test]
 async fn every_other_code_is_dropped_and_kept() {
-    for status in [301, 400, 401, 403, 404, 405, 415, 500, 501] {
+    for status in [301, 400, 403, 404, 405, 415, 500, 501] {
         is_dropped(Transport::Http, http(status), Dropped::Rejected, "no thanks").await;
     }
-    for code in [2, 3, 5, 6, 7, 9, 12, 13, 16] {
+    for code in [2, 3, 5, 6, 7, 9, 12, 13] {
         is_dropped(Transport::Grpc, grpc(code), Dropped::Rejected, "no thanks").await;
     }
     is_dropped(Transport::Http, http(413), Dropped::TooLarge, "413").await;
@@ -103,6 +104,22 @@ async fn every_other_code_is_dropped_and_kept() {
     // The words in a `google.rpc.Status` are found.
     let reply = Reply::Http(400, vec![], status(1));
     is_dropped(Transport::Http, reply, Dropped::Rejected, "400 Bad Request: busy").await;
+}
+
+/// Wrong credentials say nothing about the items: they wait until somebody mends them. One tenant's may not hold up the others.
+#[tokio::test]
+async fn items_wait_until_the_sender_is_known() {
+    let unknown = [(Transport::Http, http(401)), (Transport::Http, http(407)), (Transport::Grpc, grpc(16))];
+    for (transport, reply) in unknown {
+        is_sent_again(transport, reply.clone()).await;
+        let mut rig = Rig::new(PART);
+        let peer = Peer::new();
+        peer.script([reply]);
+        rig.put(Signal::Traces, Encoding::Identity, 7).await;
+        let tenant_header = Some(HeaderName::from_static("x-scope-orgid"));
+        rig.drain(OtlpSettings { tenant_header, ..settings(&peer, transport) }).await;
+        assert_eq!((rig.dropped(), peer.arrived().len()), (vec![(Dropped::Rejected, 7)], 1));
+    }
 }
 
 #[tokio::test]

@@ -215,7 +215,7 @@ async fn responses_are_judged_by_status_and_retry_after() {
         (503, true),
         (507, true),
         (400, false),
-        (401, false),
+        (401, true),
         (404, false),
         (301, false),
     ] {

@@ -147,7 +147,7 @@ async fn other_answers_are_retried_or_rejected() {
         (500, "at least 2 live replicas required, could only find 1", true),
         (503, "", true),
         (400, "couldn't parse labels", false),
-        (401, "no org id", false),
+        (401, "no org id", true),
         (500, too_long, false),
     ] {
         let mut rig = Rig::new(PART);

@@ -1,6 +1,7 @@
 //! Promise: what a peer rejects for good is dropped with the reason, alone, and kept.
 
 use crate::rig::{NAME, Rig, SECOND, answers, arrival, order, peer, settings};
+use hyper::header::HeaderName;
 use tidegate_journal::dead_letters::read;
 use tidegate_ledger::Dropped;
 use tidegate_load::Behaviour;
@@ -88,6 +89,17 @@ async fn a_peer_that_rejects_everything_gets_everything_once_in_company_and_once
     assert_eq!(rig.dropped(), [(Dropped::Rejected, 180)]);
     let letters: Vec<_> = read(&rig.letters_dir(), false).unwrap().collect();
     assert_eq!(letters.iter().map(|letter| u64::from(letter.meta.items)).sum::<u64>(), 180);
+}
+
+/// Where requests name tenants, one whose credentials are wrong does not hold up the others.
+#[tokio::test]
+async fn an_unknown_tenant_does_not_hold_up_others() {
+    let mut rig = Rig::new(20, 1 << 20);
+    let peer = peer(Behaviour::Status { code: 401, retry_after: None });
+    rig.put(Version::V1, 0..20, 1).await;
+    let tenant_header = Some(HeaderName::from_static("x-scope-orgid"));
+    rig.drain(RemoteWriteSettings { tenant_header, ..settings(&peer) }).await;
+    assert_eq!(rig.dropped(), [(Dropped::Rejected, 20)]);
 }
 
 /// Lanes that are rejected are dropped alone; the others are delivered.

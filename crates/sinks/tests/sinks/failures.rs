@@ -35,6 +35,8 @@ async fn server_errors_and_429_are_retried() {
     recovers(Behaviour::Status { code: 503, retry_after: None }, 503, 4).await;
     recovers(Behaviour::Status { code: 500, retry_after: None }, 500, 4).await;
     recovers(Behaviour::Status { code: 429, retry_after: None }, 429, 4).await;
+    // Somebody mends the credentials.
+    recovers(Behaviour::Status { code: 401, retry_after: None }, 401, 4).await;
 }
 
 /// The peer is left alone for as long as it asks.
