@@ -4,10 +4,11 @@ use super::{matches_golden, read};
 use proptest::prelude::*;
 use tidegate_config::{Imported, parse, vector};
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     "vector-agent.yaml",
     "vector-aggregator.yaml",
     "vector-access-logs.toml",
+    "vector-failures.yaml",
     "vector-remap.yaml",
     "vector-routes.toml",
 ];

@@ -222,7 +222,7 @@ impl Vector<'_> {
             if way.steps.is_empty() {
                 way.conditions.push(condition);
             } else {
-                way.steps.push(Step::new(&way.name, StepKind::Keep(vec![condition])));
+                way.steps.push(Step::keep(&way.name, condition));
             }
         }
         way.steps.extend(transformed.steps);

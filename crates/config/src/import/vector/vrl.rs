@@ -6,6 +6,7 @@ mod access_logs;
 mod assignments;
 mod calls;
 mod conditions;
+mod outcomes;
 mod parser;
 mod statements;
 mod syntax;

@@ -4,7 +4,7 @@ use super::access_logs;
 use super::statements::Translator;
 use super::syntax::{Call, Expression, Target};
 use super::{Segment, Translation};
-use crate::import::vector::vocabulary::{Place, PlaceKind, within};
+use crate::import::vector::vocabulary::{Place, PlaceKind, whole, within};
 
 impl Translator<'_> {
     pub(super) fn assignment(
@@ -18,7 +18,10 @@ impl Translator<'_> {
             ("=", None) => self.assign(target, value),
             ("=", Some(Target::Variable(error, path))) if path.is_empty() => {
                 self.out.handles_errors = true;
-                let rendered = self.value(value)?;
+                if !self.conditions.is_empty() && self.errors.contains_key(error) {
+                    return Err(format!("`{error}` has another meaning behind a condition"));
+                }
+                let rendered = self.attempted(value)?;
                 // A variable that is new tells by its absence that there was an error.
                 if let Target::Variable(name, path) = target {
                     let variable = self.variable(name, path);
@@ -80,17 +83,19 @@ impl Translator<'_> {
                 let Some(Expression::Path(path)) = call.argument(0, "target") else {
                     return Err("`del` takes the path of a field".to_owned());
                 };
-                let source = self.readable(path)?;
-                self.store(target, &source, Some(&format!("{source} != nil")))?;
+                let (source, present) = self.present(path)?;
+                self.store(target, &source, Some(&present))?;
                 self.delete(path)
             }
             Expression::Path(path) => {
-                let source = self.readable(path)?;
-                self.store(target, &source, Some(&format!("{source} != nil")))
+                let (source, present) = self.present(path)?;
+                self.store(target, &source, Some(&present))
             }
             Expression::Variable(name, path) => {
+                let containers = self.containers.len();
                 let source = self.variable(name, path);
-                self.store(target, &source, Some(&format!("{source} != nil")))
+                let present = self.guarded(containers, &format!("{source} != nil"));
+                self.store(target, &source, Some(&present))
             }
             // A failure leaves the field as it was.
             Expression::Binary("??", attempt, fallback)
@@ -103,7 +108,7 @@ impl Translator<'_> {
                 if self.probe(first).is_some_and(|first| first == own) =>
             {
                 let fallback = self.value(fallback)?;
-                self.store(target, &fallback, Some(&format!("{own} == nil")))
+                self.store(target, &fallback, Some(&format!("{own} == nil or {own} == false")))
             }
             Expression::Call(call) if self.edits_in_place(call, &own) => self.edit_in_place(call, &own),
             _ => {
@@ -117,9 +122,10 @@ impl Translator<'_> {
     fn store(&mut self, target: &Target, value: &str, condition: Option<&str>) -> Translation<()> {
         match condition {
             Some(condition) => {
+                let outer = self.conditions.len();
                 self.conditions.push(condition.to_owned());
                 let result = self.store_typed(target, value, value == "log.time", false);
-                self.conditions.pop();
+                self.conditions.truncate(outer);
                 result
             }
             None => self.store_typed(target, value, false, false),
@@ -166,7 +172,7 @@ impl Translator<'_> {
         };
         match place.kind {
             _ if is_timestamp && is_time => {
-                Ok(Place { path: "log.time".to_owned(), parent: None, kind: PlaceKind::Time })
+                Ok(whole("log.time", PlaceKind::Time))
             }
             PlaceKind::Time => {
                 self.note(
@@ -223,11 +229,13 @@ impl Translator<'_> {
             }
             Expression::Call(call) if access_logs::pattern(call).is_some() => self.access_log(call, true),
             _ => {
-                let rendered = self.value(value)?;
-                self.emit(&format!("set(log.attributes, {rendered})"));
-                self.out.vocabulary.is_replaced = true;
-                self.out.vocabulary.moved.clear();
-                self.take_message();
+                let mut fields = self.value(value)?;
+                if !fields.starts_with("log.cache[") {
+                    let copy = self.temporary();
+                    self.emit(&format!("set({copy}, {fields})"));
+                    fields = copy;
+                }
+                self.replace_event(&fields);
                 Ok(())
             }
         }
@@ -255,6 +263,25 @@ impl Translator<'_> {
         Ok(())
     }
 
+    /// Puts a map of the cache in the place of the event, if it is there.
+    fn replace_event(&mut self, fields: &str) {
+        let outer = self.conditions.len();
+        let present = format!("{fields} != nil");
+        if !self.conditions.contains(&present) {
+            self.conditions.push(present);
+        }
+        self.emit(&format!("set(log.attributes, {fields})"));
+        self.out.vocabulary.is_replaced = true;
+        self.out.vocabulary.moved.clear();
+        // What is no map fails above, and leaves the event.
+        self.conditions.truncate(outer);
+        self.conditions.retain(|condition| *condition != format!("{fields} != nil"));
+        self.conditions.push(format!("IsMap({fields})"));
+        // The event was the line, which must not stay where the program took fields out of it.
+        self.emit_where("set(log.body, nil)", Some("log.attributes[\"message\"] == nil"));
+        self.take_message();
+    }
+
     /// A member `message` of an event is the body of the record.
     fn take_message(&mut self) {
         let present = "log.attributes[\"message\"] != nil";
@@ -268,12 +295,14 @@ impl Translator<'_> {
             access_logs::pattern(call).ok_or_else(|| "the format is not known".to_owned())?;
         let line = call.argument(0, "value").ok_or_else(|| "there is nothing to parse".to_owned())?;
         let line = self.value(line.bare())?;
-        let parsed = format!("ExtractPatterns({line}, {})", self.literal(pattern));
+        let pattern = self.literal(pattern);
+        let extraction = format!("ExtractPatterns({line}, {pattern})");
+        let parsed = self.extracted(call, &extraction, Some((&line, &pattern)));
         if replaces {
-            self.emit(&format!("set(log.attributes, {parsed})"));
-            self.out.vocabulary.is_replaced = true;
+            self.replace_event(&parsed);
         } else {
             self.emit(&format!("merge_maps(log.attributes, {parsed}, \"upsert\")"));
+            self.take_message();
         }
         for number in ["status", "size"] {
             let field = format!("log.attributes[\"{number}\"]");
@@ -283,7 +312,6 @@ impl Translator<'_> {
         let present = format!("{time} != nil");
         self.emit_where(&format!("set(log.time, Time({time}, \"{format}\"))"), Some(&present));
         self.emit("delete_key(log.attributes, \"timestamp\")");
-        self.take_message();
         self.note("fields that are `-` in the line stay, as `-`; `parse: apache` or `parse: nginx` of the source names them by conventions");
         Ok(())
     }

@@ -44,9 +44,45 @@ impl Translator<'_> {
         if call.path.is_empty() {
             return Ok(value);
         }
+        if value.starts_with("log.cache[") {
+            return Ok(within(&value, &call.path).path);
+        }
         let result = self.temporary();
         self.emit(&format!("set({result}, {value})"));
+        self.conditions.push(format!("{result} != nil"));
         Ok(within(&result, &call.path).path)
+    }
+
+    /// The names that a parser found, in the cache. Where the text has none of them it is absent, as the parser of VRL
+    /// fails there, and the rest of the statement does not apply. `pattern` tells whether a text has them; without one, no
+    /// names tell that it has not.
+    pub(super) fn extracted(
+        &mut self,
+        call: &Call,
+        extraction: &str,
+        pattern: Option<(&str, &str)>,
+    ) -> String {
+        let result = self.temporary();
+        match pattern {
+            Some((value, pattern)) => {
+                let matches = format!("IsMatch({value}, {pattern})");
+                self.emit_where(&format!("set({result}, {extraction})"), Some(&matches));
+            }
+            None => {
+                self.emit(&format!("set({result}, {extraction})"));
+                let is_empty = format!("{result} != nil and Len({result}) == 0");
+                self.emit_where(&format!("set({result}, nil)"), Some(&is_empty));
+            }
+        }
+        if call.aborts {
+            // A statement that fails where the parser does, for `on_error`.
+            self.emit_where(
+                &format!("set({result}, ParseJSON(\"no match\"))"),
+                Some(&format!("{result} == nil")),
+            );
+        }
+        self.conditions.push(format!("{result} != nil"));
+        result
     }
 
     fn whole_call(&mut self, call: &Call) -> Translation<String> {
@@ -71,9 +107,9 @@ impl Translator<'_> {
             "int" | "float" | "bool" | "timestamp" => self.one(call, ""),
             "del" => match call.argument(0, "target") {
                 Some(Expression::Path(path)) => {
-                    let source = self.readable(path)?;
+                    let (source, present) = self.present(path)?;
                     let result = self.temporary();
-                    self.emit_where(&format!("set({result}, {source})"), Some(&format!("{source} != nil")));
+                    self.emit_where(&format!("set({result}, {source})"), Some(&present));
                     self.delete(path)?;
                     Ok(result)
                 }
@@ -138,7 +174,9 @@ impl Translator<'_> {
                 if !pattern.contains("(?P<") && !pattern.contains("(?<") {
                     return Err("`ExtractPatterns` needs groups with names".to_owned());
                 }
-                Ok(format!("ExtractPatterns({value}, {})", self.literal(pattern)))
+                let pattern = self.literal(pattern);
+                let extraction = format!("ExtractPatterns({value}, {pattern})");
+                Ok(self.extracted(call, &extraction, Some((&value, &pattern))))
             }
             _ => Err("the pattern of `parse_regex` has to be a literal, without options".to_owned()),
         }
@@ -148,7 +186,8 @@ impl Translator<'_> {
         let value = self.first(call)?;
         let pattern = call.argument(1, "pattern").and_then(|pattern| pattern.as_text());
         let pattern = pattern.ok_or_else(|| "the pattern of `parse_grok` has to be a literal".to_owned())?;
-        Ok(format!("ExtractGrokPatterns({value}, {}, true)", self.literal(&pattern)))
+        let extraction = format!("ExtractGrokPatterns({value}, {}, true)", self.literal(&pattern));
+        Ok(self.extracted(call, &extraction, None))
     }
 
     fn parse_key_value(&mut self, call: &Call) -> Translation<String> {

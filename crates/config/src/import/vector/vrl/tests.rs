@@ -52,7 +52,9 @@ fn programs_become_statements() {
         ),
         (
             r#".x = .x || "none""#,
-            vec![r#"set(log.attributes["x"], "none") where log.attributes["x"] == nil"#],
+            vec![
+                r#"set(log.attributes["x"], "none") where log.attributes["x"] == nil or log.attributes["x"] == false"#,
+            ],
         ),
     ] {
         assert_eq!(lines(vrl), ottl, "{vrl}");
@@ -65,13 +67,24 @@ fn conditions_become_conditions() {
         (r#".level == "error""#, r#"log.attributes["level"] == "error""#),
         (
             r#"!contains(string!(.message), "a.b") && .n > 1"#,
-            r#"not (IsMatch(log.body, "a\\.b")) and log.attributes["n"] > 1"#,
+            r#"IsString(log.body) and not (IsMatch(log.body, "a\\.b")) and log.attributes["n"] > 1"#,
         ),
         (
             r#"includes(["a", "b"], .x) || is_null(.y)"#,
             r#"(log.attributes["x"] == "a" or log.attributes["x"] == "b") or log.attributes["y"] == nil"#,
         ),
-        ("match(.message, r'^\\d+$')", r#"IsMatch(log.body, "^\\d+$")"#),
+        ("match(.message, r'^\\d+$')", r#"IsString(log.body) and IsMatch(log.body, "^\\d+$")"#),
+        // A field in what is no map is null, and functions that fail make no condition true.
+        (".a.b != 1", r#"not (IsMap(log.attributes["a"]) and not (log.attributes["a"]["b"] != 1))"#),
+        (
+            "exists(.a) && length(array!(.tags)) > 0",
+            r#"log.attributes["a"] != nil and IsList(log.attributes["tags"]) and Len(log.attributes["tags"]) > 0"#,
+        ),
+        // `&&` and `||` are of one level.
+        (
+            ".a == 1 || .b == 2 && .c == 3",
+            r#"(log.attributes["a"] == 1 or log.attributes["b"] == 2) and log.attributes["c"] == 3"#,
+        ),
     ] {
         assert_eq!(condition(vrl, &Vocabulary::new(Origin::Lines)).as_deref(), Ok(ottl), "{vrl}");
     }
@@ -109,7 +122,7 @@ fn errors_and_branches_keep_their_order() {
     let expected = [
         r#"set(log.cache["x"], ParseJSON(log.body))"#,
         r#"set(log.attributes["bad"], true) where log.cache["x"] == nil"#,
-        r#"set(log.attributes["x"], log.cache["x"]["y"]) where not (log.cache["x"] == nil) and log.cache["x"]["y"] != nil"#,
+        r#"set(log.attributes["x"], log.cache["x"]["y"]) where not (log.cache["x"] == nil) and IsMap(log.cache["x"]) and log.cache["x"]["y"] != nil"#,
     ];
     assert_eq!(lines(text), expected);
     // The first statement changes what the condition looks at.

@@ -58,11 +58,20 @@ impl Translator<'_> {
 
     /// A value that needs no statements before it.
     pub(super) fn probe(&mut self, expression: &Expression) -> Option<String> {
-        let before = (self.out.clone(), self.temporaries);
+        let before = (self.out.clone(), self.temporaries, self.conditions.len());
         let value = self.value(expression).ok();
         let is_alone = self.out.lines.len() == before.0.lines.len();
-        (self.out, self.temporaries) = before;
+        self.conditions.truncate(before.2);
+        (self.out, self.temporaries) = (before.0, before.1);
         value.filter(|_| is_alone)
+    }
+
+    /// A value whose failure the program handles, so that what comes behind it does not depend on it.
+    pub(super) fn attempted(&mut self, expression: &Expression) -> Translation<String> {
+        let outer = self.conditions.len();
+        let value = self.value(expression);
+        self.conditions.truncate(outer);
+        value
     }
 
     /// Where a field is read.
@@ -70,13 +79,38 @@ impl Translator<'_> {
         let place = self.out.vocabulary.place(path)?;
         match place.kind {
             PlaceKind::Event => Err("the event as a value has no counterpart".to_owned()),
-            _ => Ok(place.path),
+            _ => {
+                self.containers.extend(place.containers);
+                Ok(place.path)
+            }
         }
+    }
+
+    /// Where a field is read, with the condition that it is there.
+    pub(super) fn present(&mut self, path: &[Segment]) -> Translation<(String, String)> {
+        let containers = self.containers.len();
+        let source = self.readable(path)?;
+        let present = self.guarded(containers, &format!("{source} != nil"));
+        Ok((source, present))
+    }
+
+    /// A condition about fields that were read, which cannot fail: it is false where one is in no map.
+    pub(super) fn guarded(&mut self, read_before: usize, condition: &str) -> String {
+        let mut all: Vec<String> = Vec::new();
+        for container in self.containers.drain(read_before.min(self.containers.len())..) {
+            if !all.contains(&container) {
+                all.push(container);
+            }
+        }
+        all.push(super::statements::bracketed(condition));
+        if let [_] = all.as_slice() { condition.to_owned() } else { all.join(" and ") }
     }
 
     /// A variable is an entry of the cache.
     pub(super) fn variable(&mut self, name: &str, path: &[Segment]) -> String {
-        within(&format!("log.cache[\"{name}\"]"), path).path
+        let place = within(&format!("log.cache[\"{name}\"]"), path);
+        self.containers.extend(place.containers);
+        place.path
     }
 
     fn text(&mut self, pieces: &[Piece]) -> String {
@@ -104,12 +138,25 @@ impl Translator<'_> {
             return self.environment(call, Some(&default));
         }
         let result = self.temporary();
-        let first = self.value(first)?;
+        let first = if is_error { self.attempted(first)? } else { self.value(first)? };
         self.emit(&format!("set({result}, {first})"));
         self.out.handles_errors |= is_error;
-        let fallback = self.value(fallback)?;
-        self.emit_where(&format!("set({result}, {fallback})"), Some(&format!("{result} == nil")));
-        Ok(result)
+        let absent = match is_error {
+            true => format!("{result} == nil"),
+            false => format!("{result} == nil or {result} == false"),
+        };
+        let outer = self.conditions.len();
+        self.conditions.push(absent);
+        let fallback = self.value(fallback);
+        if let Ok(fallback) = &fallback {
+            self.emit(&format!("set({result}, {fallback})"));
+        }
+        let may_fail = self.conditions.len() > outer + 1;
+        self.conditions.truncate(outer);
+        if may_fail {
+            self.conditions.push(format!("{result} != nil"));
+        }
+        fallback.map(|_| result)
     }
 
     fn arithmetic(&mut self, operator: &str, left: &Expression, right: &Expression) -> Translation<String> {
@@ -171,9 +218,10 @@ impl Translator<'_> {
         let [super::Statement { kind: StatementKind::Expression(value), .. }] = block else {
             return Err("a branch with several statements is no value here".to_owned());
         };
+        let outer = self.conditions.len();
         self.conditions.push(condition.to_owned());
         let value = self.value(value);
-        self.conditions.pop();
+        self.conditions.truncate(outer);
         self.emit_where(&format!("set({result}, {})", value?), Some(condition));
         Ok(())
     }
