@@ -114,8 +114,9 @@ fn read(
             let message = "a sink of type `lake` stores it in files of its own format, in the folder `data`, for seven days by default \
                            (`retention`); a bucket needs a program that copies them";
             component.note(message, reader);
+            let (tail, _) = Tail::read(group, reader);
             group.take_all();
-            Some(sink("lake", Map::default(), SIGNALS.to_vec(), true))
+            Some(ReadSink { tail, ..sink("lake", Map::default(), SIGNALS.to_vec(), true) })
         }
         kind => {
             component.note(format!("left out: {}", reason(kind)), reader);

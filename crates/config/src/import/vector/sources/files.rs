@@ -109,12 +109,14 @@ pub(super) fn docker(
     out: &mut Map,
     reader: &mut FileReader<'_, '_>,
 ) {
-    let message = "the files of Docker's logging driver `json-file` are read instead of its API: names, images and labels of \
-                   containers are not known, and `log.file.path` has the id";
+    let message = "the files of Docker's logging driver `json-file` are read instead of its API: from what is written now on; names, \
+                   images and labels of containers are not known, and `log.file.path` has the id";
     component.note(message, reader);
     let mut input = Map::default();
     input.set("include", Yaml::Flow(vec!["/var/lib/docker/containers/*/*-json.log".to_owned()]));
     input.set("format", "docker");
+    // The API gives what containers write from now on.
+    input.set("start_at", "end");
     reading(group, &mut input, reader);
     input.set_group("attributes", attributes);
     group.lacks(DOCKER_LACKING, reader);
@@ -154,14 +156,8 @@ pub(super) fn kubernetes(
 
 fn add(component: &Component<'_>, input: Map, out: &mut Map) {
     let inputs = out.group("sources").group("file").group("inputs");
-    let name = name_of(component.name);
-    let mut free = name.clone();
-    let mut number = 2;
-    while inputs.get(&free).is_some() {
-        free = format!("{name}-{number}");
-        number += 1;
-    }
-    inputs.set(&free, input);
+    let name = super::free_name(inputs, &name_of(component.name));
+    inputs.set(&name, input);
 }
 
 /// Where reading begins, and which lines make a record.

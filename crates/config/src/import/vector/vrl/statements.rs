@@ -163,8 +163,9 @@ impl<'p> Translator<'p> {
         let source = self.program.get(self.at.clone()).unwrap_or_default();
         let text: Vec<&str> = source.split_whitespace().collect();
         let text = crate::import::references::vector(&text.join(" ")).0;
-        let shown: String = text.chars().take(60).collect();
-        let more = if shown.len() < text.len() { "…" } else { "" };
+        let readable = without_texts(source);
+        let shown: String = readable.chars().take(60).collect();
+        let more = if shown.len() < readable.len() { "…" } else { "" };
         self.note(format!("`{shown}{more}` stays as it is, so `tidegate check` refuses it: {reason}"));
         let at = self.at.clone();
         // Whatever it is, it must not be taken for OTTL.
@@ -287,6 +288,22 @@ impl<'p> Translator<'p> {
     pub(super) fn literal(&self, text: &str) -> String {
         ottl::literal(&crate::import::references::vector(text).0)
     }
+}
+
+/// A statement on one line, for people to read. Its texts may be secrets.
+fn without_texts(source: &str) -> String {
+    let mut shown = String::new();
+    let mut at = 0;
+    for placed in super::token::tokens(source) {
+        if matches!(placed.token, super::token::Token::Text { .. }) {
+            shown.push_str(source.get(at..placed.at.start).unwrap_or_default());
+            shown.push_str("\"***\"");
+            at = placed.at.end;
+        }
+    }
+    shown.push_str(source.get(at..).unwrap_or_default());
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    crate::import::references::vector(&words.join(" ")).0
 }
 
 /// Whether nobody could take a text for OTTL.

@@ -114,6 +114,10 @@ fn unknown_statements_stay() {
     ];
     assert_eq!(texts, expected);
     assert_eq!(translated.notes.len(), 2);
+    // Texts may be secrets, and notes go to terminals and tickets.
+    let translated = program(r#".a = hmac(.message, "hunter2", algorithm: s'x')"#);
+    let note = translated.notes.first().map(|(_, note)| note.as_str()).unwrap_or_default();
+    assert!(note.contains(r#"hmac(.message, "***", algorithm: "***")"#) && !note.contains("hunter2"), "{note}");
 }
 
 #[test]
