@@ -230,6 +230,11 @@ impl Tail {
             statements.extend(translated.lines.into_iter().map(|line| line.text));
         }
         statements.extend(self.kept(component, vocabulary, reader));
+        let keeps_message =
+            self.only.iter().any(|field| matches!(field.trim_start_matches('.'), "message" | ""));
+        if !self.only.is_empty() && !keeps_message {
+            statements.push("set(log.body, nil)".to_owned());
+        }
         if statements.is_empty() {
             return Vec::new();
         }
@@ -255,7 +260,7 @@ impl Tail {
                 keys.push(crate::import::ottl::literal(&key));
             }
         }
-        let message = "`only_fields` became `keep_keys` of the record's attributes: its body, its time and the attributes of its resource stay";
+        let message = "`only_fields` became `keep_keys` of the record's attributes: its time and the attributes of its resource stay, and its body where `message` is one of them";
         component.note(message, reader);
         Some(format!("keep_keys(log.attributes, [{}])", keys.join(", ")))
     }

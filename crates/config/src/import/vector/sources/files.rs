@@ -197,11 +197,23 @@ fn multiline(group: &mut Group<'_>, reader: &mut FileReader<'_, '_>) -> Option<M
     let start = theirs.text("start_pattern", reader);
     let condition = theirs.text("condition_pattern", reader);
     let mode = theirs.text("mode", reader);
+    let is_halt = mode.as_ref().is_some_and(|mode| mode.value.starts_with("halt"));
+    if let (true, Some(start), Some(condition)) = (is_halt, &start, &condition)
+        && start.value != condition.value
+    {
+        let message = "left out: every line may begin a record; `condition_pattern` tells where one ends";
+        reader.note(&start.at, &theirs.path_of("start_pattern"), message);
+    }
     let value = |text: Option<Text>| text.map(|text| text.value);
     match mode.as_ref().map(|mode| mode.value.as_str()) {
         Some("halt_before") => ours.set_some("start_pattern", value(condition)),
         Some("halt_with") => ours.set_some("end_pattern", value(condition)),
-        Some("continue_through" | "continue_past") => {
+        Some("continue_past") => {
+            let message =
+                "left out: lines that go on behind a mark at their ends, such as `\\`, are not joined";
+            reader.note(&theirs.at.clone(), &theirs.path_of("mode"), message);
+        }
+        Some("continue_through") => {
             let message =
                 "a record goes on until a line that `start_pattern` matches; `condition_pattern` is left out";
             reader.note(&theirs.at.clone(), &theirs.path_of("mode"), message);
@@ -212,7 +224,8 @@ fn multiline(group: &mut Group<'_>, reader: &mut FileReader<'_, '_>) -> Option<M
             reader.error(&theirs.at.clone(), "`multiline` needs a `mode`", help);
         }
     }
-    if let Some(milliseconds) = theirs.number("timeout_ms", reader) {
+    let timeout = theirs.number("timeout_ms", reader);
+    if let Some(milliseconds) = timeout.filter(|_| !ours.is_empty()) {
         let milliseconds = milliseconds.clamp(10, 600_000);
         ours.set("timeout", Duration::milliseconds(milliseconds).to_string());
     }

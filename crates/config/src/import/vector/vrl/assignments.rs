@@ -84,11 +84,20 @@ impl Translator<'_> {
                     return Err("`del` takes the path of a field".to_owned());
                 };
                 let (source, present) = self.present(path)?;
+                if source == own {
+                    return Ok(());
+                }
                 self.store(target, &source, Some(&present))?;
                 self.delete(path)
             }
             Expression::Path(path) => {
                 let (source, present) = self.present(path)?;
+                // Where there is no value, the target has none, either.
+                if source != own
+                    && let Target::Path(target) = target
+                {
+                    self.delete_where(target, &format!("not ({present})"));
+                }
                 self.store(target, &source, Some(&present))
             }
             Expression::Variable(name, path) => {
@@ -115,6 +124,18 @@ impl Translator<'_> {
                 let rendered = self.value(value)?;
                 self.store_typed(target, &rendered, is_time(value), is_constant(value))
             }
+        }
+    }
+
+    /// Removes a field under a condition, if it is one of the record's attributes.
+    fn delete_where(&mut self, path: &[Segment], condition: &str) {
+        let Ok(place) = self.out.vocabulary.place(path) else { return };
+        if place.kind == PlaceKind::Other && place.path.starts_with("log.attributes[") {
+            let outer = self.conditions.len();
+            self.conditions.push(condition.to_owned());
+            // A path of a list is left as it is.
+            let _ = self.delete(path);
+            self.conditions.truncate(outer);
         }
     }
 
@@ -171,9 +192,7 @@ impl Translator<'_> {
             Err(reason) => return Err(reason),
         };
         match place.kind {
-            _ if is_timestamp && is_time => {
-                Ok(whole("log.time", PlaceKind::Time))
-            }
+            _ if is_timestamp && is_time => Ok(whole("log.time", PlaceKind::Time)),
             PlaceKind::Time => {
                 self.note(
                     "it became an attribute: only `now()` and parsed times become the time of a record",

@@ -37,6 +37,19 @@ const SAME: [(&str, &str); 26] = [
     ("string", ""),
 ];
 
+const WORDS_ALONE: &str =
+    "a line with a word that has no value is not parsed; in Vector such a word is `true`";
+
+/// Why a function of nearly the same meaning is none here.
+fn difference(name: &str) -> Option<&'static str> {
+    match name {
+        "encode_json" => Some("`String` writes a text without quotes"),
+        "camelcase" => Some("`ToCamelCase` begins with a capital letter"),
+        "strlen" => Some("`Len` counts the bytes of a text, not its characters"),
+        _ => None,
+    }
+}
+
 impl Translator<'_> {
     /// The value of a call.
     pub(super) fn call(&mut self, call: &Call) -> Translation<String> {
@@ -93,6 +106,12 @@ impl Translator<'_> {
             }
             if !call.has_only(1, &["value"]) {
                 return Err(format!("the options of `{name}` have no counterpart"));
+            }
+            if name == "parse_logfmt" {
+                self.note(WORDS_ALONE);
+            }
+            if let Some(reason) = difference(name) {
+                return Err(reason.to_owned());
             }
             return self.one(call, ours);
         }
@@ -194,6 +213,7 @@ impl Translator<'_> {
         if !call.has_only(3, &["value", "key_value_delimiter", "field_delimiter"]) {
             return Err("the options of `parse_key_value` have no counterpart".to_owned());
         }
+        self.note(WORDS_ALONE);
         let value = self.first(call)?;
         let delimiters = (call.argument(1, "key_value_delimiter"), call.argument(2, "field_delimiter"));
         if delimiters == (None, None) {
@@ -316,7 +336,8 @@ impl Translator<'_> {
                     (_, Some("us_social_security_number")) => self.literal(r"\d{3}-?\d{2}-?\d{4}"),
                     _ => return Err("this filter of `redact` has no counterpart".to_owned()),
                 };
-                self.emit(&format!("replace_pattern({target}, {pattern}, \"[REDACTED]\")"));
+                // Also inside of objects and lists.
+                self.emit(&format!("redact({target}, \"[REDACTED]\", {pattern})"));
             }
             return Ok(());
         }
@@ -369,8 +390,19 @@ impl Translator<'_> {
             _ => None,
         };
         match (number(call.argument(1, "start")), number(call.argument(2, "end"))) {
+            // The end of a shorter text is its own.
             (Some(start), Some(end)) if end >= start => {
-                Ok(format!("Substring({value}, {start}, {})", end - start))
+                let result = self.temporary();
+                let whole = format!("Len({value}) >= {end}");
+                self.emit_where(
+                    &format!("set({result}, Substring({value}, {start}, {}))", end - start),
+                    Some(&whole),
+                );
+                let shorter = format!("Len({value}) < {end} and Len({value}) >= {start}");
+                let rest = format!("Substring({value}, {start}, Len({value}) - {start})");
+                self.emit_where(&format!("set({result}, {rest})"), Some(&shorter));
+                self.conditions.push(format!("{result} != nil"));
+                Ok(result)
             }
             _ => Err("`slice` needs a start and an end that are not negative".to_owned()),
         }
@@ -381,6 +413,9 @@ impl Translator<'_> {
         let (Some(to), Some(from)) = (to, from) else {
             return Err("`merge` has two arguments".to_owned());
         };
+        if call.argument(2, "deep").is_some() {
+            return Err("members of the same name would be replaced, not merged".to_owned());
+        }
         let (to, from) = (self.value(to.bare())?, self.value(from.bare())?);
         let result = self.temporary();
         self.emit(&format!("set({result}, {to})"));

@@ -56,7 +56,9 @@ impl Translator<'_> {
             "is_null" => return Ok(format!("{} == nil", self.value(first)?)),
             "is_nullish" => {
                 let value = self.value(first)?;
-                return Ok(format!("({value} == nil or {value} == \"\" or {value} == \"-\")"));
+                return Ok(format!(
+                    "({value} == nil or {value} == \"-\" or (IsString({value}) and IsMatch({value}, \"^\\\\s*$$\")))"
+                ));
             }
             "is_empty" => return Ok(format!("Len({}) == 0", self.value(first)?)),
             "includes" => return self.includes(first, call),

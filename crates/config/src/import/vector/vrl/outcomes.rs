@@ -82,11 +82,8 @@ impl Translator<'_> {
             return Ok(Outcomes { holds, fails: None });
         }
         let required = required.join(" and ");
-        let holds = if is_text_comparison(expression) {
-            condition.clone()
-        } else {
-            and(&required, &condition)
-        };
+        let holds =
+            if is_text_comparison(expression) { condition.clone() } else { and(&required, &condition) };
         let containers = self.containers.get(start..).unwrap_or_default().to_vec();
         let holds = self.guarded(start, &holds);
         self.containers.extend(containers);

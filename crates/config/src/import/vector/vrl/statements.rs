@@ -203,15 +203,27 @@ impl<'p> Translator<'p> {
             return Ok(());
         }
         let place = self.out.vocabulary.place(path)?;
-        match (place.kind, place.parent) {
+        let outer = self.conditions.len();
+        // Where there is no such map there is nothing to remove, which is no error.
+        self.conditions.extend(place.containers);
+        let result = self.delete_at(place.kind, place.parent, place.path, outer > 0);
+        self.conditions.truncate(outer);
+        result
+    }
+
+    fn delete_at(
+        &mut self,
+        kind: PlaceKind,
+        parent: Option<(String, Segment)>,
+        path: String,
+        is_conditional: bool,
+    ) -> Translation<()> {
+        match (kind, parent) {
             (PlaceKind::Body, _) => self.emit("set(log.body, nil)"),
             (PlaceKind::Time, _) => self.emit("set(log.time_unix_nano, 0)"),
             (PlaceKind::Event, _) => return Err("an event without fields has no counterpart".to_owned()),
-            (PlaceKind::Resource, _) if !self.conditions.is_empty() => {
-                return Err(format!(
-                    "`{}` is an attribute of a resource, which other records share",
-                    place.path
-                ));
+            (PlaceKind::Resource, _) if is_conditional => {
+                return Err(format!("`{path}` is an attribute of a resource, which other records share"));
             }
             (_, Some((parent, Segment::Field(key)))) => {
                 self.emit(&format!("delete_key({parent}, {})", self.literal(&key)));
@@ -219,7 +231,7 @@ impl<'p> Translator<'p> {
             (_, Some((parent, Segment::Index(index)))) if index >= 0 => {
                 self.emit(&format!("delete_index({parent}, {index})"));
             }
-            _ => self.emit(&format!("set({}, nil)", place.path)),
+            _ => self.emit(&format!("set({path}, nil)")),
         }
         Ok(())
     }
@@ -347,6 +359,18 @@ fn changes(statement: &str, condition: &str) -> bool {
             let key = arguments.get(end + 1..).unwrap_or_default().split(')').next().unwrap_or_default();
             condition.contains(&format!("{target}[{}]", key.trim()))
         }
-        _ => condition.contains(target),
+        _ => {
+            // A member that is set makes the map around it.
+            let mut outer = target;
+            while let Some((around, _)) =
+                outer.rsplit_once("[\"").filter(|(around, _)| around.contains("[\""))
+            {
+                if condition.contains(around) {
+                    return true;
+                }
+                outer = around;
+            }
+            condition.contains(target)
+        }
     }
 }

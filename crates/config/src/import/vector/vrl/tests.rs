@@ -14,7 +14,10 @@ fn lines(text: &str) -> Vec<String> {
 fn programs_become_statements() {
     for (vrl, ottl) in [
         (r#".env = "prod""#, vec![r#"set(log.attributes["env"], "prod")"#]),
-        ("del(.a.\"b c\")", vec![r#"delete_key(log.attributes["a"], "b c")"#]),
+        (
+            "del(.a.\"b c\")",
+            vec![r#"delete_key(log.attributes["a"], "b c") where IsMap(log.attributes["a"])"#],
+        ),
         (
             ".b = del(.a)",
             vec![
@@ -90,6 +93,28 @@ fn conditions_become_conditions() {
     }
 }
 
+/// What OTTL would do differently is no translation.
+#[test]
+fn functions_that_differ_are_refused() {
+    for text in [
+        ".a = camelcase(.b)",
+        ".a = encode_json(.b)",
+        ".a = strlen(.b)",
+        r#".a = "\u{1b}[0m""#,
+        r#".a = "\{{ b }}""#,
+        ".a = merge(.b, .c, deep: true)",
+        "if .a == 1 { x, err = parse_json(.b)\n y, err = parse_json(.c) }",
+    ] {
+        assert!(!program(text).notes.is_empty(), "{text}: {:?}", lines(text));
+    }
+    for text in [". |= parse_logfmt!(.message)", ".a = parse_key_value!(.b)"] {
+        assert!(
+            program(text).notes.iter().any(|(_, note)| note.contains("word that has no value")),
+            "{text}"
+        );
+    }
+}
+
 /// Branches in branches that change what their conditions look at are not translated again and again.
 #[test]
 fn nested_branches_are_bounded() {
@@ -117,7 +142,10 @@ fn unknown_statements_stay() {
     // Texts may be secrets, and notes go to terminals and tickets.
     let translated = program(r#".a = hmac(.message, "hunter2", algorithm: s'x')"#);
     let note = translated.notes.first().map(|(_, note)| note.as_str()).unwrap_or_default();
-    assert!(note.contains(r#"hmac(.message, "***", algorithm: "***")"#) && !note.contains("hunter2"), "{note}");
+    assert!(
+        note.contains(r#"hmac(.message, "***", algorithm: "***")"#) && !note.contains("hunter2"),
+        "{note}"
+    );
 }
 
 #[test]

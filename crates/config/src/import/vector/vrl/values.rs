@@ -174,6 +174,8 @@ impl Translator<'_> {
             }
             _ => {
                 let (left, right) = (self.value(left)?, self.value(right)?);
+                // VRL never divides as integers.
+                let left = if operator == "/" { format!("Double({left})") } else { left };
                 Ok(format!("({left} {operator} {right})"))
             }
         }
