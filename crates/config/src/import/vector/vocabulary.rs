@@ -28,6 +28,9 @@ pub(super) struct Vocabulary {
     pub(super) origin: Origin,
     /// Whether a program has replaced the event, so that its fields are what the program made.
     pub(super) is_replaced: bool,
+    /// Whether the fields that a parser found were merged into the event: they are attributes, also where the source has a
+    /// field of the same name.
+    pub(super) is_merged: bool,
     /// Fields of resources that a program has set for each record.
     pub(super) moved: BTreeSet<String>,
 }
@@ -57,7 +60,7 @@ pub(super) enum PlaceKind {
 
 impl Vocabulary {
     pub(super) fn new(origin: Origin) -> Vocabulary {
-        Vocabulary { origin, is_replaced: false, moved: BTreeSet::new() }
+        Vocabulary { origin, is_replaced: false, is_merged: false, moved: BTreeSet::new() }
     }
 
     /// The map of the attributes of an item.
@@ -105,6 +108,16 @@ impl Vocabulary {
             return Ok(within("log.attributes", &[Segment::Field(attribute)]));
         }
         Ok(within("log.attributes", path))
+    }
+
+    /// The key among the attributes of a field that a parser may have found, and that the source has elsewhere.
+    pub(super) fn merged_key(&self, path: &[Segment]) -> Option<String> {
+        let [Segment::Field(name)] = path else { return None };
+        if !self.is_merged || self.is_replaced || self.moved.contains(name) || name == "message" {
+            return None;
+        }
+        let place = self.place(path).ok()?;
+        (place.path != within("log.attributes", path).path).then(|| name.clone())
     }
 
     /// The attribute of a record that has the value of a field that a program has moved there.

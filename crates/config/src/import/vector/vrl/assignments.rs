@@ -6,6 +6,8 @@ use super::syntax::{Call, Expression, Target};
 use super::{Segment, Translation};
 use crate::import::vector::vocabulary::{Place, PlaceKind, whole, within};
 
+const TIME_IN_VARIABLE: &str = "variables are no times: assign it to the field";
+
 impl Translator<'_> {
     pub(super) fn assignment(
         &mut self,
@@ -21,9 +23,15 @@ impl Translator<'_> {
                 if !self.conditions.is_empty() && self.errors.contains_key(error) {
                     return Err(format!("`{error}` has another meaning behind a condition"));
                 }
-                let rendered = self.attempted(value)?;
+                let mut rendered = self.attempted(value)?;
+                if is_time(value) {
+                    rendered = format!("UnixNano({rendered})");
+                }
                 // A variable that is new tells by its absence that there was an error.
                 if let Target::Variable(name, path) = target {
+                    if is_time(value) {
+                        return Err(TIME_IN_VARIABLE.to_owned());
+                    }
                     let variable = self.variable(name, path);
                     if !self.out.lines.iter().any(|line| line.text.contains(&variable)) {
                         self.emit(&format!("set({variable}, {rendered})"));
@@ -34,7 +42,8 @@ impl Translator<'_> {
                 let temporary = self.temporary();
                 self.emit(&format!("set({temporary}, {rendered})"));
                 self.errors.insert(error.clone(), temporary.clone());
-                self.store(target, &temporary, Some(&format!("{temporary} != nil")))
+                let stored = if is_time(value) { format!("Unix(0, {temporary})") } else { temporary.clone() };
+                self.store(target, &stored, Some(&format!("{temporary} != nil")))
             }
             ("=", Some(Target::Nothing)) => {
                 self.out.handles_errors = true;
@@ -145,7 +154,7 @@ impl Translator<'_> {
             Some(condition) => {
                 let outer = self.conditions.len();
                 self.conditions.push(condition.to_owned());
-                let result = self.store_typed(target, value, value == "log.time", false);
+                let result = self.store_typed(target, value, is_rendered_time(value), false);
                 self.conditions.truncate(outer);
                 result
             }
@@ -162,6 +171,7 @@ impl Translator<'_> {
     ) -> Translation<()> {
         let path = match target {
             Target::Path(path) => path,
+            Target::Variable(..) if is_time => return Err(TIME_IN_VARIABLE.to_owned()),
             Target::Variable(name, path) => {
                 let place = self.variable(name, path);
                 self.emit(&format!("set({place}, {value})"));
@@ -169,7 +179,25 @@ impl Translator<'_> {
             }
             Target::Nothing => return Ok(()),
         };
+        let merged = self.out.vocabulary.merged_key(path);
         let place = self.writable(path, is_time, is_constant)?;
+        if let Some(key) = merged.filter(|_| place.path != within("log.attributes", path).path) {
+            // The field that a parser found gives way to the value, if there is one.
+            let copy = self.temporary();
+            let is_stored_as_time = is_time && place.kind == PlaceKind::Time;
+            if is_stored_as_time {
+                self.emit(&format!("set({copy}, UnixNano({value}))"));
+            } else if is_time {
+                self.emit(&format!("set({copy}, FormatTime({value}, \"%Y-%m-%dT%H:%M:%S.%sZ\"))"));
+            } else {
+                self.emit(&format!("set({copy}, {value})"));
+            }
+            let present = format!("{copy} != nil");
+            let stored = if is_stored_as_time { format!("Unix(0, {copy})") } else { copy };
+            self.emit_where(&format!("set({}, {stored})", place.path), Some(&present));
+            self.emit_where(&format!("delete_key(log.attributes, {})", self.literal(&key)), Some(&present));
+            return Ok(());
+        }
         if is_time && place.kind != PlaceKind::Time {
             // An attribute is no time: it is the text that Vector writes.
             let text = format!("FormatTime({value}, \"%Y-%m-%dT%H:%M:%S.%sZ\")");
@@ -278,6 +306,7 @@ impl Translator<'_> {
         let condition = matches!(value, Expression::Path(_) | Expression::Variable(..))
             .then(|| format!("{rendered} != nil"));
         self.emit_where(&format!("merge_maps(log.attributes, {rendered}, \"upsert\")"), condition.as_deref());
+        self.out.vocabulary.is_merged = true;
         self.take_message();
         Ok(())
     }
@@ -291,6 +320,7 @@ impl Translator<'_> {
         }
         self.emit(&format!("set(log.attributes, {fields})"));
         self.out.vocabulary.is_replaced = true;
+        self.out.vocabulary.is_merged = false;
         self.out.vocabulary.moved.clear();
         // What is no map fails above, and leaves the event.
         self.conditions.truncate(outer);
@@ -321,6 +351,7 @@ impl Translator<'_> {
             self.replace_event(&parsed);
         } else {
             self.emit(&format!("merge_maps(log.attributes, {parsed}, \"upsert\")"));
+            self.out.vocabulary.is_merged = true;
             self.take_message();
         }
         for number in ["status", "size"] {
@@ -336,12 +367,21 @@ impl Translator<'_> {
     }
 }
 
+/// Whether a value in OTTL is a time.
+fn is_rendered_time(value: &str) -> bool {
+    value == "log.time" || value.starts_with("Unix(0, ")
+}
+
+/// Whether a value is what a function for times gives.
+pub(super) fn is_time_call(value: &Expression) -> bool {
+    matches!(value.bare(), Expression::Call(call)
+        if matches!(call.name.as_str(), "now" | "parse_timestamp" | "from_unix_timestamp"))
+}
+
 /// Whether a value is a time.
-fn is_time(value: &Expression) -> bool {
+pub(super) fn is_time(value: &Expression) -> bool {
     match value.bare() {
-        Expression::Call(call) => {
-            matches!(call.name.as_str(), "now" | "parse_timestamp" | "from_unix_timestamp")
-        }
+        Expression::Call(_) => is_time_call(value),
         Expression::Binary("??" | "||", first, second) => is_time(first) && is_time(second),
         _ => false,
     }

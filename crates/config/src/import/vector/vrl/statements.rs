@@ -204,6 +204,9 @@ impl<'p> Translator<'p> {
         }
         let place = self.out.vocabulary.place(path)?;
         let outer = self.conditions.len();
+        if let Some(key) = self.out.vocabulary.merged_key(path) {
+            self.emit(&format!("delete_key(log.attributes, {})", self.literal(&key)));
+        }
         // Where there is no such map there is nothing to remove, which is no error.
         self.conditions.extend(place.containers);
         let result = self.delete_at(place.kind, place.parent, place.path, outer > 0);

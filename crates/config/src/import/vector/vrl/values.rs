@@ -1,5 +1,6 @@
 //! Values of VRL.
 
+use super::assignments::{is_time, is_time_call};
 use super::statements::Translator;
 use super::syntax::{Branches, Expression, Piece, StatementKind};
 use super::{Segment, Translation};
@@ -77,6 +78,18 @@ impl Translator<'_> {
     /// Where a field is read.
     pub(super) fn readable(&mut self, path: &[Segment]) -> Translation<String> {
         let place = self.out.vocabulary.place(path)?;
+        if self.out.vocabulary.merged_key(path).is_some() {
+            let found = within("log.attributes", path).path;
+            let result = self.temporary();
+            self.emit_where(&format!("set({result}, {found})"), Some(&format!("{found} != nil")));
+            // The cache has no times: it is the text that Vector writes.
+            let own = match place.kind {
+                PlaceKind::Time => format!("FormatTime({}, \"%Y-%m-%dT%H:%M:%S.%sZ\")", place.path),
+                _ => place.path,
+            };
+            self.emit_where(&format!("set({result}, {own})"), Some(&format!("{result} == nil")));
+            return Ok(result);
+        }
         match place.kind {
             PlaceKind::Event => Err("the event as a value has no counterpart".to_owned()),
             _ => {
@@ -138,7 +151,13 @@ impl Translator<'_> {
             return self.environment(call, Some(&default));
         }
         let result = self.temporary();
-        let first = if is_error { self.attempted(first)? } else { self.value(first)? };
+        // The cache has no times, but their nanoseconds.
+        let is_time = is_time(first) && is_time(fallback);
+        if !is_time && (is_time_call(first) || is_time_call(fallback)) {
+            return Err("a time and another value have no place that takes both".to_owned());
+        }
+        let kept = |value: String| if is_time { format!("UnixNano({value})") } else { value };
+        let first = kept(if is_error { self.attempted(first)? } else { self.value(first)? });
         self.emit(&format!("set({result}, {first})"));
         self.out.handles_errors |= is_error;
         let absent = match is_error {
@@ -149,14 +168,14 @@ impl Translator<'_> {
         self.conditions.push(absent);
         let fallback = self.value(fallback);
         if let Ok(fallback) = &fallback {
-            self.emit(&format!("set({result}, {fallback})"));
+            self.emit(&format!("set({result}, {})", kept(fallback.clone())));
         }
         let may_fail = self.conditions.len() > outer + 1;
         self.conditions.truncate(outer);
         if may_fail {
             self.conditions.push(format!("{result} != nil"));
         }
-        fallback.map(|_| result)
+        fallback.map(|_| if is_time { format!("Unix(0, {result})") } else { result })
     }
 
     fn arithmetic(&mut self, operator: &str, left: &Expression, right: &Expression) -> Translation<String> {
