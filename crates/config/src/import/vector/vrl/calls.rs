@@ -50,6 +50,17 @@ fn difference(name: &str) -> Option<&'static str> {
     }
 }
 
+/// What a conversion makes of an absent value.
+fn default_of(conversion: &str) -> Option<&'static str> {
+    match conversion {
+        "to_int" => Some("0"),
+        "to_float" => Some("0.0"),
+        "to_bool" => Some("false"),
+        "to_string" => Some("\"\""),
+        _ => None,
+    }
+}
+
 impl Translator<'_> {
     /// The value of a call.
     pub(super) fn call(&mut self, call: &Call) -> Translation<String> {
@@ -112,6 +123,9 @@ impl Translator<'_> {
             }
             if let Some(reason) = difference(name) {
                 return Err(reason.to_owned());
+            }
+            if !self.is_lone && let Some(default) = default_of(name) {
+                return self.converted(call, ours, default);
             }
             return self.one(call, ours);
         }
@@ -184,6 +198,16 @@ impl Translator<'_> {
     fn one(&mut self, call: &Call, function: &str) -> Translation<String> {
         let value = self.first(call)?;
         Ok(if function.is_empty() { value } else { format!("{function}({value})") })
+    }
+
+    /// A conversion, which has a value for an absent one in VRL.
+    fn converted(&mut self, call: &Call, function: &str, default: &str) -> Translation<String> {
+        let value = self.first(call)?;
+        let result = self.temporary();
+        self.emit(&format!("set({result}, {function}({value}))"));
+        self.emit_where(&format!("set({result}, {default})"), Some(&format!("{value} == nil")));
+        self.conditions.push(format!("{result} != nil"));
+        Ok(result)
     }
 
     fn parse_regex(&mut self, call: &Call) -> Translation<String> {

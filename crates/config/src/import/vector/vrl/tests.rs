@@ -29,8 +29,12 @@ fn programs_become_statements() {
         (
             ".n = to_int!(.n); .f = to_float(.f) ?? .f",
             vec![
-                r#"set(log.attributes["n"], Int(log.attributes["n"]))"#,
-                r#"set(log.attributes["f"], Double(log.attributes["f"]))"#,
+                r#"set(log.cache["value_1"], Int(log.attributes["n"]))"#,
+                r#"set(log.cache["value_1"], 0) where log.attributes["n"] == nil"#,
+                r#"set(log.attributes["n"], log.cache["value_1"]) where log.cache["value_1"] != nil"#,
+                r#"set(log.cache["value_2"], Double(log.attributes["f"]))"#,
+                r#"set(log.cache["value_2"], 0.0) where log.attributes["f"] == nil"#,
+                r#"set(log.attributes["f"], log.cache["value_2"]) where log.cache["value_2"] != nil"#,
             ],
         ),
         (
