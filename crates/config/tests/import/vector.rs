@@ -146,6 +146,35 @@ fn unknown_codecs_are_refused() {
     }
 }
 
+/// What is brought into our bounds, or read differently, has a note.
+#[test]
+fn changed_values_are_named() {
+    let text = "\
+sources:
+  a: { type: file, include: [/a], multiline: { mode: halt_with, start_pattern: x, condition_pattern: y } }
+  b: { type: file, include: [/b], multiline: { mode: continue_past, start_pattern: x, condition_pattern: y } }
+sinks:
+  out:
+    type: http
+    inputs: [a, b]
+    uri: http://127.0.0.1:80/in
+    encoding: { codec: json, only_fields: [level] }
+    request: { concurrency: 1000 }
+    batch: { max_bytes: 1 }
+";
+    let imported = import("v.yaml", text).unwrap_or_else(|errors| panic!("{errors}"));
+    let named = |setting: &str| imported.notes.iter().any(|note| note.setting == setting);
+    for setting in [
+        "sources.a.multiline.start_pattern",
+        "sources.b.multiline.mode",
+        "sinks.out.request.concurrency",
+        "sinks.out.batch.max_bytes",
+    ] {
+        assert!(named(setting), "{setting}: {:?}", imported.notes);
+    }
+    assert!(imported.configuration.contains("set(log.body, nil)"), "{}", imported.configuration);
+}
+
 /// Branches that join multiply the ways; that does not keep the importer busy.
 #[test]
 fn many_ways_are_refused() {

@@ -8,6 +8,7 @@ mod calls;
 mod conditions;
 mod outcomes;
 mod parser;
+mod parsers;
 mod statements;
 mod syntax;
 mod token;

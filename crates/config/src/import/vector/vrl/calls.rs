@@ -37,9 +37,6 @@ const SAME: [(&str, &str); 26] = [
     ("string", ""),
 ];
 
-const WORDS_ALONE: &str =
-    "a line with a word that has no value is not parsed; in Vector such a word is `true`";
-
 /// Why a function of nearly the same meaning is none here.
 fn difference(name: &str) -> Option<&'static str> {
     match name {
@@ -77,38 +74,6 @@ impl Translator<'_> {
         Ok(within(&result, &call.path).path)
     }
 
-    /// The names that a parser found, in the cache. Where the text has none of them it is absent, as the parser of VRL
-    /// fails there, and the rest of the statement does not apply. `pattern` tells whether a text has them; without one, no
-    /// names tell that it has not.
-    pub(super) fn extracted(
-        &mut self,
-        call: &Call,
-        extraction: &str,
-        pattern: Option<(&str, &str)>,
-    ) -> String {
-        let result = self.temporary();
-        match pattern {
-            Some((value, pattern)) => {
-                let matches = format!("IsMatch({value}, {pattern})");
-                self.emit_where(&format!("set({result}, {extraction})"), Some(&matches));
-            }
-            None => {
-                self.emit(&format!("set({result}, {extraction})"));
-                let is_empty = format!("{result} != nil and Len({result}) == 0");
-                self.emit_where(&format!("set({result}, nil)"), Some(&is_empty));
-            }
-        }
-        if call.aborts {
-            // A statement that fails where the parser does, for `on_error`.
-            self.emit_where(
-                &format!("set({result}, ParseJSON(\"no match\"))"),
-                Some(&format!("{result} == nil")),
-            );
-        }
-        self.conditions.push(format!("{result} != nil"));
-        result
-    }
-
     fn whole_call(&mut self, call: &Call) -> Translation<String> {
         let name = call.name.as_str();
         if let Some((_, ours)) = SAME.into_iter().find(|(theirs, _)| *theirs == name) {
@@ -119,12 +84,14 @@ impl Translator<'_> {
                 return Err(format!("the options of `{name}` have no counterpart"));
             }
             if name == "parse_logfmt" {
-                self.note(WORDS_ALONE);
+                self.note(super::parsers::WORDS_ALONE);
             }
             if let Some(reason) = difference(name) {
                 return Err(reason.to_owned());
             }
-            if !self.is_lone && let Some(default) = default_of(name) {
+            if !self.is_lone
+                && let Some(default) = default_of(name)
+            {
                 return self.converted(call, ours, default);
             }
             return self.one(call, ours);
@@ -188,7 +155,7 @@ impl Translator<'_> {
         }
     }
 
-    fn first(&mut self, call: &Call) -> Translation<String> {
+    pub(super) fn first(&mut self, call: &Call) -> Translation<String> {
         let value = call.argument(0, "value");
         let value = value.ok_or_else(|| format!("`{}` has no argument", call.name))?;
         self.value(value.bare())
@@ -208,49 +175,6 @@ impl Translator<'_> {
         self.emit_where(&format!("set({result}, {default})"), Some(&format!("{value} == nil")));
         self.conditions.push(format!("{result} != nil"));
         Ok(result)
-    }
-
-    fn parse_regex(&mut self, call: &Call) -> Translation<String> {
-        let value = self.first(call)?;
-        match call.argument(1, "pattern") {
-            Some(Expression::Regex(pattern)) if call.has_only(2, &["value", "pattern"]) => {
-                if !pattern.contains("(?P<") && !pattern.contains("(?<") {
-                    return Err("`ExtractPatterns` needs groups with names".to_owned());
-                }
-                let pattern = self.literal(pattern);
-                let extraction = format!("ExtractPatterns({value}, {pattern})");
-                Ok(self.extracted(call, &extraction, Some((&value, &pattern))))
-            }
-            _ => Err("the pattern of `parse_regex` has to be a literal, without options".to_owned()),
-        }
-    }
-
-    fn parse_grok(&mut self, call: &Call) -> Translation<String> {
-        let value = self.first(call)?;
-        let pattern = call.argument(1, "pattern").and_then(|pattern| pattern.as_text());
-        let pattern = pattern.ok_or_else(|| "the pattern of `parse_grok` has to be a literal".to_owned())?;
-        let extraction = format!("ExtractGrokPatterns({value}, {}, true)", self.literal(&pattern));
-        Ok(self.extracted(call, &extraction, None))
-    }
-
-    fn parse_key_value(&mut self, call: &Call) -> Translation<String> {
-        if !call.has_only(3, &["value", "key_value_delimiter", "field_delimiter"]) {
-            return Err("the options of `parse_key_value` have no counterpart".to_owned());
-        }
-        self.note(WORDS_ALONE);
-        let value = self.first(call)?;
-        let delimiters = (call.argument(1, "key_value_delimiter"), call.argument(2, "field_delimiter"));
-        if delimiters == (None, None) {
-            return Ok(format!("ParseKeyValue({value})"));
-        }
-        let mut rendered = Vec::new();
-        for (delimiter, default) in [(delimiters.0, "="), (delimiters.1, " ")] {
-            rendered.push(match delimiter {
-                Some(delimiter) => self.value(delimiter)?,
-                None => format!("\"{default}\""),
-            });
-        }
-        Ok(format!("ParseKeyValue({value}, {})", rendered.join(", ")))
     }
 
     fn timestamp(&mut self, call: &Call, function: &str) -> Translation<String> {
