@@ -41,6 +41,7 @@ const SAME: [(&str, &str); 26] = [
 fn difference(name: &str) -> Option<&'static str> {
     match name {
         "encode_json" => Some("`String` writes a text without quotes"),
+        "parse_url" => Some("`URL` names the parts by conventions, such as `url.domain`"),
         "camelcase" => Some("`ToCamelCase` begins with a capital letter"),
         "strlen" => Some("`Len` counts the bytes of a text, not its characters"),
         _ => None,

@@ -104,6 +104,7 @@ fn functions_that_differ_are_refused() {
         ".a = camelcase(.b)",
         ".a = encode_json(.b)",
         ".a = strlen(.b)",
+        ".a = parse_url!(.b).host",
         r#".a = "\u{1b}[0m""#,
         r#".a = "\{{ b }}""#,
         ".a = merge(.b, .c, deep: true)",

@@ -157,8 +157,10 @@ impl Translator<'_> {
             return Err("a time and another value have no place that takes both".to_owned());
         }
         let kept = |value: String| if is_time { format!("UnixNano({value})") } else { value };
+        let assertion = assertion(first).filter(|_| is_error);
         let first = kept(if is_error { self.attempted(first)? } else { self.value(first)? });
-        self.emit(&format!("set({result}, {first})"));
+        let has_type = assertion.map(|test| format!("{test}({first})"));
+        self.emit_where(&format!("set({result}, {first})"), has_type.as_deref());
         self.out.handles_errors |= is_error;
         let absent = match is_error {
             true => format!("{result} == nil"),
@@ -245,6 +247,21 @@ impl Translator<'_> {
         self.conditions.truncate(outer);
         self.emit_where(&format!("set({result}, {})", value?), Some(condition));
         Ok(())
+    }
+}
+
+/// The test that an assertion about a type makes: `string(.a)`.
+fn assertion(expression: &Expression) -> Option<&'static str> {
+    let Expression::Call(call) = expression else { return None };
+    match call.name.as_str() {
+        _ if !call.path.is_empty() => None,
+        "string" => Some("IsString"),
+        "int" => Some("IsInt"),
+        "float" => Some("IsDouble"),
+        "bool" => Some("IsBool"),
+        "object" => Some("IsMap"),
+        "array" => Some("IsList"),
+        _ => None,
     }
 }
 
