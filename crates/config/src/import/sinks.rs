@@ -46,6 +46,7 @@ pub(super) struct Output {
     /// Whether `otherwise: true` means the same as the conditions' opposite.
     pub(super) has_otherwise: bool,
     pipelines: Vec<(String, Vec<Step>)>,
+    pipeline_names: BTreeSet<String>,
     names: BTreeSet<String>,
 }
 
@@ -130,8 +131,8 @@ impl Output {
             1 => names.first().map_or_else(String::new, |name| name_of(name)),
             _ => "main".to_owned(),
         };
-        let taken = |name: &str| self.pipelines.iter().any(|(taken, _)| taken == name);
-        let name = numbered(&wanted, taken);
+        let name = numbered(&wanted, |name| self.pipeline_names.contains(name));
+        self.pipeline_names.insert(name.clone());
         self.pipelines.push((name.clone(), bucket.steps.clone()));
         name
     }

@@ -30,6 +30,11 @@ impl Step {
         Step { name: name.to_owned(), when: None, on_error: None, kind }
     }
 
+    /// A step for the items that a condition holds for; where it fails it does not hold.
+    pub(super) fn keep(name: &str, condition: String) -> Step {
+        Step { on_error: Some("drop"), ..Step::new(name, StepKind::Keep(vec![condition])) }
+    }
+
     /// Whether it does the same, whatever it is called.
     pub(super) fn equals(&self, other: &Step) -> bool {
         self.kind == other.kind && self.when == other.when && self.on_error == other.on_error

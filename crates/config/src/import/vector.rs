@@ -1,6 +1,7 @@
 //! Configurations of Vector.
 
 mod components;
+mod decoding;
 mod files;
 mod graph;
 mod inputs;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Vector;
 use super::components::Section;
+use super::decoding::decoded;
 use super::inputs::OutputId;
 use super::sources::{Mark, SourceKind};
 use super::transforms::{Action, Transformed};
@@ -14,7 +15,7 @@ use crate::import::steps::{Step, StepKind};
 use crate::model::Signal;
 
 /// The most ways from sources: branches that join multiply them.
-const MOST_WAYS: usize = 10_000;
+const MOST_WAYS: usize = 3000;
 
 /// A way from a source.
 #[derive(Debug, Clone)]
@@ -152,13 +153,16 @@ impl Vector<'_> {
             let ways = SourceKind::of(&component.kind).ways(&id.output);
             let ways: Vec<Way> = ways
                 .into_iter()
-                .map(|(signal, origin)| Way {
-                    source: id.component,
-                    signal,
-                    vocabulary: Vocabulary::new(origin),
-                    conditions: Vec::new(),
-                    steps: Vec::new(),
-                    name: component.name.to_owned(),
+                .map(|(signal, origin)| {
+                    let (vocabulary, step) = decoded(component, origin, reader);
+                    Way {
+                        source: id.component,
+                        signal,
+                        vocabulary,
+                        conditions: Vec::new(),
+                        steps: step.into_iter().collect(),
+                        name: component.name.to_owned(),
+                    }
                 })
                 .collect();
             walk.ways.insert(id.clone(), ways.clone());
@@ -222,7 +226,7 @@ impl Vector<'_> {
             if way.steps.is_empty() {
                 way.conditions.push(condition);
             } else {
-                way.steps.push(Step::new(&way.name, StepKind::Keep(vec![condition])));
+                way.steps.push(Step::keep(&way.name, condition));
             }
         }
         way.steps.extend(transformed.steps);

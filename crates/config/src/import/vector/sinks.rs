@@ -114,8 +114,9 @@ fn read(
             let message = "a sink of type `lake` stores it in files of its own format, in the folder `data`, for seven days by default \
                            (`retention`); a bucket needs a program that copies them";
             component.note(message, reader);
+            let (tail, _) = Tail::read(group, reader);
             group.take_all();
-            Some(sink("lake", Map::default(), SIGNALS.to_vec(), true))
+            Some(ReadSink { tail, ..sink("lake", Map::default(), SIGNALS.to_vec(), true) })
         }
         kind => {
             component.note(format!("left out: {}", reason(kind)), reader);
@@ -229,6 +230,11 @@ impl Tail {
             statements.extend(translated.lines.into_iter().map(|line| line.text));
         }
         statements.extend(self.kept(component, vocabulary, reader));
+        let keeps_message =
+            self.only.iter().any(|field| matches!(field.trim_start_matches('.'), "message" | ""));
+        if !self.only.is_empty() && !keeps_message {
+            statements.push("set(log.body, nil)".to_owned());
+        }
         if statements.is_empty() {
             return Vec::new();
         }
@@ -254,7 +260,7 @@ impl Tail {
                 keys.push(crate::import::ottl::literal(&key));
             }
         }
-        let message = "`only_fields` became `keep_keys` of the record's attributes: its body, its time and the attributes of its resource stay";
+        let message = "`only_fields` became `keep_keys` of the record's attributes: its time and the attributes of its resource stay, and its body where `message` is one of them";
         component.note(message, reader);
         Some(format!("keep_keys(log.attributes, [{}])", keys.join(", ")))
     }

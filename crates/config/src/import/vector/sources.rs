@@ -6,7 +6,7 @@ mod listeners;
 
 use super::Vector;
 use super::vocabulary::Origin;
-use crate::import::document::Map;
+use crate::import::document::{Map, Yaml};
 use crate::import::group::FileReader;
 use crate::import::ottl::literal;
 use crate::model::Signal;
@@ -101,9 +101,17 @@ impl Vector<'_> {
             }
             "http_server" | "http" => {
                 if let Some(path) = group.text("path", reader) {
-                    out.group("sources").group("http").set("path", path.value);
+                    let http = out.group("sources").group("http");
+                    match http.get("path") {
+                        Some(Yaml::Text(other)) if *other != path.value => {
+                            let message = "left out: `sources.http.path` is one path, and another source has set it; its \
+                                           lines come there, too";
+                            reader.note(&path.at, &group.path_of("path"), message);
+                        }
+                        _ => http.set("path", path.value),
+                    }
                 }
-                let what = "lines at `listen.http`, path `sources.http.path`, one record a line (`parse: json` for objects)";
+                let what = "lines at `listen.http`, path `sources.http.path`, one record a line";
                 listeners::http(component, &mut group, what, out, reader);
             }
             "internal_logs" | "internal_metrics" => {
@@ -124,6 +132,17 @@ impl Vector<'_> {
         }
         group.finish(reader);
     }
+}
+
+/// A name that no input has yet.
+fn free_name(inputs: &Map, wanted: &str) -> String {
+    let mut free = wanted.to_owned();
+    let mut number = 2;
+    while inputs.get(&free).is_some() {
+        free = format!("{wanted}-{number}");
+        number += 1;
+    }
+    free
 }
 
 /// Why a type of source has no counterpart.

@@ -248,7 +248,7 @@ impl Action {
             }
             Action::Filter(condition) => {
                 let condition = condition.render(vocabulary, reader);
-                Some(unchanged(vec![Step::new(name, StepKind::Keep(vec![condition]))]))
+                Some(unchanged(vec![Step::keep(name, condition)]))
             }
             Action::Sample(sample) => Some(unchanged(vec![sample.step(name, vocabulary, reader)])),
             Action::Remap(_) if output == "dropped" => {

@@ -28,6 +28,9 @@ pub(super) struct Vocabulary {
     pub(super) origin: Origin,
     /// Whether a program has replaced the event, so that its fields are what the program made.
     pub(super) is_replaced: bool,
+    /// Whether the fields that a parser found were merged into the event: they are attributes, also where the source has a
+    /// field of the same name.
+    pub(super) is_merged: bool,
     /// Fields of resources that a program has set for each record.
     pub(super) moved: BTreeSet<String>,
 }
@@ -39,6 +42,8 @@ pub(super) struct Place {
     pub(super) path: String,
     /// The map that holds it, and its key there.
     pub(super) parent: Option<(String, Segment)>,
+    /// Conditions that hold where everything is a map or a list that has to be one: without them the path cannot be read.
+    pub(super) containers: Vec<String>,
     pub(super) kind: PlaceKind,
 }
 
@@ -55,7 +60,7 @@ pub(super) enum PlaceKind {
 
 impl Vocabulary {
     pub(super) fn new(origin: Origin) -> Vocabulary {
-        Vocabulary { origin, is_replaced: false, moved: BTreeSet::new() }
+        Vocabulary { origin, is_replaced: false, is_merged: false, moved: BTreeSet::new() }
     }
 
     /// The map of the attributes of an item.
@@ -77,7 +82,7 @@ impl Vocabulary {
     }
 
     fn log(&self, path: &[Segment]) -> Result<Place, String> {
-        let event = Place { path: "log.attributes".to_owned(), parent: None, kind: PlaceKind::Event };
+        let event = whole("log.attributes", PlaceKind::Event);
         let Some((Segment::Field(first), rest)) = path.split_first() else { return Ok(event) };
         match first.as_str() {
             "message" => {
@@ -85,7 +90,7 @@ impl Vocabulary {
                 return Ok(Place { kind, ..within("log.body", rest) });
             }
             "timestamp" if !self.is_replaced && rest.is_empty() => {
-                return Ok(Place { path: "log.time".to_owned(), parent: None, kind: PlaceKind::Time });
+                return Ok(whole("log.time", PlaceKind::Time));
             }
             "source_type" if !self.is_replaced => return Err("records have no `source_type`".to_owned()),
             _ => {}
@@ -103,6 +108,16 @@ impl Vocabulary {
             return Ok(within("log.attributes", &[Segment::Field(attribute)]));
         }
         Ok(within("log.attributes", path))
+    }
+
+    /// The key among the attributes of a field that a parser may have found, and that the source has elsewhere.
+    pub(super) fn merged_key(&self, path: &[Segment]) -> Option<String> {
+        let [Segment::Field(name)] = path else { return None };
+        if !self.is_merged || self.is_replaced || self.moved.contains(name) || name == "message" {
+            return None;
+        }
+        let place = self.place(path).ok()?;
+        (place.path != within("log.attributes", path).path).then(|| name.clone())
     }
 
     /// The attribute of a record that has the value of a field that a program has moved there.
@@ -154,7 +169,7 @@ impl Vocabulary {
             (Origin::Journald, name) => return attribute(journald(name)?, rest),
             _ => return None,
         };
-        rest.is_empty().then(|| Place { path: path.to_owned(), parent: None, kind: PlaceKind::Other })
+        rest.is_empty().then(|| whole(path, PlaceKind::Other))
     }
 }
 
@@ -198,10 +213,9 @@ fn journald(field: &str) -> Option<&'static str> {
 }
 
 fn metric(path: &[Segment]) -> Result<Place, String> {
-    let whole = |path: &str| Place { path: path.to_owned(), parent: None, kind: PlaceKind::Other };
     match path {
-        [Segment::Field(name)] if name == "name" => Ok(whole("metric.name")),
-        [Segment::Field(tags)] if tags == "tags" => Ok(whole("datapoint.attributes")),
+        [Segment::Field(name)] if name == "name" => Ok(whole("metric.name", PlaceKind::Other)),
+        [Segment::Field(tags)] if tags == "tags" => Ok(whole("datapoint.attributes", PlaceKind::Other)),
         [Segment::Field(tags), rest @ ..] if tags == "tags" => Ok(within("datapoint.attributes", rest)),
         _ => Err("of metrics, only `.name` and `.tags` have counterparts".to_owned()),
     }
@@ -217,7 +231,21 @@ pub(super) fn within(base: &str, path: &[Segment]) -> Place {
         keys.fold(base.to_owned(), |path, key| path + &key)
     };
     let parent = path.split_last().map(|(last, before)| (keyed(before), last.clone()));
-    Place { path: keyed(path), parent, kind: PlaceKind::Other }
+    let containers = path.iter().enumerate().filter_map(|(depth, segment)| {
+        let container = keyed(path.get(..depth).unwrap_or_default());
+        let test = match segment {
+            Segment::Field(_) => "IsMap",
+            Segment::Index(_) => "IsList",
+        };
+        let is_always = depth == 0 && (base.ends_with(".attributes") || base == "log.cache");
+        (!is_always).then(|| format!("{test}({container})"))
+    });
+    Place { path: keyed(path), parent, containers: containers.collect(), kind: PlaceKind::Other }
+}
+
+/// A path that is no member of a map.
+pub(super) fn whole(path: &str, kind: PlaceKind) -> Place {
+    Place { path: path.to_owned(), parent: None, containers: Vec::new(), kind }
 }
 
 /// The name of a field, to remember it.

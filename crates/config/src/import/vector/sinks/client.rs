@@ -117,7 +117,13 @@ impl Client {
         }
         if let Some(concurrency) = request.text("concurrency", reader) {
             match concurrency.value.parse::<u64>() {
-                Ok(number) => self.settings.set("max_in_flight", number.clamp(1, 64).to_string()),
+                Ok(number) => {
+                    if !(1..=64).contains(&number) {
+                        let path = request.path_of("concurrency");
+                        reader.note(&concurrency.at, &path, "requests at a time are 1 to 64");
+                    }
+                    self.settings.set("max_in_flight", number.clamp(1, 64).to_string());
+                }
                 // Both adapt it.
                 Err(_) if concurrency.value == "adaptive" => {}
                 Err(_) if concurrency.value == "none" => self.settings.set("max_in_flight", "1"),
@@ -181,6 +187,10 @@ impl Client {
         let path = batch.path_of("max_events");
         let at = batch.at.clone();
         if let Some(bytes) = batch.number("max_bytes", reader) {
+            if !(64 << 10..=most.get()).contains(&bytes) {
+                let message = format!("requests have 64 KiB to {most}");
+                reader.note(&at, &batch.path_of("max_bytes"), message);
+            }
             let bytes = Bytes::new(bytes.clamp(64 << 10, most.get()));
             self.settings.set("max_request_bytes", bytes.to_string());
         }

@@ -109,12 +109,14 @@ pub(super) fn docker(
     out: &mut Map,
     reader: &mut FileReader<'_, '_>,
 ) {
-    let message = "the files of Docker's logging driver `json-file` are read instead of its API: names, images and labels of \
-                   containers are not known, and `log.file.path` has the id";
+    let message = "the files of Docker's logging driver `json-file` are read instead of its API: from what is written now on; names, \
+                   images and labels of containers are not known, and `log.file.path` has the id";
     component.note(message, reader);
     let mut input = Map::default();
     input.set("include", Yaml::Flow(vec!["/var/lib/docker/containers/*/*-json.log".to_owned()]));
     input.set("format", "docker");
+    // The API gives what containers write from now on.
+    input.set("start_at", "end");
     reading(group, &mut input, reader);
     input.set_group("attributes", attributes);
     group.lacks(DOCKER_LACKING, reader);
@@ -154,14 +156,8 @@ pub(super) fn kubernetes(
 
 fn add(component: &Component<'_>, input: Map, out: &mut Map) {
     let inputs = out.group("sources").group("file").group("inputs");
-    let name = name_of(component.name);
-    let mut free = name.clone();
-    let mut number = 2;
-    while inputs.get(&free).is_some() {
-        free = format!("{name}-{number}");
-        number += 1;
-    }
-    inputs.set(&free, input);
+    let name = super::free_name(inputs, &name_of(component.name));
+    inputs.set(&name, input);
 }
 
 /// Where reading begins, and which lines make a record.
@@ -201,11 +197,23 @@ fn multiline(group: &mut Group<'_>, reader: &mut FileReader<'_, '_>) -> Option<M
     let start = theirs.text("start_pattern", reader);
     let condition = theirs.text("condition_pattern", reader);
     let mode = theirs.text("mode", reader);
+    let is_halt = mode.as_ref().is_some_and(|mode| mode.value.starts_with("halt"));
+    if let (true, Some(start), Some(condition)) = (is_halt, &start, &condition)
+        && start.value != condition.value
+    {
+        let message = "left out: every line may begin a record; `condition_pattern` tells where one ends";
+        reader.note(&start.at, &theirs.path_of("start_pattern"), message);
+    }
     let value = |text: Option<Text>| text.map(|text| text.value);
     match mode.as_ref().map(|mode| mode.value.as_str()) {
         Some("halt_before") => ours.set_some("start_pattern", value(condition)),
         Some("halt_with") => ours.set_some("end_pattern", value(condition)),
-        Some("continue_through" | "continue_past") => {
+        Some("continue_past") => {
+            let message =
+                "left out: lines that go on behind a mark at their ends, such as `\\`, are not joined";
+            reader.note(&theirs.at.clone(), &theirs.path_of("mode"), message);
+        }
+        Some("continue_through") => {
             let message =
                 "a record goes on until a line that `start_pattern` matches; `condition_pattern` is left out";
             reader.note(&theirs.at.clone(), &theirs.path_of("mode"), message);
@@ -216,7 +224,8 @@ fn multiline(group: &mut Group<'_>, reader: &mut FileReader<'_, '_>) -> Option<M
             reader.error(&theirs.at.clone(), "`multiline` needs a `mode`", help);
         }
     }
-    if let Some(milliseconds) = theirs.number("timeout_ms", reader) {
+    let timeout = theirs.number("timeout_ms", reader);
+    if let Some(milliseconds) = timeout.filter(|_| !ours.is_empty()) {
         let milliseconds = milliseconds.clamp(10, 600_000);
         ours.set("timeout", Duration::milliseconds(milliseconds).to_string());
     }

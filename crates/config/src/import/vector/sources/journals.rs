@@ -57,8 +57,10 @@ pub(super) fn journald(
     component.note(message, reader);
     let source = out.group("sources").group("journald");
     source.set_some("journalctl", program);
-    let name: String = name_of(component.name).chars().take(31).collect();
-    source.group("inputs").set(&name, input);
+    let name: String = name_of(component.name).chars().take(28).collect();
+    let inputs = source.group("inputs");
+    let name = super::free_name(inputs, &name);
+    inputs.set(&name, input);
 }
 
 fn matches(group: &mut Group<'_>, input: &mut Map, reader: &mut FileReader<'_, '_>) {

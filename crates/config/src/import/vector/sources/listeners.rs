@@ -28,8 +28,8 @@ const LACKING: &Lacking = &[
     ("strict_path", "not needed: each source has its paths"),
     ("method", "not needed: requests are POST"),
     ("response_code", "left out: the answer is that of the protocol"),
-    ("encoding", "set `parse: json` of the source where bodies are JSON"),
-    ("decoding", "set `parse` of the source for JSON and other formats"),
+    ("encoding", "read as the codec of the lines"),
+    ("decoding", "read as the codec of the lines"),
     ("framing", "not needed: messages and lines end with a line feed"),
     ("use_otlp_decoding", "not needed: what came as OTLP stays OTLP"),
     ("skip_nan_values", "left out: all samples are taken"),
@@ -68,6 +68,10 @@ pub(super) fn syslog(
     }
     map.set_group("tls", tls);
     if let Some(bytes) = group.number("max_length", reader) {
+        if !(1 << 10..=64 << 10).contains(&bytes) {
+            let message = "messages are 1 KiB to 64 KiB long";
+            reader.note(&group.at.clone(), &group.path_of("max_length"), message);
+        }
         map.set("max_message", Bytes::new(bytes.clamp(1 << 10, 64 << 10)).to_string());
     }
     group.lacks(LACKING, reader);
@@ -75,7 +79,9 @@ pub(super) fn syslog(
         let message = "a listener of the source `syslog` takes its lines: those that are no syslog are kept as they are";
         component.note(message, reader);
     }
-    out.group("sources").group("syslog").group("listeners").set(&name_of(component.name), map);
+    let listeners = out.group("sources").group("syslog").group("listeners");
+    let name = super::free_name(listeners, &name_of(component.name));
+    listeners.set(&name, map);
 }
 
 /// The source `fluent_forward`.
@@ -140,7 +146,8 @@ pub(super) fn http(
     let path = group.text("path", reader);
     let tls = server_tls(group, reader);
     group.lacks(LACKING, reader);
-    if let Some(path) = path.filter(|path| path.value != "/api/v1/write" && path.value != "/") {
+    let is_other = |path: &Text| path.value != "/api/v1/write" && path.value != "/";
+    if let Some(path) = path.filter(is_other).filter(|_| component.kind == "prometheus_remote_write") {
         reader.note(&path.at, &group.path_of("path"), format!("left out: tidegate receives {what}"));
     }
     component.note(format!("tidegate receives {what}: change the senders' URL"), reader);

@@ -2,9 +2,9 @@
 
 use super::syntax::Call;
 
-const COMMON: &str = r#"^(?P<host>\S+) (?P<identity>\S+) (?P<user>\S+) \[(?P<timestamp>[^\]]+)\] "(?P<message>(?P<method>\S+) (?P<path>\S+) (?P<protocol>[^"]+))" (?P<status>\d+) (?P<size>\d+)"#;
-const APACHE_COMBINED: &str = r#"^(?P<host>\S+) (?P<identity>\S+) (?P<user>\S+) \[(?P<timestamp>[^\]]+)\] "(?P<message>(?P<method>\S+) (?P<path>\S+) (?P<protocol>[^"]+))" (?P<status>\d+) (?P<size>\d+) "(?P<referrer>[^"]*)" "(?P<agent>[^"]*)""#;
-const NGINX_COMBINED: &str = r#"^(?P<client>\S+) - (?P<user>\S+) \[(?P<timestamp>[^\]]+)\] "(?P<request>(?P<method>\S+) (?P<path>\S+) (?P<protocol>[^"]+))" (?P<status>\d+) (?P<size>\d+) "(?P<referer>[^"]*)" "(?P<agent>[^"]*)""#;
+const COMMON: &str = r#"^(?P<host>\S+) (?P<identity>\S+) (?P<user>\S+) \[(?P<timestamp>[^\]]+)\] "(?:-|(?P<message>(?P<method>\S+) (?P<path>\S+) (?P<protocol>[^"]+)|[^"]*))" (?:-|(?P<status>\d+)) (?:-|(?P<size>\d+))"#;
+const APACHE_COMBINED: &str = r#"^(?P<host>\S+) (?P<identity>\S+) (?P<user>\S+) \[(?P<timestamp>[^\]]+)\] "(?:-|(?P<message>(?P<method>\S+) (?P<path>\S+) (?P<protocol>[^"]+)|[^"]*))" (?:-|(?P<status>\d+)) (?:-|(?P<size>\d+)) "(?P<referrer>[^"]*)" "(?P<agent>[^"]*)""#;
+const NGINX_COMBINED: &str = r#"^(?P<client>\S+) - (?P<user>\S+) \[(?P<timestamp>[^\]]+)\] "(?P<request>(?P<method>\S+) (?P<path>\S+) (?P<protocol>[^"]+)|[^"]*)" (?:-|(?P<status>\d+)) (?:-|(?P<size>\d+)) "(?P<referer>[^"]*)" "(?P<agent>[^"]*)""#;
 /// The format of the time in all of them.
 const TIME: &str = "%d/%b/%Y:%H:%M:%S %z";
 

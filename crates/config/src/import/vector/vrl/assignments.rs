@@ -4,7 +4,9 @@ use super::access_logs;
 use super::statements::Translator;
 use super::syntax::{Call, Expression, Target};
 use super::{Segment, Translation};
-use crate::import::vector::vocabulary::{Place, PlaceKind, within};
+use crate::import::vector::vocabulary::{Place, PlaceKind, whole, within};
+
+const TIME_IN_VARIABLE: &str = "variables are no times: assign it to the field";
 
 impl Translator<'_> {
     pub(super) fn assignment(
@@ -18,9 +20,18 @@ impl Translator<'_> {
             ("=", None) => self.assign(target, value),
             ("=", Some(Target::Variable(error, path))) if path.is_empty() => {
                 self.out.handles_errors = true;
-                let rendered = self.value(value)?;
+                if !self.conditions.is_empty() && self.errors.contains_key(error) {
+                    return Err(format!("`{error}` has another meaning behind a condition"));
+                }
+                let mut rendered = self.attempted(value)?;
+                if is_time(value) {
+                    rendered = format!("UnixNano({rendered})");
+                }
                 // A variable that is new tells by its absence that there was an error.
                 if let Target::Variable(name, path) = target {
+                    if is_time(value) {
+                        return Err(TIME_IN_VARIABLE.to_owned());
+                    }
                     let variable = self.variable(name, path);
                     if !self.out.lines.iter().any(|line| line.text.contains(&variable)) {
                         self.emit(&format!("set({variable}, {rendered})"));
@@ -31,7 +42,8 @@ impl Translator<'_> {
                 let temporary = self.temporary();
                 self.emit(&format!("set({temporary}, {rendered})"));
                 self.errors.insert(error.clone(), temporary.clone());
-                self.store(target, &temporary, Some(&format!("{temporary} != nil")))
+                let stored = if is_time(value) { format!("Unix(0, {temporary})") } else { temporary.clone() };
+                self.store(target, &stored, Some(&format!("{temporary} != nil")))
             }
             ("=", Some(Target::Nothing)) => {
                 self.out.handles_errors = true;
@@ -80,17 +92,28 @@ impl Translator<'_> {
                 let Some(Expression::Path(path)) = call.argument(0, "target") else {
                     return Err("`del` takes the path of a field".to_owned());
                 };
-                let source = self.readable(path)?;
-                self.store(target, &source, Some(&format!("{source} != nil")))?;
+                let (source, present) = self.present(path)?;
+                if source == own {
+                    return Ok(());
+                }
+                self.store(target, &source, Some(&present))?;
                 self.delete(path)
             }
             Expression::Path(path) => {
-                let source = self.readable(path)?;
-                self.store(target, &source, Some(&format!("{source} != nil")))
+                let (source, present) = self.present(path)?;
+                // Where there is no value, the target has none, either.
+                if source != own
+                    && let Target::Path(target) = target
+                {
+                    self.delete_where(target, &format!("not ({present})"));
+                }
+                self.store(target, &source, Some(&present))
             }
             Expression::Variable(name, path) => {
+                let containers = self.containers.len();
                 let source = self.variable(name, path);
-                self.store(target, &source, Some(&format!("{source} != nil")))
+                let present = self.guarded(containers, &format!("{source} != nil"));
+                self.store(target, &source, Some(&present))
             }
             // A failure leaves the field as it was.
             Expression::Binary("??", attempt, fallback)
@@ -103,7 +126,7 @@ impl Translator<'_> {
                 if self.probe(first).is_some_and(|first| first == own) =>
             {
                 let fallback = self.value(fallback)?;
-                self.store(target, &fallback, Some(&format!("{own} == nil")))
+                self.store(target, &fallback, Some(&format!("{own} == nil or {own} == false")))
             }
             Expression::Call(call) if self.edits_in_place(call, &own) => self.edit_in_place(call, &own),
             _ => {
@@ -113,13 +136,26 @@ impl Translator<'_> {
         }
     }
 
+    /// Removes a field under a condition, if it is one of the record's attributes.
+    fn delete_where(&mut self, path: &[Segment], condition: &str) {
+        let Ok(place) = self.out.vocabulary.place(path) else { return };
+        if place.kind == PlaceKind::Other && place.path.starts_with("log.attributes[") {
+            let outer = self.conditions.len();
+            self.conditions.push(condition.to_owned());
+            // A path of a list is left as it is.
+            let _ = self.delete(path);
+            self.conditions.truncate(outer);
+        }
+    }
+
     /// Stores what is neither constant nor known to be a time.
     fn store(&mut self, target: &Target, value: &str, condition: Option<&str>) -> Translation<()> {
         match condition {
             Some(condition) => {
+                let outer = self.conditions.len();
                 self.conditions.push(condition.to_owned());
-                let result = self.store_typed(target, value, value == "log.time", false);
-                self.conditions.pop();
+                let result = self.store_typed(target, value, is_rendered_time(value), false);
+                self.conditions.truncate(outer);
                 result
             }
             None => self.store_typed(target, value, false, false),
@@ -135,6 +171,7 @@ impl Translator<'_> {
     ) -> Translation<()> {
         let path = match target {
             Target::Path(path) => path,
+            Target::Variable(..) if is_time => return Err(TIME_IN_VARIABLE.to_owned()),
             Target::Variable(name, path) => {
                 let place = self.variable(name, path);
                 self.emit(&format!("set({place}, {value})"));
@@ -142,7 +179,25 @@ impl Translator<'_> {
             }
             Target::Nothing => return Ok(()),
         };
+        let merged = self.out.vocabulary.merged_key(path);
         let place = self.writable(path, is_time, is_constant)?;
+        if let Some(key) = merged.filter(|_| place.path != within("log.attributes", path).path) {
+            // The field that a parser found gives way to the value, if there is one.
+            let copy = self.temporary();
+            let is_stored_as_time = is_time && place.kind == PlaceKind::Time;
+            if is_stored_as_time {
+                self.emit(&format!("set({copy}, UnixNano({value}))"));
+            } else if is_time {
+                self.emit(&format!("set({copy}, FormatTime({value}, \"%Y-%m-%dT%H:%M:%S.%sZ\"))"));
+            } else {
+                self.emit(&format!("set({copy}, {value})"));
+            }
+            let present = format!("{copy} != nil");
+            let stored = if is_stored_as_time { format!("Unix(0, {copy})") } else { copy };
+            self.emit_where(&format!("set({}, {stored})", place.path), Some(&present));
+            self.emit_where(&format!("delete_key(log.attributes, {})", self.literal(&key)), Some(&present));
+            return Ok(());
+        }
         if is_time && place.kind != PlaceKind::Time {
             // An attribute is no time: it is the text that Vector writes.
             let text = format!("FormatTime({value}, \"%Y-%m-%dT%H:%M:%S.%sZ\")");
@@ -165,9 +220,7 @@ impl Translator<'_> {
             Err(reason) => return Err(reason),
         };
         match place.kind {
-            _ if is_timestamp && is_time => {
-                Ok(Place { path: "log.time".to_owned(), parent: None, kind: PlaceKind::Time })
-            }
+            _ if is_timestamp && is_time => Ok(whole("log.time", PlaceKind::Time)),
             PlaceKind::Time => {
                 self.note(
                     "it became an attribute: only `now()` and parsed times become the time of a record",
@@ -223,11 +276,13 @@ impl Translator<'_> {
             }
             Expression::Call(call) if access_logs::pattern(call).is_some() => self.access_log(call, true),
             _ => {
-                let rendered = self.value(value)?;
-                self.emit(&format!("set(log.attributes, {rendered})"));
-                self.out.vocabulary.is_replaced = true;
-                self.out.vocabulary.moved.clear();
-                self.take_message();
+                let mut fields = self.value(value)?;
+                if !fields.starts_with("log.cache[") {
+                    let copy = self.temporary();
+                    self.emit(&format!("set({copy}, {fields})"));
+                    fields = copy;
+                }
+                self.replace_event(&fields);
                 Ok(())
             }
         }
@@ -251,8 +306,29 @@ impl Translator<'_> {
         let condition = matches!(value, Expression::Path(_) | Expression::Variable(..))
             .then(|| format!("{rendered} != nil"));
         self.emit_where(&format!("merge_maps(log.attributes, {rendered}, \"upsert\")"), condition.as_deref());
+        self.out.vocabulary.is_merged = true;
         self.take_message();
         Ok(())
+    }
+
+    /// Puts a map of the cache in the place of the event, if it is there.
+    fn replace_event(&mut self, fields: &str) {
+        let outer = self.conditions.len();
+        let present = format!("{fields} != nil");
+        if !self.conditions.contains(&present) {
+            self.conditions.push(present);
+        }
+        self.emit(&format!("set(log.attributes, {fields})"));
+        self.out.vocabulary.is_replaced = true;
+        self.out.vocabulary.is_merged = false;
+        self.out.vocabulary.moved.clear();
+        // What is no map fails above, and leaves the event.
+        self.conditions.truncate(outer);
+        self.conditions.retain(|condition| *condition != format!("{fields} != nil"));
+        self.conditions.push(format!("IsMap({fields})"));
+        // The event was the line, which must not stay where the program took fields out of it.
+        self.emit_where("set(log.body, nil)", Some("log.attributes[\"message\"] == nil"));
+        self.take_message();
     }
 
     /// A member `message` of an event is the body of the record.
@@ -268,12 +344,15 @@ impl Translator<'_> {
             access_logs::pattern(call).ok_or_else(|| "the format is not known".to_owned())?;
         let line = call.argument(0, "value").ok_or_else(|| "there is nothing to parse".to_owned())?;
         let line = self.value(line.bare())?;
-        let parsed = format!("ExtractPatterns({line}, {})", self.literal(pattern));
+        let pattern = self.literal(pattern);
+        let extraction = format!("ExtractPatterns({line}, {pattern})");
+        let parsed = self.extracted(call, &extraction, Some((&line, &pattern)));
         if replaces {
-            self.emit(&format!("set(log.attributes, {parsed})"));
-            self.out.vocabulary.is_replaced = true;
+            self.replace_event(&parsed);
         } else {
             self.emit(&format!("merge_maps(log.attributes, {parsed}, \"upsert\")"));
+            self.out.vocabulary.is_merged = true;
+            self.take_message();
         }
         for number in ["status", "size"] {
             let field = format!("log.attributes[\"{number}\"]");
@@ -283,18 +362,26 @@ impl Translator<'_> {
         let present = format!("{time} != nil");
         self.emit_where(&format!("set(log.time, Time({time}, \"{format}\"))"), Some(&present));
         self.emit("delete_key(log.attributes, \"timestamp\")");
-        self.take_message();
         self.note("fields that are `-` in the line stay, as `-`; `parse: apache` or `parse: nginx` of the source names them by conventions");
         Ok(())
     }
 }
 
+/// Whether a value in OTTL is a time.
+fn is_rendered_time(value: &str) -> bool {
+    value == "log.time" || value.starts_with("Unix(0, ")
+}
+
+/// Whether a value is what a function for times gives.
+pub(super) fn is_time_call(value: &Expression) -> bool {
+    matches!(value.bare(), Expression::Call(call)
+        if matches!(call.name.as_str(), "now" | "parse_timestamp" | "from_unix_timestamp"))
+}
+
 /// Whether a value is a time.
-fn is_time(value: &Expression) -> bool {
+pub(super) fn is_time(value: &Expression) -> bool {
     match value.bare() {
-        Expression::Call(call) => {
-            matches!(call.name.as_str(), "now" | "parse_timestamp" | "from_unix_timestamp")
-        }
+        Expression::Call(_) => is_time_call(value),
         Expression::Binary("??" | "||", first, second) => is_time(first) && is_time(second),
         _ => false,
     }

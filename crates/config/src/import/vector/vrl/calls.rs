@@ -37,6 +37,28 @@ const SAME: [(&str, &str); 26] = [
     ("string", ""),
 ];
 
+/// Why a function of nearly the same meaning is none here.
+fn difference(name: &str) -> Option<&'static str> {
+    match name {
+        "encode_json" => Some("`String` writes a text without quotes"),
+        "parse_url" => Some("`URL` names the parts by conventions, such as `url.domain`"),
+        "camelcase" => Some("`ToCamelCase` begins with a capital letter"),
+        "strlen" => Some("`Len` counts the bytes of a text, not its characters"),
+        _ => None,
+    }
+}
+
+/// What a conversion makes of an absent value.
+fn default_of(conversion: &str) -> Option<&'static str> {
+    match conversion {
+        "to_int" => Some("0"),
+        "to_float" => Some("0.0"),
+        "to_bool" => Some("false"),
+        "to_string" => Some("\"\""),
+        _ => None,
+    }
+}
+
 impl Translator<'_> {
     /// The value of a call.
     pub(super) fn call(&mut self, call: &Call) -> Translation<String> {
@@ -44,8 +66,12 @@ impl Translator<'_> {
         if call.path.is_empty() {
             return Ok(value);
         }
+        if value.starts_with("log.cache[") {
+            return Ok(within(&value, &call.path).path);
+        }
         let result = self.temporary();
         self.emit(&format!("set({result}, {value})"));
+        self.conditions.push(format!("{result} != nil"));
         Ok(within(&result, &call.path).path)
     }
 
@@ -57,6 +83,17 @@ impl Translator<'_> {
             }
             if !call.has_only(1, &["value"]) {
                 return Err(format!("the options of `{name}` have no counterpart"));
+            }
+            if name == "parse_logfmt" {
+                self.note(super::parsers::WORDS_ALONE);
+            }
+            if let Some(reason) = difference(name) {
+                return Err(reason.to_owned());
+            }
+            if !self.is_lone
+                && let Some(default) = default_of(name)
+            {
+                return self.converted(call, ours, default);
             }
             return self.one(call, ours);
         }
@@ -71,9 +108,9 @@ impl Translator<'_> {
             "int" | "float" | "bool" | "timestamp" => self.one(call, ""),
             "del" => match call.argument(0, "target") {
                 Some(Expression::Path(path)) => {
-                    let source = self.readable(path)?;
+                    let (source, present) = self.present(path)?;
                     let result = self.temporary();
-                    self.emit_where(&format!("set({result}, {source})"), Some(&format!("{source} != nil")));
+                    self.emit_where(&format!("set({result}, {source})"), Some(&present));
                     self.delete(path)?;
                     Ok(result)
                 }
@@ -119,7 +156,7 @@ impl Translator<'_> {
         }
     }
 
-    fn first(&mut self, call: &Call) -> Translation<String> {
+    pub(super) fn first(&mut self, call: &Call) -> Translation<String> {
         let value = call.argument(0, "value");
         let value = value.ok_or_else(|| format!("`{}` has no argument", call.name))?;
         self.value(value.bare())
@@ -131,43 +168,14 @@ impl Translator<'_> {
         Ok(if function.is_empty() { value } else { format!("{function}({value})") })
     }
 
-    fn parse_regex(&mut self, call: &Call) -> Translation<String> {
+    /// A conversion, which has a value for an absent one in VRL.
+    fn converted(&mut self, call: &Call, function: &str, default: &str) -> Translation<String> {
         let value = self.first(call)?;
-        match call.argument(1, "pattern") {
-            Some(Expression::Regex(pattern)) if call.has_only(2, &["value", "pattern"]) => {
-                if !pattern.contains("(?P<") && !pattern.contains("(?<") {
-                    return Err("`ExtractPatterns` needs groups with names".to_owned());
-                }
-                Ok(format!("ExtractPatterns({value}, {})", self.literal(pattern)))
-            }
-            _ => Err("the pattern of `parse_regex` has to be a literal, without options".to_owned()),
-        }
-    }
-
-    fn parse_grok(&mut self, call: &Call) -> Translation<String> {
-        let value = self.first(call)?;
-        let pattern = call.argument(1, "pattern").and_then(|pattern| pattern.as_text());
-        let pattern = pattern.ok_or_else(|| "the pattern of `parse_grok` has to be a literal".to_owned())?;
-        Ok(format!("ExtractGrokPatterns({value}, {}, true)", self.literal(&pattern)))
-    }
-
-    fn parse_key_value(&mut self, call: &Call) -> Translation<String> {
-        if !call.has_only(3, &["value", "key_value_delimiter", "field_delimiter"]) {
-            return Err("the options of `parse_key_value` have no counterpart".to_owned());
-        }
-        let value = self.first(call)?;
-        let delimiters = (call.argument(1, "key_value_delimiter"), call.argument(2, "field_delimiter"));
-        if delimiters == (None, None) {
-            return Ok(format!("ParseKeyValue({value})"));
-        }
-        let mut rendered = Vec::new();
-        for (delimiter, default) in [(delimiters.0, "="), (delimiters.1, " ")] {
-            rendered.push(match delimiter {
-                Some(delimiter) => self.value(delimiter)?,
-                None => format!("\"{default}\""),
-            });
-        }
-        Ok(format!("ParseKeyValue({value}, {})", rendered.join(", ")))
+        let result = self.temporary();
+        self.emit(&format!("set({result}, {function}({value}))"));
+        self.emit_where(&format!("set({result}, {default})"), Some(&format!("{value} == nil")));
+        self.conditions.push(format!("{result} != nil"));
+        Ok(result)
     }
 
     fn timestamp(&mut self, call: &Call, function: &str) -> Translation<String> {
@@ -277,7 +285,8 @@ impl Translator<'_> {
                     (_, Some("us_social_security_number")) => self.literal(r"\d{3}-?\d{2}-?\d{4}"),
                     _ => return Err("this filter of `redact` has no counterpart".to_owned()),
                 };
-                self.emit(&format!("replace_pattern({target}, {pattern}, \"[REDACTED]\")"));
+                // Also inside of objects and lists.
+                self.emit(&format!("redact({target}, \"[REDACTED]\", {pattern})"));
             }
             return Ok(());
         }
@@ -330,8 +339,19 @@ impl Translator<'_> {
             _ => None,
         };
         match (number(call.argument(1, "start")), number(call.argument(2, "end"))) {
+            // The end of a shorter text is its own.
             (Some(start), Some(end)) if end >= start => {
-                Ok(format!("Substring({value}, {start}, {})", end - start))
+                let result = self.temporary();
+                let whole = format!("Len({value}) >= {end}");
+                self.emit_where(
+                    &format!("set({result}, Substring({value}, {start}, {}))", end - start),
+                    Some(&whole),
+                );
+                let shorter = format!("Len({value}) < {end} and Len({value}) >= {start}");
+                let rest = format!("Substring({value}, {start}, Len({value}) - {start})");
+                self.emit_where(&format!("set({result}, {rest})"), Some(&shorter));
+                self.conditions.push(format!("{result} != nil"));
+                Ok(result)
             }
             _ => Err("`slice` needs a start and an end that are not negative".to_owned()),
         }
@@ -342,6 +362,9 @@ impl Translator<'_> {
         let (Some(to), Some(from)) = (to, from) else {
             return Err("`merge` has two arguments".to_owned());
         };
+        if call.argument(2, "deep").is_some() {
+            return Err("members of the same name would be replaced, not merged".to_owned());
+        }
         let (to, from) = (self.value(to.bare())?, self.value(from.bare())?);
         let result = self.temporary();
         self.emit(&format!("set({result}, {to})"));

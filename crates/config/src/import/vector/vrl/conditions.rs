@@ -1,33 +1,16 @@
 //! Conditions of VRL.
 
 use super::Translation;
-use super::statements::{Translator, bracketed};
+use super::statements::Translator;
 use super::syntax::{Call, Expression};
 
 impl Translator<'_> {
-    /// A condition, which is what OTTL calls a boolean expression.
-    pub(super) fn condition(&mut self, expression: &Expression) -> Translation<String> {
+    /// A condition without operators that join others.
+    pub(super) fn simple_condition(&mut self, expression: &Expression) -> Translation<String> {
         match expression.bare() {
             Expression::Boolean(value) => Ok(value.to_string()),
-            Expression::Not(inner) => {
-                let inner = self.condition(inner)?;
-                Ok(format!("not ({inner})"))
-            }
-            Expression::Binary("&&", left, right) => {
-                let (left, right) = (self.condition(left)?, self.condition(right)?);
-                Ok(format!("{} and {}", bracketed(&left), bracketed(&right)))
-            }
-            Expression::Binary("||", left, right) => {
-                let (left, right) = (self.condition(left)?, self.condition(right)?);
-                Ok(format!("{left} or {right}"))
-            }
             Expression::Binary(operator @ ("==" | "!=" | "<" | ">" | "<=" | ">="), left, right) => {
                 self.comparison(operator, left, right)
-            }
-            // A condition that fails does not hold.
-            Expression::Binary("??", attempt, fallback) if **fallback == Expression::Boolean(false) => {
-                self.out.handles_errors = true;
-                self.condition(attempt)
             }
             Expression::Path(_) | Expression::Variable(..) => {
                 let value = self.value(expression)?;
@@ -73,7 +56,9 @@ impl Translator<'_> {
             "is_null" => return Ok(format!("{} == nil", self.value(first)?)),
             "is_nullish" => {
                 let value = self.value(first)?;
-                return Ok(format!("({value} == nil or {value} == \"\" or {value} == \"-\")"));
+                return Ok(format!(
+                    "({value} == nil or {value} == \"-\" or (IsString({value}) and IsMatch({value}, \"^\\\\s*$$\")))"
+                ));
             }
             "is_empty" => return Ok(format!("Len({}) == 0", self.value(first)?)),
             "includes" => return self.includes(first, call),

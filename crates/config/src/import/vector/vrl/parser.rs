@@ -36,9 +36,9 @@ struct Parser {
     statements: usize,
 }
 
-/// Operators, from the loosest to the tightest.
-const LEVELS: [&[&str]; 7] =
-    [&["??"], &["||"], &["&&"], &["==", "!="], &["<", ">", "<=", ">="], &["+", "-"], &["*", "/"]];
+/// Operators, from the loosest to the tightest. `&&` and `||` are of one level in VRL.
+const LEVELS: [&[&str]; 6] =
+    [&["??"], &["||", "&&"], &["==", "!="], &["<", ">", "<=", ">="], &["+", "-"], &["*", "/"]];
 
 impl Parser {
     fn peek(&self) -> Option<&Token> {
@@ -240,7 +240,7 @@ impl Parser {
         loop {
             let before = self.next;
             // A line may begin with one of these, as no statement does.
-            if level < 3 {
+            if level < 2 {
                 self.skip_newlines();
             }
             let Some(operator) = operators.iter().copied().find(|operator| self.is(operator)) else {
@@ -326,9 +326,7 @@ impl Parser {
             _ => {}
         }
         let behind = self.next;
-        if self.is_adjacent() && self.is("!") {
-            self.next += 1;
-        }
+        let aborts = self.is_adjacent() && self.accept("!");
         if !(self.is_adjacent() && self.accept("(")) {
             self.next = behind;
             return Some(Expression::Variable(word, self.subpath()));
@@ -350,7 +348,7 @@ impl Parser {
             arguments.push((name, parser.expression()?));
             Some(())
         })?;
-        Some(Expression::Call(Call { name: word, arguments, path: self.subpath() }))
+        Some(Expression::Call(Call { name: word, arguments, path: self.subpath(), aborts }))
     }
 
     /// Elements with commas between them, up to `end`.

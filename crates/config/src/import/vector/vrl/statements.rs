@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::outcomes::Outcomes;
 use super::syntax::{Branches, Call, Expression, Statement, StatementKind};
 use super::{Segment, Translation};
 use crate::import::ottl;
@@ -29,7 +30,7 @@ pub(in crate::import::vector) struct Translated {
     pub(in crate::import::vector) notes: Vec<(Range<usize>, String)>,
 }
 
-/// The attribute that marks records that the program aborts on.
+/// The attribute that marks records that the program aborts on; before, an entry of the cache does.
 pub(in crate::import::vector) const ABORTED: &str = "vector.aborted";
 
 /// Translates a program for events with these fields.
@@ -42,18 +43,28 @@ pub(in crate::import::vector) fn translate(
     for statement in statements {
         translator.statement(statement);
     }
+    if translator.out.has_drops {
+        // The last statement, because others may replace all attributes.
+        let at = statements.last().map_or(0..0, |last| last.at.clone());
+        let text = format!("set(log.attributes[\"{ABORTED}\"], true) where log.cache[\"{ABORTED}\"] == true");
+        translator.out.lines.push(Line { text, at });
+    }
     translator.out
 }
 
 pub(super) struct Translator<'p> {
     program: &'p str,
     pub(super) out: Translated,
-    /// The conditions around the statement.
+    /// The conditions around the statement, and for the rest of it that its parsers found what they look for.
     pub(super) conditions: Vec<String>,
     /// The place of the statement.
     at: Range<usize>,
     /// Values that are absent if the error in a variable is there.
     pub(super) errors: BTreeMap<String, String>,
+    /// What has to be a map or a list for the fields that were read.
+    pub(super) containers: Vec<String>,
+    /// Whether it is a condition of its own, which does not hold where something in it fails.
+    pub(super) is_lone: bool,
     /// How many names in the cache are used.
     pub(super) temporaries: usize,
 }
@@ -67,11 +78,21 @@ impl<'p> Translator<'p> {
             vocabulary: vocabulary.clone(),
             notes: Vec::new(),
         };
-        Translator { program, out, conditions: Vec::new(), at: 0..0, errors: BTreeMap::new(), temporaries: 0 }
+        Translator {
+            program,
+            out,
+            conditions: Vec::new(),
+            at: 0..0,
+            errors: BTreeMap::new(),
+            containers: Vec::new(),
+            is_lone: false,
+            temporaries: 0,
+        }
     }
 
     /// A condition that needs no statements before it.
     pub(super) fn lone_condition(&mut self, expression: &Expression) -> Translation<String> {
+        self.is_lone = true;
         let condition = self.condition(expression)?;
         if self.out.lines.is_empty() {
             Ok(condition)
@@ -111,6 +132,7 @@ impl<'p> Translator<'p> {
     fn statement(&mut self, statement: &Statement) {
         let outer = std::mem::replace(&mut self.at, statement.at.clone());
         let (lines, temporaries) = (self.out.lines.len(), self.temporaries);
+        let conditions = self.conditions.len();
         let result = match &statement.kind {
             StatementKind::Assignment { targets, operator, value } => {
                 self.assignment(targets, operator, value)
@@ -122,11 +144,12 @@ impl<'p> Translator<'p> {
             }
             StatementKind::Abort => {
                 self.out.has_drops = true;
-                self.emit(&format!("set(log.attributes[\"{ABORTED}\"], true)"));
+                self.emit(&format!("set(log.cache[\"{ABORTED}\"], true)"));
                 Ok(())
             }
             StatementKind::Unknown => Err("this is not understood here".to_owned()),
         };
+        self.conditions.truncate(conditions);
         if let Err(reason) = result {
             self.out.lines.truncate(lines);
             self.temporaries = temporaries;
@@ -140,8 +163,9 @@ impl<'p> Translator<'p> {
         let source = self.program.get(self.at.clone()).unwrap_or_default();
         let text: Vec<&str> = source.split_whitespace().collect();
         let text = crate::import::references::vector(&text.join(" ")).0;
-        let shown: String = text.chars().take(60).collect();
-        let more = if shown.len() < text.len() { "…" } else { "" };
+        let readable = without_texts(source);
+        let shown: String = readable.chars().take(60).collect();
+        let more = if shown.len() < readable.len() { "…" } else { "" };
         self.note(format!("`{shown}{more}` stays as it is, so `tidegate check` refuses it: {reason}"));
         let at = self.at.clone();
         // Whatever it is, it must not be taken for OTTL.
@@ -179,15 +203,30 @@ impl<'p> Translator<'p> {
             return Ok(());
         }
         let place = self.out.vocabulary.place(path)?;
-        match (place.kind, place.parent) {
+        let outer = self.conditions.len();
+        if let Some(key) = self.out.vocabulary.merged_key(path) {
+            self.emit(&format!("delete_key(log.attributes, {})", self.literal(&key)));
+        }
+        // Where there is no such map there is nothing to remove, which is no error.
+        self.conditions.extend(place.containers);
+        let result = self.delete_at(place.kind, place.parent, place.path, outer > 0);
+        self.conditions.truncate(outer);
+        result
+    }
+
+    fn delete_at(
+        &mut self,
+        kind: PlaceKind,
+        parent: Option<(String, Segment)>,
+        path: String,
+        is_conditional: bool,
+    ) -> Translation<()> {
+        match (kind, parent) {
             (PlaceKind::Body, _) => self.emit("set(log.body, nil)"),
             (PlaceKind::Time, _) => self.emit("set(log.time_unix_nano, 0)"),
             (PlaceKind::Event, _) => return Err("an event without fields has no counterpart".to_owned()),
-            (PlaceKind::Resource, _) if !self.conditions.is_empty() => {
-                return Err(format!(
-                    "`{}` is an attribute of a resource, which other records share",
-                    place.path
-                ));
+            (PlaceKind::Resource, _) if is_conditional => {
+                return Err(format!("`{path}` is an attribute of a resource, which other records share"));
             }
             (_, Some((parent, Segment::Field(key)))) => {
                 self.emit(&format!("delete_key({parent}, {})", self.literal(&key)));
@@ -195,16 +234,18 @@ impl<'p> Translator<'p> {
             (_, Some((parent, Segment::Index(index)))) if index >= 0 => {
                 self.emit(&format!("delete_index({parent}, {index})"));
             }
-            _ => self.emit(&format!("set({}, nil)", place.path)),
+            _ => self.emit(&format!("set({path}, nil)")),
         }
         Ok(())
     }
 
     pub(super) fn branches(&mut self, branches: &Branches) -> Translation<()> {
         let first = branches.conditional.first().ok_or_else(|| "it has no branches".to_owned())?;
+        let conditions = self.conditions.len();
         // Each attempt may translate the blocks again, so it is for the outer ones.
         if branches.conditional.len() == 1 && self.conditions.len() < 3 {
-            let condition = self.condition(&first.0)?;
+            let Outcomes { holds: condition, fails } = self.outcomes(&first.0)?;
+            let otherwise = fails.unwrap_or_else(|| format!("not ({condition})"));
             let before = (self.out.clone(), self.errors.clone(), self.temporaries);
             let start = self.out.lines.len();
             self.block(&condition, &first.1);
@@ -212,8 +253,8 @@ impl<'p> Translator<'p> {
             let is_stable = !then.iter().any(|line| changes(&line.text, &condition));
             let count = then.len();
             if is_stable || (count == 1 && branches.otherwise.is_none()) {
-                if let Some(otherwise) = &branches.otherwise {
-                    self.block(&format!("not ({condition})"), otherwise);
+                if let Some(block) = &branches.otherwise {
+                    self.block(&otherwise, block);
                 }
                 let written = self.out.lines.get(start..).unwrap_or_default();
                 let (_, last) = written.split_at(count.min(written.len()));
@@ -223,6 +264,7 @@ impl<'p> Translator<'p> {
                 }
             }
             (self.out, self.errors, self.temporaries) = before;
+            self.conditions.truncate(conditions);
         }
         self.numbered_branches(branches)
     }
@@ -231,10 +273,14 @@ impl<'p> Translator<'p> {
     fn numbered_branches(&mut self, branches: &Branches) -> Translation<()> {
         let flag = self.temporary();
         for (index, (condition, _)) in branches.conditional.iter().enumerate() {
-            let condition = self.condition(condition)?;
-            let own =
-                if index == 0 { condition } else { format!("{flag} == nil and {}", bracketed(&condition)) };
+            let Outcomes { holds, fails } = self.outcomes(condition)?;
+            let own = if index == 0 { holds } else { format!("{flag} == nil and {}", bracketed(&holds)) };
             self.emit_where(&format!("set({flag}, {})", index + 1), Some(&own));
+            if let Some(fails) = fails {
+                // Where the condition has no value, no branch is taken.
+                let neither = format!("{flag} == nil and not ({fails})");
+                self.emit_where(&format!("set({flag}, 0)"), Some(&neither));
+            }
         }
         for (index, (_, block)) in branches.conditional.iter().enumerate() {
             self.block(&format!("{flag} == {}", index + 1), block);
@@ -257,6 +303,22 @@ impl<'p> Translator<'p> {
     pub(super) fn literal(&self, text: &str) -> String {
         ottl::literal(&crate::import::references::vector(text).0)
     }
+}
+
+/// A statement on one line, for people to read. Its texts may be secrets.
+fn without_texts(source: &str) -> String {
+    let mut shown = String::new();
+    let mut at = 0;
+    for placed in super::token::tokens(source) {
+        if matches!(placed.token, super::token::Token::Text { .. }) {
+            shown.push_str(source.get(at..placed.at.start).unwrap_or_default());
+            shown.push_str("\"***\"");
+            at = placed.at.end;
+        }
+    }
+    shown.push_str(source.get(at..).unwrap_or_default());
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    crate::import::references::vector(&words.join(" ")).0
 }
 
 /// Whether nobody could take a text for OTTL.
@@ -300,6 +362,18 @@ fn changes(statement: &str, condition: &str) -> bool {
             let key = arguments.get(end + 1..).unwrap_or_default().split(')').next().unwrap_or_default();
             condition.contains(&format!("{target}[{}]", key.trim()))
         }
-        _ => condition.contains(target),
+        _ => {
+            // A member that is set makes the map around it.
+            let mut outer = target;
+            while let Some((around, _)) =
+                outer.rsplit_once("[\"").filter(|(around, _)| around.contains("[\""))
+            {
+                if condition.contains(around) {
+                    return true;
+                }
+                outer = around;
+            }
+            condition.contains(target)
+        }
     }
 }

@@ -79,6 +79,8 @@ pub(in crate::import::vector) struct Call {
     pub(super) name: String,
     pub(super) arguments: Vec<(Option<String>, Expression)>,
     pub(super) path: Vec<Segment>,
+    /// Whether it is written with `!`: where it fails, so does the program.
+    pub(super) aborts: bool,
 }
 
 impl Call {

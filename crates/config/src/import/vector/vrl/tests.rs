@@ -14,7 +14,10 @@ fn lines(text: &str) -> Vec<String> {
 fn programs_become_statements() {
     for (vrl, ottl) in [
         (r#".env = "prod""#, vec![r#"set(log.attributes["env"], "prod")"#]),
-        ("del(.a.\"b c\")", vec![r#"delete_key(log.attributes["a"], "b c")"#]),
+        (
+            "del(.a.\"b c\")",
+            vec![r#"delete_key(log.attributes["a"], "b c") where IsMap(log.attributes["a"])"#],
+        ),
         (
             ".b = del(.a)",
             vec![
@@ -26,8 +29,12 @@ fn programs_become_statements() {
         (
             ".n = to_int!(.n); .f = to_float(.f) ?? .f",
             vec![
-                r#"set(log.attributes["n"], Int(log.attributes["n"]))"#,
-                r#"set(log.attributes["f"], Double(log.attributes["f"]))"#,
+                r#"set(log.cache["value_1"], Int(log.attributes["n"]))"#,
+                r#"set(log.cache["value_1"], 0) where log.attributes["n"] == nil"#,
+                r#"set(log.attributes["n"], log.cache["value_1"]) where log.cache["value_1"] != nil"#,
+                r#"set(log.cache["value_2"], Double(log.attributes["f"]))"#,
+                r#"set(log.cache["value_2"], 0.0) where log.attributes["f"] == nil"#,
+                r#"set(log.attributes["f"], log.cache["value_2"]) where log.cache["value_2"] != nil"#,
             ],
         ),
         (
@@ -52,7 +59,9 @@ fn programs_become_statements() {
         ),
         (
             r#".x = .x || "none""#,
-            vec![r#"set(log.attributes["x"], "none") where log.attributes["x"] == nil"#],
+            vec![
+                r#"set(log.attributes["x"], "none") where log.attributes["x"] == nil or log.attributes["x"] == false"#,
+            ],
         ),
     ] {
         assert_eq!(lines(vrl), ottl, "{vrl}");
@@ -65,15 +74,49 @@ fn conditions_become_conditions() {
         (r#".level == "error""#, r#"log.attributes["level"] == "error""#),
         (
             r#"!contains(string!(.message), "a.b") && .n > 1"#,
-            r#"not (IsMatch(log.body, "a\\.b")) and log.attributes["n"] > 1"#,
+            r#"IsString(log.body) and not (IsMatch(log.body, "a\\.b")) and log.attributes["n"] > 1"#,
         ),
         (
             r#"includes(["a", "b"], .x) || is_null(.y)"#,
             r#"(log.attributes["x"] == "a" or log.attributes["x"] == "b") or log.attributes["y"] == nil"#,
         ),
-        ("match(.message, r'^\\d+$')", r#"IsMatch(log.body, "^\\d+$")"#),
+        ("match(.message, r'^\\d+$')", r#"IsString(log.body) and IsMatch(log.body, "^\\d+$")"#),
+        // A field in what is no map is null, and functions that fail make no condition true.
+        (".a.b != 1", r#"not (IsMap(log.attributes["a"]) and not (log.attributes["a"]["b"] != 1))"#),
+        (
+            "exists(.a) && length(array!(.tags)) > 0",
+            r#"log.attributes["a"] != nil and IsList(log.attributes["tags"]) and Len(log.attributes["tags"]) > 0"#,
+        ),
+        // `&&` and `||` are of one level.
+        (
+            ".a == 1 || .b == 2 && .c == 3",
+            r#"(log.attributes["a"] == 1 or log.attributes["b"] == 2) and log.attributes["c"] == 3"#,
+        ),
     ] {
         assert_eq!(condition(vrl, &Vocabulary::new(Origin::Lines)).as_deref(), Ok(ottl), "{vrl}");
+    }
+}
+
+/// What OTTL would do differently is no translation.
+#[test]
+fn functions_that_differ_are_refused() {
+    for text in [
+        ".a = camelcase(.b)",
+        ".a = encode_json(.b)",
+        ".a = strlen(.b)",
+        ".a = parse_url!(.b).host",
+        r#".a = "\u{1b}[0m""#,
+        r#".a = "\{{ b }}""#,
+        ".a = merge(.b, .c, deep: true)",
+        "if .a == 1 { x, err = parse_json(.b)\n y, err = parse_json(.c) }",
+    ] {
+        assert!(!program(text).notes.is_empty(), "{text}: {:?}", lines(text));
+    }
+    for text in [". |= parse_logfmt!(.message)", ".a = parse_key_value!(.b)"] {
+        assert!(
+            program(text).notes.iter().any(|(_, note)| note.contains("word that has no value")),
+            "{text}"
+        );
     }
 }
 
@@ -101,6 +144,13 @@ fn unknown_statements_stay() {
     ];
     assert_eq!(texts, expected);
     assert_eq!(translated.notes.len(), 2);
+    // Texts may be secrets, and notes go to terminals and tickets.
+    let translated = program(r#".a = hmac(.message, "hunter2", algorithm: s'x')"#);
+    let note = translated.notes.first().map(|(_, note)| note.as_str()).unwrap_or_default();
+    assert!(
+        note.contains(r#"hmac(.message, "***", algorithm: "***")"#) && !note.contains("hunter2"),
+        "{note}"
+    );
 }
 
 #[test]
@@ -109,7 +159,7 @@ fn errors_and_branches_keep_their_order() {
     let expected = [
         r#"set(log.cache["x"], ParseJSON(log.body))"#,
         r#"set(log.attributes["bad"], true) where log.cache["x"] == nil"#,
-        r#"set(log.attributes["x"], log.cache["x"]["y"]) where not (log.cache["x"] == nil) and log.cache["x"]["y"] != nil"#,
+        r#"set(log.attributes["x"], log.cache["x"]["y"]) where not (log.cache["x"] == nil) and IsMap(log.cache["x"]) and log.cache["x"]["y"] != nil"#,
     ];
     assert_eq!(lines(text), expected);
     // The first statement changes what the condition looks at.

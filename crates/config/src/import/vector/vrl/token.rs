@@ -160,8 +160,9 @@ impl<'a> Lexer<'a> {
                     Some((_, '0')) => text.push('\0'),
                     // The end of a line and what indents the next.
                     Some((_, '\n')) => {}
-                    Some((_, escaped)) => text.push(escaped),
-                    None => break,
+                    Some((_, escaped @ ('"' | '\\' | '\''))) => text.push(escaped),
+                    // Other escapes, such as those of characters by number and of templates, are not known here.
+                    _ => break,
                 },
                 c => text.push(c),
             }

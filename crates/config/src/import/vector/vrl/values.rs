@@ -1,5 +1,6 @@
 //! Values of VRL.
 
+use super::assignments::{is_time, is_time_call};
 use super::statements::Translator;
 use super::syntax::{Branches, Expression, Piece, StatementKind};
 use super::{Segment, Translation};
@@ -58,25 +59,71 @@ impl Translator<'_> {
 
     /// A value that needs no statements before it.
     pub(super) fn probe(&mut self, expression: &Expression) -> Option<String> {
-        let before = (self.out.clone(), self.temporaries);
+        let before = (self.out.clone(), self.temporaries, self.conditions.len());
         let value = self.value(expression).ok();
         let is_alone = self.out.lines.len() == before.0.lines.len();
-        (self.out, self.temporaries) = before;
+        self.conditions.truncate(before.2);
+        (self.out, self.temporaries) = (before.0, before.1);
         value.filter(|_| is_alone)
+    }
+
+    /// A value whose failure the program handles, so that what comes behind it does not depend on it.
+    pub(super) fn attempted(&mut self, expression: &Expression) -> Translation<String> {
+        let outer = self.conditions.len();
+        let value = self.value(expression);
+        self.conditions.truncate(outer);
+        value
     }
 
     /// Where a field is read.
     pub(super) fn readable(&mut self, path: &[Segment]) -> Translation<String> {
         let place = self.out.vocabulary.place(path)?;
+        if self.out.vocabulary.merged_key(path).is_some() {
+            let found = within("log.attributes", path).path;
+            let result = self.temporary();
+            self.emit_where(&format!("set({result}, {found})"), Some(&format!("{found} != nil")));
+            // The cache has no times: it is the text that Vector writes.
+            let own = match place.kind {
+                PlaceKind::Time => format!("FormatTime({}, \"%Y-%m-%dT%H:%M:%S.%sZ\")", place.path),
+                _ => place.path,
+            };
+            self.emit_where(&format!("set({result}, {own})"), Some(&format!("{result} == nil")));
+            return Ok(result);
+        }
         match place.kind {
             PlaceKind::Event => Err("the event as a value has no counterpart".to_owned()),
-            _ => Ok(place.path),
+            _ => {
+                self.containers.extend(place.containers);
+                Ok(place.path)
+            }
         }
+    }
+
+    /// Where a field is read, with the condition that it is there.
+    pub(super) fn present(&mut self, path: &[Segment]) -> Translation<(String, String)> {
+        let containers = self.containers.len();
+        let source = self.readable(path)?;
+        let present = self.guarded(containers, &format!("{source} != nil"));
+        Ok((source, present))
+    }
+
+    /// A condition about fields that were read, which cannot fail: it is false where one is in no map.
+    pub(super) fn guarded(&mut self, read_before: usize, condition: &str) -> String {
+        let mut all: Vec<String> = Vec::new();
+        for container in self.containers.drain(read_before.min(self.containers.len())..) {
+            if !all.contains(&container) {
+                all.push(container);
+            }
+        }
+        all.push(super::statements::bracketed(condition));
+        if let [_] = all.as_slice() { condition.to_owned() } else { all.join(" and ") }
     }
 
     /// A variable is an entry of the cache.
     pub(super) fn variable(&mut self, name: &str, path: &[Segment]) -> String {
-        within(&format!("log.cache[\"{name}\"]"), path).path
+        let place = within(&format!("log.cache[\"{name}\"]"), path);
+        self.containers.extend(place.containers);
+        place.path
     }
 
     fn text(&mut self, pieces: &[Piece]) -> String {
@@ -104,12 +151,33 @@ impl Translator<'_> {
             return self.environment(call, Some(&default));
         }
         let result = self.temporary();
-        let first = self.value(first)?;
-        self.emit(&format!("set({result}, {first})"));
+        // The cache has no times, but their nanoseconds.
+        let is_time = is_time(first) && is_time(fallback);
+        if !is_time && (is_time_call(first) || is_time_call(fallback)) {
+            return Err("a time and another value have no place that takes both".to_owned());
+        }
+        let kept = |value: String| if is_time { format!("UnixNano({value})") } else { value };
+        let assertion = assertion(first).filter(|_| is_error);
+        let first = kept(if is_error { self.attempted(first)? } else { self.value(first)? });
+        let has_type = assertion.map(|test| format!("{test}({first})"));
+        self.emit_where(&format!("set({result}, {first})"), has_type.as_deref());
         self.out.handles_errors |= is_error;
-        let fallback = self.value(fallback)?;
-        self.emit_where(&format!("set({result}, {fallback})"), Some(&format!("{result} == nil")));
-        Ok(result)
+        let absent = match is_error {
+            true => format!("{result} == nil"),
+            false => format!("{result} == nil or {result} == false"),
+        };
+        let outer = self.conditions.len();
+        self.conditions.push(absent);
+        let fallback = self.value(fallback);
+        if let Ok(fallback) = &fallback {
+            self.emit(&format!("set({result}, {})", kept(fallback.clone())));
+        }
+        let may_fail = self.conditions.len() > outer + 1;
+        self.conditions.truncate(outer);
+        if may_fail {
+            self.conditions.push(format!("{result} != nil"));
+        }
+        fallback.map(|_| if is_time { format!("Unix(0, {result})") } else { result })
     }
 
     fn arithmetic(&mut self, operator: &str, left: &Expression, right: &Expression) -> Translation<String> {
@@ -127,6 +195,8 @@ impl Translator<'_> {
             }
             _ => {
                 let (left, right) = (self.value(left)?, self.value(right)?);
+                // VRL never divides as integers.
+                let left = if operator == "/" { format!("Double({left})") } else { left };
                 Ok(format!("({left} {operator} {right})"))
             }
         }
@@ -171,11 +241,27 @@ impl Translator<'_> {
         let [super::Statement { kind: StatementKind::Expression(value), .. }] = block else {
             return Err("a branch with several statements is no value here".to_owned());
         };
+        let outer = self.conditions.len();
         self.conditions.push(condition.to_owned());
         let value = self.value(value);
-        self.conditions.pop();
+        self.conditions.truncate(outer);
         self.emit_where(&format!("set({result}, {})", value?), Some(condition));
         Ok(())
+    }
+}
+
+/// The test that an assertion about a type makes: `string(.a)`.
+fn assertion(expression: &Expression) -> Option<&'static str> {
+    let Expression::Call(call) = expression else { return None };
+    match call.name.as_str() {
+        _ if !call.path.is_empty() => None,
+        "string" => Some("IsString"),
+        "int" => Some("IsInt"),
+        "float" => Some("IsDouble"),
+        "bool" => Some("IsBool"),
+        "object" => Some("IsMap"),
+        "array" => Some("IsList"),
+        _ => None,
     }
 }
 
