@@ -9,6 +9,8 @@ use tidegate_config::{
     CollectorVersion, Imported, fluent_bit, otelcol, parse, prometheus, thanos_receive, vmagent,
 };
 
+#[path = "import/fluent_bit.rs"]
+mod fluent_bit_cases;
 #[path = "import/vector.rs"]
 mod vector;
 
