@@ -32,10 +32,11 @@ const COLLECTORS: [&str; 15] = [
     "transform",
 ];
 
-const FLUENT_BITS: [&str; 4] = [
+const FLUENT_BITS: [&str; 5] = [
     "fluent-bit-containers.conf",
     "fluent-bit-gateway.yaml",
     "fluent-bit-kubernetes.conf",
+    "fluent-bit-rules.conf",
     "fluent-bit-steps.conf",
 ];
 

@@ -55,6 +55,18 @@ fn a_filter_in_front_of_the_rule_for_its_tag_is_refused() {
     assert!(import(&everywhere).is_ok(), "{:?}", import(&everywhere));
 }
 
+/// A rule for a part that a parser finds is named and refused, for it looks at records before that.
+#[test]
+fn a_rule_behind_a_parser_is_refused() {
+    let text = with_filters("[FILTER]\n Name rewrite_tag\n Match app\n Rule $level ^e err false\n[FILTER]\n Name modify\n Match err\n Set a b\n")
+        .replace(" Tag app\n", " Tag app\n Parser json\n");
+    let imported = import(&text).unwrap();
+    let named =
+        |note: &tidegate_config::Note| note.message.contains("to be corrected") && note.line == Some(9);
+    assert!(imported.notes.iter().any(named), "{:?}", imported.notes);
+    assert!(parse("printed", &imported.configuration, &|_| None).is_err(), "{}", imported.configuration);
+}
+
 /// Steps know the rules that a record met when it was received, whatever steps before them have changed.
 #[test]
 fn rules_are_evaluated_before_steps() {

@@ -97,6 +97,7 @@ impl FluentBit {
             conditions: Vec::new(),
             path,
             keys,
+            root: self.origins.len(),
         });
         self.markers.push(marker);
     }

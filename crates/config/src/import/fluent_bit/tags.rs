@@ -26,6 +26,8 @@ pub(super) struct Origin {
     /// What the path is that a tag such as `kube.*` ends in.
     pub(super) path: Option<FilePath>,
     pub(super) keys: SourceKeys,
+    /// The position of the origin that rules have divided, or its own.
+    pub(super) root: usize,
 }
 
 /// The kind of files that records come from.
@@ -185,11 +187,11 @@ impl Selector {
         let mut is_whole = true;
         let is_divided = origins.iter().any(|(_, origin)| !origin.conditions.is_empty());
         let mut conditions: Vec<String> = Vec::new();
-        for (index, origin) in origins {
+        for (_, origin) in origins {
             let is_forward = matches!(origin.mark, Mark::Forward(_));
             let own = match self {
                 Selector::All => origin.own_conditions(),
-                Selector::Origin(of) if of == index => origin.own_conditions(),
+                Selector::Origin(of) if *of == origin.root => origin.own_conditions(),
                 Selector::Origin(_) => {
                     is_whole = false;
                     continue;

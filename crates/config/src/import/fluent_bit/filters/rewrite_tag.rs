@@ -49,6 +49,18 @@ impl FluentBit {
                 continue;
             };
             let Some(path) = path(plugin, &rule, key, &mut self.report) else { continue };
+            let path = if path.starts_with("log.attributes[") && self.is_parsed_before(selector, position) {
+                let message = format!(
+                    "to be corrected: rules look at records as they were received, and {} may be a part that a parser finds later; parse \
+                     the text in a pipeline of the source, and write the attribute",
+                    quote(key)
+                );
+                plugin.note_value(&rule, message, &mut self.report);
+                // The engine knows no such path, so `check` refuses it.
+                record::indexed("unknown", &[key])
+            } else {
+                path
+            };
             let condition = format!("IsMatch({path}, {})", literal(&record::pattern(regex)));
             let keeps = match keep.to_ascii_lowercase().as_str() {
                 "true" | "on" | "yes" => true,
@@ -66,11 +78,16 @@ impl FluentBit {
                     continue;
                 }
                 // Of records whose tags are known in part, the filter takes those that its own pattern matches.
-                let full = match selector.of(&[(index, &origin.without_rules())], position) {
+                let own = match selector.of(&[(index, &origin.without_rules())], position) {
                     Selected::None => continue,
                     Selected::All => condition.clone(),
                     Selected::Some(tags) => format!("({}) and {condition}", either(&tags)),
                 };
+                // Fluent Bit stops at the first rule that matches, also where that keeps the record.
+                let mut full = own.clone();
+                for (_, earlier) in kept.iter().filter(|(of, _)| *of == index) {
+                    full = format!("{full} and not ({earlier})");
+                }
                 let tag = expanded(new, origin.tag());
                 self.comes_too_late((&rule, position), plugin, &origin, &tag);
                 if self.origins.len() >= MOST_ORIGINS {
@@ -84,21 +101,28 @@ impl FluentBit {
                 }
                 other.tags.push((tag, usize::MAX));
                 other.conditions.push(full.clone());
-                // Fluent Bit stops at the first rule that matches, also where that keeps the record.
-                let earlier = kept.iter().filter(|(of, _)| *of == index);
-                other.conditions.extend(earlier.map(|(_, full)| format!("not ({full})")));
                 other.path = None;
                 let marker = self.markers.get(index).cloned().unwrap_or(Marker::Never);
                 self.origins.push(other);
                 self.markers.push(marker);
                 if keeps {
-                    kept.push((index, full));
+                    kept.push((index, own));
                 } else if let Some(origin) = self.origins.get_mut(index) {
                     origin.conditions.push(format!("not ({full})"));
                 }
             }
         }
         Vec::new()
+    }
+
+    /// Whether a parser changes records that the filter takes before it does.
+    fn is_parsed_before(&self, selector: &Selector, position: usize) -> bool {
+        let parses = |step: &Step| matches!(step.name.as_str(), "parser" | "merge_log");
+        let parsers = || self.filters.iter().filter(|filter| filter.steps.iter().any(parses));
+        self.origins.iter().enumerate().any(|one| {
+            selector.of(&[one], position) != Selected::None
+                && parsers().any(|filter| filter.selector.of(&[one], filter.position) != Selected::None)
+        })
     }
 
     /// Notes a mistake if an earlier filter takes records of the new tag but not all of the old one: Fluent Bit begins with
