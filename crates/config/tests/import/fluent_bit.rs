@@ -217,5 +217,7 @@ fn many_inputs_and_steps_are_converted_soon() {
     contains(&import(&format!("{inputs}{output}")).unwrap().configuration, &["a-1000:"]);
     let one = "[INPUT]\n Name tail\n Path /a.log\n";
     contains(&import(&format!("{one}{filters}{output}")).unwrap().configuration, &["name: modify-1000"]);
+    let properties: String = (0..20_000).map(|number| format!(" unknown_{number} x\n")).collect();
+    assert!(import(&format!("{one}{properties}{output}")).unwrap().notes.len() > 20_000);
     contains(&import(&format!("{inputs}{filters}{output}")).unwrap_err(), &["split the configuration"]);
 }
