@@ -9,6 +9,8 @@ use tidegate_config::{
     CollectorVersion, Imported, fluent_bit, otelcol, parse, prometheus, thanos_receive, vmagent,
 };
 
+#[path = "import/fluent_bit.rs"]
+mod fluent_bit_cases;
 #[path = "import/vector.rs"]
 mod vector;
 
@@ -30,10 +32,11 @@ const COLLECTORS: [&str; 15] = [
     "transform",
 ];
 
-const FLUENT_BITS: [&str; 4] = [
+const FLUENT_BITS: [&str; 5] = [
     "fluent-bit-containers.conf",
     "fluent-bit-gateway.yaml",
     "fluent-bit-kubernetes.conf",
+    "fluent-bit-rules.conf",
     "fluent-bit-steps.conf",
 ];
 

@@ -4,6 +4,7 @@ mod classic;
 mod containers;
 mod filters;
 mod inputs;
+mod keys;
 mod known;
 mod load;
 mod outputs;
@@ -28,6 +29,8 @@ use parsers::Parsers;
 use plugin::Plugin;
 use report::Report;
 use section::{Section, SectionKind};
+use std::collections::BTreeMap;
+use std::ops::Range;
 use tags::{Origin, Selector, TAG};
 
 /// Reads a file that the configuration names.
@@ -59,6 +62,22 @@ struct FilterSteps {
     steps: Vec<Step>,
 }
 
+/// A filter in front of others, whether or not it has steps.
+struct EarlierFilter {
+    selector: Selector,
+    name: String,
+    position: usize,
+    line: usize,
+}
+
+/// An input that shares a source with an earlier one of another tag.
+struct Joined {
+    file: usize,
+    at: Range<usize>,
+    source: &'static str,
+    tags: [String; 2],
+}
+
 /// The state of an import.
 struct FluentBit {
     report: Report,
@@ -70,11 +89,17 @@ struct FluentBit {
     /// Of each origin.
     markers: Vec<Marker>,
     filters: Vec<FilterSteps>,
+    /// The filters so far that change records.
+    earlier: Vec<EarlierFilter>,
     tails: KubernetesTails,
     /// Whether a condition looks at the tag.
     needs_tags: bool,
     /// How many inputs of each plugin there are, for default tags.
     instances: Vec<(String, usize)>,
+    /// The next number of each name of an input.
+    names: BTreeMap<String, usize>,
+    /// Inputs whose records cannot be told from those of another.
+    joined: Vec<Joined>,
 }
 
 /// Converts the configuration of a Fluent Bit, in the classic format or in YAML. `source` is what to call `text` in messages;
@@ -94,9 +119,12 @@ pub fn fluent_bit(source: &str, text: &str, read: ReadFile<'_>) -> Result<Import
         origins: Vec::new(),
         markers: Vec::new(),
         filters: Vec::new(),
+        earlier: Vec::new(),
         tails: KubernetesTails::default(),
         needs_tags: false,
         instances: Vec::new(),
+        names: BTreeMap::new(),
+        joined: Vec::new(),
     };
     fluent_bit.convert(&sections);
     let FluentBit { report, mut out, output, tails, origins, markers, needs_tags, .. } = fluent_bit;
@@ -132,14 +160,17 @@ impl FluentBit {
         for section in of(SectionKind::Input) {
             self.input(section, &kubernetes);
         }
+        let (outputs, filters) = (of(SectionKind::Output).count(), of(SectionKind::Filter).count());
+        if self.has_too_many_ways(outputs, filters) {
+            return;
+        }
+        self.tells_tags_apart(of(SectionKind::Filter).chain(of(SectionKind::Output)));
         for (position, section) in of(SectionKind::Filter).enumerate() {
             self.filter(section, position);
         }
-        let (outputs, filters) = (of(SectionKind::Output).count(), self.filters.len());
-        if outputs.saturating_mul(filters + 1).saturating_mul(self.origins.len()) > MOST_WAYS {
-            let message =
-                format!("there are more than {MOST_WAYS} ways from inputs through filters to outputs");
-            return self.report.error(0, &(0..0), message, "split the configuration");
+        // Rules have made more origins, and parsers of inputs more filters.
+        if self.has_too_many_ways(outputs, self.filters.len()) {
+            return;
         }
         for section in of(SectionKind::Output) {
             self.output(section);
@@ -152,6 +183,38 @@ impl FluentBit {
             let message =
                 "records get the resource attribute `fluent.tag`, by which sinks and steps tell them apart";
             self.report.note(0, &(0..0), "inputs", message);
+        }
+    }
+}
+
+impl FluentBit {
+    /// Whether there are more ways than are looked at, which is a mistake.
+    fn has_too_many_ways(&mut self, outputs: usize, filters: usize) -> bool {
+        let ways = outputs.max(1).saturating_mul(filters + 1).saturating_mul(self.origins.len());
+        if ways > MOST_WAYS {
+            let message =
+                format!("there are more than {MOST_WAYS} ways from inputs through filters to outputs");
+            self.report.error(0, &(0..0), message, "split the configuration");
+        }
+        ways > MOST_WAYS
+    }
+
+    /// Notes a mistake where a filter or an output takes the records of one of two inputs that share a source.
+    fn tells_tags_apart<'s>(&mut self, sections: impl Iterator<Item = &'s Section>) {
+        if self.joined.is_empty() {
+            return;
+        }
+        let mut quiet = self.report.without_files();
+        let selectors: Vec<Selector> = sections
+            .filter_map(|section| Selector::read(&mut Plugin::new(section, &mut quiet)?, &mut quiet))
+            .collect();
+        for Joined { file, at, source, tags: [tag, other] } in std::mem::take(&mut self.joined) {
+            if selectors.iter().any(|selector| selector.may_take(&tag) != selector.may_take(&other)) {
+                let message = format!(
+                    "the inputs with the tags `{tag}` and `{other}` share the source `{source}`, and one of the tags alone is matched below"
+                );
+                self.report.error(file, &at, message, "give both the same tag, or split the configuration");
+            }
         }
     }
 }

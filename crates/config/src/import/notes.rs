@@ -1,5 +1,6 @@
 //! The output of an import, and its notes.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -15,7 +16,7 @@ pub struct Imported {
 }
 
 /// A setting that has no exact counterpart, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Note {
     /// The file, or the command line.
     pub source: String,
@@ -45,6 +46,7 @@ pub(super) const ARGUMENTS: &str = "arguments";
 pub(super) struct Notes {
     /// Each with its offset in its source, to sort by.
     taken: Vec<(usize, Note)>,
+    seen: HashSet<Note>,
 }
 
 impl Notes {
@@ -58,6 +60,18 @@ impl Notes {
         message: impl Into<String>,
     ) {
         let line = text.get(..at.start).map_or(0, |before| before.matches('\n').count()) + 1;
+        self.take_at(source, line, at, setting, message);
+    }
+
+    /// Takes a note about what stands at `at`, on a line that is known.
+    pub(super) fn take_at(
+        &mut self,
+        source: &str,
+        line: usize,
+        at: &Range<usize>,
+        setting: &str,
+        message: impl Into<String>,
+    ) {
         self.push(
             at.start,
             Note {
@@ -90,7 +104,7 @@ impl Notes {
 
     fn push(&mut self, order: usize, note: Note) {
         // The same component may be looked at for several signals.
-        if !self.taken.iter().any(|(_, taken)| *taken == note) {
+        if self.seen.insert(note.clone()) {
             self.taken.push((order, note));
         }
     }

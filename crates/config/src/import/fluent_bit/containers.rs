@@ -44,6 +44,23 @@ pub(super) fn condition(glob: &str) -> String {
     conditions.join(" and ")
 }
 
+/// The condition that the tag of a container's records, which begins with `prefix`, matches a regular expression.
+pub(super) fn tag_matches(prefix: &str, regex: &str) -> String {
+    let attribute = |name: &str| format!("resource.attributes[{}]", literal(name));
+    let parts = [
+        literal(&format!("{prefix}var.log.containers.")),
+        attribute("k8s.pod.name"),
+        literal("_"),
+        attribute("k8s.namespace.name"),
+        literal("_"),
+        attribute("k8s.container.name"),
+        literal("-"),
+        attribute("container.id"),
+        literal(".log"),
+    ];
+    format!("IsMatch(Concat([{}], \"\"), {})", parts.join(", "), literal(regex))
+}
+
 /// The condition that an attribute matches a pattern; none if every one does.
 fn part(attribute: &str, glob: &str) -> Option<String> {
     let path = format!("resource.attributes[{}]", literal(attribute));

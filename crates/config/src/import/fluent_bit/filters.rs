@@ -6,17 +6,20 @@ mod modify;
 mod nest;
 pub(super) mod parser;
 mod record_modifier;
+mod removal;
 mod rewrite_tag;
 mod type_converter;
 
 pub(super) use modify::remove;
 
+use super::keys::{Keys, SourceKeys};
 use super::plugin::{Lacking, Plugin};
 use super::section::{Section, SectionKind};
-use super::tags::{Origin, Selector};
-use super::{FilterSteps, FluentBit, known};
+use super::tags::{Origin, Selected, Selector};
+use super::{EarlierFilter, FilterSteps, FluentBit, known};
 use crate::error::quote;
 use crate::import::steps::{Step, StepKind};
+use crate::model::Signal;
 
 /// Properties that all filters have.
 const COMMON: &Lacking = &[
@@ -34,8 +37,14 @@ impl FluentBit {
             self.report.error(plugin.file(), plugin.at(), message, "add `Match *`");
             return;
         };
+        // These two change no record.
+        if !matches!(plugin.name.as_str(), "stdout" | "kubernetes") {
+            let line = self.report.line(plugin.file(), plugin.at());
+            let (selector, name) = (selector.clone(), plugin.name.clone());
+            self.earlier.push(EarlierFilter { selector, name, position, line });
+        }
         let origins: Vec<(usize, &Origin)> = self.origins.iter().enumerate().collect();
-        if selector.of(&origins, position) == super::tags::Selected::None && !origins.is_empty() {
+        if selector.of(&origins, position) == Selected::None && !origins.is_empty() {
             let message = "left out: no input has a tag that it matches";
             plugin.note(message, &mut self.report);
             return;
@@ -44,6 +53,14 @@ impl FluentBit {
             let message = "it depends on a part of the tag that is not known here: it was taken to match the tags as they are written";
             plugin.note(message, &mut self.report);
         }
+        let taken = origins.iter().filter(|one| selector.of(&[**one], position) != Selected::None);
+        let mut sources: Vec<SourceKeys> = Vec::new();
+        for (_, origin) in taken.filter(|(_, origin)| origin.signals.contains(&Signal::Logs)) {
+            if !sources.contains(&origin.keys) {
+                sources.push(origin.keys.clone());
+            }
+        }
+        self.report.keys = Keys { sources, has_pods: !self.tails.is_empty() };
         let report = &mut self.report;
         let (steps, known): (Vec<Step>, &[&'static str]) = match plugin.name.as_str() {
             "modify" => (modify::steps(&mut plugin, report), &[]),

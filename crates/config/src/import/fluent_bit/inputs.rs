@@ -5,12 +5,14 @@ mod network;
 mod systemd;
 mod tail;
 
+use super::keys::SourceKeys;
 use super::plugin::{Lacking, Plugin};
 use super::section::{Section, SectionKind};
 use super::tags::{FilePath, Mark, Origin, Selector};
-use super::{FluentBit, Marker, known};
+use super::{FluentBit, Joined, Marker, known};
 use crate::import::document::Map;
 use crate::model::Signal;
+use std::collections::BTreeMap;
 
 /// Properties that all inputs have.
 const COMMON: &Lacking = &[
@@ -35,6 +37,10 @@ impl FluentBit {
         let default_tag = format!("{}.{number}", plugin.name);
         let is_tagged = tag.is_some();
         let tag = tag.unwrap_or(default_tag);
+        // Of a tag that is made of paths only the rest is known.
+        let has_parts = section.raw("tag_regex").is_some();
+        let tag = if has_parts { without_parts(&tag) } else { tag };
+        let origins = self.origins.len();
         plugin.lacks(COMMON, &mut self.report);
         plugin.lacks_prefix("storage.", "not needed: records wait in the journal on disk", &mut self.report);
         plugin.lacks_prefix("thread.", "not needed: threads are part of the memory plan", &mut self.report);
@@ -53,6 +59,9 @@ impl FluentBit {
                 return;
             }
         };
+        if has_parts {
+            self.origins.iter_mut().skip(origins).for_each(|origin| origin.path = None);
+        }
         plugin.finish(known, &mut self.report);
     }
 
@@ -80,8 +89,24 @@ impl FluentBit {
         path: Option<FilePath>,
     ) {
         let tags = vec![(tag.to_owned(), usize::MAX)];
-        self.origins.push(Origin { tags, signals: signals.to_vec(), mark, conditions: Vec::new(), path });
+        let keys = SourceKeys::default();
+        self.origins.push(Origin {
+            tags,
+            signals: signals.to_vec(),
+            mark,
+            conditions: Vec::new(),
+            path,
+            keys,
+            root: self.origins.len(),
+        });
         self.markers.push(marker);
+    }
+
+    /// Says where the records that were added last have their keys.
+    fn has_keys(&mut self, keys: SourceKeys) {
+        if let Some(origin) = self.origins.last_mut() {
+            origin.keys = keys;
+        }
     }
 
     /// Adds records of a source whose pipeline writes the tag. Where another input has the same source, the two cannot be
@@ -96,6 +121,9 @@ impl FluentBit {
                         "the source `{source}` has the records of another input, too: sinks and steps cannot tell their tags apart"
                     );
                     plugin.note(message, &mut self.report);
+                    let (Mark::Resource(other) | Mark::Forward(other)) = &mark;
+                    let tags = [tag.to_owned(), other.clone()];
+                    self.joined.push(Joined { file: plugin.file(), at: plugin.at().clone(), source, tags });
                 }
                 mark
             }
@@ -104,18 +132,33 @@ impl FluentBit {
         self.add_origin(tag, signals, mark, marker, None);
     }
 
-    /// A name of an entry that `group` does not have yet.
-    fn free_name(group: &Map, wanted: &str) -> String {
+    /// A name of an entry that `group` does not have yet; `numbers` has the next one of each name.
+    fn free_name(numbers: &mut BTreeMap<String, usize>, group: &Map, wanted: &str) -> String {
         let name = crate::import::sinks::name_of(wanted.trim_end_matches(['*', '.']));
         let name: String = name.chars().take(24).collect();
         let name = name.trim_end_matches('-');
         let name = if name.is_empty() { "input" } else { name };
-        let mut free = name.to_owned();
-        let mut number = 2;
+        let number = numbers.entry(name.to_owned()).or_insert(1);
+        let mut free = if *number == 1 { name.to_owned() } else { format!("{name}-{number}") };
+        *number += 1;
         while group.get(&free).is_some() {
             free = format!("{name}-{number}");
-            number += 1;
+            *number += 1;
         }
         free
     }
+}
+
+/// A tag whose references to parts of a path, such as `<pod_name>`, are unknown.
+fn without_parts(tag: &str) -> String {
+    let mut out = String::new();
+    let mut rest = tag;
+    while let Some((before, (_, behind))) =
+        rest.split_once('<').and_then(|(before, after)| Some((before, after.split_once('>')?)))
+    {
+        out.push_str(before);
+        out.push('*');
+        rest = behind;
+    }
+    out + rest
 }

@@ -8,7 +8,7 @@ use super::classic::{self, Item};
 use super::report::Report;
 use super::section::{Section, SectionKind};
 use super::yaml;
-use crate::error::Errors;
+use crate::error::{Errors, quote};
 use crate::load::bounded;
 
 /// The most files that one configuration consists of.
@@ -67,8 +67,8 @@ impl<'r> Loader<'r> {
     fn include(&mut self, file: usize, path: &str, at: &Range<usize>) {
         let path = self.report.translate(path);
         if path.contains(['*', '?', '[']) {
-            let message = "left out, with all that it names: patterns are not expanded here; name each file";
-            return self.report.note(file, at, &format!("include {path}"), message);
+            let message = format!("{} is a pattern, and patterns are not expanded here", quote(&path));
+            return self.report.error(file, at, message, "name each file that it stands for");
         }
         let full = self.relative(file, &path);
         if self.report.has_file(&full) {

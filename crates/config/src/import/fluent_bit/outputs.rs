@@ -2,6 +2,7 @@
 
 mod client;
 mod elasticsearch;
+mod filter_steps;
 mod http;
 mod loki;
 mod splunk;
@@ -14,7 +15,7 @@ use crate::error::quote;
 use crate::import::document::Map;
 use crate::import::ottl;
 use crate::import::sinks::{Destination, Flow, Route, SIGNALS, signal_name};
-use crate::import::steps::Step;
+use crate::import::steps::{self, Step};
 use crate::model::Signal;
 
 /// Properties that all outputs have.
@@ -114,6 +115,14 @@ impl FluentBit {
             }
         }
         self.needs_tags |= routes.iter().any(|(route, _)| *route != Route::All);
+        for condition in routes.iter().flat_map(|(route, _)| match route {
+            Route::When(conditions) => conditions.clone(),
+            _ => Vec::new(),
+        }) {
+            if let Some((text, reason)) = steps::refused(condition, tidegate_pipeline::StepKind::Drop) {
+                plugin.note(format!("to be corrected in {}: {reason}", quote(&text)), &mut self.report);
+            }
+        }
         let signals: Vec<Signal> = routes.iter().flat_map(|(_, signals)| signals.clone()).collect();
         // Pipelines and conditions do not apply to what these receive.
         let is_stray = |(index, origin): &(usize, &Origin)| {
@@ -152,34 +161,6 @@ impl FluentBit {
             let settings = settings.clone();
             self.output.add(&name, &Destination { kind, settings, signals, has_signals }, flows);
         }
-    }
-
-    /// The steps for records of these origins, and whether some of them look at tags.
-    fn steps_of(&self, taken: &[(usize, &Origin)], target: &Target) -> (Vec<Step>, bool) {
-        let mut all = Vec::new();
-        let mut looks_at_tags = false;
-        for filter in &self.filters {
-            let when = match filter.selector.of(taken, filter.position) {
-                Selected::None => continue,
-                Selected::All => None,
-                Selected::Some(conditions) => Some(either(&conditions)),
-            };
-            looks_at_tags |= when.is_some();
-            for step in &filter.steps {
-                let mut step = step.clone();
-                step.when = match (when.clone(), step.when) {
-                    (Some(tag), Some(own)) => {
-                        let tag = if tag.contains(" or ") { format!("({tag})") } else { tag };
-                        let own = if own.contains(" or ") { format!("({own})") } else { own };
-                        Some(format!("{tag} and {own}"))
-                    }
-                    (one, other) => one.or(other),
-                };
-                all.push(step);
-            }
-        }
-        all.extend(target.steps.iter().cloned());
-        (all, looks_at_tags)
     }
 }
 

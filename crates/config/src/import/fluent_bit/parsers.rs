@@ -102,6 +102,9 @@ impl Parsers {
         // Of the well-known ones more is known than a file says.
         let known = WELL_KNOWN.iter().find(|(of, _)| *of == name).map(|(_, format)| format);
         match (own, known) {
+            (Some(own @ Parser { format: Format::Regex(_), .. }), Some(Format::Preset(_))) => {
+                Some(own.clone())
+            }
             (own, Some(format)) if !matches!(own, Some(Parser { format: Format::Preset(_), .. })) => {
                 let plain = Parser {
                     format: format.clone(),

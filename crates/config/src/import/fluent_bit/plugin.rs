@@ -245,7 +245,7 @@ pub(super) fn words(text: &str, most: usize) -> Vec<String> {
             words.push(whole.filter(|inner| !inner.contains('"')).unwrap_or(rest).to_owned());
             break;
         }
-        let (word, behind) = match rest.strip_prefix('"').and_then(|inner| inner.split_once('"')) {
+        let (word, behind) = match rest.strip_prefix('"').and_then(quoted) {
             Some(found) => found,
             None => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),
         };
@@ -253,6 +253,13 @@ pub(super) fn words(text: &str, most: usize) -> Vec<String> {
         rest = behind.trim_start();
     }
     words
+}
+
+/// What stands before the quote that ends a text, and behind it. A quote behind a backslash ends nothing.
+fn quoted(inner: &str) -> Option<(&str, &str)> {
+    let is_end = |at: &usize| !inner.get(..*at).is_some_and(|before| before.ends_with('\\'));
+    let end = inner.match_indices('"').map(|(at, _)| at).find(is_end)?;
+    Some((inner.get(..end)?, inner.get(end + 1..)?))
 }
 
 #[cfg(test)]
@@ -275,6 +282,7 @@ mod tests {
     fn words_may_be_in_quotes() {
         assert_eq!(words(r#""a b"  c d "#, 2), ["a b", "c d"]);
         assert_eq!(words(r#"key "a value""#, 2), ["key", "a value"]);
+        assert_eq!(words(r#""a \"b\" c" d"#, 2), [r#"a \"b\" c"#, "d"]);
         assert_eq!(words("a", 2), ["a"]);
         assert_eq!(words(r#""a"#, 3), ["\"a"]);
         assert!(words("  ", 2).is_empty());

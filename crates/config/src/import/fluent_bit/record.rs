@@ -1,6 +1,7 @@
 //! Keys of Fluent Bit's records as paths of OTTL.
 
 use crate::import::ottl::literal;
+use tidegate_pipeline::LinePattern;
 
 /// Keys that hold the text of a record: tidegate has it in the body.
 pub(super) const BODY_KEYS: [&str; 4] = ["log", "message", "msg", "MESSAGE"];
@@ -49,13 +50,14 @@ pub(super) fn resource_attribute(accessor: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
-fn indexed(path: &str, names: &[&str]) -> String {
-    let keys: String = names.iter().map(|name| format!("[{}]", literal(name))).collect();
+/// A path of a member of a map.
+pub(super) fn indexed(path: &str, names: &[impl AsRef<str>]) -> String {
+    let keys: String = names.iter().map(|name| format!("[{}]", literal(name.as_ref()))).collect();
     format!("{path}{keys}")
 }
 
 /// The keys of a record accessor; one that begins with no `$` is a single key.
-fn parts(accessor: &str) -> Option<Vec<String>> {
+pub(super) fn parts(accessor: &str) -> Option<Vec<String>> {
     let Some(inner) = accessor.strip_prefix('$') else { return Some(vec![accessor.to_owned()]) };
     let end = inner.find('[').unwrap_or(inner.len());
     let (first, mut rest) = inner.split_at(end);
@@ -87,6 +89,11 @@ pub(super) fn pattern(text: &str) -> String {
         return if flags.is_empty() { inner.to_owned() } else { format!("(?{flags}){inner}") };
     }
     text.to_owned()
+}
+
+/// Whether a regular expression matches a part of a text; none if it is refused.
+pub(super) fn matches(pattern: &str, text: &str) -> Option<bool> {
+    LinePattern::compile(pattern).ok().map(|pattern| pattern.is_match(text.as_bytes()))
 }
 
 /// A regular expression for the texts that a wildcard pattern matches, whole.

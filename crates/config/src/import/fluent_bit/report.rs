@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::keys::Keys;
 use crate::error::{ErrorCollector, Errors, quote};
 use crate::import::notes::Notes;
 use crate::import::references;
@@ -11,6 +12,15 @@ use crate::import::references;
 struct SourceFile {
     name: String,
     text: String,
+    /// The offsets at which its lines begin.
+    lines: Vec<usize>,
+}
+
+impl SourceFile {
+    /// The line of an offset, counted from 1.
+    fn line(&self, offset: usize) -> usize {
+        self.lines.partition_point(|start| *start <= offset).max(1)
+    }
 }
 
 /// A mistake in a file.
@@ -29,6 +39,8 @@ pub(super) struct Report {
     mistakes: Vec<Mistake>,
     /// Variables that the configuration sets itself.
     pub(super) variables: BTreeMap<String, String>,
+    /// Where the records that the filter at hand takes have their keys.
+    pub(super) keys: Keys,
 }
 
 impl Report {
@@ -39,7 +51,9 @@ impl Report {
 
     /// Adds a file, and returns its position.
     pub(super) fn add_file(&mut self, name: &str, text: &str) -> usize {
-        self.files.push(SourceFile { name: name.to_owned(), text: text.to_owned() });
+        let starts = text.match_indices('\n').map(|(at, _)| at + 1);
+        let lines = std::iter::once(0).chain(starts).collect();
+        self.files.push(SourceFile { name: name.to_owned(), text: text.to_owned(), lines });
         self.files.len() - 1
     }
 
@@ -58,10 +72,20 @@ impl Report {
         self.files.get(file).map_or("", |file| &file.name)
     }
 
+    /// The text at a place in a file.
+    pub(super) fn text(&self, file: usize, at: &Range<usize>) -> &str {
+        self.files.get(file).and_then(|file| file.text.get(at.clone())).unwrap_or_default()
+    }
+
+    /// The line of a place in a file, counted from 1.
+    pub(super) fn line(&self, file: usize, at: &Range<usize>) -> usize {
+        self.files.get(file).map_or(1, |file| file.line(at.start))
+    }
+
     /// Notes what became of the setting at `at`.
     pub(super) fn note(&mut self, file: usize, at: &Range<usize>, setting: &str, message: impl Into<String>) {
-        if let Some(SourceFile { name, text }) = self.files.get(file) {
-            self.notes.take(name, text, at, setting, message);
+        if let Some(file) = self.files.get(file) {
+            self.notes.take_at(&file.name, file.line(at.start), at, setting, message);
         }
     }
 
@@ -97,7 +121,7 @@ impl Report {
             match self.files.get(*file) {
                 Some(other) if *file > 0 => {
                     let before = other.text.get(..at.start).unwrap_or_default();
-                    let line = before.matches('\n').count() + 1;
+                    let line = other.line(at.start);
                     let column = before.rsplit('\n').next().map_or(0, |rest| rest.chars().count()) + 1;
                     collector.note(&(0..0), format!("{}:{line}:{column}: {message}", other.name), help);
                 }

@@ -1,6 +1,7 @@
 //! Tags: which records a filter or an output takes.
 
 use super::containers;
+use super::keys::SourceKeys;
 use super::plugin::Plugin;
 use super::record;
 use super::report::Report;
@@ -24,6 +25,9 @@ pub(super) struct Origin {
     pub(super) conditions: Vec<String>,
     /// What the path is that a tag such as `kube.*` ends in.
     pub(super) path: Option<FilePath>,
+    pub(super) keys: SourceKeys,
+    /// The position of the origin that rules have divided, or its own.
+    pub(super) root: usize,
 }
 
 /// The kind of files that records come from.
@@ -83,6 +87,12 @@ impl Origin {
         self.tags.last().map_or("", |(tag, _)| tag)
     }
 
+    /// The origin before any rule, if none has changed its tag: what tells its records from others is the tag alone.
+    pub(super) fn without_rules(&self) -> Origin {
+        let conditions = if self.tags.len() > 1 { self.conditions.clone() } else { Vec::new() };
+        Origin { conditions, ..self.clone() }
+    }
+
     /// The conditions for records of this origin.
     fn own_conditions(&self) -> Vec<String> {
         let mark = match &self.mark {
@@ -94,11 +104,18 @@ impl Origin {
 
     /// A condition on the path of a file, which is the end of its tag with dots for slashes: `kube.*` and `kube.var.log.app*`.
     fn by_path(&self, glob: &str, position: usize) -> Option<String> {
-        let prefix = self.tag_at(position).strip_suffix('*').filter(|prefix| !prefix.contains('*'))?;
-        let rest = glob.strip_prefix(prefix)?;
+        let prefix = known_prefix(self.tag_at(position))?;
+        let rest = glob.strip_prefix(prefix);
         match self.path? {
-            FilePath::Container => Some(containers::condition(rest.strip_prefix("var.log.containers.")?)),
+            FilePath::Container => {
+                let name = rest.and_then(|rest| rest.strip_prefix("var.log.containers."));
+                Some(match name {
+                    Some(name) => containers::condition(name),
+                    None => containers::tag_matches(prefix, &record::glob(glob)),
+                })
+            }
             FilePath::File => {
+                let rest = rest?;
                 let regex = record::escaped(rest).replace("\\.", "[./]").replace("\\*", ".*");
                 let path = r#"resource.attributes["log.file.path"]"#;
                 Some(format!("IsMatch({path}, {})", literal(&format!("^/?{regex}$"))))
@@ -109,6 +126,11 @@ impl Origin {
     /// The conditions for records whose tag, which is `tag` as far as it is known, matches a regular expression. Where rules
     /// have changed tags (`is_divided`), records of other tags have the same mark.
     fn matching(&self, regex: &str, tag: &str, is_divided: bool) -> Vec<String> {
+        if let (Some(FilePath::Container), Some(prefix)) = (self.path, known_prefix(tag)) {
+            let mut own = self.own_conditions();
+            own.insert(1, containers::tag_matches(prefix, regex));
+            return own;
+        }
         let regex = literal(regex);
         let condition = match &self.mark {
             Mark::Resource(_) if is_divided => {
@@ -128,6 +150,11 @@ impl Origin {
         };
         std::iter::once(condition).chain(self.conditions.iter().cloned()).collect()
     }
+}
+
+/// What stands before the unknown end of a tag.
+fn known_prefix(tag: &str) -> Option<&str> {
+    tag.strip_suffix('*').filter(|prefix| !prefix.contains('*'))
 }
 
 fn tag_path() -> String {
@@ -160,11 +187,11 @@ impl Selector {
         let mut is_whole = true;
         let is_divided = origins.iter().any(|(_, origin)| !origin.conditions.is_empty());
         let mut conditions: Vec<String> = Vec::new();
-        for (index, origin) in origins {
+        for (_, origin) in origins {
             let is_forward = matches!(origin.mark, Mark::Forward(_));
             let own = match self {
                 Selector::All => origin.own_conditions(),
-                Selector::Origin(of) if of == index => origin.own_conditions(),
+                Selector::Origin(of) if *of == origin.root => origin.own_conditions(),
                 Selector::Origin(_) => {
                     is_whole = false;
                     continue;
@@ -207,15 +234,30 @@ impl Selector {
     pub(super) fn may_take(&self, tag: &str) -> bool {
         match self {
             Selector::Glob(glob) => relation(glob, tag) != Relation::Disjoint,
+            Selector::Regex(regex) if !tag.contains('*') => record::matches(regex, tag).unwrap_or(true),
             Selector::All | Selector::Origin(_) | Selector::Regex(_) => true,
+        }
+    }
+
+    /// Whether it surely takes all records of an origin, at a position among the filters.
+    pub(super) fn takes_all(&self, origin: &Origin, position: usize) -> bool {
+        let tag = origin.tag_at(position);
+        match self {
+            Selector::All => true,
+            Selector::Origin(_) => false,
+            Selector::Glob(glob) => relation(glob, tag) == Relation::Whole,
+            Selector::Regex(regex) => !tag.contains('*') && record::matches(regex, tag) == Some(true),
         }
     }
 
     /// Whether it depends on a part of a tag that only the path of a file tells, and the path cannot be asked.
     pub(super) fn is_vague(&self, origins: &[(usize, &Origin)], position: usize) -> bool {
         let Selector::Glob(glob) = self else {
-            return matches!(self, Selector::Regex(_))
-                && origins.iter().any(|(_, it)| it.tag().contains('*'));
+            let is_open = |it: &Origin| {
+                let tag = it.tag_at(position);
+                tag.contains('*') && (it.path != Some(FilePath::Container) || known_prefix(tag).is_none())
+            };
+            return matches!(self, Selector::Regex(_)) && origins.iter().any(|(_, it)| is_open(it));
         };
         origins.iter().any(|(_, origin)| {
             let tag = origin.tag_at(position);

@@ -200,7 +200,15 @@ impl YamlReader<'_> {
                 let (key_at, at) = (entry.key_at.clone(), node.at.clone());
                 properties.push(Property { key, key_at, value: value.clone(), at });
             }
-            Value::Null | Value::Broken => {}
+            Value::Null => {
+                // The name of a plugin, not the absence of a value.
+                let text = self.report.text(self.file, &node.at).trim();
+                if text.eq_ignore_ascii_case("null") {
+                    let (key_at, at) = (entry.key_at.clone(), node.at.clone());
+                    properties.push(Property { key, key_at, value: "null".to_owned(), at });
+                }
+            }
+            Value::Broken => {}
             Value::Sequence(items) => {
                 for item in items {
                     if matches!(item.value, Value::Sequence(_)) {
@@ -215,7 +223,7 @@ impl YamlReader<'_> {
                 let part = |name: &str| {
                     let value = parts.iter().find(|part| part.key == name).map(|part| &part.node.value);
                     match value {
-                        Some(Value::Scalar(text)) => text.clone(),
+                        Some(Value::Scalar(text)) => text.replace('"', "\\\""),
                         _ => String::new(),
                     }
                 };

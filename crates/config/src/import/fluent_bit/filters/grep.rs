@@ -2,7 +2,7 @@
 
 use crate::error::quote;
 use crate::import::fluent_bit::filters::modify::path;
-use crate::import::fluent_bit::plugin::{Plugin, Value, words};
+use crate::import::fluent_bit::plugin::{Plugin, Value};
 use crate::import::fluent_bit::record;
 use crate::import::fluent_bit::report::Report;
 use crate::import::ottl::literal;
@@ -29,7 +29,14 @@ pub(super) fn steps(plugin: &mut Plugin<'_>, report: &mut Report) -> Vec<Step> {
     let count = rules.len();
     let mut kept = Vec::new();
     let mut dropped = Vec::new();
-    for rule in &rules {
+    for (index, rule) in rules.iter().enumerate() {
+        let is_late = rules.iter().take(index).any(|earlier| earlier.key == "regex");
+        if is_or.is_none() && is_late {
+            let message = "left out: Fluent Bit decides by the first `regex`, and looks at no rule behind it; \
+                           set `logical_op` if all rules are meant";
+            plugin.note_value(rule, message, report);
+            continue;
+        }
         let Some(condition) = condition(plugin, rule, report) else { continue };
         if rule.key == "regex" { kept.push(condition) } else { dropped.push(condition) }
     }
@@ -74,12 +81,12 @@ pub(super) fn steps(plugin: &mut Plugin<'_>, report: &mut Report) -> Vec<Step> {
 
 /// The condition that a key's value matches.
 fn condition(plugin: &Plugin<'_>, rule: &Value, report: &mut Report) -> Option<String> {
-    let parts = words(&rule.text, 2);
-    let [key, pattern] = parts.as_slice() else {
+    // Quotes are a part of the pattern.
+    let Some((key, pattern)) = rule.text.split_once(char::is_whitespace) else {
         let message = format!("a rule {} has a key and a pattern", quote(&rule.key));
         plugin.error(rule, message, format!("write `{} KEY REGEX`", rule.key), report);
         return None;
     };
     let path = path(plugin, rule, key, report)?;
-    Some(format!("IsMatch({path}, {})", literal(&record::pattern(pattern))))
+    Some(format!("IsMatch({path}, {})", literal(&record::pattern(pattern.trim()))))
 }

@@ -1,5 +1,6 @@
 //! The filter `kubernetes`: settings of the source `kubernetes_logs`, which looks up the metadata of pods.
 
+use super::parser::merge_log;
 use crate::import::document::{Map, Yaml};
 use crate::import::fluent_bit::FluentBit;
 use crate::import::fluent_bit::plugin::{Lacking, Plugin};
@@ -33,7 +34,6 @@ const LACKING: &Lacking = &[
     ("regex_parser", "not needed: pods are known by the paths of their files"),
     ("merge_log_trim", "not needed: lines have no line feed at their end"),
     ("merge_parser", "left out: set `parse` of the source"),
-    ("k8s-logging.exclude", "not needed: annotations that exclude pods are always honoured"),
     (
         "k8s-logging.parser",
         "left out: annotations that name parsers are not looked at; set `parse` of the source",
@@ -58,7 +58,7 @@ const LACKING: &Lacking = &[
 ];
 
 impl FluentBit {
-    /// Completes the source. The filter has no steps of its own.
+    /// Completes the source. The steps are those for JSON lines.
     pub(super) fn kubernetes_filter(&mut self, plugin: &mut Plugin<'_>) -> Vec<Step> {
         if self.tails.is_empty() {
             let message = "left out: the metadata of pods belong to the source `kubernetes_logs`, and no input `tail` that it matches reads \
@@ -74,23 +74,18 @@ impl FluentBit {
         let merge_key = plugin.text("merge_log_key", &self.report);
         let keeps = plugin.flag("keep_log", &mut self.report);
         plugin.lacks(LACKING, &mut self.report);
+        if plugin.flag("k8s-logging.exclude", &mut self.report) != Some(true) {
+            let message = "pods with the annotation `fluentbit.io/exclude: true` are left out here; Fluent Bit reads them without \
+                           `K8S-Logging.Exclude On`";
+            plugin.note(message, &mut self.report);
+        }
         let annotations = if has_annotations { ". Annotations are no attributes" } else { "" };
         let message = format!(
             "the metadata are attributes of the resource such as `k8s.namespace.name`, `k8s.pod.name` and `k8s.pod.label.KEY`, not a member \
              `kubernetes`{annotations}"
         );
         plugin.note(message, &mut self.report);
-        if merges {
-            let message = "`parse: json` does the work of `merge_log`: the members of JSON lines become attributes, and it moves the \
-                           time, the level and the message, too, where they have usual names";
-            plugin.note(message, &mut self.report);
-        }
-        if let Some(key) = merge_key {
-            let message =
-                "left out: the members of a line become attributes themselves; write a step to nest them";
-            plugin.note_value(&key, message, &mut self.report);
-        }
-        if merges && keeps != Some(false) {
+        if merges && merge_key.is_none() && keeps != Some(false) {
             let message = "the text of a JSON line is not kept beside its members, as with `Keep_Log Off`";
             plugin.note(message, &mut self.report);
         }
@@ -100,14 +95,13 @@ impl FluentBit {
         if has_labels {
             source.set("labels", Yaml::Flow(vec!["*".to_owned()]));
         }
-        if merges {
-            source.set("parse", "json");
-        }
         if others_have && !has_labels {
             let message = "all pods get their labels: another filter wants them, and there is one source";
             plugin.note(message, &mut self.report);
         }
-        Vec::new()
+        let under = merge_key.as_ref().map(|key| key.text.as_str());
+        let merged = merges.then(|| merge_log(under, keeps != Some(false)));
+        merged.flatten().into_iter().collect()
     }
 
     /// The settings of the API server that are not those of a pod.

@@ -1,7 +1,9 @@
 //! The filter `modify`: rules in their order, behind conditions.
 
 use super::edit;
+use super::removal::{removed, removed_matching};
 use crate::error::quote;
+use crate::import::fluent_bit::keys::Place;
 use crate::import::fluent_bit::plugin::{Plugin, Value, words};
 use crate::import::fluent_bit::record;
 use crate::import::fluent_bit::report::Report;
@@ -64,12 +66,13 @@ fn statements_of(plugin: &Plugin<'_>, value: &Value, report: &mut Report) -> Vec
     let key = parts.first().cloned().unwrap_or_default();
     match rule {
         "remove" => {
-            return path(plugin, value, &key, report).map(|path| remove(&path)).into_iter().collect();
+            return removed(plugin, value, &key, report);
         }
         "remove_wildcard" => {
-            return vec![matching(&format!("^{}", record::escaped(key.trim_end_matches('*'))))];
+            let pattern = format!("^{}", record::escaped(key.trim_end_matches('*')));
+            return removed_matching(plugin, value, &pattern, report);
         }
-        "remove_regex" => return vec![matching(&record::pattern(&value.text))],
+        "remove_regex" => return removed_matching(plugin, value, &record::pattern(&value.text), report),
         _ => {}
     }
     let [_, other] = parts.as_slice() else {
@@ -104,8 +107,17 @@ fn statements_of(plugin: &Plugin<'_>, value: &Value, report: &mut Report) -> Vec
 
 /// The path of a key; a note if it has none.
 pub(super) fn path(plugin: &Plugin<'_>, value: &Value, key: &str, report: &mut Report) -> Option<String> {
-    match record::path(key) {
-        Ok(path) => Some(path),
+    match report.keys.place(key) {
+        Ok(Place::Path(path)) => Some(path),
+        Ok(Place::Unclear) => {
+            let message = format!(
+                "to be corrected: an input has {} under another name, or only as a part of its text; write where it is",
+                quote(key)
+            );
+            plugin.note_value(value, message, report);
+            // The engine knows no such path, so `check` refuses it.
+            Some(record::indexed("unknown", &[key]))
+        }
         Err(reason) => {
             plugin.note_value(
                 value,
@@ -131,10 +143,6 @@ pub(in crate::import::fluent_bit) fn remove(path: &str) -> String {
     format!("set({path}, nil)")
 }
 
-fn matching(pattern: &str) -> String {
-    format!("delete_matching_keys(log.attributes, {})", literal(pattern))
-}
-
 /// A condition as OTTL; none with a note or an error if there is no counterpart.
 fn condition(plugin: &Plugin<'_>, value: &Value, report: &mut Report) -> Option<String> {
     let parts = words(&value.text, 3);
@@ -147,8 +155,24 @@ fn condition(plugin: &Plugin<'_>, value: &Value, report: &mut Report) -> Option<
             // Names are looked at in the text of all of them, one a line.
             let keys =
                 format!("Concat(Keys(log.attributes), \"\\n\"), {}", literal(&format!("(?m){pattern}")));
-            let is_met = format!("IsMatch({keys})");
-            return Some(if kind == "a_key_matches" { is_met } else { format!("not {is_met}") });
+            let mut met = vec![format!("IsMatch({keys})")];
+            let matches = |key: &str| record::matches(&pattern, key) == Some(true);
+            if record::BODY_KEYS.into_iter().any(matches) {
+                met.push("log.body != nil".to_owned());
+            }
+            if matches("stream") {
+                met.push("log.attributes[\"log.iostream\"] != nil".to_owned());
+            }
+            if matches("kubernetes") && report.keys.has_pods {
+                met.push("resource.attributes[\"k8s.pod.name\"] != nil".to_owned());
+            }
+            met.extend(report.keys.elsewhere(&matches).iter().map(|path| format!("{path} != nil")));
+            if report.keys.hides(&matches) {
+                let message = "an input has keys under other names: the condition looks at those names";
+                plugin.note_value(value, message, report);
+            }
+            let met = if met.len() > 1 { format!("({})", met.join(" or ")) } else { met.concat() };
+            return Some(if kind == "a_key_matches" { met } else { format!("not {met}") });
         }
         "matching_keys_have_matching_values" | "matching_keys_do_not_have_matching_values" => {
             let message = "tidegate compares no values of keys that match a pattern";

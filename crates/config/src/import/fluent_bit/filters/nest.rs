@@ -1,6 +1,7 @@
 //! The filter `nest`: members that are put into a map, and maps that are dissolved.
 
 use super::edit;
+use super::removal::{OWN, has_own, without_own};
 use crate::error::quote;
 use crate::import::fluent_bit::plugin::Plugin;
 use crate::import::fluent_bit::record;
@@ -42,13 +43,17 @@ pub(super) fn steps(plugin: &mut Plugin<'_>, report: &mut Report) -> Vec<Step> {
             }
             let patterns: Vec<String> =
                 wildcards.iter().map(|wildcard| record::glob(&wildcard.text)).collect();
-            let wanted = literal(&patterns.join("|"));
+            let patterns = patterns.join("|");
+            let wanted = literal(&patterns);
             let path = format!("log.attributes[{}]", literal(&under.text));
             let mut statements = vec![
                 format!("set({MOVED}, log.attributes)"),
                 format!("keep_matching_keys({MOVED}, {wanted})"),
-                format!("delete_matching_keys(log.attributes, {wanted})"),
             ];
+            if has_own(&patterns) {
+                statements.push(format!("delete_matching_keys({MOVED}, {OWN})"));
+            }
+            statements.extend(without_own(&patterns, "log.attributes"));
             statements.extend(names);
             statements.push(format!("set({path}, {MOVED}) where Len({MOVED}) > 0"));
             edit("nest", statements)

@@ -1,5 +1,6 @@
 //! The filter `parser`: parts of a text become attributes.
 
+use super::modify::remove;
 use super::type_converter::converter;
 use crate::import::fluent_bit::parsers::{Format, Parser, Parsers};
 use crate::import::fluent_bit::plugin::{Plugin, Value};
@@ -10,15 +11,22 @@ use crate::import::steps::{Step, StepKind};
 
 pub(super) const KNOWN: &[&str] = &["key_name", "parser", "preserve_key", "reserve_data"];
 
+/// The parts that a parser found; none if the text has another format.
+const PARSED: &str = r#"log.cache["parsed"]"#;
+
+/// What stays of a record whose text was parsed, besides the parts of the text.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::import::fluent_bit) struct Rest {
+    pub(in crate::import::fluent_bit) keeps_text: bool,
+    pub(in crate::import::fluent_bit) keeps_others: bool,
+}
+
 /// The steps of the filter.
 pub(super) fn filter(parsers: &Parsers, plugin: &mut Plugin<'_>, report: &mut Report) -> Vec<Step> {
     let key = plugin.text("key_name", report);
     let names = plugin.all("parser", report);
-    let preserves = plugin.flag("preserve_key", report) == Some(true);
-    if plugin.flag("reserve_data", report) != Some(true) {
-        let message = "the other attributes stay, as with `Reserve_Data On`";
-        plugin.note(message, report);
-    }
+    let keeps_text = plugin.flag("preserve_key", report) == Some(true);
+    let keeps_others = plugin.flag("reserve_data", report) == Some(true);
     let Some(key) = key else {
         report.error(plugin.file(), plugin.at(), "a filter `parser` has no `key_name`", "add `Key_Name log`");
         return Vec::new();
@@ -35,30 +43,14 @@ pub(super) fn filter(parsers: &Parsers, plugin: &mut Plugin<'_>, report: &mut Re
         );
     }
     let Some(parser) = parsers.find(&first.text, plugin, first, report) else { return Vec::new() };
-    let source = match record::path(&key.text) {
-        Ok(path) => path,
-        Err(reason) => {
-            plugin.note_value(&key, format!("left out: {reason}"), report);
-            return Vec::new();
-        }
-    };
-    let mut steps = steps(&parser, &source, first, plugin, report);
-    if let (Some(Step { kind: StepKind::Edit(statements), .. }), false) = (steps.first_mut(), preserves)
-        && let Some(name) = source.strip_prefix("log.attributes[").and_then(|name| name.strip_suffix(']'))
-        && !name.contains("][")
-    {
-        // The members are merged into what is left.
-        let merged = statements.first().cloned().unwrap_or_default();
-        let guard = merged.split_once(" where ").map_or("", |(_, guard)| guard).to_owned();
-        statements.insert(1, format!("delete_key(log.attributes, {name}) where {guard}"));
-    }
-    steps
+    let Some(source) = super::modify::path(plugin, &key, &key.text, report) else { return Vec::new() };
+    steps(&parser, (&source, Rest { keeps_text, keeps_others }), first, plugin, report)
 }
 
-/// The steps of a parser on the text at `source`.
+/// The steps of a parser on the text at `source`. As in Fluent Bit, the text is gone where the parser matched it.
 pub(in crate::import::fluent_bit) fn steps(
     parser: &Parser,
-    source: &str,
+    (source, rest): (&str, Rest),
     value: &Value,
     plugin: &Plugin<'_>,
     report: &mut Report,
@@ -68,14 +60,14 @@ pub(in crate::import::fluent_bit) fn steps(
         plugin.note_value(value, message, report);
         return Vec::new();
     };
-    let mut statements = vec![format!("merge_maps(log.attributes, {parsed}, \"upsert\") where {guard}")];
+    let mut statements = vec![format!("set({PARSED}, {parsed}) where {guard}")];
     let names: Option<Vec<&str>> = match &parser.format {
         Format::Regex(regex) => Some(record::groups(regex)),
         _ => None,
     };
     let has = |name: &str| names.as_ref().is_none_or(|names| names.contains(&name));
     for (name, kind) in &parser.types {
-        let path = format!("log.attributes[{}]", literal(name));
+        let path = part(name);
         match converter(kind) {
             // The text is converted, whatever its type was.
             Some(_) if kind == "string" => {}
@@ -88,16 +80,68 @@ pub(in crate::import::fluent_bit) fn steps(
     if let Some(time) = parser.time_key.as_deref().filter(|key| has(key)) {
         statements.extend(time_statements(time, parser, value, plugin, report));
     }
-    let path = |name: &str| format!("log.attributes[{}]", literal(name));
-    if let Some(body) = BODY_KEYS.iter().find(|name| has(name)) {
-        let path = path(body);
-        statements.push(format!("set(log.body, {path}) where {path} != nil"));
-        statements.push(format!("delete_key(log.attributes, {})", literal(body)));
-    }
+    let bodies: Vec<&str> = BODY_KEYS.into_iter().filter(|name| has(name)).collect();
+    statements.extend(merge(source, rest, &bodies));
     let mut step = Step::new("parser", StepKind::Edit(statements));
     // A text in another format stays as it is.
     step.on_error = Some("silent");
     vec![step]
+}
+
+/// The statements that put the parts into the record; `bodies` are keys of the body that may be among them.
+fn merge(source: &str, rest: Rest, bodies: &[&str]) -> Vec<String> {
+    let is_parsed = format!("IsMap({PARSED})");
+    let mut statements = Vec::new();
+    if !rest.keeps_text {
+        let removed = remove(source);
+        let guard = if removed.contains(" where ") { "and" } else { "where" };
+        statements.push(format!("{removed} {guard} {is_parsed}"));
+    }
+    if !rest.keeps_others {
+        let own = literal("^fluent\\.");
+        statements.push(format!("keep_matching_keys(log.attributes, {own}) where {is_parsed}"));
+        if source != "log.body" {
+            statements.push(format!("set(log.body, nil) where {is_parsed}"));
+        }
+    }
+    // The first of them wins; another one is an attribute.
+    for body in bodies.iter().rev() {
+        let path = part(body);
+        statements.push(format!("set(log.body, {path}) where {path} != nil"));
+    }
+    for body in bodies {
+        let is_body =
+            if bodies.len() > 1 { format!(" and {} == log.body", part(body)) } else { String::new() };
+        statements.push(format!("delete_key({PARSED}, {}) where {is_parsed}{is_body}", literal(body)));
+    }
+    statements.push(format!("merge_maps(log.attributes, {PARSED}, \"upsert\") where {is_parsed}"));
+    statements
+}
+
+/// The path of a part.
+fn part(name: &str) -> String {
+    format!("{PARSED}[{}]", literal(name))
+}
+
+/// The step for JSON texts in the body, whose members become attributes; or, if `under` has a name, one attribute.
+pub(super) fn merge_log(under: Option<&str>, keeps_text: bool) -> Option<Step> {
+    let (parsed, guard) = parsed(&Format::Preset("json"), "log.body")?;
+    let mut statements = vec![format!("set({PARSED}, {parsed}) where {guard}")];
+    match under {
+        Some(name) => {
+            if !keeps_text {
+                statements.push(format!("set(log.body, nil) where IsMap({PARSED})"));
+            }
+            let path = format!("log.attributes[{}]", literal(name));
+            statements.push(format!("set({path}, {PARSED}) where IsMap({PARSED})"));
+        }
+        None => {
+            statements.extend(merge("log.body", Rest { keeps_text: false, keeps_others: true }, &BODY_KEYS))
+        }
+    }
+    let mut step = Step::new("merge_log", StepKind::Edit(statements));
+    step.on_error = Some("silent");
+    Some(step)
 }
 
 /// The map of what a format finds, and the condition that it can be asked.
@@ -125,7 +169,7 @@ fn time_statements(
     plugin: &Plugin<'_>,
     report: &mut Report,
 ) -> Vec<String> {
-    let path = format!("log.attributes[{}]", literal(name));
+    let path = part(name);
     let Some(format) = &parser.time_format else { return Vec::new() };
     let format = expanded(format);
     let time = if format == "%s" {
@@ -144,7 +188,7 @@ fn time_statements(
     };
     let mut statements = vec![format!("set(log.time, {time}) where {path} != nil")];
     if !parser.keeps_time {
-        statements.push(format!("delete_key(log.attributes, {})", literal(name)));
+        statements.push(format!("delete_key({PARSED}, {}) where IsMap({PARSED})", literal(name)));
     }
     statements
 }

@@ -2,10 +2,10 @@
 
 use super::modify::path;
 use crate::error::quote;
-use crate::import::fluent_bit::plugin::{Plugin, words};
+use crate::import::fluent_bit::plugin::{Plugin, Value, words};
 use crate::import::fluent_bit::record;
-use crate::import::fluent_bit::tags::Selector;
-use crate::import::fluent_bit::{FluentBit, Marker};
+use crate::import::fluent_bit::tags::{Origin, Selected, Selector, either};
+use crate::import::fluent_bit::{EarlierFilter, FluentBit, Marker};
 use crate::import::ottl::literal;
 use crate::import::steps::Step;
 
@@ -39,6 +39,8 @@ impl FluentBit {
         let message = "its rules became conditions of sinks and steps, which look at records as they were received: before other filters \
                        have changed them";
         plugin.note(message, &mut self.report);
+        // Conditions of rules that keep their records, each with the position of the origin.
+        let mut kept: Vec<(usize, String)> = Vec::new();
         for rule in rules {
             let parts = words(&rule.text, 4);
             let [key, regex, new, keep] = parts.as_slice() else {
@@ -47,6 +49,18 @@ impl FluentBit {
                 continue;
             };
             let Some(path) = path(plugin, &rule, key, &mut self.report) else { continue };
+            let path = if path.starts_with("log.attributes[") && self.is_parsed_before(selector, position) {
+                let message = format!(
+                    "to be corrected: rules look at records as they were received, and {} may be a part that a parser finds later; parse \
+                     the text in a pipeline of the source, and write the attribute",
+                    quote(key)
+                );
+                plugin.note_value(&rule, message, &mut self.report);
+                // The engine knows no such path, so `check` refuses it.
+                record::indexed("unknown", &[key])
+            } else {
+                path
+            };
             let condition = format!("IsMatch({path}, {})", literal(&record::pattern(regex)));
             let keeps = match keep.to_ascii_lowercase().as_str() {
                 "true" | "on" | "yes" => true,
@@ -59,13 +73,23 @@ impl FluentBit {
             };
             for index in 0..self.origins.len() {
                 let Some(origin) = self.origins.get(index).cloned() else { continue };
-                let is_taken = selector.of(&[(index, &origin)], position)
-                    != crate::import::fluent_bit::tags::Selected::None;
                 // What an earlier rule has made is not looked at again.
-                let is_own = origin.tags.iter().any(|(_, until)| *until == position);
-                if !is_taken || is_own {
+                if origin.tags.iter().any(|(_, until)| *until == position) {
                     continue;
                 }
+                // Of records whose tags are known in part, the filter takes those that its own pattern matches.
+                let own = match selector.of(&[(index, &origin.without_rules())], position) {
+                    Selected::None => continue,
+                    Selected::All => condition.clone(),
+                    Selected::Some(tags) => format!("({}) and {condition}", either(&tags)),
+                };
+                // Fluent Bit stops at the first rule that matches, also where that keeps the record.
+                let mut full = own.clone();
+                for (_, earlier) in kept.iter().filter(|(of, _)| *of == index) {
+                    full = format!("{full} and not ({earlier})");
+                }
+                let tag = expanded(new, origin.tag());
+                self.comes_too_late((&rule, position), plugin, &origin, &tag);
                 if self.origins.len() >= MOST_ORIGINS {
                     let message = format!("rules make more than {MOST_ORIGINS} kinds of records");
                     plugin.error(&rule, message, "split the configuration", &mut self.report);
@@ -75,18 +99,55 @@ impl FluentBit {
                 if let Some(last) = other.tags.last_mut() {
                     last.1 = position;
                 }
-                other.tags.push((expanded(new, origin.tag()), usize::MAX));
-                other.conditions.push(condition.clone());
+                other.tags.push((tag, usize::MAX));
+                other.conditions.push(full.clone());
                 other.path = None;
                 let marker = self.markers.get(index).cloned().unwrap_or(Marker::Never);
                 self.origins.push(other);
                 self.markers.push(marker);
-                if let Some(origin) = self.origins.get_mut(index).filter(|_| !keeps) {
-                    origin.conditions.push(format!("not {condition}"));
+                if keeps {
+                    kept.push((index, own));
+                } else if let Some(origin) = self.origins.get_mut(index) {
+                    origin.conditions.push(format!("not ({full})"));
                 }
             }
         }
         Vec::new()
+    }
+
+    /// Whether a parser changes records that the filter takes before it does.
+    fn is_parsed_before(&self, selector: &Selector, position: usize) -> bool {
+        let parses = |step: &Step| matches!(step.name.as_str(), "parser" | "merge_log");
+        let parsers = || self.filters.iter().filter(|filter| filter.steps.iter().any(parses));
+        self.origins.iter().enumerate().any(|one| {
+            selector.of(&[one], position) != Selected::None
+                && parsers().any(|filter| filter.selector.of(&[one], filter.position) != Selected::None)
+        })
+    }
+
+    /// Notes a mistake if an earlier filter takes records of the new tag but not all of the old one: Fluent Bit begins with
+    /// the first filter again, and a pipeline goes on with the next.
+    fn comes_too_late(
+        &mut self,
+        (rule, position): (&Value, usize),
+        plugin: &Plugin<'_>,
+        origin: &Origin,
+        tag: &str,
+    ) {
+        let is_late = |earlier: &&EarlierFilter| {
+            earlier.position < position
+                && earlier.selector.may_take(tag)
+                && !earlier.selector.takes_all(origin, earlier.position)
+        };
+        if let Some(EarlierFilter { name, line, .. }) = self.earlier.iter().find(is_late) {
+            let message = format!(
+                "records of the tag {} would pass the filter {} (line {line}) only before they have that tag",
+                quote(tag),
+                quote(name)
+            );
+            let help = format!("move the filter {} behind this one", quote(name));
+            plugin.error(rule, message, help, &mut self.report);
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Inputs that listen.
 
 use crate::import::document::{Map, Yaml};
+use crate::import::fluent_bit::keys::{self, SourceKeys};
 use crate::import::fluent_bit::parsers::Format;
 use crate::import::fluent_bit::plugin::{Lacking, Plugin, words};
+use crate::import::fluent_bit::record;
 use crate::import::fluent_bit::tags::Mark;
 use crate::import::fluent_bit::{FluentBit, Marker};
 use crate::import::sinks::SIGNALS;
@@ -148,9 +150,10 @@ impl FluentBit {
             plugin.note_value(&size, "not needed: messages are at most 64 KiB long", &mut self.report);
         }
         let listeners = self.out.group("sources").group("syslog").group("listeners");
-        let name = FluentBit::free_name(listeners, tag);
+        let name = FluentBit::free_name(&mut self.names, listeners, tag);
         listeners.set(&name, map);
         self.add_source(plugin, tag, &[Signal::Logs], "syslog");
+        self.has_keys(SourceKeys::Syslog);
         &["mode", "listen", "port", "path", "parser", "unix_perm", "buffer_max_size"]
     }
 
@@ -186,6 +189,8 @@ impl FluentBit {
             }
         }
         let source = self.out.group("sources").group("fluent_forward");
+        let bodies = record::BODY_KEYS.map(str::to_owned).to_vec();
+        source.set("body_keys", Yaml::Flow(bodies));
         source.set_some("shared_key", plugin.text("shared_key", &self.report).map(|key| key.text));
         source.set_some("hostname", plugin.text("self_hostname", &self.report).map(|name| name.text));
         for user in plugin.all("security.users", &self.report) {
@@ -203,6 +208,7 @@ impl FluentBit {
         } else {
             self.add_origin("*", &[Signal::Logs], Mark::Forward(prefix), Marker::Client, None);
         }
+        self.has_keys(SourceKeys::Forward);
         &[
             "listen",
             "port",
@@ -247,6 +253,7 @@ impl FluentBit {
         plugin.lacks(&[("tag_key", "left out: all records have one tag")], &mut self.report);
         self.http_listener(plugin, 9880, "lines", "/ingest/logs", "http");
         self.add_source(plugin, tag, &[Signal::Logs], "http");
+        self.has_keys(SourceKeys::Hidden(keys::JSON));
         &["listen", "port", "tag_key", "buffer_max_size", "success_header"]
     }
 

@@ -1,6 +1,7 @@
 //! The input `systemd`: an input of the source `journald`.
 
 use crate::import::document::{Map, Yaml};
+use crate::import::fluent_bit::keys::SourceKeys;
 use crate::import::fluent_bit::plugin::{Lacking, Plugin};
 use crate::import::fluent_bit::tags::Mark;
 use crate::import::fluent_bit::{FluentBit, Marker};
@@ -62,11 +63,12 @@ impl FluentBit {
         let message = "the body of a record is the message, and fields have names such as `systemd.unit` or `journald.FIELD`";
         plugin.note(message, &mut self.report);
         let inputs = self.out.group("sources").group("journald").group("inputs");
-        let name = FluentBit::free_name(inputs, tag);
+        let name = FluentBit::free_name(&mut self.names, inputs, tag);
         inputs.set(&name, input);
         let group = ["sources", "journald", "inputs", name.as_str()].map(str::to_owned).to_vec();
         let mark = Mark::Resource(tag.to_owned());
         self.add_origin(tag, &[Signal::Logs], mark, Marker::Attributes(group), None);
+        self.has_keys(SourceKeys::Journal);
         &[
             "path",
             "read_from_tail",

@@ -2,7 +2,9 @@
 
 use crate::error::quote;
 use crate::import::document::{Map, Yaml};
-use crate::import::fluent_bit::filters::{note_refused, parser::steps as parser_steps};
+use crate::import::fluent_bit::filters::note_refused;
+use crate::import::fluent_bit::filters::parser::{Rest, steps as parser_steps};
+use crate::import::fluent_bit::keys::{self, SourceKeys};
 use crate::import::fluent_bit::parsers::Format;
 use crate::import::fluent_bit::plugin::{Lacking, Plugin, Value, seconds};
 use crate::import::fluent_bit::tags::{FilePath, Mark, Selector};
@@ -87,7 +89,13 @@ impl FluentBit {
         self.lines(plugin, &mut input);
         self.joining(plugin, &mut input);
         let steps = self.parsing(plugin, &mut input, is_kubernetes);
-        self.paths_and_offsets(plugin);
+        let renamed = self.paths_and_offsets(plugin);
+        let keys = match input.get("parse") {
+            Some(Yaml::Text(preset)) if preset == "klog" => SourceKeys::Hidden(keys::COMPONENT_LOG),
+            Some(_) => SourceKeys::Hidden(keys::ACCESS_LOG),
+            None if renamed.is_empty() => SourceKeys::Usual,
+            None => SourceKeys::Renamed(renamed),
+        };
         plugin.lacks(LACKING, &mut self.report);
         let origin = self.origins.len();
         if is_kubernetes {
@@ -102,6 +110,7 @@ impl FluentBit {
         } else {
             self.file_input(plugin, input, tag, &include, &exclude);
         }
+        self.has_keys(keys);
         if !steps.is_empty() {
             note_refused(plugin, &steps, &mut self.report);
             self.filters.push(FilterSteps { selector: Selector::Origin(origin), position: 0, steps });
@@ -129,7 +138,7 @@ impl FluentBit {
         }
         input.append(&rest);
         let inputs = self.out.group("sources").group("file").group("inputs");
-        let name = FluentBit::free_name(inputs, tag);
+        let name = FluentBit::free_name(&mut self.names, inputs, tag);
         inputs.set(&name, input);
         let group = ["sources", "file", "inputs", name.as_str()].map(str::to_owned).to_vec();
         let mark = Mark::Resource(tag.to_owned());
@@ -247,10 +256,14 @@ impl FluentBit {
             return Vec::new();
         };
         match &parser.format {
+            Format::Regex(_) | Format::Ltsv | Format::Preset("json" | "logfmt") => {
+                let rest = Rest { keeps_text: false, keeps_others: true };
+                return parser_steps(&parser, ("log.body", rest), &value, plugin, &mut self.report);
+            }
             Format::Preset(preset) => {
                 input.set("parse", *preset);
-                let message = "`parse` does the work of the parser: it moves the time, the level and the message, too, where they \
-                               have usual names";
+                let message = "`parse` does the work of the parser: the parts have the names of docs/parsing.md, the time and the level \
+                               are those of the record, and the line stays the body";
                 plugin.note_value(&value, message, &mut self.report);
             }
             Format::Container(_) if is_kubernetes => {
@@ -263,20 +276,21 @@ impl FluentBit {
                     "left out: write a step with `ExtractPatterns` or `ExtractGrokPatterns` for such lines";
                 plugin.note_value(&value, message, &mut self.report);
             }
-            Format::Regex(_) | Format::Ltsv => {
-                return parser_steps(&parser, "log.body", &value, plugin, &mut self.report);
-            }
         }
         Vec::new()
     }
 
-    fn paths_and_offsets(&mut self, plugin: &mut Plugin<'_>) {
+    /// Settings of files without a counterpart; the keys that the record has under other names.
+    fn paths_and_offsets(&mut self, plugin: &mut Plugin<'_>) -> Vec<(String, String)> {
+        let mut renamed = Vec::new();
         if let Some(key) = plugin.text("key", &self.report).filter(|key| key.text != "log") {
             plugin.note_value(&key, "the line is the body, whatever its key was", &mut self.report);
+            renamed.push((key.text, "log.body".to_owned()));
         }
         if let Some(key) = plugin.text("path_key", &self.report) {
             let message = "the path is the resource attribute `log.file.path`";
             plugin.note_value(&key, message, &mut self.report);
+            renamed.push((key.text, "resource.attributes[\"log.file.path\"]".to_owned()));
         }
         if let Some(db) = plugin.text("db", &self.report) {
             let message = format!(
@@ -285,5 +299,6 @@ impl FluentBit {
             );
             plugin.note_value(&db, message, &mut self.report);
         }
+        renamed
     }
 }

@@ -13,7 +13,6 @@ const LACKING: &Lacking = &[
     ("suppress_type_name", "not needed: documents have no types since Elasticsearch 7"),
     ("generate_id", "not needed: documents get an `_id` from their position in the journal"),
     ("id_key", IDS),
-    ("write_operation", "not needed: documents are created"),
     (
         "pipeline",
         "left out: documents are sent without an ingest pipeline; set `index.default_pipeline` in the index",
@@ -23,7 +22,6 @@ const LACKING: &Lacking = &[
     ("trace_output", "not needed: `tidegate tap` shows items"),
     ("include_tag_key", "left out: see the attribute `fluent.tag`, where sinks are chosen by tags"),
     ("tag_key", "left out: see the attribute `fluent.tag`, where sinks are chosen by tags"),
-    ("time_key", "not needed: the time is `@timestamp`"),
     ("time_key_format", "not needed: the time has the format of the schema"),
     ("time_key_nanos", "not needed: the time has nanoseconds"),
     ("current_time_index", "left out: the date in the name of an index is that of the document"),
@@ -55,6 +53,15 @@ pub(super) fn target(plugin: &mut Plugin<'_>, report: &mut Report) -> Target {
     client.headers(plugin, report);
     client.compression(plugin, &["none", "gzip"], "gzip", report);
     plugin.lacks(LACKING, report);
+    for (key, same, message) in [
+        ("write_operation", "create", "left out: documents are created, and none is changed"),
+        ("time_key", "@timestamp", "left out: the time is `@timestamp`"),
+    ] {
+        let Some(value) = plugin.text(key, report) else { continue };
+        let message =
+            if value.text.eq_ignore_ascii_case(same) { "not needed: it is so already" } else { message };
+        plugin.note_value(&value, message, report);
+    }
     let message = "documents have the schema `otel`: the text in `body.text`, attributes below `attributes` and `resource.attributes`; \
                    `mapping: ecs` chooses the Elastic Common Schema";
     plugin.note(message, report);
@@ -83,7 +90,14 @@ fn index(plugin: &mut Plugin<'_>, report: &mut Report) -> String {
     }
     let prefix = match prefix_key {
         Some(key) => match attribute(&key.text) {
-            Some(attribute) => format!("{{{attribute}}}"),
+            Some(attribute) => {
+                let message = format!(
+                    "a document without `{attribute}` does not go to an index with the prefix `{prefix}`, as in Fluent Bit; see `index` in \
+                     docs/elasticsearch.md"
+                );
+                plugin.note_value(&key, message, report);
+                format!("{{{attribute}}}")
+            }
             None => {
                 let message = "left out: it names no attribute; `index` has the prefix";
                 plugin.note_value(&key, message, report);

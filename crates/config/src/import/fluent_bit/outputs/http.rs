@@ -68,9 +68,13 @@ pub(super) fn opentelemetry(plugin: &mut Plugin<'_>, report: &mut Report) -> Tar
     let mut client = Client::read(plugin, Some("127.0.0.1"), 80, report);
     let is_grpc = plugin.flag("grpc", report) == Some(true);
     let mut prefixes: Vec<String> = Vec::new();
+    let mut others: Vec<&'static str> = Vec::new();
     for signal in SIGNALS {
         let name = crate::import::sinks::signal_name(signal);
-        let Some(uri) = plugin.text(&format!("{name}_uri"), report) else { continue };
+        let Some(uri) = plugin.text(&format!("{name}_uri"), report) else {
+            others.push(name);
+            continue;
+        };
         let path = url_path(&uri.text);
         match path.strip_suffix(&format!("/v1/{name}")) {
             Some(prefix) => {
@@ -94,6 +98,13 @@ pub(super) fn opentelemetry(plugin: &mut Plugin<'_>, report: &mut Report) -> Tar
         }
     }
     let prefix = prefixes.first().filter(|_| !is_grpc).cloned().unwrap_or_default();
+    if !prefix.is_empty() && !others.is_empty() {
+        let message = format!(
+            "{} go to paths that begin with `{prefix}`, too; Fluent Bit sends them to `/v1/…`: add another sink for them",
+            others.join(" and ")
+        );
+        plugin.note(message, report);
+    }
     map.set("endpoints", Yaml::Flow(vec![format!("{}{prefix}", client.url)]));
     if !is_grpc {
         map.set("protocol", "http");
