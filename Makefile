@@ -75,7 +75,7 @@ packages:
 	scripts/try-sender
 
 fuzz:
-	fuzz/run 10
+	fuzz/run 5
 
 ## every fuzz target for long, by default an hour each: make fuzz-long HOURS=8; what it learns is kept beside the build
 HOURS ?= 1
