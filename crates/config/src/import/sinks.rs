@@ -193,7 +193,7 @@ impl Bucket {
 }
 
 /// `wanted`, or with a number behind it if that is taken.
-fn numbered(wanted: &str, is_taken: impl Fn(&str) -> bool) -> String {
+pub(super) fn numbered(wanted: &str, is_taken: impl Fn(&str) -> bool) -> String {
     if !is_taken(wanted) {
         return wanted.to_owned();
     }

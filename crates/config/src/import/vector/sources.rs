@@ -14,7 +14,7 @@ use crate::model::Signal;
 /// The attribute of resources that names the source of records, where sinks take those of some.
 pub(super) const MARK: &str = "vector.source";
 
-/// What is known of a type of source.
+/// The properties of a type of source.
 pub(super) struct SourceKind {
     signals: &'static [Signal],
     origin: Origin,
@@ -22,7 +22,7 @@ pub(super) struct SourceKind {
     is_marked: bool,
 }
 
-/// What tells the records of a source from others.
+/// Tells the records of a source from others.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Mark {
     Condition(String),
@@ -132,17 +132,6 @@ impl Vector<'_> {
         }
         group.finish(reader);
     }
-}
-
-/// A name that no input has yet.
-fn free_name(inputs: &Map, wanted: &str) -> String {
-    let mut free = wanted.to_owned();
-    let mut number = 2;
-    while inputs.get(&free).is_some() {
-        free = format!("{wanted}-{number}");
-        number += 1;
-    }
-    free
 }
 
 /// Why a type of source has no counterpart.

@@ -2,7 +2,7 @@
 
 use crate::import::document::{Map, Yaml};
 use crate::import::group::{FileReader, Group, Lacking, Text};
-use crate::import::sinks::name_of;
+use crate::import::sinks::{name_of, numbered};
 use crate::import::vector::components::Component;
 use crate::values::{Bytes, Duration};
 
@@ -156,7 +156,7 @@ pub(super) fn kubernetes(
 
 fn add(component: &Component<'_>, input: Map, out: &mut Map) {
     let inputs = out.group("sources").group("file").group("inputs");
-    let name = super::free_name(inputs, &name_of(component.name));
+    let name = numbered(&name_of(component.name), |name| inputs.get(name).is_some());
     inputs.set(&name, input);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::import::document::{Map, Yaml};
 use crate::import::group::{FileReader, Group, Lacking};
-use crate::import::sinks::name_of;
+use crate::import::sinks::{name_of, numbered};
 use crate::import::vector::components::Component;
 
 const LACKING: &Lacking = &[
@@ -59,7 +59,7 @@ pub(super) fn journald(
     source.set_some("journalctl", program);
     let name: String = name_of(component.name).chars().take(28).collect();
     let inputs = source.group("inputs");
-    let name = super::free_name(inputs, &name);
+    let name = numbered(&name, |name| inputs.get(name).is_some());
     inputs.set(&name, input);
 }
 

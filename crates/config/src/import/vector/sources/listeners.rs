@@ -3,7 +3,7 @@
 use crate::import::document::{Map, Yaml};
 use crate::import::group::{FileReader, Group, Lacking, Text};
 use crate::import::otelcol::address;
-use crate::import::sinks::name_of;
+use crate::import::sinks::{name_of, numbered};
 use crate::import::vector::components::Component;
 use crate::values::Bytes;
 
@@ -80,7 +80,7 @@ pub(super) fn syslog(
         component.note(message, reader);
     }
     let listeners = out.group("sources").group("syslog").group("listeners");
-    let name = super::free_name(listeners, &name_of(component.name));
+    let name = numbered(&name_of(component.name), |name| listeners.get(name).is_some());
     listeners.set(&name, map);
 }
 
