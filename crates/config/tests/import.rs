@@ -215,7 +215,7 @@ fn an_unknown_property_of_fluent_bit_is_named() {
     }
 }
 
-/// What cannot be meant in the same way is noted: expressions that are refused, patterns with variables, labels of two filters.
+/// Settings that mean something else here are noted: expressions that are refused, patterns with variables, labels of two filters.
 #[test]
 fn what_differs_from_fluent_bit_is_noted() {
     let text = "\

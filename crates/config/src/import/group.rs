@@ -12,7 +12,7 @@ use crate::yaml::{Entry, Node, Value, read_verbatim};
 
 /// Reads one file.
 pub(super) struct FileReader<'n, 'a> {
-    /// What the text is made of: where each file begins, and its name.
+    /// The files that the text is made of: where each begins, and its name.
     files: Vec<(usize, &'a str)>,
     text: &'a str,
     pub(super) errors: ErrorCollector<'a>,

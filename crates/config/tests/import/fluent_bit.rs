@@ -157,7 +157,7 @@ fn rules_of_grep_are_those_that_fluent_bit_looks_at() {
     assert!(!configuration.contains(r#"["c"]"#), "{configuration}");
 }
 
-/// What cannot be read or told apart is a mistake.
+/// Files that cannot be read and tags that cannot be told apart are mistakes.
 #[test]
 fn what_cannot_be_converted_is_refused() {
     let errors = import(&format!("@INCLUDE conf.d/*.conf\n{}", with_filters(""))).unwrap_err();

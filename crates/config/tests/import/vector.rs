@@ -88,7 +88,7 @@ sinks:
     }
 }
 
-/// What is not understood is named with its line, and stays: `check` refuses the result.
+/// Statements that are not understood are named with their lines, and stay: `check` refuses the result.
 #[test]
 fn refused_statements_are_named_and_stay() {
     for (statement, transform) in [
@@ -146,7 +146,7 @@ fn unknown_codecs_are_refused() {
     }
 }
 
-/// What is brought into our bounds, or read differently, has a note.
+/// Values that are brought into our bounds, or read differently, have a note.
 #[test]
 fn changed_values_are_named() {
     let text = "\

@@ -7,7 +7,7 @@ use super::section::{Property, Section, SectionKind};
 use crate::error::quote;
 use crate::suggest::nearest;
 
-/// What a file says, in its order.
+/// An entry of a file; entries keep their order.
 #[derive(Debug)]
 pub(super) enum Item {
     Section(Section),

@@ -11,7 +11,7 @@ pub(super) enum SourceKeys {
     /// Entries of the journal of systemd.
     Journal,
     Syslog,
-    /// What clients of the forward protocol send.
+    /// Keys as clients of the forward protocol send them.
     Forward,
     /// Keys that are parts of the record under other names, or in the text alone.
     Hidden(&'static [&'static str]),

@@ -7,7 +7,7 @@ use super::section::{Section, SectionKind};
 use crate::error::quote;
 use crate::suggest::nearest;
 
-/// What a parser makes of a line.
+/// The format of the lines that a parser reads.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Format {
     /// A format that `parse` of a source knows.
@@ -38,7 +38,7 @@ pub(super) struct Parser {
 /// A way to join lines.
 #[derive(Debug, Clone)]
 pub(super) struct Multiline {
-    /// What the first line of a record matches.
+    /// A regular expression that matches the first line of a record.
     pub(super) start: String,
     pub(super) timeout: Option<String>,
 }

@@ -255,7 +255,7 @@ pub(super) fn words(text: &str, most: usize) -> Vec<String> {
     words
 }
 
-/// What stands before the quote that ends a text, and behind it. A quote behind a backslash ends nothing.
+/// Splits at the quote that ends a text. A quote behind a backslash ends nothing.
 fn quoted(inner: &str) -> Option<(&str, &str)> {
     let is_end = |at: &usize| !inner.get(..*at).is_some_and(|before| before.ends_with('\\'));
     let end = inner.match_indices('"').map(|(at, _)| at).find(is_end)?;

@@ -23,7 +23,7 @@ pub(super) struct Origin {
     pub(super) mark: Mark,
     /// Conditions that the records meet besides.
     pub(super) conditions: Vec<String>,
-    /// What the path is that a tag such as `kube.*` ends in.
+    /// The kind of path that a tag such as `kube.*` ends in.
     pub(super) path: Option<FilePath>,
     pub(super) keys: SourceKeys,
     /// The position of the origin that rules have divided, or its own.
@@ -48,7 +48,7 @@ pub(super) enum Mark {
     Forward(String),
 }
 
-/// What a filter or an output takes.
+/// The records that a filter or an output matches.
 #[derive(Debug, Clone)]
 pub(super) enum Selector {
     All,
@@ -152,7 +152,7 @@ impl Origin {
     }
 }
 
-/// What stands before the unknown end of a tag.
+/// The known beginning of a tag whose end is unknown.
 fn known_prefix(tag: &str) -> Option<&str> {
     tag.strip_suffix('*').filter(|prefix| !prefix.contains('*'))
 }
@@ -182,7 +182,7 @@ impl Selector {
         }
     }
 
-    /// What it takes of `origins`, at a position among the filters.
+    /// Its records among those of `origins`, at a position among the filters.
     pub(super) fn of(&self, origins: &[(usize, &Origin)], position: usize) -> Selected {
         let mut is_whole = true;
         let is_divided = origins.iter().any(|(_, origin)| !origin.conditions.is_empty());

@@ -23,7 +23,7 @@ const TOP: [&str; 11] = [
     "parsers_file",
 ];
 
-/// What a file says.
+/// The sections and includes of a file.
 #[derive(Default)]
 pub(super) struct Document {
     pub(super) sections: Vec<Section>,

@@ -7,7 +7,7 @@ use crate::import::group::FileReader;
 use crate::import::steps::{Step, StepKind};
 use crate::yaml::Value;
 
-/// What a source makes of a line.
+/// The part of an event that a line becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Codec {
     /// The message of an event.

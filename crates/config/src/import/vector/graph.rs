@@ -36,7 +36,7 @@ struct Walk<'g> {
     inputs: &'g BTreeMap<usize, Vec<OutputId>>,
     actions: &'g [Option<Action>],
     ways: BTreeMap<OutputId, Vec<Way>>,
-    /// What each transform does to events with these fields.
+    /// The translations so far: of each transform, for events with these fields.
     transformed: BTreeMap<(OutputId, Vocabulary), Option<Transformed>>,
     open: Vec<usize>,
     count: usize,
@@ -311,7 +311,7 @@ impl Vector<'_> {
 /// Ways to one sink that do the same.
 pub(super) struct Group {
     pub(super) signal: Signal,
-    /// What the fields mean, on each way.
+    /// The meaning of the fields, on each way.
     pub(super) vocabularies: Vec<Vocabulary>,
     sources: Vec<usize>,
     conditions: Vec<String>,

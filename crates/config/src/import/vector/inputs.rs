@@ -1,4 +1,4 @@
-//! What `inputs` name: outputs of components.
+//! `inputs`: names and patterns of outputs of components.
 
 use super::Vector;
 use super::components::{Component, Section};
@@ -22,7 +22,7 @@ const LONGEST_PATTERN: usize = 256;
 /// The most inputs for which a name is looked for that may be meant.
 const MOST_SUGGESTIONS: usize = 100;
 
-/// What was spent on inputs.
+/// Counts of what has bounds among inputs.
 #[derive(Default)]
 pub(super) struct InputBudget {
     patterns: usize,

@@ -17,7 +17,7 @@ use crate::import::sinks::{Destination, SIGNALS};
 use crate::import::steps::{Step, StepKind};
 use crate::model::Signal;
 
-/// What a sink does to events before it sends them.
+/// The changes that a sink makes to events before it sends them.
 #[derive(Default)]
 pub(super) struct Tail {
     /// Fields that are not sent.

@@ -16,7 +16,7 @@ use tidegate_pipeline as engine;
 /// The most outputs of a transform: each looks at the conditions of those before it.
 const MOST_ROUTES: usize = 100;
 
-/// What a transform does.
+/// The effect of a transform.
 pub(super) enum Action {
     Remap(Remap),
     Filter(Condition),
@@ -52,7 +52,7 @@ pub(super) struct Sample {
     key: Option<String>,
 }
 
-/// What a transform made of a way.
+/// The outcome of a transform on a way.
 #[derive(Debug, Clone)]
 pub(super) struct Transformed {
     pub(super) steps: Vec<Step>,
@@ -229,7 +229,7 @@ fn share(rate: u64) -> String {
 }
 
 impl Action {
-    /// What it does to events with these fields on the way to one of its outputs; none if none take it.
+    /// Its steps for events with these fields on the way to one of its outputs; none if no event takes it.
     pub(super) fn apply(
         &self,
         component: &Component<'_>,

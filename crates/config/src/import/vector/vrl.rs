@@ -1,6 +1,6 @@
 //! VRL, the language of Vector's remaps and conditions: the part of it that people write, as statements of OTTL.
 //!
-//! What is not understood stays as it is written: such a statement is no OTTL, so `tidegate check` refuses it.
+//! Statements that are not understood stay as they are written: they are no OTTL, so `tidegate check` refuses them.
 
 mod access_logs;
 mod assignments;

@@ -14,7 +14,7 @@ pub(super) const KNOWN: &[&str] = &["key_name", "parser", "preserve_key", "reser
 /// The parts that a parser found; none if the text has another format.
 const PARSED: &str = r#"log.cache["parsed"]"#;
 
-/// What stays of a record whose text was parsed, besides the parts of the text.
+/// Whether the text, and the other keys, of a parsed record stay.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::import::fluent_bit) struct Rest {
     pub(in crate::import::fluent_bit) keeps_text: bool,

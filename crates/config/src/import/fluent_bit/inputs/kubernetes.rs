@@ -17,7 +17,7 @@ pub(in crate::import::fluent_bit) struct KubernetesTails {
 #[derive(Debug)]
 struct KubernetesTail {
     tag: String,
-    /// What the containers of this input meet; none for all.
+    /// A condition that holds for the containers of this input; none if it reads all.
     condition: Option<String>,
 }
 

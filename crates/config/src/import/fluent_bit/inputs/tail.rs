@@ -244,7 +244,7 @@ impl FluentBit {
         }
     }
 
-    /// What a parser makes of lines: a setting of the input, or steps behind it.
+    /// Converts the parser of lines: to a setting of the input, or to steps behind it.
     fn parsing(
         &mut self,
         plugin: &mut Plugin<'_>,

@@ -1,4 +1,4 @@
-//! What outputs have in common: the address, TLS, credentials and headers.
+//! Settings that outputs share: the address, TLS, credentials and headers.
 
 use crate::import::document::Map;
 use crate::import::fluent_bit::plugin::{Lacking, Plugin, Value, seconds, words};

@@ -84,7 +84,7 @@ pub(super) fn program_of(node: &Node, path: String) -> Option<Program> {
 }
 
 impl Remap {
-    /// What it does to events with these fields.
+    /// Its steps for events with these fields.
     pub(super) fn transformed(
         &self,
         name: &str,
@@ -132,7 +132,7 @@ impl Remap {
         Transformed { steps, condition: None, vocabulary: translated.vocabulary }
     }
 
-    /// What becomes of a record on which a statement fails.
+    /// How a record is treated on which a statement fails.
     fn on_error(
         &self,
         translated: &vrl::Translated,

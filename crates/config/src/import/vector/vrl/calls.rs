@@ -48,7 +48,7 @@ fn difference(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What a conversion makes of an absent value.
+/// The result of a conversion of an absent value.
 fn default_of(conversion: &str) -> Option<&'static str> {
     match conversion {
         "to_int" => Some("0"),

@@ -91,7 +91,7 @@ impl Translator<'_> {
         Ok(Outcomes { holds, fails: Some(fails) })
     }
 
-    /// What the functions of a condition need of their arguments: without it they fail.
+    /// Collects conditions on the arguments of functions, without which these fail.
     fn required(&mut self, expression: &Expression, out: &mut Vec<String>) -> Translation<()> {
         match expression {
             Expression::Not(inner) | Expression::Negative(inner) => self.required(inner, out),

@@ -16,7 +16,7 @@ pub(in crate::import::vector) struct Line {
     pub(in crate::import::vector) at: Range<usize>,
 }
 
-/// What became of a program.
+/// A translated program.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::import::vector) struct Translated {
     pub(in crate::import::vector) lines: Vec<Line>,
@@ -26,7 +26,7 @@ pub(in crate::import::vector) struct Translated {
     pub(in crate::import::vector) handles_errors: bool,
     /// The names of fields behind the program.
     pub(in crate::import::vector) vocabulary: Vocabulary,
-    /// What has no exact counterpart, each with its place and a sentence.
+    /// Notes on parts without an exact counterpart, each with its place.
     pub(in crate::import::vector) notes: Vec<(Range<usize>, String)>,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Translator<'p> {
     at: Range<usize>,
     /// Values that are absent if the error in a variable is there.
     pub(super) errors: BTreeMap<String, String>,
-    /// What has to be a map or a list for the fields that were read.
+    /// Paths that must hold a map or a list for the fields that were read.
     pub(super) containers: Vec<String>,
     /// Whether it is a condition of its own, which does not hold where something in it fails.
     pub(super) is_lone: bool,

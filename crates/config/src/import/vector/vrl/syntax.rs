@@ -31,7 +31,7 @@ pub(in crate::import::vector) enum StatementKind {
     Unknown,
 }
 
-/// What is assigned to.
+/// The left side of an assignment.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::import::vector) enum Target {
     Path(Vec<Segment>),
@@ -112,7 +112,7 @@ impl Expression {
         }
     }
 
-    /// What is inside of assertions about its type, such as `string!(…)`.
+    /// The expression without assertions about its type, such as `string!(…)`.
     pub(super) fn bare(&self) -> &Expression {
         match self {
             Expression::Call(call)

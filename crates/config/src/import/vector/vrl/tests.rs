@@ -97,7 +97,7 @@ fn conditions_become_conditions() {
     }
 }
 
-/// What OTTL would do differently is no translation.
+/// Functions that OTTL has with another meaning are not translated.
 #[test]
 fn functions_that_differ_are_refused() {
     for text in [
@@ -131,7 +131,7 @@ fn nested_branches_are_bounded() {
     assert_eq!(program(&chain).lines.len(), 1);
 }
 
-/// What is not understood stays, with the place and the reason, and does not swallow the next line.
+/// A statement that is not understood stays, with the place and the reason, and does not swallow the next line.
 #[test]
 fn unknown_statements_stay() {
     let translated = program(".a = 1\n.b = unnest(.c)\nfor_each(.d) -> |k, v| {\n  .e = k\n}\n.f = 2");
