@@ -21,7 +21,7 @@ use append_slots::AppendSlots;
 use arc_swap::ArcSwap;
 pub use decode_buffer::{DecodeBuffer, MAX_INLINE_BYTES, TranslationCharge};
 pub use head_series::HeadSeriesGate;
-pub use rights::{BulkDefaults, RESEND_HEADER};
+pub use rights::{BulkDefaults, RESEND_HEADER, SINK_HEADER};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;

@@ -36,7 +36,7 @@ pub use deliverable::{Deliverable, Size, SizeLimit, Undeliverable};
 pub use drain_estimate::DrainEstimate;
 pub use gate::{
     BulkDefaults, DecodeBuffer, Gate, GateRules, HeadSeriesGate, MAX_INLINE_BYTES, RESEND_HEADER,
-    TranslationCharge,
+    SINK_HEADER, TranslationCharge,
 };
 pub use permit::Permit;
 pub use rejection::{Rejection, RejectionText};

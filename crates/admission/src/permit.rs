@@ -6,21 +6,40 @@ use crate::rejection::Rejection;
 use std::time::Duration;
 use tidegate_limit::{Denied, Limit, LimitReached, RequestPermit};
 
-/// A request's claims on the limits of its route and tenant. Keep it until the request is answered: dropping it
-/// returns them. Empty if nothing is limited.
+/// A request's claims on the limits of its route and tenant, empty if nothing is limited; and which sink its data is for,
+/// if it is for one alone. Keep it until the request is answered: dropping it returns the claims.
 #[derive(Debug, Default)]
 #[must_use = "dropping it gives back what the request holds"]
-pub struct Permit(pub(crate) Option<RequestPermit>);
+pub struct Permit {
+    pub(crate) claims: Option<RequestPermit>,
+    recipient: Option<Box<str>>,
+}
 
 impl Permit {
+    pub(crate) fn new(claims: RequestPermit) -> Permit {
+        Permit { claims: Some(claims), recipient: None }
+    }
+
+    /// The permit for data that is sent again to the sink `name` alone. It was checked, and passed the pipeline of its source,
+    /// when it came first.
+    pub fn to_sink(mut self, name: &str) -> Permit {
+        self.recipient = Some(name.into());
+        self
+    }
+
+    /// The only sink that its data is for.
+    pub(crate) fn recipient(&self) -> Option<&str> {
+        self.recipient.as_deref()
+    }
+
     /// Why the request could not [grow](crate::Gate::grow), if it could not.
     pub fn denied(&self) -> Option<CannedRefusal> {
-        let note = usize::from(self.0.as_ref()?.note());
+        let note = usize::from(self.claims.as_ref()?.note());
         CannedRefusal::ALL.get(note.checked_sub(1)?).copied()
     }
 
     pub(crate) fn deny(&self, canned: CannedRefusal) {
-        if let Some(hold) = &self.0 {
+        if let Some(hold) = &self.claims {
             // There are fewer than 255, and zero is none.
             hold.set_note(canned as u8 + 1);
         }

@@ -26,7 +26,7 @@ pub(crate) struct PendingAppend {
     pub(crate) from: usize,
     pub(crate) len: u32,
     pub(crate) crc: u32,
-    /// Its note.
+    /// Its note, and its recipient.
     pub(crate) checkpoints: Checkpoints,
 }
 
@@ -43,11 +43,14 @@ impl PendingAppend {
     /// Its header as a record with this key, sequence and items before.
     pub(crate) fn header(&self, key: u64, sequence: u64, items_before: u64) -> Header {
         let header = Header::new(key, sequence, items_before, &self.meta, self.len, self.crc);
-        Header { note_len: self.checkpoints.note_len(), ..header }
+        // At most SINK_NAME_MAX, as the journal checked.
+        let recipient_len = u8::try_from(self.checkpoints.recipient().len()).unwrap_or(0);
+        Header { recipient_len, note_len: self.checkpoints.note_len(), ..header }
     }
 
     pub(crate) fn size(&self) -> u64 {
-        size_of_record(self.meta.tenant.as_str().len() + self.checkpoints.note().len(), self.len)
+        let prefix = self.meta.tenant.as_str().len() + self.checkpoints.recipient().len();
+        size_of_record(prefix + self.checkpoints.note().len(), self.len)
     }
 }
 

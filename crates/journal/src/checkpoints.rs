@@ -7,6 +7,7 @@
 pub(crate) mod file;
 pub(crate) mod table;
 
+use crate::cursor::file::SINK_NAME_MAX;
 use crate::record::NOTE_MAX;
 use std::fmt;
 
@@ -27,9 +28,11 @@ const REMOVED: u8 = 0x80;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Checkpoints(Option<Box<Note>>);
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 struct Note {
     bytes: Vec<u8>,
+    /// The only sink that the record is for; empty where it is for all.
+    recipient: Box<str>,
 }
 
 /// Why a checkpoint was not taken in. Nothing was changed.
@@ -48,7 +51,7 @@ pub enum CheckpointError {
 
 impl Checkpoints {
     /// The most heap memory that one takes, in bytes. Its source declares it for each batch that it has under way.
-    pub const MOST_BYTES: usize = NOTE_MAX + size_of::<Note>();
+    pub const MOST_BYTES: usize = NOTE_MAX + SINK_NAME_MAX + size_of::<Note>();
 
     /// Sets the checkpoint `key` to `value`. The last call for a key counts.
     ///
@@ -72,7 +75,7 @@ impl Checkpoints {
     /// Whether it changes nothing.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_none()
+        self.0.as_ref().is_none_or(|note| note.bytes.is_empty())
     }
 
     fn change(&mut self, change: Change<'_>) -> Result<(), CheckpointError> {
@@ -85,7 +88,10 @@ impl Checkpoints {
         if self.note().len().max(1) - replaced + change.len() > NOTE_MAX {
             return Err(CheckpointError::Full);
         }
-        let note = self.0.get_or_insert_with(|| Box::new(Note { bytes: vec![VERSION] }));
+        let note = self.0.get_or_insert_default();
+        if note.bytes.is_empty() {
+            note.bytes.push(VERSION);
+        }
         if let Some(earlier) = earlier {
             note.bytes.drain(earlier);
         }
@@ -93,6 +99,16 @@ impl Checkpoints {
         note.bytes.reserve_exact(change.len());
         change.encode(&mut note.bytes);
         Ok(())
+    }
+
+    /// Addresses the record to the sink `recipient` alone. It travels with the checkpoints because hardly any record has either.
+    pub(crate) fn address(&mut self, recipient: &str) {
+        self.0.get_or_insert_default().recipient = recipient.into();
+    }
+
+    /// The only sink that the record is for; empty where it is for all.
+    pub(crate) fn recipient(&self) -> &str {
+        self.0.as_ref().map_or("", |note| &note.recipient)
     }
 
     /// The bytes of the record's note.

@@ -58,6 +58,23 @@ struct InFlight {
     done: bool,
     /// It could not be read.
     gap: bool,
+    /// It is for this sink alone. An entry stands for records of one kind.
+    addressed: bool,
+}
+
+/// The items of records that were completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct CompletedItems {
+    pub(crate) items: u64,
+    /// Those among them that are for this sink alone.
+    pub(crate) addressed: u64,
+}
+
+impl CompletedItems {
+    fn add(&mut self, items: u64, addressed: bool) {
+        self.items += items;
+        self.addressed += if addressed { items } else { 0 };
+    }
 }
 
 /// The records skipped by a jump.
@@ -114,7 +131,7 @@ impl Cursor {
         flight.chain(self.restored.iter().map(|(_, items)| *items)).sum()
     }
 
-    /// Notes that a record is handed out. True when it is only to be passed: it was completed before the last
+    /// Notes that a record is handed out, which is `addressed` to this sink alone or not. True when it is only to be passed: it was completed before the last
     /// restart, or dropped since the sink looked for it.
     pub(crate) fn hand_out(
         &mut self,
@@ -122,14 +139,25 @@ impl Cursor {
         items: u64,
         (items_after, bytes_after): (u64, u64),
         received_at_ns: u64,
+        addressed: bool,
     ) -> bool {
         if sequence < self.low {
             return true;
         }
         let known = self.restored.binary_search_by_key(&sequence, |(sequence, _)| *sequence);
         let done = known.is_ok_and(|at| self.restored.remove(at).is_some());
-        let entry = InFlight { sequence, items, items_after, bytes_after, received_at_ns, done, gap: false };
-        match self.flight.back_mut().filter(|back| self.in_order && !done && !back.done) {
+        let entry = InFlight {
+            sequence,
+            items,
+            items_after,
+            bytes_after,
+            received_at_ns,
+            done,
+            gap: false,
+            addressed,
+        };
+        let joins = |back: &&mut InFlight| !back.done && back.addressed == addressed;
+        match self.flight.back_mut().filter(|back| self.in_order && !done && joins(back)) {
             Some(back) => {
                 let (items, received_at_ns) = (back.items + items, back.received_at_ns);
                 *back = InFlight { items, received_at_ns, ..entry };
@@ -163,6 +191,7 @@ impl Cursor {
             received_at_ns: 0,
             done: true,
             gap: true,
+            addressed: false,
         };
         self.flight.push_back(entry);
         self.settle();
@@ -219,12 +248,12 @@ impl Cursor {
 
     /// Notes that each of these records is completed. Returns the items that this completed: those that were
     /// dropped in the meantime are not among them.
-    pub(crate) fn complete_each(&mut self, sequences: impl IntoIterator<Item = u64>) -> u64 {
-        let mut completed = 0;
+    pub(crate) fn complete_each(&mut self, sequences: impl IntoIterator<Item = u64>) -> CompletedItems {
+        let mut completed = CompletedItems::default();
         for sequence in sequences {
             if let Some(entry) = self.find(sequence).filter(|entry| !entry.done) {
                 entry.done = true;
-                completed += entry.items;
+                completed.add(entry.items, entry.addressed);
             }
         }
         self.settle();
@@ -239,17 +268,17 @@ impl Cursor {
         sequence: u64,
         (items_after, bytes_after): (u64, u64),
         received_at_ns: u64,
-    ) -> u64 {
-        let mut completed = 0;
+    ) -> CompletedItems {
+        let mut completed = CompletedItems::default();
         for entry in &mut self.flight {
             if entry.sequence <= sequence {
-                completed += if entry.done { 0 } else { entry.items };
+                completed.add(if entry.done { 0 } else { entry.items }, entry.addressed);
                 entry.done = true;
             } else if !entry.done && self.in_order && sequence >= self.low {
                 // One entry for many records: it is completed as far as the sequence.
                 let before = entry.items_after - entry.items;
                 let items = items_after.saturating_sub(before);
-                completed += items;
+                completed.add(items, entry.addressed);
                 entry.items -= items.min(entry.items);
                 // The rest arrived after that.
                 entry.received_at_ns = entry.received_at_ns.max(received_at_ns);

@@ -2,7 +2,7 @@
 //! space behind it, and wakes the sink when there is more to read.
 
 use crate::cursor::file::CursorFile;
-use crate::cursor::{Cursor, CursorMetadata, ENCODED_LEN, SkippedRecords};
+use crate::cursor::{CompletedItems, Cursor, CursorMetadata, ENCODED_LEN, SkippedRecords};
 use crate::settings::WhenFull;
 use crate::sync::{Mutex, lock};
 use std::io;
@@ -122,7 +122,7 @@ impl CursorState {
     pub(crate) fn commit_each(
         &self,
         sequences: impl IntoIterator<Item = u64>,
-        enter: impl FnOnce(u64, &Cursor) -> CursorMetadata,
+        enter: impl FnOnce(CompletedItems, &Cursor) -> CursorMetadata,
     ) {
         let mut state = lock(&self.state);
         let was_full = !state.cursor.has_room();
@@ -143,7 +143,7 @@ impl CursorState {
         sequence: u64,
         after: (u64, u64),
         received_at_ns: u64,
-        enter: impl FnOnce(u64, &Cursor) -> CursorMetadata,
+        enter: impl FnOnce(CompletedItems, &Cursor) -> CursorMetadata,
     ) {
         let mut state = lock(&self.state);
         let was_full = !state.cursor.has_room();

@@ -118,7 +118,7 @@ impl DeadLetters {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         let file = state.room(&*self.0.files, size, self.0.half)?;
         let mut header =
-            Header::new(state.key, state.next, 0, meta, len, checksum(&meta.tenant, &note, body));
+            Header::new(state.key, state.next, 0, meta, len, checksum(&meta.tenant, "", &note, body));
         header.note_len = u16::try_from(note.len()).unwrap_or(0);
         let head = header.encode();
         let padding = size - (head.len() + tenant.len() + note.len() + body.len()) as u64;

@@ -2,7 +2,7 @@
 
 mod reader;
 
-use crate::cursor::{CURSOR_METADATA_LEN, Cursor, CursorMetadata};
+use crate::cursor::{CURSOR_METADATA_LEN, CompletedItems, Cursor, CursorMetadata};
 use crate::cursor_state::CursorState;
 use crate::meta::Meta;
 use crate::settings::Durability;
@@ -55,8 +55,21 @@ pub struct Record {
     pub(crate) bytes_after: u64,
     /// The length of its body as it is kept, in bytes.
     pub body_len: u32,
+    /// Which sinks it is for.
+    pub recipient: Recipient,
     /// The body's metadata.
     pub meta: Meta,
+}
+
+/// Which sinks a record is for, as the sink sees it that reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recipient {
+    /// All of them.
+    All,
+    /// This one alone: it was [addressed](crate::Batch::to_sink) to it.
+    This,
+    /// Another one alone: it is to be completed and nothing more.
+    Another,
 }
 
 /// The result of [`Follower::commit_through`] or [`Follower::commit_each`].
@@ -64,6 +77,8 @@ pub struct Record {
 pub struct CompletedRecords {
     /// Items of the records that it completed: without those that the quota took in the meantime.
     pub items: u64,
+    /// Those of them whose records were for this sink alone.
+    pub addressed: u64,
     /// The items of all records before the cursor, which it has moved.
     pub position: u64,
     /// The items of records behind the cursor that are completed although earlier ones are not.
@@ -346,10 +361,21 @@ impl Committer {
     }
 }
 
+impl Recipient {
+    /// Of a record with the recipient `written`, for the sink `name`.
+    fn of(written: &str, name: &str) -> Recipient {
+        match written {
+            "" => Recipient::All,
+            written if written == name => Recipient::This,
+            _ => Recipient::Another,
+        }
+    }
+}
+
 impl CompletedRecords {
-    fn of(items: u64, cursor: &Cursor) -> CompletedRecords {
+    fn of(CompletedItems { items, addressed }: CompletedItems, cursor: &Cursor) -> CompletedRecords {
         let Cursor { items: position, dropped, damaged, .. } = *cursor;
-        CompletedRecords { items, position, ahead: cursor.ahead(), dropped, damaged }
+        CompletedRecords { items, addressed, position, ahead: cursor.ahead(), dropped, damaged }
     }
 }
 

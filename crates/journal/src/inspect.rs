@@ -300,6 +300,12 @@ impl Bodies {
         Some((header.sequence, self.scanner.tenant(at, &header).and_then(|tenant| header.meta(tenant))))
     }
 
+    /// The only sink that the record that came last is for; `None` where it is for all, or its name cannot be read.
+    pub fn recipient(&mut self) -> Option<&str> {
+        let (at, header) = self.current?;
+        self.scanner.recipient(at, &header).filter(|name| !name.is_empty())
+    }
+
     /// The length of the body of the record that came last, in bytes.
     pub fn body_len(&self) -> usize {
         self.current.map_or(0, |(_, header)| header.body_len as usize)

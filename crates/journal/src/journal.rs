@@ -55,6 +55,21 @@ pub struct Batch {
     pub checkpoints: Checkpoints,
 }
 
+impl Batch {
+    /// The batch for the sink `name` alone: to every other one its record says that it is for
+    /// [another](crate::Recipient::Another). A sink that does not follow the journal yet gets it when it does.
+    ///
+    /// # Errors
+    /// [`AppendError::Unfit`] where no sink can have that name.
+    pub fn to_sink(mut self, name: &str) -> Result<Batch, AppendError> {
+        if !is_name(name) {
+            return Err(AppendError::Unfit);
+        }
+        self.checkpoints.address(name);
+        Ok(self)
+    }
+}
+
 /// Ends the writer when the last handle goes.
 struct Owner {
     shared: Arc<Shared>,
@@ -143,11 +158,16 @@ impl Journal {
         AppendFuture { shared: &self.shared, state }
     }
 
+    /// Whether a sink of this name follows the journal now.
+    pub fn is_followed(&self, name: &str) -> bool {
+        lock(&self.shared.index).cursors.iter().any(|cursor| cursor.name == name && cursor.is_followed())
+    }
+
     fn submit(&self, batch: Batch) -> Result<u32, AppendError> {
         let Batch { meta, window, from, len, checkpoints } = batch;
         let end = from.checked_add(len).ok_or(AppendError::Unfit)?;
         let body = window.get(from..end).ok_or(AppendError::Unfit)?;
-        let crc = checksum(&meta.tenant, checkpoints.note(), body);
+        let crc = checksum(&meta.tenant, checkpoints.recipient(), checkpoints.note(), body);
         let len = u32::try_from(len).map_err(|_| AppendError::Unfit)?;
         let entry = PendingAppend { meta, window, from, len, crc, checkpoints };
         if entry.size() > self.shared.settings.quota {

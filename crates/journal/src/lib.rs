@@ -47,7 +47,9 @@ pub use checkpoints::table::CHECKPOINT_BYTES;
 pub use checkpoints::{CHECKPOINT_KEY_MAX, CHECKPOINT_VALUE_MAX, CheckpointError, Checkpoints};
 pub use clock::{Clock, SystemClock};
 pub use cursor::{CURSOR_METADATA_LEN, CursorMetadata, MAX_IN_FLIGHT};
-pub use follower::{Committer, CompletedRecords, CursorPosition, Event, Follower, Gap, ReadError, Record};
+pub use follower::{
+    Committer, CompletedRecords, CursorPosition, Event, Follower, Gap, ReadError, Recipient, Record,
+};
 pub use journal::{AppendFuture, Batch, Journal};
 pub use meta::{Encoding, Meta, Protocol, Signal, TENANT_MAX, Tenant, is_mixed};
 pub use recover::Recovery;

@@ -1,6 +1,7 @@
-//! A record's bytes: a fixed header, the tenant, a note, the body, and zeros up to the next multiple of 8.
+//! A record's bytes: a fixed header, the tenant, the recipient, a note, the body, and zeros up to the next multiple of 8.
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+use crate::cursor::file::SINK_NAME_MAX;
 use crate::meta::{Encoding, Meta, Protocol, Signal, Tenant};
 
 /// The length of a header, in bytes.
@@ -11,8 +12,10 @@ pub(crate) const ALIGN: u64 = 8;
 pub(crate) const NOTE_MAX: usize = 2048;
 /// The first bytes of every record. Not text and not valid UTF-8, so that text bodies hardly ever hold it.
 pub(crate) const MAGIC: [u8; 4] = [0xF5, b'T', b'G', 0x9A];
-/// The version of the format.
-pub const VERSION: u8 = 1;
+/// The newest version of the format: of records with a recipient.
+pub const VERSION: u8 = 2;
+/// The version of all others, which earlier programs read too.
+const WITHOUT_RECIPIENT: u8 = 1;
 
 /// The version that the header at the start of `bytes` says, whatever follows it; `None` if there is no header.
 pub(crate) fn version_of(bytes: &[u8; HEADER]) -> Option<u8> {
@@ -36,13 +39,15 @@ pub(crate) struct Header {
     pub(crate) protocol: u8,
     pub(crate) encoding: u8,
     pub(crate) tenant_len: u8,
+    /// Zero for a record that is for all sinks.
+    pub(crate) recipient_len: u8,
     pub(crate) note_len: u16,
-    /// CRC32C of tenant, note and body.
+    /// CRC32C of tenant, recipient, note and body.
     pub(crate) crc: u32,
 }
 
 impl Header {
-    /// The header of a record without a note, whose tenant and body have the checksum `crc`.
+    /// The header of a record for all sinks without a note, whose tenant and body have the checksum `crc`.
     pub(crate) fn new(
         key: u64,
         sequence: u64,
@@ -64,6 +69,7 @@ impl Header {
             encoding: meta.encoding as u8,
             // At most TENANT_MAX by the tenant's invariant.
             tenant_len: u8::try_from(meta.tenant.as_str().len()).unwrap_or(0),
+            recipient_len: 0,
             note_len: 0,
             crc,
         }
@@ -73,7 +79,8 @@ impl Header {
         let mut bytes = [0; HEADER];
         let mut out = Encoder { bytes: &mut bytes, at: 0 };
         out.put(&MAGIC);
-        out.put(&[VERSION, self.signal, self.protocol, self.encoding]);
+        let version = if self.recipient_len == 0 { WITHOUT_RECIPIENT } else { VERSION };
+        out.put(&[version, self.signal, self.protocol, self.encoding]);
         out.put(&self.key.to_le_bytes());
         out.put(&self.sequence.to_le_bytes());
         out.put(&self.items_before.to_le_bytes());
@@ -81,7 +88,7 @@ impl Header {
         out.put(&self.items.to_le_bytes());
         out.put(&self.body_len.to_le_bytes());
         out.put(&self.raw_len.to_le_bytes());
-        out.put(&[self.tenant_len, 0]);
+        out.put(&[self.tenant_len, self.recipient_len]);
         out.put(&self.note_len.to_le_bytes());
         out.put(&self.crc.to_le_bytes());
         let (covered, sum) = bytes.split_at_mut(HEADER - 4);
@@ -92,7 +99,7 @@ impl Header {
     /// The header at the start of `bytes`, if its magic, its version and its checksum say that it is one.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Header> {
         let bytes: &[u8; HEADER] = bytes.first_chunk()?;
-        if bytes.first_chunk() != Some(&MAGIC) || bytes[4] != VERSION {
+        if bytes.first_chunk() != Some(&MAGIC) || !matches!(bytes[4], WITHOUT_RECIPIENT | VERSION) {
             return None;
         }
         let (covered, sum) = bytes.split_last_chunk::<4>()?;
@@ -111,11 +118,13 @@ impl Header {
             protocol: bytes[6],
             encoding: bytes[7],
             tenant_len: bytes[52],
+            recipient_len: if bytes[4] == WITHOUT_RECIPIENT { 0 } else { bytes[53] },
             note_len: u16::from_le_bytes([bytes[54], bytes[55]]),
             crc: u32_at(bytes, 56),
         };
         let plausible = usize::from(header.note_len) <= NOTE_MAX
             && usize::from(header.tenant_len) <= crate::meta::TENANT_MAX
+            && usize::from(header.recipient_len) <= SINK_NAME_MAX
             && header.items_before.checked_add(u64::from(header.items)).is_some()
             && header.sequence < u64::MAX;
         plausible.then_some(header)
@@ -136,7 +145,7 @@ impl Header {
 
     /// The bytes between the header and the body.
     pub(crate) fn prefix(&self) -> usize {
-        usize::from(self.tenant_len) + usize::from(self.note_len)
+        usize::from(self.tenant_len) + usize::from(self.recipient_len) + usize::from(self.note_len)
     }
 
     /// Everything from its magic to the next record's, in bytes.
@@ -180,9 +189,12 @@ pub(crate) fn size_of_record(prefix: usize, body: u32) -> u64 {
 }
 
 /// CRC32C of what a header's checksum covers.
-pub(crate) fn checksum(tenant: &Tenant, note: &[u8], body: &[u8]) -> u32 {
-    let tenant = crc32c::crc32c(tenant.as_str().as_bytes());
-    crc32c::crc32c_append(crc32c::crc32c_append(tenant, note), body)
+pub(crate) fn checksum(tenant: &Tenant, recipient: &str, note: &[u8], body: &[u8]) -> u32 {
+    let mut sum = crc32c::crc32c(tenant.as_str().as_bytes());
+    for part in [recipient.as_bytes(), note, body] {
+        sum = crc32c::crc32c_append(sum, part);
+    }
+    sum
 }
 
 /// Writes fields one behind the other.
@@ -220,15 +232,16 @@ mod tests {
         #[test]
         fn headers_round_trip(
             longs in any::<[u64; 3]>(), items_before in 0..u64::MAX / 2, ints in any::<[u32; 4]>(),
-            codes in any::<[u8; 3]>(), tenant_len in 0u8..=128, note_len in 0u16..=2048, flip in 0usize..512,
+            codes in any::<[u8; 3]>(), lens in (0u8..=128, 0u8..=64, 0u16..=2048), flip in 0usize..512,
         ) {
             let [key, sequence, received_at_ns] = longs;
             let [items, body_len, raw_len, crc] = ints;
             let [signal, protocol, encoding] = codes;
+            let (tenant_len, recipient_len, note_len) = lens;
             let sequence = sequence >> 1;
             let header = Header {
                 key, sequence, items_before, received_at_ns, items, body_len, raw_len, signal, protocol,
-                encoding, tenant_len, note_len, crc,
+                encoding, tenant_len, recipient_len, note_len, crc,
             };
             let mut bytes = header.encode();
             prop_assert_eq!(Header::decode(&bytes), Some(header));

@@ -96,12 +96,20 @@ impl RecordScanner {
         Tenant::new(str::from_utf8(name).ok()?)
     }
 
-    /// The bytes between the tenant and the body.
-    pub(crate) fn note(&mut self, at: u64, header: &Header) -> Option<&[u8]> {
-        self.prefix(at, header)?.get(usize::from(header.tenant_len)..)
+    /// The name of the only sink that the record at `at` is for; empty where it is for all.
+    pub(crate) fn recipient(&mut self, at: u64, header: &Header) -> Option<&str> {
+        let start = usize::from(header.tenant_len);
+        let name = self.prefix(at, header)?.get(start..start + usize::from(header.recipient_len))?;
+        str::from_utf8(name).ok()
     }
 
-    /// Tenant and note. They fit the buffer by their bounds.
+    /// The bytes between the recipient and the body.
+    pub(crate) fn note(&mut self, at: u64, header: &Header) -> Option<&[u8]> {
+        let start = usize::from(header.tenant_len) + usize::from(header.recipient_len);
+        self.prefix(at, header)?.get(start..)
+    }
+
+    /// Tenant, recipient and note. They fit the buffer by their bounds.
     fn prefix(&mut self, at: u64, header: &Header) -> Option<&[u8]> {
         let len = HEADER + header.prefix();
         self.bytes(at, len, self.end).ok()?.get(HEADER..len)

@@ -16,6 +16,7 @@ mod damage;
 mod lag;
 mod overlap;
 mod pressure;
+mod recipients;
 
 /// Long enough for anything that is going to happen at all.
 const PATIENCE: Duration = Duration::from_secs(20);

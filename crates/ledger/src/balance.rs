@@ -88,18 +88,18 @@ pub struct JournalBalance {
     pub difference: i64,
 }
 
-/// accepted + replayed = delivered + passed + queued + dropped + difference, since the sink was attached
+/// accepted = delivered + passed + queued + dropped + difference, since the sink was attached
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkBalance {
     /// The sink's name.
     pub name: String,
     /// Items that the journal took.
     pub accepted: u64,
-    /// Items queued once more because the cursor was moved back.
+    /// Items among them that were sent again to this sink alone, and have left the queue.
     pub replayed: u64,
     /// Items that the peer took.
     pub delivered: u64,
-    /// Items of signals that the sink is not configured to take.
+    /// Items that are not for the sink: of signals that it is not configured to take, or sent again to another one.
     pub passed: u64,
     /// Items that wait or are in flight, by the journal's numbers.
     pub queued: u64,
@@ -197,7 +197,7 @@ impl SinkBalance {
             passed: book.passed,
             queued,
             dropped: Dropped::ALL.iter().map(dropped).filter(|(_, count)| *count > 0).collect(),
-            difference: signed_difference(accepted.wrapping_add(book.replayed), went),
+            difference: signed_difference(accepted, went),
         }
     }
 }

@@ -8,15 +8,15 @@
 //!   unanswered + refused + abandoned + open;
 //! - for each source with a pipeline: items received = accepted + filtered + sampled out;
 //! - for the journal: items accepted ≤ items appended ≤ items accepted + items handed over;
-//! - for each sink: items accepted since it was attached + replayed
-//!   = delivered + passed over + queued + dropped (by reason).
+//! - for each sink: items accepted since it was attached = delivered + passed over + queued + dropped (by reason).
 //!
 //! Queued items are not counted here: their number follows from the journal's own counts in every record, so the
 //! journal's equation compares two independent counts. A sink's columns are stored with its cursor ([`SinkLedger`]), so the
 //! books still balance after a crash.
 //!
-//! Passed over is what a sink is not configured to take, as logs by a sink for metrics: not its business, so
-//! neither delivered nor dropped.
+//! Passed over is what a sink is not configured to take, as logs by a sink for metrics, and what is sent again to another
+//! sink: not its business, so neither delivered nor dropped. Replayed items were sent again to the sink itself; they are among
+//! the accepted ones.
 //!
 //! Where there are tenants, each has a page of the requests that are known to be its own; the first equation
 //! holds there too.

@@ -63,11 +63,11 @@ const FORWARDED_FATES: Name = Name::plain("items_forwarded_fates", "Forwarded it
 const DELIVERED: Name = Name::plain("sink_items_delivered", "Items that the sink's peer took, over restarts");
 const PASSED: Name = Name::plain(
     "sink_items_passed",
-    "Items of signals that the sink is not configured to take, over restarts",
+    "Items of signals that the sink is not configured to take, or sent again to another sink, over restarts",
 );
 const REPLAYED: Name = Name::plain(
     "sink_items_replayed",
-    "Items queued once more because the cursor was moved back, over restarts",
+    "Items sent again to this sink alone that have left its queue, over restarts",
 );
 const QUEUED: Name = Name::plain("sink_items_queued", "Items in the journal that the sink has not settled");
 const DROPPED: Name = Name::plain("sink_items_dropped", "Items dropped by reason, over restarts");

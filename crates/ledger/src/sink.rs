@@ -24,14 +24,16 @@ pub(crate) struct SinkColumns {
 
 /// The outcomes of some items, with the cursor's position: one entry, so that the cursor and the columns always
 /// agree. Both are the journal's counts of the completed records.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Settlement<'a> {
     /// Items that the peer took.
     pub delivered: u64,
-    /// Items that the sink is not configured to take.
+    /// Items that are not for the sink: it is not configured to take them, or they were sent again to another one.
     pub passed: u64,
     /// Items that are kept on disk for a member of the sink's ring, beside the journal.
     pub handed_off: u64,
+    /// Items among all of these whose records were for this sink alone, since they were sent again.
+    pub replayed: u64,
     /// Items dropped, with the reason.
     pub dropped: &'a [(Dropped, u64)],
     /// Items before the cursor, ever: the number in the header of the record that it points at.
@@ -57,6 +59,7 @@ impl SinkAccount {
         columns.book.delivered += settled.delivered;
         columns.book.passed += settled.passed;
         columns.book.handed_off += settled.handed_off;
+        columns.book.replayed += settled.replayed;
         for (reason, items) in settled.dropped {
             columns.book.add_dropped(*reason, *items);
         }
@@ -75,20 +78,6 @@ impl SinkAccount {
         let mut columns = self.columns();
         let delivered = columns.book.handed_off.saturating_sub(waiting);
         columns.book.settle_handed_off(delivered, &[]);
-    }
-
-    /// Enters that the cursor was moved by hand to `position`: back to send again, or forward to skip.
-    pub fn seek(&self, position: u64) {
-        let mut columns = self.columns();
-        let settled = columns.position.wrapping_add(columns.ahead);
-        let forward = position.wrapping_sub(settled).cast_signed();
-        if forward >= 0 {
-            columns.book.add_dropped(Dropped::Skipped, forward.unsigned_abs());
-        } else {
-            columns.book.replayed += forward.unsigned_abs();
-        }
-        columns.position = position;
-        columns.ahead = 0;
     }
 
     /// The columns to be kept beside the cursor. To be taken by whoever moves the cursor, after the

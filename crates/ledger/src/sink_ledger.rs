@@ -16,7 +16,7 @@ const VERSION_2: u64 = 2;
 pub struct SinkLedger {
     /// Items that the journal had taken, ever, when the sink was attached: those that it will never get.
     pub attached_at: u64,
-    /// Items that were queued once more because the cursor was moved back.
+    /// Items that were sent again to this sink alone, and left the queue: delivered, passed over, handed off or dropped as any others.
     pub replayed: u64,
     /// Items that the sink's peer took.
     pub delivered: u64,

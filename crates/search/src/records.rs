@@ -98,6 +98,10 @@ impl RecordReader<'_, '_> {
             if self.rows.is_over() {
                 return Ok(is_whole);
             }
+            // What is sent again to a sink was there before.
+            if bodies.recipient().is_some() {
+                continue;
+            }
             let Some(meta) = meta.filter(|meta| self.may_have_wanted(meta)) else { continue };
             self.counts.records += 1;
             match self.record(bodies, sequence, &meta) {

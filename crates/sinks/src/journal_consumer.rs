@@ -21,8 +21,8 @@ use tap_state::TapState;
 use tidegate_arena::Window;
 use tidegate_journal::dead_letters::DeadLetters;
 use tidegate_journal::{
-    self as journal, CURSOR_METADATA_LEN, Event, Journal, Meta, OpenError, Protocol, ReadError, StartAt,
-    WhenFull,
+    self as journal, CURSOR_METADATA_LEN, Event, Journal, Meta, OpenError, Protocol, ReadError, Recipient,
+    StartAt, WhenFull,
 };
 use tidegate_ledger::{Dropped, Ledger, SinkAccount, SinkLedger, TooMany, UnknownVersion};
 use tidegate_tap::Tap;
@@ -293,7 +293,12 @@ impl JournalConsumer {
             let (losses, delivered) = losses.within(completed.items - passed);
             let losses = losses.and(entered.catch_up(gone));
             let passed = passed + losses.passed();
-            enter(page, (delivered, passed), losses, (completed.position, completed.ahead))
+            enter(
+                page,
+                (delivered, passed, completed.addressed),
+                losses,
+                (completed.position, completed.ahead),
+            )
         });
     }
 
@@ -313,7 +318,12 @@ impl JournalConsumer {
             let (losses, delivered) = losses.within(completed.items);
             let losses = losses.and(entered.catch_up(gone));
             let passed = losses.passed();
-            enter(page, (delivered, passed), losses, (completed.position, completed.ahead))
+            enter(
+                page,
+                (delivered, passed, completed.addressed),
+                losses,
+                (completed.position, completed.ahead),
+            )
         });
     }
 
@@ -344,13 +354,16 @@ impl JournalConsumer {
         self.signals.within(meta)
     }
 
-    fn takes(&self, meta: &Meta) -> bool {
-        self.signals.take(meta.protocol, meta.signal) && !self.unspoken.contains(&meta.protocol)
+    fn takes(&self, record: &journal::Record) -> bool {
+        let journal::Record { recipient, meta, .. } = record;
+        *recipient != Recipient::Another
+            && self.signals.take(meta.protocol, meta.signal)
+            && !self.unspoken.contains(&meta.protocol)
     }
 
     fn record(&mut self, event: Event) -> Option<Record> {
         let (reason, gap) = match event {
-            Event::Record(record) if self.takes(&record.meta) => {
+            Event::Record(record) if self.takes(&record) => {
                 self.over.taken = Some(record.sequence);
                 self.over.behind = None;
                 return Some(Record::new(record, self.over.items, false));
@@ -379,7 +392,7 @@ impl JournalConsumer {
             return follower.commit_each([record.sequence], |completed| {
                 let gone = CursorLosses { quota: completed.dropped, damaged: completed.damaged };
                 let (losses, at) = (entered.catch_up(gone), (completed.position, completed.ahead));
-                enter(page, (0, completed.items), losses, at)
+                enter(page, (0, completed.items, completed.addressed), losses, at)
             });
         }
         over.items = over.items.wrapping_add(u64::from(record.meta.items));
@@ -396,7 +409,8 @@ impl JournalConsumer {
     fn catch_up(&mut self) {
         let position = self.follower.position();
         let passed = CursorLosses { quota: position.dropped, damaged: position.damaged };
-        let book = enter(&self.page, (0, 0), self.entered.catch_up(passed), (position.items, position.ahead));
+        let book =
+            enter(&self.page, (0, 0, 0), self.entered.catch_up(passed), (position.items, position.ahead));
         self.follower.save(&book);
     }
 

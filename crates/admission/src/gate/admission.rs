@@ -1,6 +1,6 @@
 //! Admission: the checks on a request before its body is read.
 
-use super::{AddressTenancy, Gate, GateRules, RESEND_HEADER, rights};
+use super::{AddressTenancy, Gate, GateRules, RESEND_HEADER, SINK_HEADER, rights};
 use crate::access::{AdmissionFuture, Certificate, Identity};
 use crate::browser_guard;
 use crate::caller::{Caller, Headers};
@@ -49,15 +49,17 @@ impl Gate {
     ) -> Result<(Permit, Identity), Rejection> {
         may_come(caller)?;
         let rules = &self.0.rules;
+        let recipient = self.recipient(caller)?;
         if !rules.access.has_credentials() && rules.tenancy.is_none() && rules.operators.is_open() {
             self.check_open_for(caller.journalled)?;
             let permit = match &rules.limits {
                 Some(table) if table.is_active() => self.limited(Demand::of(caller), open, table, None)?,
                 _ => Permit::default(),
             };
-            return Ok((permit, Identity::default()));
+            return Ok((to(recipient, permit), Identity::default()));
         }
-        self.identified(caller, open)
+        let (permit, identity) = self.identified(caller, open)?;
+        Ok((to(recipient, permit), identity))
     }
 
     /// As [`admit`](Self::admit), for endpoints that accept anonymous clients. Also returns whether the client is
@@ -89,6 +91,9 @@ impl Gate {
         let authorization = self.authorization(caller.headers)?;
         if let Some(of) = rights::resend_tenant(caller)? {
             return self.admit_resent(caller, open, authorization, of);
+        }
+        if caller.headers.sole(SINK_HEADER) != Ok(None) {
+            return Err(Rejection::new(Refusal::Headers, rights::NAMELESS));
         }
         let granted = self.0.rules.access.check(authorization, caller.certificate, caller.peer)?;
         let name = self.tenant(caller, TenantClaim::Identified(&granted))?;
@@ -158,7 +163,7 @@ impl Gate {
         };
         let free = if tenant.is_some() { self.0.arena.free(Share::Ingest) } else { u64::MAX };
         let hold = table.admit(demand.now, route, tenant, demand.bytes, free);
-        hold.map(|hold| Permit(Some(hold))).map_err(|denied| permit::refused(denied, &self.0.memory))
+        hold.map(Permit::new).map_err(|denied| permit::refused(denied, &self.0.memory))
     }
 
     /// Raises what a request is known to hold to `bytes`, as its body arrives.
@@ -167,7 +172,7 @@ impl Gate {
     /// When its route or its tenant may not hold that much now; the request then holds what it held before.
     #[inline]
     pub fn grow(&self, permit: &Permit, bytes: usize) -> Result<(), Rejection> {
-        match &permit.0 {
+        match &permit.claims {
             Some(hold) if bytes as u64 > hold.bytes() => {
                 let grown = hold.grow(Moment::now(), bytes as u64, self.0.arena.free(Share::Ingest));
                 grown.map_err(|denied| {
@@ -220,4 +225,12 @@ fn may_come(caller: &Caller<'_>) -> Result<(), Rejection> {
         return Err(EXPIRED);
     }
     browser_guard::check(caller)
+}
+
+/// The permit for the sink that the request names, if it names one.
+fn to(recipient: Option<&str>, permit: Permit) -> Permit {
+    match recipient {
+        Some(sink) => permit.to_sink(sink),
+        None => permit,
+    }
 }

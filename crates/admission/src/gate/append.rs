@@ -15,7 +15,8 @@ use tidegate_tap::TapPoint;
 impl Gate {
     /// Passes the checked body of the request with this `permit` through the pipeline of its source, if that has one, hands
     /// what is left of it to the journal, and counts the outcome. Returns when it is durable. When the caller goes away
-    /// after the pipeline, the body still counts as accepted, since it is written.
+    /// after the pipeline, the body still counts as accepted, since it is written. What is for one sink alone was accepted
+    /// before, and does not pass the pipeline again.
     ///
     /// # Errors
     /// When there is no memory for the pipeline, or the journal does not accept it.
@@ -30,8 +31,12 @@ impl Gate {
             // The name was checked when the request came in.
             batch.meta.tenant = Tenant::new(tenant.name()).unwrap_or(Tenant::NONE);
         }
+        let pipeline = match permit.recipient() {
+            None => self.pipeline_of(&open, &batch.meta),
+            Some(_) => None,
+        };
         // Limits are about what clients send, so they come before the pipeline.
-        let queued = match (self.fits(&open, &batch.meta), self.pipeline_of(&open, &batch.meta)) {
+        let queued = match (self.fits(&open, &batch.meta), pipeline) {
             (Err(refused), _) => AppendState::Never(refuse(open, refused)),
             (Ok(()), Some(pipeline)) => match self.charge_turn() {
                 Some(waiting_charge) => {
@@ -43,7 +48,14 @@ impl Gate {
             },
             (Ok(()), None) => {
                 self.show(&open, &batch);
-                self.queue(open, counts, batch)
+                let batch = match permit.recipient() {
+                    None => Ok(batch),
+                    Some(sink) => batch.to_sink(sink),
+                };
+                match batch {
+                    Ok(batch) => self.queue(open, counts, batch),
+                    Err(unfit) => AppendState::Never(refuse(open, self.disk(unfit))),
+                }
             }
         };
         async move {

@@ -24,12 +24,30 @@ pub struct BulkDefaults {
 /// The header with which an operator says whose data it sends again; empty for what is nobody's.
 pub const RESEND_HEADER: &str = "Tidegate-Tenant";
 
+/// The header with which data is sent again to one sink alone: its name. Goes with [`RESEND_HEADER`] where there are credentials
+/// or tenants.
+pub const SINK_HEADER: &str = "Tidegate-Sink";
+
 /// The tenant of resent data, if this request resends.
 pub(super) fn resend_tenant<'a>(caller: &Caller<'a>) -> Result<Option<&'a [u8]>, Rejection> {
     caller.headers.sole(RESEND_HEADER).map_err(|_| Rejection::new(Refusal::Tenant, TWICE))
 }
 
 impl Gate {
+    /// The only sink that this request's data is for, if it names one.
+    pub(super) fn recipient<'a>(&self, caller: &Caller<'a>) -> Result<Option<&'a str>, Rejection> {
+        let named = match caller.headers.sole(SINK_HEADER) {
+            Ok(None) => return Ok(None),
+            Ok(Some(named)) => named,
+            Err(_) => return Err(Rejection::new(Refusal::Headers, SINK_TWICE)),
+        };
+        if !caller.journalled {
+            return Err(Rejection::new(Refusal::Headers, NOT_JOURNALLED));
+        }
+        let sink = str::from_utf8(named).ok().filter(|name| self.0.journal.is_followed(name));
+        sink.map(Some).ok_or(Rejection::new(Refusal::Headers, NO_SINK))
+    }
+
     /// Lets in what was accepted before, under the tenant `of` that it had: for operators only.
     #[cold]
     pub(super) fn admit_resent(
@@ -69,6 +87,12 @@ impl Gate {
 }
 
 const TWICE: &str = "the header `Tidegate-Tenant` is there several times: send it once\n";
+const SINK_TWICE: &str = "the header `Tidegate-Sink` is there several times: send it once\n";
+const NOT_JOURNALLED: &str = "the header `Tidegate-Sink` is for data that goes through the journal, and this is forwarded: leave it out\n";
+const NO_SINK: &str = "the header `Tidegate-Sink` names no sink that is running: `/status` lists them\n";
+/// Why a request for one sink must say whose its data is.
+pub(super) const NAMELESS: &str = "the header `Tidegate-Sink` is for operators who send data again, and goes with `Tidegate-Tenant`: the \
+                                   tenant that the data had, empty for none\n";
 const NO_OPERATORS: &str = "sending again under the tenant that data had needs an operator's token, and the gateway \
                             knows none: set `access.admin_credentials_file`\n";
 const NO_TENANTS: &str = "the resent item has a tenant, but the gateway has no tenants: set `tenants.header` or another \

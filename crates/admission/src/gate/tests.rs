@@ -5,6 +5,7 @@ mod anonymous;
 mod append_slots;
 mod decode_buffer;
 mod enter;
+mod recipient;
 mod source_pipeline;
 
 use super::*;

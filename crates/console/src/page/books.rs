@@ -41,18 +41,17 @@ pub(super) fn section(books: &Balance) -> Section {
             ]],
         }),
         Block::About(
-            "items since attached: accepted + replayed = delivered + passed over + queued + dropped"
-                .to_owned(),
+            "items since attached: accepted = delivered + passed over + queued + dropped; replayed ones are among them".to_owned(),
         ),
         Block::Rows(Table {
             columns: &[
                 ("sink", Align::Left),
                 ("accepted", Align::Right),
-                ("replayed", Align::Right),
                 ("delivered", Align::Right),
                 ("passed over", Align::Right),
                 ("queued", Align::Right),
                 ("dropped", Align::Right),
+                ("replayed", Align::Right),
                 ("difference", Align::Right),
             ],
             rows: books.sinks.iter().map(sink).collect(),
@@ -113,11 +112,11 @@ fn sink(sink: &SinkBalance) -> Vec<TableCell> {
     vec![
         TableCell::new(&*sink.name),
         TableCell::count(sink.accepted),
-        TableCell::count(sink.replayed),
         TableCell::count(sink.delivered),
         TableCell::count(sink.passed),
         TableCell::count(sink.queued),
         by_reason(sink.dropped.iter().map(|(reason, count)| (reason.name(), *count))),
+        TableCell::count(sink.replayed),
         difference(sink.difference),
     ]
 }

@@ -24,10 +24,13 @@ pub(crate) fn sink_of(file: &str) -> Option<&str> {
     file.strip_suffix(SUFFIX).filter(|name| is_name(name))
 }
 
-/// Sinks are named in letters, digits, `-`, `_` and `.`, not beginning with a dot, 64 at most.
+/// The longest name of a sink, in bytes.
+pub(crate) const SINK_NAME_MAX: usize = 64;
+
+/// Sinks are named in letters, digits, `-`, `_` and `.`, not beginning with a dot, [`SINK_NAME_MAX`] at most.
 pub(crate) fn is_name(name: &str) -> bool {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    (1..=64).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(legal)
+    (1..=SINK_NAME_MAX).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(legal)
 }
 
 /// The newest cursor in the file, if there is one that can be read. Changes nothing.

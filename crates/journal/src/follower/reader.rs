@@ -4,7 +4,7 @@
 //! records that can be read (a flipped bit, a torn page, a whole file) shows as a difference of those
 //! numbers, and is counted exactly without knowing what happened.
 
-use super::{Event, Gap, ReadError, Record};
+use super::{Event, Gap, ReadError, Recipient, Record};
 use crate::cursor::SkippedRecords;
 use crate::cursor_state::CursorState;
 use crate::record::{Header, key};
@@ -127,13 +127,16 @@ impl Reader {
         (self.next, self.items) = (header.sequence + 1, header.items_after());
         let bytes_after = bytes_before + header.size();
         let (items, after) = (u64::from(header.items), (self.items, bytes_after));
-        let done =
-            cursor.with(|cursor| cursor.hand_out(header.sequence, items, after, header.received_at_ns));
+        // One whose name cannot be read is damaged, and given up below.
+        let recipient = recipient(walker, at, &header, cursor);
+        let addressed = recipient == Some(Recipient::This);
+        let done = cursor
+            .with(|cursor| cursor.hand_out(header.sequence, items, after, header.received_at_ns, addressed));
         if done {
             return Ok(Step::On);
         }
         let meta = walker.tenant(at, &header).and_then(|tenant| header.meta(tenant));
-        let Some(meta) = meta else {
+        let Some((meta, recipient)) = meta.zip(recipient) else {
             if cursor.with(|cursor| header.sequence < cursor.low) {
                 // As above: the quota took it in the meantime.
                 return Ok(Step::On);
@@ -141,7 +144,7 @@ impl Reader {
             return Ok(Step::Event(Event::Damaged(self.give_up(shared, cursor, &header))));
         };
         let Header { sequence, items_before, body_len, .. } = header;
-        let record = Record { sequence, items_before, bytes_after, body_len, meta };
+        let record = Record { sequence, items_before, bytes_after, body_len, recipient, meta };
         self.current = Some(CurrentRecord { record, stored: Some((at, header)) });
         Ok(Step::Event(Event::Record(record)))
     }
@@ -318,7 +321,8 @@ impl Reader {
             let current = held.map(|held| {
                 let Header { sequence, items_before, body_len, .. } = held.header;
                 let bytes_after = held.bytes_before + held.header.size();
-                Record { sequence, items_before, bytes_after, body_len, meta: held.entry.meta }
+                let recipient = Recipient::of(held.entry.checkpoints.recipient(), &cursor.name);
+                Record { sequence, items_before, bytes_after, body_len, recipient, meta: held.entry.meta }
             });
             self.recalled = current.map(|record| (CurrentRecord { record, stored: None }, None));
             return Ok(current);
@@ -342,12 +346,13 @@ impl Reader {
         let Some((at, header)) = walker.find(from, view.segment.end, sequence..sequence + 1) else {
             return Ok(None);
         };
-        let Some(meta) = walker.tenant(at, &header).and_then(|tenant| header.meta(tenant)) else {
+        let meta = walker.tenant(at, &header).and_then(|tenant| header.meta(tenant));
+        let Some((meta, recipient)) = meta.zip(recipient(&mut walker, at, &header, cursor)) else {
             return Ok(None);
         };
         let Header { sequence, items_before, body_len, .. } = header;
         let bytes_after = view.segment.start + at + header.size();
-        let record = Record { sequence, items_before, bytes_after, body_len, meta };
+        let record = Record { sequence, items_before, bytes_after, body_len, recipient, meta };
         self.recalled = Some((CurrentRecord { record, stored: Some((at, header)) }, Some(walker)));
         Ok(Some(record))
     }
@@ -384,16 +389,19 @@ impl Reader {
             let oldest = index.in_memory.front()?.header.sequence;
             let held = index.in_memory.get(usize::try_from(self.next.checked_sub(oldest)?).ok()?)?;
             let (header, meta) = (held.header, held.entry.meta);
+            let recipient = Recipient::of(held.entry.checkpoints.recipient(), &cursor.name);
             let bytes_after = held.bytes_before + header.size();
             drop(index);
             (self.next, self.items) = (header.sequence + 1, header.items_after());
             let items = u64::from(header.items);
             let after = (self.items, bytes_after);
-            let done =
-                cursor.with(|cursor| cursor.hand_out(header.sequence, items, after, header.received_at_ns));
+            let addressed = recipient == Recipient::This;
+            let done = cursor.with(|cursor| {
+                cursor.hand_out(header.sequence, items, after, header.received_at_ns, addressed)
+            });
             if !done {
                 let Header { sequence, items_before, body_len, .. } = header;
-                let record = Record { sequence, items_before, bytes_after, body_len, meta };
+                let record = Record { sequence, items_before, bytes_after, body_len, recipient, meta };
                 self.current = Some(CurrentRecord { record, stored: None });
                 return Some(Event::Record(record));
             }
@@ -410,6 +418,19 @@ enum Step {
 impl ReadPosition {
     fn update(&mut self, view: SegmentView) {
         (self.segment, self.bound, self.last, self.head) = (view.segment, view.bound, view.last, view.head);
+    }
+}
+
+/// Which sinks the record at `at` is for; `None` where its name cannot be read.
+fn recipient(
+    walker: &mut RecordScanner,
+    at: u64,
+    header: &Header,
+    cursor: &CursorState,
+) -> Option<Recipient> {
+    match header.recipient_len {
+        0 => Some(Recipient::All),
+        _ => walker.recipient(at, header).map(|written| Recipient::of(written, &cursor.name)),
     }
 }
 

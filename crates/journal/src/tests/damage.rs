@@ -282,7 +282,7 @@ fn leftovers_of_an_earlier_segment_are_not_read_as_records() {
     let (next, name, _, end) = sample.records.last().unwrap();
     let salt = salt_of(Header::decode(&sample.image["00000000000000000000.seg"]).unwrap().key, 0);
     let meta = super::meta(ITEMS);
-    let crc = crate::record::checksum(&meta.tenant, &[], &[]);
+    let crc = crate::record::checksum(&meta.tenant, "", &[], &[]);
     let image = sample.changed(name, |bytes| {
         let left = Header::new(key(salt, 0), next + 1, u64::from(ITEMS) * (next + 1), &meta, 0, crc);
         bytes[*end..end + 64].copy_from_slice(&left.encode());

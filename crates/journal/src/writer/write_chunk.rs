@@ -7,8 +7,8 @@ use tidegate_files::folder::{File, write_all};
 
 /// Records in one system call: their slices are well below `IOV_MAX`, and few enough for the stack.
 pub(super) const MAX_RECORDS_PER_WRITE: usize = 85;
-/// Slices of one record: header and tenant, note, body, padding.
-const SLICES: usize = 4;
+/// Slices of one record: header and tenant, recipient, note, body, padding.
+const SLICES: usize = 5;
 /// The unit in which the kernel caches and reads, in bytes. Smaller in tests, whose segments are small, so that old
 /// data remains in them.
 const PAGE: u64 = if cfg!(test) { 64 } else { 4096 };
@@ -45,9 +45,10 @@ pub(super) fn write_chunk(
     let mut end = at;
     for ((_, entry), &start) in entries.iter().zip(starts) {
         let head = HEADER + entry.meta.tenant.as_str().len();
-        let note = entry.checkpoints.note();
-        let unpadded = (head + note.len()) as u64 + u64::from(entry.len);
+        let (recipient, note) = (entry.checkpoints.recipient().as_bytes(), entry.checkpoints.note());
+        let unpadded = (head + recipient.len() + note.len()) as u64 + u64::from(entry.len);
         slices.push(heads.get(start..start + head).unwrap_or_default());
+        slices.push(recipient);
         slices.push(note);
         slices.push(entry.body());
         slices.push(PADDING.get(..(entry.size() - unpadded) as usize).unwrap_or_default());

@@ -69,19 +69,12 @@ impl fmt::Display for Balance {
             "  journal: {accepted} <= {appended} <= {accepted} + {handed_over}{}",
             DifferenceWarning(difference)
         )?;
-        writeln!(
-            f,
-            "items: accepted + replayed = delivered + passed over + queued + dropped, since attached"
-        )?;
+        writeln!(f, "items: accepted = delivered + passed over + queued + dropped, since attached")?;
         for sink in &self.sinks {
-            let SinkBalance { name, accepted, replayed, delivered, passed, queued, dropped, difference } =
-                sink;
+            let SinkBalance { name, accepted, delivered, passed, queued, dropped, difference, .. } = sink;
             let dropped = sum(dropped.iter().map(|(reason, count)| (reason.name(), *count)));
             let off = DifferenceWarning(*difference);
-            writeln!(
-                f,
-                "  {name}: {accepted} + {replayed} = {delivered} + {passed} + {queued} + {dropped}{off}"
-            )?;
+            writeln!(f, "  {name}: {accepted} = {delivered} + {passed} + {queued} + {dropped}{off}")?;
         }
         match self.difference() {
             0 => writeln!(f, "the books close"),

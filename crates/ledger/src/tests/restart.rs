@@ -47,12 +47,12 @@ proptest! {
                 }
                 Step::Deliver(items) => {
                     position += items.min(queued);
-                    sink.settle(Settlement { delivered: items.min(queued), passed: 0, handed_off: 0, dropped: &[], position, ahead: 0 });
+                    sink.settle(Settlement { delivered: items.min(queued), passed: 0, handed_off: 0, replayed: 0, dropped: &[], position, ahead: 0 });
                 }
                 Step::Drop(items) => {
                     position += items.min(queued);
                     let dropped = [(Dropped::Quota, items.min(queued))];
-                    sink.settle(Settlement { delivered: 0, passed: 0, handed_off: 0, dropped: &dropped, position, ahead: 0 });
+                    sink.settle(Settlement { delivered: 0, passed: 0, handed_off: 0, replayed: 0, dropped: &dropped, position, ahead: 0 });
                 }
                 Step::Save => saved = (sink.book().to_bytes(), position),
                 Step::Crash => {
@@ -99,6 +99,7 @@ fn handed_off_items_are_queued_until_they_are_settled() {
         delivered: 40,
         passed: 0,
         handed_off: 60,
+        replayed: 0,
         dropped: &[],
         position: 100,
         ahead: 0,

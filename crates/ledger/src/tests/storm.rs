@@ -71,6 +71,7 @@ fn follow(sink: &SinkAccount, head: &JournalItems, chunk: u64, done: &AtomicBool
             delivered: taken - dropped,
             passed: 0,
             handed_off: 0,
+            replayed: 0,
             dropped: &reasons,
             position,
             ahead: 0,

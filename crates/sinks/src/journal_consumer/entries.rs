@@ -21,16 +21,16 @@ impl CursorLosses {
 }
 
 /// Enters a movement of the cursor in the books: of what it passed so much was `delivered` and so much passed over;
-/// before it are `position` items, and `ahead` behind it are done. Gives the page as the journal keeps it.
+/// `replayed` was sent again to this sink alone; before it are `position` items, and `ahead` behind it are done. Gives the page as the journal keeps it.
 pub(super) fn enter(
     page: &SinkAccount,
-    (delivered, passed): (u64, u64),
+    (delivered, passed, replayed): (u64, u64, u64),
     losses: Losses,
     (position, ahead): (u64, u64),
 ) -> CursorMetadata {
     let dropped: Vec<_> = losses.entries().collect();
     let handed_off = losses.handed_off();
-    page.settle(Settlement { delivered, passed, handed_off, dropped: &dropped, position, ahead });
+    page.settle(Settlement { delivered, passed, handed_off, replayed, dropped: &dropped, position, ahead });
     let mut book = [0; CURSOR_METADATA_LEN];
     if let Some(room) = book.first_chunk_mut::<{ SinkLedger::LEN }>() {
         *room = page.book().to_bytes();

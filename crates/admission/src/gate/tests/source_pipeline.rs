@@ -15,7 +15,7 @@ use tidegate_wire::snappy;
 const RUNS: usize = 2;
 
 /// A gate whose source has a pipeline of these steps.
-fn with_steps(steps: Vec<StepKind>) -> Rig {
+pub(super) fn with_steps(steps: Vec<StepKind>) -> Rig {
     let pipelines = SourcePipelines::new(RUNS, Pool::start(1, 4).unwrap());
     pipelines.set(vec![pipeline(steps)], None);
     rig_with(64 << 20, |_, _| GateRules { pipelines, ..GateRules::default() })
@@ -34,7 +34,7 @@ fn edit(statement: &str) -> Vec<StepKind> {
     vec![StepKind::Edit(vec![statement.to_owned()])]
 }
 
-fn drops(condition: &str) -> Vec<StepKind> {
+pub(super) fn drops(condition: &str) -> Vec<StepKind> {
     vec![StepKind::Drop(vec![condition.to_owned()])]
 }
 
@@ -83,21 +83,25 @@ fn relabel(regex: &str, action: &str) -> Vec<StepKind> {
 
 impl Rig {
     async fn send_logs(&self, texts: &[&str]) -> Result<(), Rejection> {
+        self.send_logs_with(&Permit::default(), texts).await
+    }
+
+    pub(super) async fn send_logs_with(&self, permit: &Permit, texts: &[&str]) -> Result<(), Rejection> {
         let body = logs(texts);
-        self.send(Protocol::Otlp, Signal::Logs, Encoding::Identity, (&body, body.len()), texts.len()).await
+        let form = (Protocol::Otlp, Signal::Logs, Encoding::Identity);
+        self.send(permit, form, (&body, body.len()), texts.len()).await
     }
 
     async fn send_series(&self, names: &[&str]) -> Result<(), Rejection> {
         let (body, raw_len) = series(names);
-        let protocol = Protocol::RemoteWrite1;
-        self.send(protocol, Signal::Metrics, Encoding::Snappy, (&body, raw_len), names.len()).await
+        let form = (Protocol::RemoteWrite1, Signal::Metrics, Encoding::Snappy);
+        self.send(&Permit::default(), form, (&body, raw_len), names.len()).await
     }
 
     async fn send(
         &self,
-        protocol: Protocol,
-        signal: Signal,
-        encoding: Encoding,
+        permit: &Permit,
+        (protocol, signal, encoding): (Protocol, Signal, Encoding),
         (body, raw_len): (&[u8], usize),
         items: usize,
     ) -> Result<(), Rejection> {
@@ -111,7 +115,7 @@ impl Rig {
         // As many bytes as were read.
         checkpoints.set(b"f", &body.len().to_le_bytes()).unwrap();
         let batch = Batch { meta, window, from: 0, len: body.len(), checkpoints };
-        self.gate.append(&Permit::default(), self.source.open(), counts, batch).await
+        self.gate.append(permit, self.source.open(), counts, batch).await
     }
 
     /// How far the source has read, as the journal knows it.

@@ -33,7 +33,7 @@ export function requests(books: Books): Equation {
   };
 }
 
-/** A sink's items: accepted (+ replayed) = delivered + queued + dropped (+ passed over). */
+/** A sink's items: accepted = delivered + queued + dropped (+ passed over). */
 export function items(sink: SinkBook): Equation {
   const right: [string, number][] = [
     ["delivered", sink.delivered],
@@ -41,7 +41,5 @@ export function items(sink: SinkBook): Equation {
     ["dropped", sum(sink.dropped)],
   ];
   if (sink.passed > 0) right.push(["passed over", sink.passed]);
-  const left: [string, number][] = [["accepted", sink.accepted]];
-  if (sink.replayed > 0) left.push(["replayed", sink.replayed]);
-  return { name: sink.name, left, right, difference: sink.difference };
+  return { name: sink.name, left: [["accepted", sink.accepted]], right, difference: sink.difference };
 }
