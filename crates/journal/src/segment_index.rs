@@ -85,6 +85,18 @@ impl SegmentIndex {
         segments + self.quarantined.iter().chain(&self.spares).map(|(_, len)| len).sum::<u64>()
     }
 
+    /// The size of the segments that every sink is past, in bytes.
+    pub(crate) fn consumed_bytes(&self) -> u64 {
+        let consumed = self.segments.iter().take(self.consumed());
+        consumed.map(|segment| segment.len).sum()
+    }
+
+    /// How many of the oldest segments every sink is past: none where there is no sink, and never the one that is written.
+    fn consumed(&self) -> usize {
+        let slowest = self.cursors.iter().map(|cursor| cursor.with(|cursor| cursor.low)).min();
+        slowest.map_or(0, |low| self.segments.iter().skip(1).take_while(|next| next.first <= low).count())
+    }
+
     /// Notes what cannot be read, so that the writer renames the segment.
     pub(crate) fn damaged(&mut self, segment: u64, records: u64, bytes: u64) {
         if let Ok(at) = self.segments.binary_search_by_key(&segment, |segment| segment.first)
@@ -117,11 +129,14 @@ impl SegmentIndex {
         self.advance(head);
     }
 
-    /// A cursor at the oldest record that is there.
+    /// A cursor at the oldest record that is there, but for what every other sink is past and is kept to be sent again.
     pub(crate) fn oldest(&self) -> Cursor {
         match self.in_memory.front() {
             Some(held) => Cursor::new(held.header.sequence, held.header.items_before, held.bytes_before),
-            None => oldest_cursor(&self.segments, self.head),
+            None => {
+                let unread = self.segments.get(self.consumed()).or(self.segments.front());
+                cursor_at(unread, self.head)
+            }
         }
     }
 
@@ -158,7 +173,12 @@ impl SegmentIndex {
 
 /// A cursor at the oldest record on disk.
 pub(crate) fn oldest_cursor(segments: &VecDeque<Segment>, head: Head) -> Cursor {
-    match segments.front() {
+    cursor_at(segments.front(), head)
+}
+
+/// A cursor at the first record of a segment, or at the head where there is none.
+fn cursor_at(segment: Option<&Segment>, head: Head) -> Cursor {
+    match segment {
         // Without its header, the first record behind it says how many items there were.
         Some(segment) => {
             Cursor::new(segment.first, segment.head.map_or(0, |first| first.items_before), segment.start)

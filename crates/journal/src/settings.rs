@@ -32,6 +32,9 @@ pub struct Settings {
     pub held_bytes: u64,
     /// When an append is acknowledged.
     pub durability: Durability,
+    /// How long segments stay that every sink is past, so that they can be read and sent again, while the quota and the disk have
+    /// room for them.
+    pub keep: Duration,
     /// How many appends may wait for the disk at a time.
     pub queue: usize,
     /// How many sinks may have a cursor.
@@ -55,6 +58,7 @@ impl Settings {
             quota: 20 << 30,
             held_bytes: 8 << 20,
             durability: Durability::Fsync,
+            keep: Duration::ZERO,
             queue: 1024,
             followers: 64,
             checkpoints: 256,

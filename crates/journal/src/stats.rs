@@ -9,8 +9,11 @@ use std::time::Duration;
 /// The journal at one moment. Counters count since it was opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// The segments' size on disk, in bytes, including those kept aside.
+    /// The segments' size on disk, in bytes, including those kept aside, without those [kept](Stats::kept) to be sent again.
     pub bytes: u64,
+    /// The size of segments that every sink is past, and that are there only to be sent again: they give way to whatever is
+    /// appended.
+    pub kept: u64,
     /// The quota, in bytes.
     pub quota: u64,
     /// How many segments there are.
@@ -78,6 +81,7 @@ impl Stats {
         let age = |received_at_ns: u64| Duration::from_nanos(now.saturating_sub(received_at_ns));
         let index = lock(&shared.index);
         let (head, counters) = (index.head, index.counters);
+        let kept = if shared.settings.keep.is_zero() { 0 } else { index.consumed_bytes() };
         let sinks = index.cursors.iter().map(|cursor| {
             let (position, bytes, taken_at) =
                 cursor.with(|cursor| (CursorPosition::of(cursor), cursor.bytes, cursor.received_at_ns()));
@@ -98,7 +102,8 @@ impl Stats {
         });
         Stats {
             sinks: sinks.collect(),
-            bytes: index.bytes(),
+            bytes: index.bytes().saturating_sub(kept),
+            kept,
             quota: shared.settings.quota,
             segments: index.segments.len(),
             oldest_age: index.oldest_at_ns().map(age),

@@ -453,6 +453,7 @@ fn journal_settings(config: &Config) -> tidegate_journal::Settings {
             Durability::PageCache => tidegate_journal::Durability::PageCache,
             Durability::Memory => tidegate_journal::Durability::Memory,
         },
+        keep: journal.keep.get(),
         queue: plan::JOURNAL_QUEUE,
         followers: tidegate_ledger::MAX_SINKS,
         checkpoints: sources::checkpoints(config),

@@ -1,5 +1,5 @@
 use crate::declare::{choices, settings};
-use crate::values::Bytes;
+use crate::values::{Bytes, Duration};
 
 settings! {
     /// The journal on disk.
@@ -12,6 +12,9 @@ settings! {
         when_full: WhenFull = WhenFull::Block,
         /// Size of one journal file. Disk space is freed one file at a time.
         segment: Bytes [Bytes::mib(1)..=Bytes::gib(4)] = Bytes::mib(64),
+        /// How long data stays that every sink has had, so that `tidegate replay journal` can send it again. It gives way when
+        /// `quota` or the disk needs the space. Zero: it is deleted at once.
+        keep: Duration [Duration::seconds(0)..=Duration::days(365)] = Duration::seconds(0),
     }
 }
 

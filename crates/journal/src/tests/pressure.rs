@@ -2,7 +2,7 @@
 //! can; nobody is dropped who did not allow it, and what is dropped is counted.
 
 use super::crashes::Driven;
-use super::{arena, batch};
+use super::{arena, batch, meta};
 use crate::writer::Writer;
 use crate::*;
 use std::future::Future;
@@ -28,8 +28,12 @@ impl Rig {
     }
 
     fn with(segment_bytes: u64, quota: u64, durability: Durability) -> Rig {
+        Rig::of(Settings { segment_bytes, quota, durability, ..Settings::new("/simulated") })
+    }
+
+    fn of(settings: Settings) -> Rig {
         let (files, clock) = (SimulatedFiles::new(1), Arc::<Driven>::default());
-        let settings = Settings { segment_bytes, quota, queue: 8, durability, ..Settings::new("/simulated") };
+        let settings = Settings { queue: 8, ..settings };
         let assembled = Journal::assemble(settings, Arc::new(files.clone()), clock.clone());
         let (journal, writer, _) = assembled.unwrap();
         Rig { files, clock, arena: arena(), journal, writer }
@@ -187,7 +191,7 @@ fn the_queue_and_a_batch_that_can_never_fit_are_refused() {
     drop(kept);
     let window = rig.arena.try_window(Share::Ingest, 1).unwrap();
     let outside =
-        Batch { meta: super::meta(1), window, from: 1, len: usize::MAX, checkpoints: Checkpoints::default() };
+        Batch { meta: meta(1), window, from: 1, len: usize::MAX, checkpoints: Checkpoints::default() };
     let mut unfit = pin!(rig.journal.append(outside));
     assert_eq!(unfit.as_mut().poll(&mut context), Poll::Ready(Err(AppendError::Unfit)));
 }
@@ -367,4 +371,53 @@ fn in_memory_without_sinks_appends_wait_and_oversize_ones_are_refused() {
     assert_eq!(late.position().items, 40);
     writer.step(Some(Duration::ZERO));
     assert!(waiting.iter_mut().all(|appending| appending.as_mut().poll(&mut context).is_ready()));
+}
+
+/// What every sink has had stays for a while, holds nothing up, and is not handed to a sink that comes later.
+#[test]
+fn consumed_segments_are_kept_and_give_way() {
+    let quota = 6 * 4096;
+    let mut rig = Rig::of(Settings {
+        segment_bytes: 4096,
+        quota,
+        keep: Duration::from_secs(60),
+        ..Settings::new("/simulated")
+    });
+    // Of the same moment as the batches.
+    rig.clock.pass(Duration::from_nanos(meta(1).received_at_ns));
+    let mut sink = rig.journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
+    (0..7).for_each(|_| assert!(rig.append().is_ok()));
+    complete_all(&mut sink);
+    rig.later(Duration::from_secs(30));
+    let stats = rig.journal.stats();
+    // A segment that is ended takes what was written to it.
+    assert_eq!((stats.segments, stats.kept, stats.bytes), (3, 2 * 3816, 4096));
+    let mut late = rig.journal.follow("late", StartAt::Oldest, WhenFull::Block).unwrap();
+    assert!(matches!(next(&mut late), Some(Event::Record(Record { sequence: 6, .. }))));
+    late.commit(6);
+    for _ in 0..40 {
+        rig.append().unwrap();
+        complete_all(&mut sink);
+        complete_all(&mut late);
+        let stats = rig.journal.stats();
+        assert!(stats.bytes + stats.kept <= quota);
+    }
+    assert!(rig.journal.stats().kept >= 3 * 3816);
+    rig.later(Duration::from_secs(31));
+    let stats = rig.journal.stats();
+    assert_eq!((stats.segments, stats.kept), (1, 0), "their time is over");
+}
+
+/// A journal that was full of what a sink lacked goes on as soon as the sink has had it, kept or not.
+#[test]
+fn a_full_journal_goes_on_over_what_would_be_kept() {
+    let keep = Duration::from_secs(3600);
+    let mut rig =
+        Rig::of(Settings { segment_bytes: 4096, quota: 4 * 4096, keep, ..Settings::new("/simulated") });
+    rig.clock.pass(Duration::from_nanos(meta(1).received_at_ns));
+    let mut sink = rig.journal.follow("sink", StartAt::Oldest, WhenFull::Block).unwrap();
+    while rig.append().is_ok() {}
+    complete_all(&mut sink);
+    rig.later(Duration::from_secs(1));
+    assert!(rig.append().is_ok());
 }

@@ -36,11 +36,16 @@ impl Writer {
         }
         let wanted = need.max(self.shared.settings.segment_bytes);
         self.obey_quota(wanted)?;
-        self.begin_segment(wanted, need).map_err(|error| {
+        loop {
+            let Err(error) = self.begin_segment(wanted, need) else { return Ok(()) };
+            // What is kept to be sent again gives way on a full disk, too.
+            if disk_error(&error) == DiskError::Full && self.drop_kept() {
+                continue;
+            }
             lock(&self.shared.index).counters.write_errors += 1;
             tracing::warn!(%error, "the journal cannot begin a segment: it refuses appends");
-            disk_error(&error)
-        })
+            return Err(disk_error(&error));
+        }
     }
 
     /// Ends the last segment where its last good record ends. What may stand behind that is not part of the
@@ -104,7 +109,12 @@ impl Writer {
                 self.shared.starved.store(false, Ordering::Relaxed);
                 return Ok(());
             }
-            if self.drop_spares(1) || self.drop_quarantined(0) || self.free() || self.drop_oldest() {
+            if self.drop_spares(1)
+                || self.drop_quarantined(0)
+                || self.free()
+                || self.drop_kept()
+                || self.drop_oldest()
+            {
                 continue;
             }
             return Err(DiskError::Quota);
@@ -118,7 +128,10 @@ impl Writer {
             self.mark_damaged();
             let ended = self.tail.as_ref().map_or(self.head.sequence, |tail| tail.first);
             self.save_checkpoints(ended);
-            if self.free() && self.shared.starved.swap(false, Ordering::Relaxed) {
+            let is_starved = self.shared.starved.load(Ordering::Relaxed);
+            if (self.free() || (is_starved && self.drop_kept()))
+                && self.shared.starved.swap(false, Ordering::Relaxed)
+            {
                 self.shared.queue.resume();
             }
         }
@@ -133,8 +146,25 @@ impl Writer {
         self.shared.retry_after_ms.store(ms, Ordering::Relaxed);
     }
 
-    /// Makes the cursors durable, then deletes the segments that all of them are past. True when one was.
+    /// Deletes the oldest segment that is only there to be sent again. True when there was one.
+    fn drop_kept(&mut self) -> bool {
+        !self.shared.settings.keep.is_zero() && self.free_older_than(u64::MAX, 1)
+    }
+
+    /// Makes the cursors durable, then deletes the segments that all of them are past and that are not kept any longer. True
+    /// when one was.
     fn free(&mut self) -> bool {
+        let keep = u64::try_from(self.shared.settings.keep.as_nanos()).unwrap_or(u64::MAX);
+        let kept_from = match keep {
+            0 => u64::MAX,
+            keep => self.shared.clock.unix_ns().saturating_sub(keep),
+        };
+        self.free_older_than(kept_from, usize::MAX)
+    }
+
+    /// Makes the cursors durable, then deletes the segments that all of them are past, `most` at most, of which all records were
+    /// received before `kept_from`. True when one was.
+    fn free_older_than(&mut self, kept_from: u64, most: usize) -> bool {
         let cursors = lock(&self.shared.index).cursors.clone();
         for cursor in &cursors {
             if let Err(error) = cursor.sync() {
@@ -144,8 +174,9 @@ impl Writer {
         let Some(past) = cursors.iter().map(|cursor| cursor.durable_low()).min() else { return false };
         let past = past.min(lock(&self.shared.index).checkpoints.saved_to);
         let mut freed = false;
-        loop {
-            let consumed = take_consumed(&mut lock(&self.shared.index), past, self.tail.is_some());
+        for _ in 0..most {
+            let consumed =
+                take_consumed(&mut lock(&self.shared.index), (past, kept_from), self.tail.is_some());
             let Some(segment) = consumed else { break };
             self.dispose(&segment);
             freed = true;
@@ -269,7 +300,7 @@ impl Writer {
                 return false;
             }
         }
-        self.free()
+        self.free() || self.drop_kept()
     }
 
     /// Renames segments in which damage was found.
@@ -308,14 +339,17 @@ impl Writer {
     }
 }
 
-/// The oldest segment, if every sink is past it: never the one that is being written.
-fn take_consumed(index: &mut SegmentIndex, past: u64, writing: bool) -> Option<Segment> {
-    let next = match index.segments.get(1) {
-        Some(next) => next.first,
+/// The oldest segment, if every sink is past it and it ended before `kept_from`: never the one that is being written.
+fn take_consumed(index: &mut SegmentIndex, (past, kept_from): (u64, u64), writing: bool) -> Option<Segment> {
+    let (next, ended_ns) = match index.segments.get(1) {
+        // Where its header cannot be read, it is not known and not kept.
+        Some(next) => (next.first, next.head.map_or(0, |head| head.received_at_ns)),
         None if writing => return None,
-        None => index.head.sequence,
+        // Its records may all be of this moment.
+        None if kept_from < u64::MAX => return None,
+        None => (index.head.sequence, 0),
     };
-    if next <= past { index.segments.pop_front() } else { None }
+    if next <= past && ended_ns < kept_from { index.segments.pop_front() } else { None }
 }
 
 /// Creates the file of a segment.

@@ -36,6 +36,10 @@ const CONNECTIONS: Name = Name::plain("connections_open", "Open connections to t
 const HANDSHAKES: Name = Name::plain("tls_handshakes", "TLS handshakes that became connections");
 const HANDSHAKES_FAILED: Name = Name::plain("tls_handshakes_failed", "Failed TLS handshakes, by reason");
 const JOURNAL_BYTES: Name = Name::bytes("journal_size", "Size of the journal on disk");
+const JOURNAL_KEPT: Name = Name::bytes(
+    "journal_kept",
+    "Size of what every sink of the journal has had and is kept to be sent again",
+);
 const JOURNAL_QUOTA: Name = Name::bytes("journal_quota", "Quota of the journal on disk");
 const JOURNAL_SYNCS: Name = Name::plain("journal_syncs", "Times that data was synced");
 const JOURNAL_SYNC_TIME: Name = Name::seconds("journal_sync", "Time that syncs took");
@@ -102,6 +106,7 @@ pub(crate) fn publish(view: &Arc<StatusView>) {
         handshakes(view);
     }
     gauge(view, JOURNAL_BYTES, |view| view.journal.stats().bytes);
+    gauge(view, JOURNAL_KEPT, |view| view.journal.stats().kept);
     gauge(view, JOURNAL_QUOTA, |view| view.journal.stats().quota);
     counter(view, JOURNAL_SYNCS, |view| view.journal.stats().syncs);
     counter(view, JOURNAL_SYNC_TIME, |view| {
