@@ -26,6 +26,17 @@ pub fn encoded(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
+/// Appends the bytes of `text` to `out`, and says whether it is base64 with its padding; otherwise `out` is as it was.
+#[must_use]
+pub fn decode(text: &[u8], out: &mut Vec<u8>) -> bool {
+    let len = out.len();
+    let is_valid = STANDARD.decode_vec(text, out).is_ok();
+    if !is_valid {
+        out.truncate(len);
+    }
+    is_valid
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,6 +54,18 @@ mod tests {
             ("\u{3ff}", "z78="),
         ] {
             assert_eq!(encoded(plain.as_bytes()), text);
+            let mut decoded = b"before".to_vec();
+            assert!(decode(text.as_bytes(), &mut decoded));
+            assert_eq!(decoded, [b"before", plain.as_bytes()].concat());
+        }
+    }
+
+    #[test]
+    fn what_is_no_base64_leaves_the_output_alone() {
+        for text in ["Z", "Zg", "Zg=", "Zm9v!", "Zg==Zg==", "=", "Zm9vY="] {
+            let mut out = b"before".to_vec();
+            assert!(!decode(text.as_bytes(), &mut out), "{text}");
+            assert_eq!(out, b"before");
         }
     }
 
