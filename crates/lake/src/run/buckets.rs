@@ -27,11 +27,12 @@ pub(crate) struct BucketLayout {
 }
 
 /// Looks at the spans of one side and its number of counts. Walks at most `most` spans, so lying lengths
-/// cost nothing.
+/// cost nothing. Gaps are filled where that makes at most `widest` buckets.
 pub(crate) fn look(
     spans: impl Iterator<Item = Span>,
     counts: usize,
     most: usize,
+    widest: usize,
 ) -> Result<BucketLayout, BucketError> {
     let (mut given, mut spanned, mut gaps) = (0, 0_u64, 0_u64);
     let mut first = 1;
@@ -54,7 +55,7 @@ pub(crate) fn look(
         return Err(BucketError::Malformed);
     }
     let dense = usize::try_from(spanned + gaps).unwrap_or(usize::MAX);
-    Ok(match first.checked_sub(1).filter(|_| dense <= DENSE) {
+    Ok(match first.checked_sub(1).filter(|_| dense <= widest) {
         Some(offset) => BucketLayout { offset: Some(offset), counts: dense, spans: 0 },
         None => BucketLayout { offset: None, counts, spans: 2 * given },
     })
@@ -92,7 +93,7 @@ mod tests {
     #[test]
     fn gaps_are_filled_and_counts_are_absolute() {
         let sent = spans(&[(-2, 2), (3, 1)]);
-        let kept = look(sent.clone(), 3, 100).unwrap();
+        let kept = look(sent.clone(), 3, 100, DENSE).unwrap();
         assert_eq!(kept, BucketLayout { offset: Some(-3), counts: 6, spans: 0 });
         let mut counts = vec![7];
         fill(sent, absolute([1, 1, -1].into_iter()), &mut counts);
@@ -102,15 +103,15 @@ mod tests {
     /// A few bytes that span gigabytes are kept as they came.
     #[test]
     fn wide_gaps_are_not_filled() {
-        let kept = look(spans(&[(0, 1), (i32::MAX, 1)]), 2, 100).unwrap();
+        let kept = look(spans(&[(0, 1), (i32::MAX, 1)]), 2, 100, DENSE).unwrap();
         assert_eq!(kept, BucketLayout { offset: None, counts: 2, spans: 4 });
-        let kept = look(spans(&[(i32::MIN, 1)]), 1, 100).unwrap();
+        let kept = look(spans(&[(i32::MIN, 1)]), 1, 100, DENSE).unwrap();
         assert_eq!(kept, BucketLayout { offset: None, counts: 1, spans: 2 });
     }
 
     #[test]
     fn lying_spans_are_refused() {
-        let look = |all: &[(i32, u32)], counts| look(spans(all), counts, 10).unwrap_err();
+        let look = |all: &[(i32, u32)], counts| look(spans(all), counts, 10, DENSE).unwrap_err();
         assert_eq!(look(&[(0, u32::MAX)], 1), BucketError::Malformed);
         assert_eq!(look(&[(0, 1), (-1, 1)], 2), BucketError::Malformed);
         assert_eq!(look(&[(0, 11)], 11), BucketError::TooMany);

@@ -5,7 +5,7 @@ mod row;
 
 pub(crate) use row::OtlpHistogram;
 
-use super::buckets::{BucketError, BucketLayout, absolute, fill, look};
+use super::buckets::{BucketError, BucketLayout, DENSE, absolute, fill, look};
 use super::exemplars::Exemplars;
 use super::keys::stale_flag;
 use super::{ExemplarRow, Keys, RowBuffer, RowKey, RowRejection, STRETCH};
@@ -158,12 +158,16 @@ impl HistogramBuffer {
     }
 
     fn add_buckets(&mut self, histogram: &Histogram<'_>, row: &mut HistogramRow) -> Result<(), RowRejection> {
+        // With custom bounds there is no column for where the buckets begin: the first is that of the first bound.
+        let is_custom = row.scale.is_none();
         let positive = self.add_side(
+            is_custom,
             || histogram.positive_spans(),
             || histogram.positive_deltas(),
             || histogram.positive_counts(),
         )?;
         row.negative = self.add_side(
+            false,
             || histogram.negative_spans(),
             || histogram.negative_deltas(),
             || histogram.negative_counts(),
@@ -178,9 +182,11 @@ impl HistogramBuffer {
         Ok(())
     }
 
-    /// Adds the buckets of one side, in whichever of the two forms they were sent.
+    /// Adds the buckets of one side, in whichever of the two forms they were sent; `from_zero` with those before the
+    /// first, down to index 0.
     fn add_side<S: Iterator<Item = Span>, D: Iterator<Item = i64>, F: Iterator<Item = u64>>(
         &mut self,
+        from_zero: bool,
         spans: impl Fn() -> S,
         deltas: impl Fn() -> D,
         floats: impl Fn() -> F,
@@ -189,21 +195,33 @@ impl HistogramBuffer {
         if integers > 0 && doubles > 0 {
             return Err(RowRejection::Malformed);
         }
-        let kept = look(spans(), integers.max(doubles), MOST).map_err(|unfit| match unfit {
+        let dense = if from_zero { MOST + 1 } else { DENSE };
+        let kept = look(spans(), integers.max(doubles), MOST, dense).map_err(|unfit| match unfit {
             BucketError::TooMany => RowRejection::TooMany,
             BucketError::Malformed => RowRejection::Malformed,
         })?;
         let mut buckets = Buckets { offset: kept.offset, ..NO_BUCKETS };
+        let mut before = 0;
+        if from_zero && integers.max(doubles) > 0 {
+            let first = kept.offset.and_then(|offset| usize::try_from(i64::from(offset) + 1).ok());
+            before = first.filter(|first| first + kept.counts <= dense).ok_or(RowRejection::Malformed)?;
+        }
         if kept.spans > 0 {
             let numbers = spans().flat_map(|span| [i64::from(span.offset), i64::from(span.length)]);
             buckets.spans = self.ints.write(kept.spans, |out| out.extend(numbers))?;
         }
         if doubles > 0 {
             let values = floats().map(f64::from_bits);
-            buckets.doubles = self.doubles.write(kept.counts, |out| append(&kept, spans(), values, out))?;
+            buckets.doubles = self.doubles.write(before + kept.counts, |out| {
+                out.resize(out.len() + before, 0.0);
+                append(&kept, spans(), values, out);
+            })?;
         } else if integers > 0 {
             let values = absolute(deltas());
-            buckets.ints = self.ints.write(kept.counts, |out| append(&kept, spans(), values, out))?;
+            buckets.ints = self.ints.write(before + kept.counts, |out| {
+                out.resize(out.len() + before, 0);
+                append(&kept, spans(), values, out);
+            })?;
         } else {
             buckets.offset = None;
         }
