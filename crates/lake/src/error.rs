@@ -51,6 +51,35 @@ pub enum Error {
         /// The difference.
         what: String,
     },
+    /// A file of the lake is not as it was committed.
+    #[error("`{}` is damaged: {what}", path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// The difference.
+        what: String,
+    },
+    /// A text is not the position of a replay.
+    #[error(
+        "cannot read `{0}` as the position of a replay: give the line that a replay of this version wrote, or none to begin anew"
+    )]
+    Position(String),
+    /// The position of a replay is of another table.
+    #[error("the position `{position}` is not of a replay of {table}: replay its own table, or begin anew")]
+    PositionTable {
+        /// The position.
+        position: String,
+        /// The table that is to be replayed.
+        table: &'static str,
+    },
+    /// The lake does not have the file that a position names, but others of its hour.
+    #[error(
+        "the lake has no such file as the position `{position}` names, but others of that hour: begin anew, or with a later hour"
+    )]
+    PositionFile {
+        /// The position.
+        position: String,
+    },
     /// An earlier error made the writer forget what it had not committed.
     #[error("the lake writer failed before: call `recover` and push again from the sequence that it names")]
     Failed,
