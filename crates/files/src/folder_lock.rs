@@ -32,6 +32,13 @@ pub enum FolderLockError {
 }
 
 impl FolderLock {
+    /// Whether another process has the folder now. Changes nothing.
+    pub fn is_held(path: &Path) -> bool {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::open(path.join(LOCK), flags, Mode::empty()) else { return false };
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+    }
+
     /// Makes the folder where there is none, and locks it. The file `lock` in it holds the process id, for people.
     ///
     /// # Errors

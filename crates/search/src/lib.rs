@@ -54,6 +54,8 @@ pub struct StoredLake {
     pub dir: PathBuf,
     /// The name under which the journal is written to it.
     pub node: String,
+    /// The sink that writes to it.
+    pub sink: String,
 }
 
 /// How much a search may take.

@@ -16,6 +16,8 @@ pub struct Order {
     pub lake: Option<PathBuf>,
     /// The name under which the journal is written to the lake.
     pub node: String,
+    /// The sink that writes to the lake; empty without one.
+    pub lake_sink: String,
     /// The folder of dead letters.
     pub dead_letters: PathBuf,
     /// The longest answer, in bytes.
@@ -34,7 +36,7 @@ impl Order {
         let kind = Kind::of_name(&order.kind)?;
         let stores = Stores {
             journal: order.journal,
-            lake: order.lake.map(|dir| StoredLake { dir, node: order.node }),
+            lake: order.lake.map(|dir| StoredLake { dir, node: order.node, sink: order.lake_sink }),
             dead_letters: order.dead_letters,
         };
         let bounds = Bounds::within(memory, Duration::from_millis(order.milliseconds), order.answer);

@@ -17,19 +17,21 @@ use tidegate_wire::{gzip, otlp, snappy, zlib, zstd};
 const PIECE: usize = 128 << 10;
 
 /// Which records are read.
-pub(crate) struct RecordBounds {
+pub(crate) struct RecordBounds<'l> {
     /// Those behind this one.
     pub(crate) after: Option<u64>,
     /// Those that may have items of this signal.
     pub(crate) signal: Signal,
     /// Those of which body and decoded body together have at most so many bytes.
     pub(crate) body: usize,
+    /// The sink of the lake, which will have those that are for it alone.
+    pub(crate) lake: Option<&'l str>,
 }
 
 /// Shows the items of records to `rows`, those of the newest segment first. Returns whether no record was missing.
 pub(crate) fn read(
     dir: &Path,
-    bounds: &RecordBounds,
+    bounds: &RecordBounds<'_>,
     rows: &mut Uncommitted<'_>,
     counts: &mut ReadCounts,
 ) -> io::Result<bool> {
@@ -65,7 +67,7 @@ pub(crate) fn read(
 }
 
 struct RecordReader<'r, 'v> {
-    bounds: &'r RecordBounds,
+    bounds: &'r RecordBounds<'r>,
     rows: &'r mut Uncommitted<'v>,
     counts: &'r mut ReadCounts,
     body: Vec<u8>,
@@ -98,8 +100,8 @@ impl RecordReader<'_, '_> {
             if self.rows.is_over() {
                 return Ok(is_whole);
             }
-            // What is sent again to a sink was there before.
-            if bodies.recipient().is_some() {
+            // What is sent again to another sink was there before.
+            if bodies.recipient().is_some_and(|sink| self.bounds.lake != Some(sink)) {
                 continue;
             }
             let Some(meta) = meta.filter(|meta| self.may_have_wanted(meta)) else { continue };

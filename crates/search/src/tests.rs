@@ -33,6 +33,8 @@ struct Stored {
     arena: Arena,
     journal: Journal,
     lake: Option<Writer>,
+    /// The only sink that the next records are for.
+    recipient: Option<&'static str>,
     /// Keeps the records from being consumed.
     _sink: tidegate_journal::Follower,
 }
@@ -51,7 +53,7 @@ impl Stored {
         let node = format!("{:016x}", journal.id());
         let settings = WriterSettings::new(dir.path().join("lake"), Writer::smallest_slice(), node);
         let lake = Some(Writer::open(settings).unwrap().0);
-        Stored { dir, arena, journal, lake, _sink: sink }
+        Stored { dir, arena, journal, lake, recipient: None, _sink: sink }
     }
 
     /// Appends a record; its sequence.
@@ -74,7 +76,10 @@ impl Stored {
             raw_len: u32::try_from(raw_len).unwrap(),
             received_at_ns: START * SECOND,
         };
-        let batch = Batch { meta, window, from: 0, len: body.len(), checkpoints: Checkpoints::default() };
+        let mut batch = Batch { meta, window, from: 0, len: body.len(), checkpoints: Checkpoints::default() };
+        if let Some(sink) = self.recipient {
+            batch = batch.to_sink(sink).unwrap();
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(self.journal.append(batch)).unwrap().sequence
     }
@@ -115,7 +120,11 @@ impl Stored {
 
     fn stores(&self) -> Stores {
         let node = format!("{:016x}", self.journal.id());
-        let lake = self.lake.as_ref().map(|_| StoredLake { dir: self.dir.path().join("lake"), node });
+        let lake = self.lake.as_ref().map(|_| StoredLake {
+            dir: self.dir.path().join("lake"),
+            node,
+            sink: "lake".to_owned(),
+        });
         Stores { journal: Some(self.journal_dir()), lake, dead_letters: self.dir.path().join("dead-letters") }
     }
 

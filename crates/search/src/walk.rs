@@ -103,7 +103,8 @@ impl<'s> Walk<'s> {
             Table::Spans => Signal::Traces,
             Table::MetricPoints | Table::MetricHistograms => Signal::Metrics,
         };
-        let bounds = RecordBounds { after, signal, body: self.bounds.body };
+        let lake = self.stores.lake.as_ref().map(|lake| &*lake.sink);
+        let bounds = RecordBounds { after, signal, body: self.bounds.body, lake };
         let read = records::read(dir, &bounds, rows, &mut self.read)
             .map_err(|source| SearchError::Journal { dir: dir.clone(), source })?;
         rows.flush()?;

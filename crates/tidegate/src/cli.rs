@@ -12,6 +12,7 @@ mod lake;
 mod opamp;
 mod pipeline;
 mod plan;
+mod replay;
 mod ring;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -30,6 +31,7 @@ pub(crate) use lake::{CatArgs, Format, LakeCommand};
 pub(crate) use opamp::{CollectorCommand, CollectorTokenCommand, ConfigCommand, ConfigPutArgs};
 pub(crate) use pipeline::{EvalArgs, EvalFormat, EvalSignal, PipelineCommand, TestArgs};
 pub(crate) use plan::{PlanArgs, PlanFormat};
+pub(crate) use replay::{ReplayArgs, ReplayCommand, ReplayJournalArgs, ReplayLettersArgs, ReplayToArgs};
 pub(crate) use ring::{ExplainArgs, RingCommand};
 use std::path::PathBuf;
 
@@ -141,6 +143,17 @@ pub(crate) enum Command {
     /// Inspect the journal
     #[command(subcommand)]
     Journal(JournalCommand),
+    /// Send stored data again, to one sink of a running gateway
+    ///
+    /// From a journal, a lake or the dead letters. Each body becomes a request to the gateway's ingest address that names its only
+    /// sink: the gateway checks, limits, journals and acknowledges it as any other, no other sink gets it, and the books count it as
+    /// replayed. The receiver may have some of it already: how it takes the same data twice is its own affair.
+    ///
+    /// An interrupted replay goes on where it was when it is started again with the same arguments; nothing that was
+    /// acknowledged is sent twice. Each body keeps its tenant, so this requires an admin token if the gateway has credentials
+    /// or tenants.
+    #[command(subcommand)]
+    Replay(ReplayCommand),
     /// Inspect the hashrings of a sink
     #[command(subcommand)]
     Ring(RingCommand),

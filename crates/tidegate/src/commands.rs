@@ -16,6 +16,8 @@ mod orders;
 pub(crate) mod pipeline;
 pub(crate) mod plan;
 pub(crate) mod print;
+pub(crate) mod replay;
+mod request_sender;
 pub(crate) mod ring;
 pub(crate) mod run;
 pub(crate) mod search_process;

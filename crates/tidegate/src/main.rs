@@ -71,6 +71,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::File(command) => commands::file::file(&command),
         Command::Fleet(command) => commands::fleet::fleet(&command),
         Command::Journal(command) => commands::journal::journal(&command),
+        Command::Replay(command) => commands::replay::replay(&command),
         Command::Ring(command) => commands::ring::ring(&command),
         Command::Import(command) => commands::import::import(&command),
         Command::Elasticsearch(command) => commands::elasticsearch::elasticsearch(&command),

@@ -56,6 +56,18 @@ fn the_lake_and_the_journal_behind_it_are_one() {
     assert_eq!(answer["journal"]["since"], "2023-11-14T22:13:20Z");
 }
 
+/// What is sent again to a sink is found where it came first, and not twice; what only the lake gets is found at once.
+#[test]
+fn records_for_another_sink_are_not_found_twice() {
+    let mut stored = Stored::new();
+    stored.commit_otlp(Signal::Logs, &logs("shop", &[(1, 9, "first")]));
+    stored.recipient = Some("up");
+    stored.append_otlp(Signal::Logs, &logs("shop", &[(1, 9, "first")]));
+    stored.recipient = Some("lake");
+    stored.append_otlp(Signal::Logs, &logs("shop", &[(2, 9, "to the lake")]));
+    assert_eq!(bodies(&stored.ask(Kind::Logs, &json!({}))), ["to the lake", "first"]);
+}
+
 /// Each condition finds the same in the lake and in the journal.
 #[test]
 fn conditions_narrow_both() {

@@ -37,7 +37,7 @@ pub(super) fn data(args: &DataArgs) -> Result<PathBuf, Failure> {
 }
 
 /// The folder of the journal.
-fn folder(args: &DataArgs) -> Result<PathBuf, Failure> {
+pub(super) fn folder(args: &DataArgs) -> Result<PathBuf, Failure> {
     let folder = data(args)?.join("journal");
     if !folder.is_dir() {
         return Err(Failure(format!(

@@ -23,7 +23,7 @@ pub(crate) fn lake(command: &LakeCommand) -> Outcome {
 }
 
 /// The folder of the lake: under the data folder, or where the configuration has its (first) lake.
-fn folder(args: &DataArgs) -> Result<PathBuf, Failure> {
+pub(super) fn folder(args: &DataArgs) -> Result<PathBuf, Failure> {
     let folder = match &args.data {
         Some(data) => data.join("lake"),
         None => {
@@ -191,7 +191,8 @@ fn severity(text: &str) -> Result<i32, Failure> {
     })
 }
 
-fn moment(option: &str, text: &str) -> Result<Timestamp, Failure> {
+/// A time among the arguments.
+pub(super) fn moment(option: &str, text: &str) -> Result<Timestamp, Failure> {
     let example = "write it as 2026-01-31T12:00:00Z";
     text.parse().map_err(|error: jiff::Error| Failure(format!("{option} {text}: {error}; {example}")))
 }

@@ -25,15 +25,17 @@ const SEARCH: BoundedCommand = BoundedCommand {
 /// Where to search, as `config` says.
 pub(super) fn order(config: &Config, kind: &'static str, journal_id: u64) -> Order {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let lake = config.sinks.values().find_map(|sink| match sink {
-        Sink::Lake(lake) => Some(absolute(&lake.folder(&config.data))),
+    let lake = config.sinks.iter().find_map(|(name, sink)| match sink {
+        Sink::Lake(lake) => Some((name, absolute(&lake.folder(&config.data)))),
         _ => None,
     });
+    let lake_sink = lake.as_ref().map(|(name, _)| name.to_string()).unwrap_or_default();
     let is_on_disk = config.journal.durability != Durability::Memory;
     Order {
         kind: kind.to_owned(),
         journal: is_on_disk.then(|| absolute(&config.data.join("journal"))),
-        lake,
+        lake: lake.map(|(_, dir)| dir),
+        lake_sink,
         dead_letters: absolute(&config.data.join("dead-letters")),
         node: format!("{journal_id:016x}"),
         answer: LONGEST_SEARCH_ANSWER,

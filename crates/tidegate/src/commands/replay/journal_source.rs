@@ -1,0 +1,174 @@
+//! Records of a journal, in their order.
+
+use super::selection::Selection;
+use super::{Replayed, Source};
+use crate::Failure;
+use crate::cli::{ReplayJournalArgs, ReplayToArgs};
+use crate::commands::journal::folder;
+use std::collections::VecDeque;
+use std::io;
+use tidegate_files::FolderLock;
+use tidegate_journal::inspect::{Bodies, Inspection, SegmentInfo, inspect};
+
+/// The records of a journal's folder that are asked for.
+pub(super) struct JournalSource {
+    journal: Inspection,
+    segments: VecDeque<SegmentInfo>,
+    open: Option<Bodies>,
+    selection: Selection,
+    to: String,
+    /// The next record.
+    next: u64,
+    /// The sink of the running gateway has those from here on before it.
+    end: Option<u64>,
+    counts: Counts,
+}
+
+/// What was not sent.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Records that are not there between others.
+    missing: u64,
+    damaged: u64,
+    /// Records that the sink gets anyway.
+    waiting: u64,
+    /// Segments that went out of the journal while it was read.
+    gone: u64,
+}
+
+impl JournalSource {
+    /// Reads the journal that the arguments name, behind `position`.
+    ///
+    /// # Errors
+    /// When it cannot be read, or the position is none.
+    pub(super) fn open(
+        args: &ReplayJournalArgs,
+        selection: Selection,
+        position: Option<&str>,
+    ) -> Result<JournalSource, Failure> {
+        let ReplayToArgs { to, replay } = &args.to;
+        let dir = folder(&replay.data)?;
+        let journal = inspect(&dir)?;
+        let cursor = journal.cursors.iter().find(|(sink, _)| sink == to).and_then(|(_, position)| *position);
+        let is_running = FolderLock::is_held(&dir);
+        let begin = match (args.unsent, cursor) {
+            (false, _) => journal.segments.first().map_or(0, |oldest| oldest.first),
+            (true, _) if is_running => {
+                return Err(Failure(format!(
+                    "the gateway of the journal is running: `{to}` gets what it has not had"
+                )));
+            }
+            (true, Some(cursor)) => cursor.sequence,
+            (true, None) => return Err(no_cursor(&journal, to)),
+        };
+        // Of a gateway that runs, the sink will still read what is behind its cursor. If the process ended, nobody will.
+        let end = cursor.filter(|_| is_running).map(|cursor| cursor.sequence);
+        let next = match position {
+            None => begin,
+            Some(position) => after(position).ok_or_else(|| {
+                Failure(format!("`{position}` is no place in a journal: begin anew with --restart"))
+            })?,
+        };
+        let segments = journal.segments.iter().filter(|segment| segment.next.is_none_or(|end| end > next));
+        let segments = segments.cloned().collect();
+        let to = to.clone();
+        Ok(JournalSource {
+            journal,
+            segments,
+            open: None,
+            selection,
+            to,
+            next,
+            end,
+            counts: Counts::default(),
+        })
+    }
+
+    /// The records of the next segment.
+    fn open_next(&mut self) -> Result<Option<&mut Bodies>, Failure> {
+        while self.open.is_none() {
+            let Some(segment) = self.segments.front() else { return Ok(None) };
+            match self.journal.bodies(segment) {
+                Ok(bodies) => self.open = Some(bodies),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.counts.gone += 1;
+                    self.segments.pop_front();
+                }
+                Err(error) => return Err(Failure(format!("reading {}: {error}", segment.name))),
+            }
+        }
+        Ok(self.open.as_mut())
+    }
+}
+
+fn no_cursor(journal: &Inspection, to: &str) -> Failure {
+    let known: Vec<&str> = journal.cursors.iter().map(|(sink, _)| sink.as_str()).collect();
+    Failure(format!("the journal does not know what `{to}` has had; it knows it of: {}", known.join(", ")))
+}
+
+/// The record after the one that a position names.
+fn after(position: &str) -> Option<u64> {
+    position.strip_prefix("record ")?.parse::<u64>().ok()?.checked_add(1)
+}
+
+impl Source for JournalSource {
+    fn next(&mut self) -> Result<Option<Replayed>, Failure> {
+        loop {
+            let next = self.next;
+            let Some(bodies) = self.open_next()? else { return Ok(None) };
+            let Some((sequence, meta)) = bodies.next_head() else {
+                self.open = None;
+                self.segments.pop_front();
+                continue;
+            };
+            if sequence < next {
+                continue;
+            }
+            // What was sent again is there as it came first, too.
+            let is_replayed = bodies.recipient().is_some();
+            self.counts.missing += sequence - next;
+            self.next = sequence + 1;
+            let wanted = |meta: &tidegate_journal::Meta| {
+                self.selection.has_time(meta.received_at_ns) && self.selection.has(meta) && !is_replayed
+            };
+            let Some(meta) = meta.filter(wanted) else { continue };
+            if self.end.is_some_and(|end| sequence >= end) {
+                self.counts.waiting += 1;
+                continue;
+            }
+            let Some(bodies) = self.open.as_mut() else { continue };
+            let mut body = vec![0; bodies.body_len()];
+            match bodies.read_body(&mut body) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.counts.damaged += 1;
+                    continue;
+                }
+                Err(error) => return Err(Failure(format!("reading record {sequence}: {error}"))),
+            }
+            let (label, to) = (format!("record {sequence}"), self.to.clone());
+            return Ok(Some(Replayed { meta, body, label, to }));
+        }
+    }
+
+    fn position(&self) -> Option<String> {
+        Some(format!("record {}", self.next.saturating_sub(1)))
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let Counts { missing, damaged, waiting, gone } = self.counts;
+        let remark = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
+        [
+            remark(missing, "records are not in the journal any more"),
+            remark(damaged, "records are damaged"),
+            remark(gone, "segments went out of the journal while it was read: the sinks have had them"),
+            remark(
+                waiting,
+                &format!("records were not sent: they wait in the journal for `{}` as it is", self.to),
+            ),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}

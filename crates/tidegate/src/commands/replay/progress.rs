@@ -1,0 +1,148 @@
+//! How far a replay came, in a file.
+
+use super::selection::Selection;
+use crate::Failure;
+use crate::cli::ReplayArgs;
+use crate::commands::journal::data;
+use serde_json::{Value, json};
+use std::io;
+use std::path::PathBuf;
+use tidegate_files::Access;
+
+const VERSION: u64 = 1;
+
+/// The file of one replay. It is replaced after each request that the gateway acknowledged, and is gone when all is sent.
+#[derive(Debug)]
+pub(super) struct Progress {
+    path: PathBuf,
+    selection: Selection,
+    position: Option<String>,
+    /// Nothing is written.
+    is_dry: bool,
+}
+
+impl Progress {
+    /// The progress of what the arguments ask for, and what that is: where it goes on, the times are those with which it began.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is that of another replay.
+    pub(super) fn open(
+        args: &ReplayArgs,
+        selection: Selection,
+        to: &str,
+    ) -> Result<(Progress, Selection), Failure> {
+        let path = match &args.progress {
+            Some(path) => path.clone(),
+            None => data(&args.data)?.join("replay").join(format!("{}.json", plain_name(to))),
+        };
+        let begun = if args.restart { None } else { begun(&path)? };
+        let selection = match &begun {
+            None => selection,
+            Some(begun) if begun.asked == selection.asked => {
+                Selection { from_ns: begun.from_ns, until_ns: begun.until_ns, ..selection }
+            }
+            Some(begun) => {
+                return Err(Failure(format!(
+                    "{} says that another replay was interrupted: {}. Finish it with the same arguments, or begin this one with --restart",
+                    path.display(),
+                    begun.asked,
+                )));
+            }
+        };
+        let position = begun.map(|begun| begun.position);
+        if let Some(position) = &position {
+            crate::output::note(&format!(
+                "going on behind {position}, where it was interrupted; --restart begins anew"
+            ));
+        }
+        let progress = Progress { path, selection: selection.clone(), position, is_dry: args.dry_run };
+        if !progress.is_dry {
+            progress.make_folder()?;
+        }
+        Ok((progress, selection))
+    }
+
+    /// How far it was.
+    pub(super) fn position(&self) -> Option<&str> {
+        self.position.as_deref()
+    }
+
+    /// Notes how far it is: for the end of this process, whatever that is. After a power cut it may be a little behind.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn save(&mut self, position: &str) -> Result<(), Failure> {
+        let Selection { from_ns, until_ns, asked, .. } = &self.selection;
+        let text = json!({
+            "version": VERSION, "asked": asked, "from_ns": from_ns, "until_ns": until_ns, "position": position,
+        });
+        let fresh = self.path.with_extension("new");
+        std::fs::write(&fresh, format!("{text}\n"))
+            .and_then(|()| std::fs::rename(&fresh, &self.path))
+            .map_err(|error| self.unwritten(&error))
+    }
+
+    /// All is sent.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub(super) fn remove(&self) -> Result<(), Failure> {
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.unwritten(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn make_folder(&self) -> Result<(), Failure> {
+        match self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            Some(folder) => {
+                tidegate_files::create_folder(folder, Access::Owner).map_err(|error| self.unwritten(&error))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn unwritten(&self, error: &io::Error) -> Failure {
+        Failure(format!(
+            "writing down how far the replay is, to {}: {error}; name another file with --progress",
+            self.path.display()
+        ))
+    }
+}
+
+/// The name of a sink as part of a file's name.
+fn plain_name(sink: &str) -> String {
+    sink.chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '_' })
+        .collect()
+}
+
+/// What the file says.
+struct Begun {
+    asked: String,
+    from_ns: u64,
+    until_ns: u64,
+    position: String,
+}
+
+fn begun(path: &std::path::Path) -> Result<Option<Begun>, Failure> {
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(Failure(format!("reading how far a replay came, in {}: {error}", path.display())));
+        }
+        Ok(text) => text,
+    };
+    let read = serde_json::from_str::<Value>(&text).ok().and_then(|value| {
+        (value.get("version")?.as_u64()? == VERSION).then_some(())?;
+        Some(Begun {
+            asked: value.get("asked")?.as_str()?.to_owned(),
+            from_ns: value.get("from_ns")?.as_u64()?,
+            until_ns: value.get("until_ns")?.as_u64()?,
+            position: value.get("position")?.as_str()?.to_owned(),
+        })
+    });
+    read.map(Some).ok_or_else(|| {
+        Failure(format!("{} does not say how far a replay came: begin anew with --restart", path.display()))
+    })
+}
