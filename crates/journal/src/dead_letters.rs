@@ -5,9 +5,11 @@
 //! written to the page cache: it survives the end of the process. Its items were counted as dropped by then;
 //! this is a copy for people, and no acknowledgement depends on it.
 
+mod marks;
 mod read;
 
-pub use read::{MOST_REFUSED, StoredDeadLetter, StoredDeadLetters, mark_refused, mark_sent, read};
+pub use marks::{Discarded, MOST_REFUSED, discard, mark_refused, mark_sent};
+pub use read::{StoredDeadLetter, StoredDeadLetters, read};
 
 use crate::meta::Meta;
 use crate::record::random;
@@ -26,8 +28,6 @@ pub const REASON_MAX: usize = 1024;
 pub const DEFAULT_MAX: u64 = 64 << 20;
 const NEWER: &str = "letters";
 const OLDER: &str = "letters.old";
-/// The end of the name of a sink's file that says which of its letters were sent.
-const SENT: &str = ".sent";
 const SINK_MAX: usize = 64;
 const PADDING: [u8; ALIGN as usize] = [0; ALIGN as usize];
 

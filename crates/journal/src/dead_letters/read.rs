@@ -1,14 +1,14 @@
 //! Reading letters, whether or not a process is writing more.
 
-use super::{NEWER, OLDER, SENT, SINK_MAX};
-use crate::cursor::file::is_name;
+use super::marks::{ResentLetters, SENT, sent};
+use super::{NEWER, OLDER, SINK_MAX};
 use crate::meta::Meta;
 use crate::record::{Header, u64_at};
 use crate::record_scanner::RecordScanner;
 use std::collections::BTreeMap;
-use std::io::{self, IoSlice};
+use std::io;
 use std::path::Path;
-use tidegate_files::folder::{Files, RealFiles, write_all};
+use tidegate_files::folder::{Files, RealFiles};
 
 /// One letter, without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,93 +62,31 @@ pub fn read(dir: &Path, sent_too: bool) -> io::Result<StoredDeadLetters> {
     Ok(StoredDeadLetters { files, at: 0, sent, last: None })
 }
 
-/// Marks every letter of `sink` up to and with `id` as sent, but for those that were
-/// [refused](mark_refused) before `id`. They stay until newer ones need their room.
-///
-/// # Errors
-/// When that cannot be written down.
-pub fn mark_sent(dir: &Path, sink: &str, id: u64) -> io::Result<()> {
-    mark(dir, sink, |sent| {
-        sent.through = sent.through.max(id);
-        sent.but.retain(|refused| *refused != id);
-    })
-}
-
-/// Marks that the letter `id` of `sink` was refused once more: it stays to be sent, whatever is sent after it. Of
-/// [`MOST_REFUSED`] such letters the oldest counts as sent when there is one more.
-///
-/// # Errors
-/// When that cannot be written down.
-pub fn mark_refused(dir: &Path, sink: &str, id: u64) -> io::Result<()> {
-    mark(dir, sink, |sent| {
-        sent.through = sent.through.max(id);
-        if !sent.but.contains(&id) {
-            sent.but.push(id);
-        }
-        let most = sent.but.len().saturating_sub(MOST_REFUSED);
-        sent.but.drain(..most);
-    })
-}
-
-/// How many letters of a sink are kept to be sent although later ones were.
-pub const MOST_REFUSED: usize = 64;
-
-/// The resent dead letters of a sink. On disk: their numbers, eight bytes each, little-endian.
-#[derive(Debug, Default)]
-struct ResentLetters {
-    /// Up to and with this letter,
-    through: u64,
-    /// but for these: at most [`MOST_REFUSED`].
-    but: Vec<u64>,
-}
-
-fn mark(dir: &Path, sink: &str, change: impl FnOnce(&mut ResentLetters)) -> io::Result<()> {
-    if !is_name(sink) {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let folder = RealFiles::new(dir.to_owned());
-    let name = format!("{sink}{SENT}");
-    let fresh = format!("{name}.new");
-    match folder.remove(&fresh) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let file = folder.create(&fresh)?;
-    let mut sent = sent(&folder, sink);
-    change(&mut sent);
-    let bytes: Vec<u8> =
-        std::iter::once(&sent.through).chain(&sent.but).flat_map(|id| id.to_le_bytes()).collect();
-    write_all(&*file, &mut [IoSlice::new(&bytes)], 0)?;
-    file.sync()?;
-    folder.rename(&fresh, &name)?;
-    folder.sync_names()
-}
-
-fn sent(folder: &dyn Files, sink: &str) -> ResentLetters {
-    let mut bytes = [0; 8 * (1 + MOST_REFUSED)];
-    let read = folder.open(&format!("{sink}{SENT}"), false).and_then(|file| file.read_at(&mut bytes, 0));
-    let mut ids = bytes.chunks_exact(8).take(read.unwrap_or(0) / 8).map(|id| u64_at(id, 0));
-    ResentLetters { through: ids.next().unwrap_or(0), but: ids.collect() }
-}
-
-impl ResentLetters {
-    fn has(&self, id: u64) -> bool {
-        id <= self.through && !self.but.contains(&id)
-    }
-}
-
 impl StoredDeadLetters {
     /// The body of the letter that was given last.
     ///
     /// # Errors
     /// When it cannot be read, or is not as it was written.
     pub fn body(&mut self) -> io::Result<Vec<u8>> {
+        let len = self.last.map_or(0, |(_, header)| header.body_len as usize);
+        // As long as the header says, which the file's own length has confirmed.
+        let mut body = vec![0; len];
+        self.body_into(&mut body)?;
+        Ok(body)
+    }
+
+    /// The same, read into memory of the caller that is as long as [`body_len`](StoredDeadLetter::body_len).
+    ///
+    /// # Errors
+    /// As [`body`](Self::body): [`InvalidData`](io::ErrorKind::InvalidData) where it is damaged. `body` holds anything then.
+    pub fn body_into(&mut self, body: &mut [u8]) -> io::Result<()> {
         let (Some((at, header)), Some((walker, _))) = (self.last, self.files.last_mut()) else {
             return Err(io::ErrorKind::NotFound.into());
         };
-        // As long as the header says, which the file's own length has confirmed.
-        let mut body = vec![0; header.body_len as usize];
-        if walker.body(at, &header, &mut body)? { Ok(body) } else { Err(io::ErrorKind::InvalidData.into()) }
+        if body.len() != header.body_len as usize {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        if walker.body(at, &header, body)? { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 }
 

@@ -84,6 +84,55 @@ fn a_dead_letter_refused_again_stays_listed() {
     assert_eq!(letters_left().len(), MOST_REFUSED);
 }
 
+/// Up to a number, with those that were refused again; another sink's and newer ones stay.
+#[test]
+fn dead_letters_are_discarded_up_to_a_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let letters = DeadLetters::open(dir.path(), DEFAULT_MAX).unwrap();
+    (1..=4).for_each(|_| add(&letters, "no", b"body"));
+    letters.add(DeadLetter { sink: "other", reason: "no", meta: &meta(1), body: b"body" }).unwrap();
+    let left = || read(dir.path(), false).unwrap().map(|letter| letter.id).collect::<Vec<_>>();
+    mark_refused(dir.path(), "upstream", 1).unwrap();
+    mark_sent(dir.path(), "upstream", 2).unwrap();
+    assert_eq!(left(), [1, 3, 4, 5]);
+    let discarded = |letters, items, kept| Discarded { letters, items, kept };
+    assert_eq!(discard(dir.path(), "upstream", Some(3)).unwrap(), discarded(2, 6, 1));
+    assert_eq!(left(), [4, 5]);
+    assert_eq!(discard(dir.path(), "upstream", None).unwrap(), discarded(1, 3, 0));
+    assert_eq!(discard(dir.path(), "nobody", None).unwrap(), discarded(0, 0, 0));
+    assert_eq!(left(), [5]);
+}
+
+/// Marks that are made at the same time are all there afterwards.
+#[test]
+fn no_mark_is_lost_to_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let letters = DeadLetters::open(dir.path(), DEFAULT_MAX).unwrap();
+    (1..=40).for_each(|_| add(&letters, "no", b"body"));
+    std::thread::scope(|scope| {
+        for first in 1..=4 {
+            let dir = dir.path();
+            scope.spawn(move || {
+                (first..=40).step_by(4).for_each(|id| mark_refused(dir, "upstream", id).unwrap());
+            });
+        }
+    });
+    assert_eq!(read(dir.path(), false).unwrap().count(), 40);
+}
+
+/// A body is read into memory of its length, and no other.
+#[test]
+fn a_body_is_read_into_memory_of_the_caller() {
+    let dir = tempfile::tempdir().unwrap();
+    add(&DeadLetters::open(dir.path(), DEFAULT_MAX).unwrap(), "no", &[7; 60_000]);
+    let mut letters = read(dir.path(), false).unwrap();
+    assert_eq!(letters.body_into(&mut []).unwrap_err().kind(), io::ErrorKind::NotFound);
+    let mut body = vec![0; letters.next().unwrap().body_len as usize];
+    assert_eq!(letters.body_into(&mut body[1..]).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    letters.body_into(&mut body).unwrap();
+    assert_eq!(body, [7; 60_000]);
+}
+
 #[test]
 fn a_torn_dead_letter_is_truncated_and_a_damaged_one_skipped() {
     let dir = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use tidegate_arena::Bytes;
 use tidegate_files::Access;
-use tidegate_journal::dead_letters::{StoredDeadLetter, mark_refused, mark_sent, read};
+use tidegate_journal::dead_letters::{self, Discarded, StoredDeadLetter, mark_refused, mark_sent, read};
 use tidegate_journal::{Encoding, Protocol};
 
 /// `tidegate journal dead-letters`
@@ -84,14 +84,7 @@ fn file_name(letter: &StoredDeadLetter) -> String {
 /// `tidegate journal discard`
 pub(super) fn discard(args: &DiscardArgs) -> Outcome {
     let folder = folder(data(&args.data)?);
-    let (mut letters, mut items) = (0_u64, 0_u64);
-    for letter in read(&folder, false)? {
-        if letter.sink == args.sink && args.through.is_none_or(|through| letter.id <= through) {
-            (letters, items) = (letters + 1, items + u64::from(letter.meta.items));
-            // One that was refused again is kept beside the others, and is marked by itself.
-            mark_sent(&folder, &letter.sink, letter.id)?;
-        }
-    }
+    let Discarded { letters, items, .. } = dead_letters::discard(&folder, &args.sink, args.through)?;
     match letters {
         1.. => Ok(output::print(&format!("discarded {letters} dead letters with {items} items\n"))?),
         0 => {
