@@ -5,7 +5,7 @@ use super::Gate;
 use super::admission::Demand;
 use crate::permit::Permit;
 use crate::rejection::Rejection;
-use tidegate_journal::Checkpoints;
+use tidegate_journal::{Checkpoints, Tenant};
 use tidegate_ledger::OpenRequest;
 use tidegate_limit::Moment;
 
@@ -22,6 +22,21 @@ impl Gate {
         open: &mut OpenRequest,
     ) -> Result<Permit, Rejection> {
         let name = self.local_tenant(tenant)?;
+        self.named(Demand { now: Moment::now(), bytes: bytes as u64, journalled: true }, open, name)
+    }
+
+    /// Whether a dead letter of `bytes` may go to the journal again, under the tenant that it had. Sources cannot say that
+    /// data is nobody's where there is a default tenant; here nobody's stays nobody's.
+    ///
+    /// # Errors
+    /// The first check that fails. The letter then holds nothing.
+    pub fn admit_dead_letter(
+        &self,
+        tenant: &Tenant,
+        bytes: usize,
+        open: &mut OpenRequest,
+    ) -> Result<Permit, Rejection> {
+        let name = Some(tenant.as_str()).filter(|name| !name.is_empty());
         self.named(Demand { now: Moment::now(), bytes: bytes as u64, journalled: true }, open, name)
     }
 
@@ -47,7 +62,10 @@ mod tests {
     use super::super::tests::{rig, rig_with};
     use crate::gate::GateRules;
     use crate::tenancy::Tenancy;
+    use std::sync::Arc;
+    use tidegate_journal::Tenant;
     use tidegate_ledger::Refusal;
+    use tidegate_limit::{AdmissionTable, LimiterSettings, TenantLimits, Tenants};
 
     /// A source's own tenant comes before the default one; without either, a required tenant is missing.
     #[tokio::test]
@@ -62,6 +80,27 @@ mod tests {
         let nameless = with(None);
         assert_eq!(nameless.gate.local_tenant(None).unwrap_err().reason, Refusal::Tenant);
         assert_eq!(nameless.gate.local_tenant(Some("own")).unwrap(), Some("own"));
+    }
+
+    /// A dead letter keeps its tenant: nobody's is not the default tenant's, even where a tenant is required.
+    #[tokio::test]
+    async fn a_dead_letter_keeps_its_tenant() {
+        let rig = rig_with(1 << 30, |ledger, source| {
+            let tenants = Tenants::new(4, TenantLimits::default(), ledger.clone());
+            let limits = Arc::new(AdmissionTable::new(
+                vec![(source.clone(), LimiterSettings::default())],
+                Some(tenants),
+            ));
+            let tenancy = Tenancy { default: Some("all".into()), required: true, ..Tenancy::default() };
+            GateRules { tenancy: Some(tenancy), limits: Some(limits), ..GateRules::default() }
+        });
+        let tenant_of = |tenant: &Tenant| {
+            let mut open = rig.source.open();
+            assert!(rig.gate.admit_dead_letter(tenant, 100, &mut open).is_ok());
+            open.tenant().map(|tenant| tenant.name().to_owned())
+        };
+        assert_eq!(tenant_of(&Tenant::NONE), None);
+        assert_eq!(tenant_of(&Tenant::new("shop").unwrap()).as_deref(), Some("shop"));
     }
 
     /// Credentials are for clients: what the gateway reads itself needs none, and without tenants has none.
