@@ -188,6 +188,7 @@ fn dead_letters_are_listed_exported_and_discarded() {
     let found = letters(json!({"sink": "up"}));
     let letter = &found["letters"][0];
     assert!(letter["reason"].as_str().unwrap().contains("unknown path"), "{found}");
+    assert_eq!(found["sinks"], json!([{"sink": "up", "letters": 1, "items": 1, "through": 1}]));
     assert_eq!(
         (&letter["signal"], &letter["items"], &letter["protocol"]),
         (&json!("logs"), &json!(1), &json!("otlp"))

@@ -6,7 +6,7 @@ use crate::query::LettersQuery;
 use crate::walk::Walk;
 use jiff::Timestamp;
 use serde::Serialize;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use tidegate_journal::dead_letters::{StoredDeadLetter, read};
 
 /// A letter as the answer has it.
@@ -23,12 +23,32 @@ struct ShownLetter<'l> {
     reason: &'l str,
 }
 
+/// The letters of a sink.
+#[derive(Default, Serialize)]
+struct SinkLetters {
+    letters: u64,
+    items: u64,
+    /// The number of the newest.
+    through: u64,
+}
+
+#[derive(Serialize)]
+struct NamedLetters<'l> {
+    sink: &'l str,
+    #[serde(flatten)]
+    letters: &'l SinkLetters,
+}
+
+/// At most so many sinks are told of: those that can be configured at a time, and as many that were.
+const MOST_SINKS: usize = 128;
+
 /// Answers with the letters that were not sent again or discarded.
 pub(crate) fn letters(query: &LettersQuery, walk: &mut Walk<'_>) -> Result<Vec<u8>, SearchError> {
     let dir = &walk.stores.dead_letters;
     let failed = |source| SearchError::DeadLetters { dir: dir.clone(), source };
     let mut newest: VecDeque<StoredDeadLetter> = VecDeque::new();
     let (mut letters, mut items) = (0_u64, 0_u64);
+    let mut by_sink: BTreeMap<String, SinkLetters> = BTreeMap::new();
     for letter in read(dir, false).map_err(failed)? {
         if walk.bounds.is_over() {
             walk.read.is_late = true;
@@ -38,6 +58,12 @@ pub(crate) fn letters(query: &LettersQuery, walk: &mut Walk<'_>) -> Result<Vec<u
             continue;
         }
         (letters, items) = (letters + 1, items + u64::from(letter.meta.items));
+        if by_sink.len() < MOST_SINKS || by_sink.contains_key(&letter.sink) {
+            let of_sink = by_sink.entry(letter.sink.clone()).or_default();
+            of_sink.letters += 1;
+            of_sink.items += u64::from(letter.meta.items);
+            of_sink.through = letter.id;
+        }
         if newest.len() >= query.limit.0 {
             newest.pop_front();
         }
@@ -46,6 +72,8 @@ pub(crate) fn letters(query: &LettersQuery, walk: &mut Walk<'_>) -> Result<Vec<u
     let mut answer = Answer::new(walk.bounds.answer);
     answer.member("total", &letters);
     answer.member("items", &items);
+    let sinks: Vec<_> = by_sink.iter().map(|(sink, letters)| NamedLetters { sink, letters }).collect();
+    answer.member("sinks", &sinks);
     let shown: Vec<Vec<u8>> = newest.iter().rev().filter_map(json).collect();
     answer.list("letters", shown.iter().map(Vec::as_slice));
     let totals = Totals { has_more: letters > newest.len() as u64, ..Totals::default() };
