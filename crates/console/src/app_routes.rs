@@ -1,4 +1,5 @@
-//! The routes of the pages for browsers: their files, the live status, the history, and the configuration.
+//! The routes of the pages for browsers: their files, the live status, the history, the configuration, and orders about dead
+//! letters.
 //!
 //! Changes are made by `POST` with the token that `/console/session` gives to the page: a page of another origin cannot read that, nor
 //! send the header.
@@ -6,6 +7,7 @@
 use crate::assets::AssetRequest;
 use crate::configuration::ConfigurationOrder;
 use crate::console::{Console, DATA_HEADERS, failed};
+use crate::dead_letters::{DeadLetterAction, DeadLetterOrder};
 use crate::page_buffer::PageBuffer;
 use crate::rejects;
 use serde::Serialize;
@@ -14,7 +16,7 @@ use tidegate_arena::Window;
 use tidegate_http1::{Head, Reply};
 
 /// A request of the pages.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum AppRoute {
     Asset(AssetRequest),
     Events,
@@ -23,6 +25,14 @@ pub(crate) enum AppRoute {
     Configuration,
     Rejects,
     Order(ConfigurationOrder),
+    DeadLetters(Box<DeadLetterOrder>),
+}
+
+/// A path at which something is changed.
+#[derive(Clone, Copy)]
+enum ChangePath {
+    Configuration(ConfigurationOrder),
+    DeadLetters(DeadLetterAction),
 }
 
 /// The header with the token of the page.
@@ -57,7 +67,7 @@ impl fmt::Debug for PageToken {
 impl AppRoute {
     /// Whether the path of `head` belongs to the pages and its method changes something.
     pub(crate) fn changes(head: &Head<'_>) -> bool {
-        order_of(head.path()).is_some() && head.method() == "POST"
+        ChangePath::of(head.path()).is_some() && head.method() == "POST"
     }
 
     /// Whether a request has the token of the page.
@@ -70,8 +80,8 @@ impl AppRoute {
 
     /// The route of `head`, if its path belongs to the pages.
     pub(crate) fn of(console: &Console, head: &Head<'_>) -> Option<Result<AppRoute, Reply>> {
-        if let Some(order) = order_of(head.path()) {
-            return Some(console.admit_order(head, order));
+        if let Some(change) = ChangePath::of(head.path()) {
+            return Some(console.admit_change(head, change));
         }
         let route = match head.path() {
             "/console/events" => AppRoute::Events,
@@ -91,20 +101,28 @@ impl AppRoute {
     }
 }
 
-fn order_of(path: &str) -> Option<ConfigurationOrder> {
-    match path {
-        "/console/check" => Some(ConfigurationOrder::Check),
-        "/console/reload" => Some(ConfigurationOrder::Reload),
-        _ => None,
+impl ChangePath {
+    fn of(path: &str) -> Option<ChangePath> {
+        match path {
+            "/console/check" => Some(ChangePath::Configuration(ConfigurationOrder::Check)),
+            "/console/reload" => Some(ChangePath::Configuration(ConfigurationOrder::Reload)),
+            _ => DeadLetterAction::at(path).map(ChangePath::DeadLetters),
+        }
     }
 }
 
 impl Console {
-    fn admit_order(&self, head: &Head<'_>, order: ConfigurationOrder) -> Result<AppRoute, Reply> {
+    fn admit_change(&self, head: &Head<'_>, change: ChangePath) -> Result<AppRoute, Reply> {
         if head.method() != "POST" {
             return Err(Reply::new(405).headers(&[("Allow", "POST")]).text("use POST\n"));
         }
-        AppRoute::check_token(self, head).map(|()| AppRoute::Order(order))
+        AppRoute::check_token(self, head)?;
+        Ok(match change {
+            ChangePath::Configuration(order) => AppRoute::Order(order),
+            ChangePath::DeadLetters(action) => {
+                AppRoute::DeadLetters(Box::new(DeadLetterOrder::of(head, action)?))
+            }
+        })
     }
 
     /// Answers a request of the pages.
@@ -128,6 +146,10 @@ impl Console {
                 Err(reason) => {
                     Reply::new(503).retry_after(1).headers(&DATA_HEADERS).content(format!("{reason}\n"))
                 }
+            },
+            AppRoute::DeadLetters(order) => match self.gateway().dead_letters(*order).await {
+                Ok(report) => self.json(|out| serde_json::to_writer(out, &report)),
+                Err(error) => error.reply(),
             },
         }
     }

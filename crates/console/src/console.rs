@@ -512,7 +512,7 @@ fn is_of_page(head: &Head<'_>) -> bool {
 }
 
 /// Whether a text can be the name of a sink.
-fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (1..=64).contains(&name.len()) && name.bytes().all(legal)
 }

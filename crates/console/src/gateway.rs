@@ -1,6 +1,7 @@
 //! The console's interface to the gateway.
 
 use crate::configuration::{ConfigurationFuture, ConfigurationOrder, RunningConfiguration};
+use crate::dead_letters::{DeadLetterFuture, DeadLetterOrder};
 use crate::files::{FilesFuture, FilesQuery};
 use crate::history::History;
 use crate::pipelines_page::ListedPipeline;
@@ -67,6 +68,9 @@ pub trait Gateway: Send + Sync + 'static {
 
     /// Checks the configured file, or has it take effect.
     fn order(&self, order: ConfigurationOrder) -> ConfigurationFuture<'_>;
+
+    /// Sends dead letters of a sink again, or discards them. It is followed to its end, also where nobody waits for that any more.
+    fn dead_letters(&self, order: DeadLetterOrder) -> DeadLetterFuture<'_>;
 
     /// Runs a trial, in a process of its own, with `input` on its standard input.
     fn trial<'a>(&'a self, input: Vec<ProcessInput>, output: &'a mut ProcessOutput<'a>) -> ProcessFuture<'a>;

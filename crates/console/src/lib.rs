@@ -11,7 +11,8 @@
 //! [`LONGEST_ANSWER`]; nothing that came from outside can act as markup or steer a terminal. Its pages change
 //! nothing, so they need no JavaScript and no password on loopback. A look shows the data itself: the port is for
 //! those who may see that. A trial of steps runs in a process of its own and changes nothing. Other parts of the gateway have [`AdminRoutes`] there, which change what is theirs. Two things are done by `DELETE`, which no page of another origin can send: forgetting the
-//! cursor of a sink that is not configured any more, and ending a look.
+//! cursor of a sink that is not configured any more, and ending a look. The pages for browsers have the configuration reloaded and
+//! dead letters resent or discarded, by `POST` with the token of their session.
 //!
 //! It leaves to others: collecting the numbers and keeping secrets out of them (the gateway), the books'
 //! arithmetic (`ledger`), counting (`meters`), the connections (`http1`).
@@ -22,6 +23,7 @@ mod assets;
 mod capture;
 mod configuration;
 mod console;
+mod dead_letters;
 mod files;
 mod files_page;
 mod gateway;
@@ -53,6 +55,9 @@ pub use configuration::{
     RunningConfiguration, SettingChange,
 };
 pub use console::{Console, LONGEST_ANSWER, PATHS};
+pub use dead_letters::{
+    DeadLetterAction, DeadLetterError, DeadLetterFuture, DeadLetterOrder, DeadLetterReport,
+};
 pub use files::{
     FILES_BYTES, FilesError, FilesFuture, FilesOrder, FilesQuery, FilesReport, FollowedFile, FollowingSource,
     LONGEST_FILES, MOST_FILES, UnreadablePath,

@@ -9,6 +9,7 @@ mod agent_service;
 mod backlog;
 mod bounded_process;
 mod data_folder;
+mod dead_letters;
 mod destination;
 mod file_budget;
 mod files;
@@ -228,6 +229,7 @@ impl Gateway {
             history: tidegate_console::History::new(),
             configuration: Mutex::new(status::running_configuration(&config)),
             orders: orders::ConfigurationOrders::default(),
+            dead_letters: dead_letters::DeadLetterTurn::default(),
             fleet: fleet.as_ref().map(RunningFleet::fleet),
         });
         metrics::publish(&view);

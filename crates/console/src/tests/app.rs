@@ -91,6 +91,47 @@ fn changes_need_the_token_of_the_session() {
     assert!(served.ask("GET /console/history").body.starts_with("{\"step_seconds\":5,"));
 }
 
+/// Only the page with the token sends dead letters again or discards them, of one sink, and up to a number.
+#[test]
+fn dead_letters_are_resent_and_discarded_with_the_token_of_the_session() {
+    let served = served();
+    let session: serde_json::Value = serde_json::from_str(&served.ask("GET /console/session").body).unwrap();
+    let right = format!("X-Tidegate-Token: {}", session["token"].as_str().unwrap());
+    let post = |target: &str| served.ask_with(&format!("POST /console/dead-letters/{target}"), &right);
+    for (target, expected) in [
+        ("resend?sink=up&through=7", r#"{"sent":7,"items":70,"kept":0}"#),
+        ("discard?sink=up&through=7", r#"{"discarded":7,"items":70,"kept":0}"#),
+        (
+            "resend?through=8&sink=half",
+            r#"{"sent":8,"items":70,"kept":1,"message":"letter 9 is \"damaged\""}"#,
+        ),
+    ] {
+        let answer = post(target);
+        assert_eq!((answer.status, answer.body.as_str()), (200, expected), "{target}");
+        assert!(answer.has("Content-Type: application/json"), "{}", answer.head);
+    }
+    for (target, status) in [
+        ("resend?sink=none&through=7", 404),
+        ("resend?sink=busy&through=7", 503),
+        ("discard?sink=full&through=7", 500),
+        ("resend?sink=up", 400),
+        ("resend?through=7", 400),
+        ("resend?sink=up&through=-1", 400),
+        ("resend?sink=up&through=7&through=8", 400),
+        ("discard?sink=../up&through=7", 400),
+        ("discard", 400),
+        ("forget?sink=up&through=7", 404),
+    ] {
+        assert_eq!(post(target).status, status, "{target}");
+    }
+    assert!(post("resend?sink=busy&through=7").has("Retry-After: 2"));
+    for path in ["resend", "discard"] {
+        let target = format!("/console/dead-letters/{path}?sink=up&through=7");
+        assert_eq!(served.ask_with(&format!("POST {target}"), "X-None: 1").status, 403);
+        assert_eq!(served.ask_with(&format!("GET {target}"), &right).status, 405);
+    }
+}
+
 /// As many refusals as there can be, with the longest texts, are one answer; texts of strangers are JSON strings.
 #[test]
 fn refusals_are_listed_with_what_is_known() {

@@ -2,9 +2,10 @@
 
 use super::sample::{healthy, troubled};
 use crate::{
-    ConfigurationFuture, ConfigurationOrder, ConfigurationReport, Console, FilesFuture, FilesQuery,
-    FilesReport, ForgetError, Gateway, History, LONGEST_ANSWER, ListedPipeline, ProcessError, ProcessFuture,
-    ProcessInput, ProcessOutput, RunningConfiguration, Status,
+    ConfigurationFuture, ConfigurationOrder, ConfigurationReport, Console, DeadLetterError, DeadLetterFuture,
+    DeadLetterOrder, DeadLetterReport, FilesFuture, FilesQuery, FilesReport, ForgetError, Gateway, History,
+    LONGEST_ANSWER, ListedPipeline, ProcessError, ProcessFuture, ProcessInput, ProcessOutput,
+    RunningConfiguration, Status,
 };
 use std::fmt;
 use std::io::{Read, Write};
@@ -102,6 +103,23 @@ impl Gateway for FakeGateway {
         Box::pin(
             async move { Ok(ConfigurationReport { ok: true, message, ..ConfigurationReport::default() }) },
         )
+    }
+
+    fn dead_letters(&self, order: DeadLetterOrder) -> DeadLetterFuture<'_> {
+        Box::pin(async move {
+            let DeadLetterOrder { action, sink, through } = order;
+            let words = |words: &str| words.to_owned();
+            match &*sink {
+                "busy" => Err(DeadLetterError::Busy(words("another order is being followed"))),
+                "full" => Err(DeadLetterError::Failed(words("the disk is full"))),
+                "up" => Ok(DeadLetterReport { action, letters: through, items: 70, kept: 0, message: None }),
+                "half" => {
+                    let message = Some(words("letter 9 is \"damaged\""));
+                    Ok(DeadLetterReport { action, letters: through, items: 70, kept: 1, message })
+                }
+                _ => Err(DeadLetterError::Unknown(words("there is no such sink"))),
+            }
+        })
     }
 
     fn trial<'a>(&'a self, input: Vec<ProcessInput>, output: &'a mut ProcessOutput<'a>) -> ProcessFuture<'a> {

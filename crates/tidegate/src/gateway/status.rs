@@ -1,6 +1,7 @@
 //! Collects the contents of the pages from all parts.
 
 use super::acceptor::ConnectionLimiter;
+use super::dead_letters::{DeadLetterTurn, OrderServices, OrderTarget};
 use super::orders::ConfigurationOrders;
 use super::rates::Rates;
 use super::refusals::Refusals;
@@ -13,11 +14,11 @@ use tidegate_admission::Gate;
 use tidegate_arena::{Arena, MemoryPlan, heap};
 use tidegate_config::{Config, Durability};
 use tidegate_console::{
-    BlockedIndex, ConfigurationFuture, ConfigurationOrder, Damage, DeclaredLine, Destination, Failed,
-    FilesFuture, FilesQuery, ForgetError, Gateway, Handshakes, History, Journal as JournalStatus, Lag,
-    LastError, LeftBehind, Levels, ListedPipeline, MOST_MEMBERS, MOST_STEPS, MOST_WAITING, Memory, Payload,
-    PipelineStep, ProcessError, ProcessFuture, ProcessInput, ProcessOutput, Resident, RingMember,
-    RunningConfiguration, Sink, SourcePipeline, Status, Syncs, Tenant, Tenants,
+    BlockedIndex, ConfigurationFuture, ConfigurationOrder, Damage, DeadLetterFuture, DeadLetterOrder,
+    DeclaredLine, Destination, Failed, FilesFuture, FilesQuery, ForgetError, Gateway, Handshakes, History,
+    Journal as JournalStatus, Lag, LastError, LeftBehind, Levels, ListedPipeline, MOST_MEMBERS, MOST_STEPS,
+    MOST_WAITING, Memory, Payload, PipelineStep, ProcessError, ProcessFuture, ProcessInput, ProcessOutput,
+    Resident, RingMember, RunningConfiguration, Sink, SourcePipeline, Status, Syncs, Tenant, Tenants,
 };
 use tidegate_http1::Body;
 use tidegate_journal::{Journal, SinkStats, Stats};
@@ -60,6 +61,7 @@ pub(crate) struct StatusView {
     /// As the pages show it.
     pub(crate) configuration: Mutex<RunningConfiguration>,
     pub(crate) orders: ConfigurationOrders,
+    pub(crate) dead_letters: DeadLetterTurn,
     /// The agents that are managed here.
     pub(crate) fleet: Option<Arc<tidegate_fleet::Fleet>>,
 }
@@ -120,6 +122,12 @@ impl Gateway for StatusView {
 
     fn order(&self, order: ConfigurationOrder) -> ConfigurationFuture<'_> {
         self.orders.give(order)
+    }
+
+    fn dead_letters(&self, order: DeadLetterOrder) -> DeadLetterFuture<'_> {
+        let target = self.try_config().map(|config| OrderTarget::of(&config, &order.sink));
+        let services = OrderServices { arena: &self.arena, gate: &self.gate, ledger: &self.ledger };
+        Box::pin(self.dead_letters.follow(services, target, order))
     }
 
     fn trial<'a>(&'a self, input: Vec<ProcessInput>, output: &'a mut ProcessOutput<'a>) -> ProcessFuture<'a> {

@@ -15,7 +15,7 @@ import { words } from "../format/text";
 import { dateTime, shortTime, utc } from "../format/time";
 import { link } from "../router";
 import { Card, Empty, PageHead } from "../ui/card";
-import { DeadLetters } from "./dead_letters";
+import { DeadLetters } from "./dead_letters/dead_letters";
 import { Dash } from "../ui/dash";
 import { FilterBox, matches } from "../ui/filter";
 import { Name, Stranger } from "../ui/stranger";

@@ -1,19 +1,21 @@
 // Dead letters: what peers rejected for good, with their words, and what can be done about it.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { now, part } from "../data/store";
-import { poll } from "../data/poll";
-import { session } from "../data/session";
-import { bytes } from "../format/bytes";
-import { count, plural } from "../format/count";
-import { harmless } from "../format/text";
-import { shortTime, utc } from "../format/time";
-import { link } from "../router";
-import { search, type SearchEnd } from "../search/answer";
-import { Card, Empty } from "../ui/card";
-import { Copy } from "../ui/copy";
-import { Name, Stranger } from "../ui/stranger";
-import { Table, type Column } from "../ui/table";
+import { useEffect, useRef } from "preact/hooks";
+import { now, part } from "../../data/store";
+import { poll } from "../../data/poll";
+import { session } from "../../data/session";
+import { bytes } from "../../format/bytes";
+import { count, plural } from "../../format/count";
+import { harmless } from "../../format/text";
+import { shortTime, utc } from "../../format/time";
+import { link } from "../../router";
+import { search, type SearchEnd } from "../../search/answer";
+import { Card, Empty } from "../../ui/card";
+import { Copy } from "../../ui/copy";
+import { Name, Stranger } from "../../ui/stranger";
+import { Table, type Column } from "../../ui/table";
+import { LettersBySink, type SinkLetters } from "./by_sink";
+import { OrderDialog, type LetterOrder } from "./order";
 
 interface DeadLetter {
   id: number;
@@ -30,6 +32,7 @@ interface DeadLetter {
 interface DeadLetterAnswer extends SearchEnd {
   total: number;
   items: number;
+  sinks: SinkLetters[];
   letters: DeadLetter[];
 }
 
@@ -39,7 +42,8 @@ const rejected = part((status) => status.books.sinks.reduce((all, sink) => all +
 const POLL_MS = 10_000;
 
 const COLUMNS: Column<DeadLetter>[] = [
-  { title: "Time", head: true, cell: (letter) => <time title={utc(Date.parse(letter.time))}>{shortTime(Date.parse(letter.time), now.peek())}</time> },
+  { title: "Number", head: true, cell: (letter) => letter.id },
+  { title: "Time", cell: (letter) => <time title={utc(Date.parse(letter.time))}>{shortTime(Date.parse(letter.time), now.peek())}</time> },
   { title: "Sink", cell: (letter) => <a href={link("sinks", letter.sink)}>{harmless(letter.sink)}</a> },
   { title: "Signal", cell: (letter) => letter.signal },
   { title: "Tenant", cell: (letter) => <Name most={40}>{letter.tenant === "" ? "–" : letter.tenant}</Name> },
@@ -50,20 +54,28 @@ const COLUMNS: Column<DeadLetter>[] = [
 
 export function DeadLetters() {
   const answer = useSignal<DeadLetterAnswer | undefined>(undefined);
+  const order = useSignal<LetterOrder | undefined>(undefined);
+  const asked = useRef(-1);
   const searchable = session.value?.search === true;
+  const ask = async (signal?: AbortSignal): Promise<void> => {
+    asked.current = rejected.peek();
+    const found = await search<DeadLetterAnswer>("dead-letters", {}, signal);
+    if (signal?.aborted !== true && found.ok) answer.value = found.value;
+  };
   useEffect(() => {
     if (!searchable) return;
     const ended = new AbortController();
-    let asked = -1;
-    const ask = async (): Promise<void> => {
-      if (asked === rejected.peek() && answer.peek() !== undefined) return;
-      asked = rejected.peek();
-      const found = await search<DeadLetterAnswer>("dead-letters", {}, ended.signal);
-      if (!ended.signal.aborted && found.ok) answer.value = found.value;
+    const askIfMore = async (): Promise<void> => {
+      if (asked.current !== rejected.peek() || answer.peek() === undefined) await ask(ended.signal);
     };
-    void poll(ask, POLL_MS, ended.signal);
+    void poll(askIfMore, POLL_MS, ended.signal);
     return () => ended.abort();
   }, [searchable]);
+  const close = (): void => {
+    order.value = undefined;
+    // The button that opened it may be gone with the sink's letters.
+    setTimeout(() => document.activeElement === document.body && document.querySelector<HTMLElement>("main h1")?.focus());
+  };
   const found = answer.value;
   if (!searchable || found === undefined) return null;
   return (
@@ -72,10 +84,14 @@ export function DeadLetters() {
         <Empty title="No peer has rejected anything that is kept." />
       ) : (
         <>
-          <Table caption="Dead letters" columns={COLUMNS} rows={found.letters} id={(letter) => String(letter.id)} />
+          <LettersBySink sinks={found.sinks} order={(action, sink) => (order.value = { action, sink })} />
+          <div class="below">
+            <Table caption="Dead letters" columns={COLUMNS} rows={found.letters} id={(letter) => String(letter.id)} />
+          </div>
           {found.has_more && <p class="more">the newest {count(found.letters.length)} are shown</p>}
         </>
       )}
+      {order.value && <OrderDialog order={order.value} done={() => void ask()} close={close} />}
     </Card>
   );
 }
