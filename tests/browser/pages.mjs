@@ -1,5 +1,8 @@
 // The pages to visit: those of the navigation, and one of each kind of detail.
 
+/** Opens the dialog that discards the dead letters of a sink. */
+export const DISCARD = 'main button[aria-label^="Discard"]';
+
 /** Their addresses, what is there when they are ready, and what to press then. */
 export async function pagesOf(url) {
   const status = await (await fetch(`${url}/status.json`)).json();
@@ -8,6 +11,7 @@ export async function pagesOf(url) {
   const [trace] = await found(url, "traces");
   const [log] = await found(url, "logs");
   const [metric] = await found(url, "metrics");
+  const [letter] = await found(url, "dead-letters", "letters");
   return [
     at("overview", "#/", ".state h1"),
     at("flow", "#/flow", ".flow-card a"),
@@ -19,7 +23,8 @@ export async function pagesOf(url) {
     ...named("tenant", status.tenants?.shown ?? []),
     at("memory", "#/memory", "main table"),
     at("journal", "#/journal", "main .facts"),
-    at("rejects", "#/rejects", "main .card"),
+    at("rejects", "#/rejects", letter ? DISCARD : "main .card"),
+    ...(letter ? [at("discard", "#/rejects", DISCARD, DISCARD)] : []),
     at("files", "#/files", "main .card, main .empty"),
     at("agents", "#/agents", "main .card, main .empty"),
     at("configuration", "#/configuration", "main .card"),
@@ -33,14 +38,14 @@ export async function pagesOf(url) {
 }
 
 /** What the gateway has of a kind, where it searches. */
-async function found(url, kind) {
+async function found(url, kind, rows = kind) {
   const answer = await fetch(`${url}/console/session`);
   if (!answer.ok) return [];
   const session = await answer.json();
   if (!session.search) return [];
   const headers = { "content-type": "application/json", "x-tidegate-token": session.token };
   const found = await fetch(`${url}/console/search/${kind}`, { method: "POST", headers, body: '{"limit":1}' });
-  return found.ok ? (await found.json())[kind] : [];
+  return found.ok ? (await found.json())[rows] : [];
 }
 
 /** Whether anything passes a source just now, for a tap to show. */

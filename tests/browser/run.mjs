@@ -10,7 +10,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { pagesOf } from "./pages.mjs";
+import { DISCARD, pagesOf } from "./pages.mjs";
 import { serve } from "./serve.mjs";
 
 // Packages may be installed elsewhere: the tests of the workspace share one folder.
@@ -54,6 +54,8 @@ async function everything(at) {
   for (const colorScheme of SCHEMES) await Promise.all(WIDTHS.map((width) => visit(pages, width, colorScheme)));
   await walk();
   await reconnect();
+  // Only of a gateway that is there for the test.
+  if (process.env.TIDEGATE_TEST_DEAD_LETTERS) await orderLetters();
 }
 
 async function everyScene() {
@@ -182,6 +184,29 @@ async function walk() {
   await page.keyboard.press("t");
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
   assert.match(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), /rgb\(1\d, /, "the switch is stronger than the system");
+  await page.context().close();
+}
+
+/** Dead letters are sent again, are rejected again, and are discarded, by keyboard alone; the outcome is told. */
+async function orderLetters() {
+  const { page } = await open(360, "dark");
+  await page.goto(`${url}/#/rejects`);
+  const follow = async (button, outcome) => {
+    await page.locator(button).first().focus({ timeout: 30_000 });
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("dialog.reload[open]");
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Close", "nothing is done by the first key");
+    await page.keyboard.press("Shift+Tab");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction((outcome) => new RegExp(outcome).test(document.querySelector("dialog [aria-live]")?.textContent ?? ""), outcome);
+    await check(page, `${outcome} at 360 dark`);
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => document.querySelector("dialog.reload") === null);
+  };
+  await follow('main button[aria-label^="Send again"]', "letters? with .* sent again\\.$");
+  await follow(DISCARD, "letters? with .* discarded\\.$");
+  await page.waitForFunction(() => document.querySelector("main").textContent.includes("No peer has rejected anything that is kept."));
+  await page.waitForFunction(() => document.activeElement?.tagName === "H1");
   await page.context().close();
 }
 

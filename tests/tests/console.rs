@@ -13,13 +13,17 @@ use tidegate_tests::{Gateway, SOON, finish, free_address, http, skip, until};
 
 /// Two sinks, of which one cannot reach its peer; tenants; and a refusal of each kind that is easy to get.
 fn busy_gateway() -> Gateway {
+    busy_gateway_with(json!({}))
+}
+
+/// The same with more sinks.
+fn busy_gateway_with(mut sinks: Value) -> Gateway {
+    sinks["lake"] = json!({"type": "lake", "file_age": "1s"});
+    sinks["upstream"] = json!({"type": "otlp", "endpoints": [format!("http://{}", free_address())]});
     let gateway = Gateway::started(json!({
         "memory": "96MiB",
         "tenants": {"header": "X-Scope-OrgID", "default": "everyone"},
-        "sinks": {
-            "lake": {"type": "lake", "file_age": "1s"},
-            "upstream": {"type": "otlp", "endpoints": [format!("http://{}", free_address())]},
-        },
+        "sinks": sinks,
     }));
     for tenant in ["shop", "bank"] {
         let tenant = format!("X-Scope-OrgID: {tenant}");
@@ -82,19 +86,27 @@ fn logs() -> String {
         .to_string()
 }
 
-/// Every page, narrow and wide, dark and light, by keyboard alone: no error, nothing serious for axe, nothing from elsewhere.
+/// Every page, narrow and wide, dark and light, by keyboard alone: no error, nothing serious for axe, nothing from elsewhere. Dead letters
+/// are sent again and discarded.
 #[test]
 fn every_page_in_a_browser() {
     let variable = "TIDEGATE_TEST_BROWSER";
     let Some(packages) = std::env::var_os(variable).filter(|value| !value.is_empty()) else {
         return skip(variable, &format!("{variable} is not set; `make test` sets it"));
     };
-    let gateway = busy_gateway();
+    // An admin address takes no data, and says so for good.
+    let peer = Gateway::started(json!({"memory": "32MiB", "sinks": {"none": {"type": "blackhole"}}}));
+    let gateway = busy_gateway_with(json!({
+        "picky": {"type": "otlp", "protocol": "http", "endpoints": [format!("http://{}", peer.admin())]},
+    }));
+    // Two log records, two spans, and sixty points.
+    until(SOON, "the dead letters", || gateway.sink("picky")["dropped"]["rejected"] == 64);
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
     let mut browser = Command::new("node");
     browser
         .arg(scripts.join("run.mjs"))
         .arg(format!("http://{}", gateway.admin()))
+        .env("TIDEGATE_TEST_DEAD_LETTERS", "1")
         .env("TIDEGATE_TEST_NODE_MODULES", Path::new(&packages).join("node_modules"));
     let seen = finish(&mut browser).succeeded();
     println!("{seen}");
