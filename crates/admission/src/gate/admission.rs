@@ -51,6 +51,9 @@ impl Gate {
         let rules = &self.0.rules;
         let recipient = self.recipient(caller)?;
         if !rules.access.has_credentials() && rules.tenancy.is_none() && rules.operators.is_open() {
+            if recipient.is_some() && !caller.peer.to_canonical().is_loopback() {
+                return Err(Rejection::new(Refusal::Forbidden, rights::FROM_AFAR));
+            }
             self.check_open_for(caller.journalled)?;
             let permit = match &rules.limits {
                 Some(table) if table.is_active() => self.limited(Demand::of(caller), open, table, None)?,

@@ -25,7 +25,7 @@ pub struct BulkDefaults {
 pub const RESEND_HEADER: &str = "Tidegate-Tenant";
 
 /// The header with which data is sent again to one sink alone: its name. Goes with [`RESEND_HEADER`] where there are credentials
-/// or tenants.
+/// or tenants; elsewhere it is for senders on the same machine.
 pub const SINK_HEADER: &str = "Tidegate-Sink";
 
 /// The tenant of resent data, if this request resends.
@@ -90,6 +90,9 @@ const TWICE: &str = "the header `Tidegate-Tenant` is there several times: send i
 const SINK_TWICE: &str = "the header `Tidegate-Sink` is there several times: send it once\n";
 const NOT_JOURNALLED: &str = "the header `Tidegate-Sink` is for data that goes through the journal, and this is forwarded: leave it out\n";
 const NO_SINK: &str = "the header `Tidegate-Sink` names no sink that is running: `/status` lists them\n";
+/// Why a request for one sink is refused where anybody may send: it passes the pipeline of its source by.
+pub(super) const FROM_AFAR: &str =
+    "without `access.admin_credentials_file` data is sent to one sink from the machine itself only\n";
 /// Why a request for one sink must say whose its data is.
 pub(super) const NAMELESS: &str = "the header `Tidegate-Sink` is for operators who send data again, and goes with `Tidegate-Tenant`: the \
                                    tenant that the data had, empty for none\n";

@@ -20,9 +20,18 @@ impl Headers for Sent<'_> {
 }
 
 fn admit(rig: &Rig, headers: Vec<(&'static str, &str)>, journalled: bool) -> Result<Permit, Refusal> {
+    admit_from(Ipv4Addr::LOCALHOST, rig, headers, journalled)
+}
+
+fn admit_from(
+    peer: Ipv4Addr,
+    rig: &Rig,
+    headers: Vec<(&'static str, &str)>,
+    journalled: bool,
+) -> Result<Permit, Refusal> {
     let headers = Sent(headers);
     let caller = Caller {
-        peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        peer: IpAddr::V4(peer),
         certificate: None,
         headers: &headers,
         bytes: None,
@@ -61,6 +70,8 @@ fn what_cannot_be_addressed_is_refused() {
     assert_eq!(asked("sink", true), None);
     assert_eq!(asked("gone", true), Some(Refusal::Headers), "nobody runs it");
     assert_eq!(asked("sink", false), Some(Refusal::Headers), "what is forwarded has no sink");
+    let afar = admit_from(Ipv4Addr::new(192, 0, 2, 1), &rig, vec![("tidegate-sink", "sink")], true);
+    assert_eq!(afar.err(), Some(Refusal::Forbidden), "it would pass a pipeline by");
 }
 
 #[test]
