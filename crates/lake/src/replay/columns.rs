@@ -185,10 +185,7 @@ pub(super) struct NumberLists<T: ArrowPrimitiveType> {
 impl<T: ArrowPrimitiveType> NumberLists<T> {
     pub(super) fn of(columns: &impl Columns, name: &str) -> Result<Self, ColumnTypeError> {
         let lists = Lists::of(columns, name)?;
-        let numbers = match &lists.0 {
-            Some(lists) => Some(lists.values().as_primitive_opt::<T>().cloned()),
-            None => None,
-        };
+        let numbers = lists.0.as_ref().map(|lists| lists.values().as_primitive_opt::<T>().cloned());
         let numbers = match numbers {
             Some(None) => return Err(ColumnTypeError(name.to_owned())),
             Some(numbers) => Numbers(numbers),

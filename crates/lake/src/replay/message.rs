@@ -26,17 +26,8 @@ impl Message {
         self.0.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub(super) fn clear(&mut self) {
         self.0.clear();
-    }
-
-    /// Forgets what is beyond `len` bytes.
-    pub(super) fn truncate(&mut self, len: usize) {
-        self.0.truncate(len);
     }
 
     /// Fields that are encoded already, or the content of a string.

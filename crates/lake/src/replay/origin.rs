@@ -38,13 +38,20 @@ impl OriginColumns {
 }
 
 /// The resource and the scope of a row, encoded. Rows mostly have those of the row before.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Origin {
     texts: Option<[Option<String>; PARTS]>,
     /// `ResourceSpans` and `ScopeSpans`, and what they are called for other signals.
     pub(super) levels: [Level; 2],
     /// Which of the promoted attributes the resource has, a bit each.
     has: u32,
+}
+
+impl Default for Origin {
+    /// An unknown one.
+    fn default() -> Origin {
+        Origin { texts: None, levels: levels(Vec::new(), Vec::new()), has: 0 }
+    }
 }
 
 impl Origin {
@@ -88,10 +95,7 @@ impl Origin {
         let mut scope_group = Message::default();
         scope_group.bytes_unless_empty(1, scope.as_bytes());
         scope_group.text(3, schema_url);
-        self.levels = [
-            Level { field: 1, head: group.into_bytes(), kind: 0 },
-            Level { field: 2, head: scope_group.into_bytes(), kind: 0 },
-        ];
+        self.levels = levels(group.into_bytes(), scope_group.into_bytes());
         self.texts = Some(columns.texts.each_ref().map(|column| column.at(row).map(str::to_owned)));
         Ok(())
     }
@@ -106,6 +110,11 @@ impl Origin {
     pub(super) fn is_unknown(&self) -> bool {
         self.levels.iter().all(|level| level.head.is_empty())
     }
+}
+
+/// The messages around items, with these fields of their own.
+fn levels(resource: Vec<u8>, scope: Vec<u8>) -> [Level; 2] {
+    [Level { field: 1, head: resource, kind: 0 }, Level { field: 2, head: scope, kind: 0 }]
 }
 
 /// An object without members.
