@@ -8,7 +8,7 @@
 mod marks;
 mod read;
 
-pub use marks::{Discarded, MOST_REFUSED, discard, mark_refused, mark_sent};
+pub use marks::{Discarded, MOST_KEPT, discard, mark_kept, mark_sent, mark_sent_but};
 pub use read::{StoredDeadLetter, StoredDeadLetters, read};
 
 use crate::meta::Meta;

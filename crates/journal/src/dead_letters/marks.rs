@@ -9,7 +9,7 @@ use tidegate_files::Access;
 use tidegate_files::folder::{Files, RealFiles, write_all};
 
 /// How many letters of a sink are kept to be sent although later ones were.
-pub const MOST_REFUSED: usize = 64;
+pub const MOST_KEPT: usize = 512;
 
 /// The end of the name of a sink's file that says which of its letters were sent.
 pub(super) const SENT: &str = ".sent";
@@ -32,36 +32,38 @@ pub struct Discarded {
 pub(super) struct ResentLetters {
     /// Up to and with this letter,
     through: u64,
-    /// but for these: at most [`MOST_REFUSED`].
+    /// but for these: at most [`MOST_KEPT`].
     but: Vec<u64>,
 }
 
-/// Marks every letter of `sink` up to and with `id` as sent, but for those that were
-/// [refused](mark_refused) before `id`. They stay until newer ones need their room.
+/// Marks every letter of `sink` up to and with `id` as sent, but for those that are [kept](mark_kept). They stay until newer
+/// ones need their room.
 ///
 /// # Errors
 /// When that cannot be written down.
 pub fn mark_sent(dir: &Path, sink: &str, id: u64) -> io::Result<()> {
+    mark_sent_but(dir, sink, id, &[])
+}
+
+/// As [`mark_sent`], where the letters `kept` were passed over: they stay to be sent.
+///
+/// # Errors
+/// When that cannot be written down, or as many letters of the sink are kept as can be.
+pub fn mark_sent_but(dir: &Path, sink: &str, id: u64, kept: &[u64]) -> io::Result<()> {
     mark(dir, sink, |sent| {
+        sent.keep(kept);
         sent.through = sent.through.max(id);
-        sent.but.retain(|refused| *refused != id);
+        sent.but.retain(|kept| *kept != id);
     })
 }
 
-/// Marks that the letter `id` of `sink` was refused once more: it stays to be sent, whatever is sent after it. Of
-/// [`MOST_REFUSED`] such letters the oldest counts as sent when there is one more.
+/// Marks that these letters of `sink` stay to be sent, whatever is sent after them, and that all others up to the last of them
+/// were sent.
 ///
 /// # Errors
-/// When that cannot be written down.
-pub fn mark_refused(dir: &Path, sink: &str, id: u64) -> io::Result<()> {
-    mark(dir, sink, |sent| {
-        sent.through = sent.through.max(id);
-        if !sent.but.contains(&id) {
-            sent.but.push(id);
-        }
-        let most = sent.but.len().saturating_sub(MOST_REFUSED);
-        sent.but.drain(..most);
-    })
+/// When that cannot be written down, or as many letters of the sink are kept as can be: [`MOST_KEPT`].
+pub fn mark_kept(dir: &Path, sink: &str, kept: &[u64]) -> io::Result<()> {
+    mark(dir, sink, |sent| sent.keep(kept))
 }
 
 /// Discards the letters of `sink` up to and with the number `through`, those that were refused again too; all of them
@@ -108,6 +110,16 @@ fn mark(dir: &Path, sink: &str, change: impl FnOnce(&mut ResentLetters)) -> io::
     let file = folder.create(&fresh)?;
     let mut sent = sent(&folder, sink);
     change(&mut sent);
+    if sent.but.len() > MOST_KEPT {
+        // What gave way to newer letters needs no mark.
+        let oldest = read(dir, true)?.next().map_or(u64::MAX, |letter| letter.id);
+        sent.but.retain(|id| *id >= oldest);
+    }
+    if sent.but.len() > MOST_KEPT {
+        return Err(io::Error::other(format!(
+            "{MOST_KEPT} letters of `{sink}` are kept although later ones were sent, and no more can be: send those, or discard them"
+        )));
+    }
     let bytes: Vec<u8> =
         std::iter::once(&sent.through).chain(&sent.but).flat_map(|id| id.to_le_bytes()).collect();
     write_all(&*file, &mut [IoSlice::new(&bytes)], 0)?;
@@ -117,13 +129,23 @@ fn mark(dir: &Path, sink: &str, change: impl FnOnce(&mut ResentLetters)) -> io::
 }
 
 pub(super) fn sent(folder: &dyn Files, sink: &str) -> ResentLetters {
-    let mut bytes = [0; 8 * (1 + MOST_REFUSED)];
+    let mut bytes = vec![0; 8 * (1 + MOST_KEPT)];
     let read = folder.open(&format!("{sink}{SENT}"), false).and_then(|file| file.read_at(&mut bytes, 0));
     let mut ids = bytes.chunks_exact(8).take(read.unwrap_or(0) / 8).map(|id| u64_at(id, 0));
     ResentLetters { through: ids.next().unwrap_or(0), but: ids.collect() }
 }
 
 impl ResentLetters {
+    fn keep(&mut self, kept: &[u64]) {
+        let known = self.but.len();
+        for id in kept {
+            if !self.but.iter().take(known).any(|before| before == id) {
+                self.but.push(*id);
+            }
+            self.through = self.through.max(*id);
+        }
+    }
+
     pub(super) fn has(&self, id: u64) -> bool {
         id <= self.through && !self.but.contains(&id)
     }

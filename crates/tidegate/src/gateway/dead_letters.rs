@@ -18,7 +18,7 @@ use tidegate_arena::{Arena, Share};
 use tidegate_config::{Config, Sink};
 use tidegate_console::{DeadLetterAction, DeadLetterError, DeadLetterOrder, DeadLetterReport};
 use tidegate_journal::Meta;
-use tidegate_journal::dead_letters::{self, Discarded, MOST_REFUSED};
+use tidegate_journal::dead_letters::{self, Discarded, MOST_KEPT};
 use tidegate_ledger::Ledger;
 use tokio::sync::Semaphore;
 
@@ -68,7 +68,7 @@ impl DeadLetterTurn {
     /// Follows an order; `target` is nothing while the configuration is being changed.
     ///
     /// # Errors
-    /// [`DeadLetterError`]. Letters are as they were then.
+    /// [`DeadLetterError`]. Letters that were sent before are marked, and those after them are as they were.
     pub(super) async fn follow(
         &self,
         services: OrderServices<'_>,

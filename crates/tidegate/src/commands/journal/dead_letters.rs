@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use tidegate_arena::Bytes;
 use tidegate_files::Access;
-use tidegate_journal::dead_letters::{self, Discarded, StoredDeadLetter, mark_refused, mark_sent, read};
+use tidegate_journal::dead_letters::{self, Discarded, StoredDeadLetter, mark_kept, mark_sent, read};
 use tidegate_journal::{Encoding, Protocol};
 
 /// `tidegate journal dead-letters`
@@ -117,7 +117,7 @@ pub(super) fn resend(args: &ResendArgs) -> Outcome {
                 Ok(()) => {}
                 // Those after it may be wanted all the same.
                 Err(Unsent::Refused(message)) => {
-                    mark_refused(&folder, &letter.sink, letter.id)?;
+                    mark_kept(&folder, &letter.sink, &[letter.id])?;
                     crate::output::error(&message);
                     refused += 1;
                     continue;

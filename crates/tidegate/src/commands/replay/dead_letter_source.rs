@@ -3,10 +3,11 @@
 use super::selection::Selection;
 use super::{Fate, Replayed, Source};
 use crate::Failure;
-use crate::cli::{ReplayArgs, ReplayLettersArgs};
+use crate::cli::ReplayLettersArgs;
 use crate::commands::journal::data;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use tidegate_journal::dead_letters::{StoredDeadLetters, mark_refused, mark_sent, read};
+use tidegate_journal::dead_letters::{MOST_KEPT, StoredDeadLetters, mark_kept, mark_sent_but, read};
 
 /// The dead letters that are asked for. The folder itself knows which of them were sent.
 pub(super) struct DeadLetterSource {
@@ -15,7 +16,8 @@ pub(super) struct DeadLetterSource {
     selection: Selection,
     to: Option<String>,
     sink: Option<String>,
-    is_dry: bool,
+    /// Letters of each sink that were passed over since one of it was settled: they stay.
+    passed: BTreeMap<String, Vec<u64>>,
     /// The sink and the number of the one that came last.
     last: Option<(String, u64)>,
     damaged: u64,
@@ -26,30 +28,46 @@ impl DeadLetterSource {
     ///
     /// # Errors
     /// When the folder cannot be read.
-    pub(super) fn open(
-        args: &ReplayArgs,
-        selection: Selection,
-        letters: &ReplayLettersArgs,
-    ) -> Result<DeadLetterSource, Failure> {
-        let folder = data(&args.data)?.join("dead-letters");
-        let (to, sink) = (letters.to.clone(), letters.sink.clone());
+    pub(super) fn open(args: &ReplayLettersArgs, selection: Selection) -> Result<DeadLetterSource, Failure> {
+        let ReplayLettersArgs { to, sink, replay } = args;
+        let folder = data(&replay.data)?.join("dead-letters");
+        let (to, sink) = (to.clone(), sink.clone());
         let letters = read(&folder, false)?;
-        let is_dry = args.dry_run;
-        Ok(DeadLetterSource { folder, letters, selection, to, sink, is_dry, last: None, damaged: 0 })
+        Ok(DeadLetterSource {
+            folder,
+            letters,
+            selection,
+            to,
+            sink,
+            passed: BTreeMap::new(),
+            last: None,
+            damaged: 0,
+        })
     }
 }
 
 impl Source for DeadLetterSource {
     fn next(&mut self) -> Result<Option<Replayed>, Failure> {
         while let Some(letter) = self.letters.next() {
-            let of_sink = self.sink.as_ref().is_none_or(|sink| *sink == letter.sink);
-            if !of_sink || !self.selection.has_time(letter.at_ns) || !self.selection.has(&letter.meta) {
+            if self.sink.as_ref().is_some_and(|sink| *sink != letter.sink) {
+                continue;
+            }
+            let passed = self.passed.entry(letter.sink.clone()).or_default();
+            if !self.selection.has_time(letter.at_ns) || !self.selection.has(&letter.meta) {
+                passed.push(letter.id);
                 continue;
             }
             let Ok(body) = self.letters.body() else {
+                passed.push(letter.id);
                 self.damaged += 1;
                 continue;
             };
+            if passed.len() > MOST_KEPT {
+                return Err(Failure(format!(
+                    "of `{}` more than {MOST_KEPT} letters are older than letter {} and would be passed over: send or discard those first",
+                    letter.sink, letter.id
+                )));
+            }
             let to = self.to.clone().unwrap_or_else(|| letter.sink.clone());
             let label = format!("dead letter {} of `{}`", letter.id, letter.sink);
             self.last = Some((letter.sink, letter.id));
@@ -59,10 +77,14 @@ impl Source for DeadLetterSource {
     }
 
     fn settle(&mut self, fate: Fate) -> Result<(), Failure> {
-        let Some((sink, id)) = self.last.take().filter(|_| !self.is_dry) else { return Ok(()) };
+        let Some((sink, id)) = self.last.take() else { return Ok(()) };
+        let mut passed = self.passed.remove(&sink).unwrap_or_default();
         match fate {
-            Fate::Sent => mark_sent(&self.folder, &sink, id)?,
-            Fate::Refused => mark_refused(&self.folder, &sink, id)?,
+            Fate::Sent => mark_sent_but(&self.folder, &sink, id, &passed)?,
+            Fate::Refused => {
+                passed.push(id);
+                mark_kept(&self.folder, &sink, &passed)?;
+            }
         }
         Ok(())
     }
@@ -74,7 +96,65 @@ impl Source for DeadLetterSource {
     fn remarks(&self) -> Vec<String> {
         match self.damaged {
             0 => Vec::new(),
-            damaged => vec![format!("{damaged} dead letters are damaged on disk")],
+            damaged => vec![format!("{damaged} dead letters are damaged on disk, and are kept")],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Promise: what a choice passes over stays to be sent.
+
+    use super::*;
+    use crate::cli::{Cli, Command, ReplayCommand};
+    use clap::Parser as _;
+    use tidegate_journal::dead_letters::{DEFAULT_MAX, DeadLetter, DeadLetters};
+    use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
+
+    fn letters(dir: &std::path::Path, tenants: &[&str]) {
+        let letters = DeadLetters::open(&dir.join("dead-letters"), DEFAULT_MAX).unwrap();
+        for tenant in tenants {
+            let meta = Meta {
+                tenant: Tenant::new(tenant).unwrap(),
+                signal: Signal::Logs,
+                protocol: Protocol::Otlp,
+                encoding: Encoding::Identity,
+                items: 1,
+                raw_len: 4,
+                received_at_ns: 1,
+            };
+            letters.add(DeadLetter { sink: "up", reason: "no", meta: &meta, body: b"body" }).unwrap();
+        }
+    }
+
+    /// Takes all letters that these arguments choose, which have these fates, and says whose are left.
+    fn settle(dir: &std::path::Path, more: &[&str], fates: &[Fate]) -> Vec<String> {
+        let data = dir.to_str().unwrap();
+        let line = ["tidegate", "replay", "dead-letters", "--url", "http://gateway", "--data", data];
+        let Command::Replay(ReplayCommand::DeadLetters(args)) =
+            Cli::try_parse_from(line.iter().chain(more)).unwrap().command
+        else {
+            panic!("a replay of dead letters")
+        };
+        let selection = Selection::of(&args.replay, "dead letters", None).unwrap();
+        let mut source = DeadLetterSource::open(&args, selection).unwrap();
+        for fate in fates {
+            assert_eq!(source.next().unwrap().unwrap().to, "up");
+            source.settle(*fate).unwrap();
+        }
+        assert!(source.next().unwrap().is_none());
+        let left = read(&dir.join("dead-letters"), false).unwrap();
+        left.map(|letter| letter.meta.tenant.as_str().to_owned()).collect()
+    }
+
+    #[test]
+    fn letters_that_are_passed_over_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        letters(dir.path(), &["a", "b", "a", "b"]);
+        let left = settle(dir.path(), &["--tenant", "b"], &[Fate::Sent, Fate::Refused]);
+        assert_eq!(left, ["a", "a", "b"]);
+        assert_eq!(settle(dir.path(), &["--until", "2020-01-01T00:00:00Z"], &[]), ["a", "a", "b"]);
+        assert_eq!(settle(dir.path(), &["--signal", "traces"], &[]), ["a", "a", "b"]);
+        assert_eq!(settle(dir.path(), &[], &[Fate::Sent, Fate::Sent, Fate::Sent]), Vec::<String>::new());
     }
 }

@@ -4,10 +4,13 @@ use super::DeadLetterError;
 use crate::gateway::workers::{STACK, THREAD_STACK};
 use std::io;
 use tidegate_arena::Charge;
+use tidegate_journal::dead_letters::MOST_KEPT;
+use tidegate_ledger::MAX_SINKS;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-/// Its memory: the stack, what is read ahead of both files, and the marks. It is charged while the thread is there.
-pub(super) const THREAD_BYTES: u64 = STACK as u64 + (64 << 10);
+/// Its memory: the stack, what is read ahead of both files, and the marks of all sinks. It is charged while the thread is there.
+pub(super) const THREAD_BYTES: u64 =
+    STACK as u64 + (64 << 10) + (MAX_SINKS * (MOST_KEPT + 1) * size_of::<u64>()) as u64;
 
 type Work = Box<dyn FnOnce() + Send>;
 

@@ -1,14 +1,14 @@
 //! Sends the letters of one sink again, one after the other, the oldest first.
 
 use super::letter_thread::LetterThread;
-use super::{MOST_REFUSED, NO_MEMORY, OrderServices, failed, unwanted};
+use super::{MOST_KEPT, NO_MEMORY, OrderServices, failed, unwanted};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use tidegate_arena::{ChargeError, Share, Window};
 use tidegate_config::Sink;
 use tidegate_console::{DeadLetterError, DeadLetterOrder, DeadLetterReport};
-use tidegate_journal::dead_letters::{StoredDeadLetter, StoredDeadLetters, mark_refused, mark_sent, read};
+use tidegate_journal::dead_letters::{StoredDeadLetter, StoredDeadLetters, mark_kept, mark_sent, read};
 use tidegate_journal::{Batch, Checkpoints, Meta, Signal};
 use tidegate_ledger::{Counts, Signal as Booked, Source};
 
@@ -92,11 +92,13 @@ impl<'g> Resend<'g> {
         why: String,
     ) -> Result<Result<(), String>, DeadLetterError> {
         let why = format!("letter {}: {why}", letter.id);
-        if self.report.kept >= MOST_REFUSED as u64 {
+        if self.report.kept >= MOST_KEPT as u64 {
             return Ok(Err(why));
         }
-        let marked =
-            self.mark(letter, mark_refused).await?.map_err(|error| format!("marking a letter: {error}"));
+        let marked = self
+            .mark(letter, |dir, sink, id| mark_kept(dir, sink, &[id]))
+            .await?
+            .map_err(|error| format!("marking a letter: {error}"));
         if marked.is_ok() {
             self.report.kept += 1;
             self.refused.get_or_insert(why);
