@@ -41,6 +41,8 @@ pub(crate) struct Cursor {
     flight: VecDeque<InFlight>,
     /// Records are completed in order only, so that those in flight need one entry for all of them.
     in_order: bool,
+    /// Items of records for this sink alone, of all that were handed out since it was followed; and those of the last one.
+    addressed: (u64, u32),
     /// Records beyond `low` that were completed before the last restart and were not met since, or cannot
     /// be read any more: sequence and items, ascending.
     restored: VecDeque<(u64, u64)>,
@@ -58,8 +60,9 @@ struct InFlight {
     done: bool,
     /// It could not be read.
     gap: bool,
-    /// It is for this sink alone. An entry stands for records of one kind.
-    addressed: bool,
+    /// Of the items those whose records are for this sink alone. Where the quota took some of the items, it is not known how many
+    /// of those were among them, so these may be too many.
+    addressed: u32,
 }
 
 /// The items of records that were completed.
@@ -71,9 +74,9 @@ pub(crate) struct CompletedItems {
 }
 
 impl CompletedItems {
-    fn add(&mut self, items: u64, addressed: bool) {
+    fn add(&mut self, items: u64, addressed: u32) {
         self.items += items;
-        self.addressed += if addressed { items } else { 0 };
+        self.addressed += u64::from(addressed).min(items);
     }
 }
 
@@ -97,6 +100,7 @@ impl Cursor {
             metadata: [0; CURSOR_METADATA_LEN],
             flight: VecDeque::with_capacity(MAX_IN_FLIGHT + 1),
             in_order: false,
+            addressed: (0, 0),
             restored: VecDeque::new(),
         }
     }
@@ -146,6 +150,8 @@ impl Cursor {
         }
         let known = self.restored.binary_search_by_key(&sequence, |(sequence, _)| *sequence);
         let done = known.is_ok_and(|at| self.restored.remove(at).is_some());
+        let addressed = if addressed { u32::try_from(items).unwrap_or(u32::MAX) } else { 0 };
+        self.addressed = (self.addressed.0 + u64::from(addressed), addressed);
         let entry = InFlight {
             sequence,
             items,
@@ -156,11 +162,11 @@ impl Cursor {
             gap: false,
             addressed,
         };
-        let joins = |back: &&mut InFlight| !back.done && back.addressed == addressed;
-        match self.flight.back_mut().filter(|back| self.in_order && !done && joins(back)) {
+        match self.flight.back_mut().filter(|back| self.in_order && !done && !back.done) {
             Some(back) => {
                 let (items, received_at_ns) = (back.items + items, back.received_at_ns);
-                *back = InFlight { items, received_at_ns, ..entry };
+                let addressed = back.addressed.saturating_add(addressed);
+                *back = InFlight { items, received_at_ns, addressed, ..entry };
             }
             None => self.flight.push_back(entry),
         }
@@ -191,7 +197,7 @@ impl Cursor {
             received_at_ns: 0,
             done: true,
             gap: true,
-            addressed: false,
+            addressed: 0,
         };
         self.flight.push_back(entry);
         self.settle();
@@ -225,14 +231,27 @@ impl Cursor {
             self.flight.push_back(entry);
             return;
         }
+        let (handed_out, last) = self.addressed;
+        self.addressed = (handed_out.saturating_sub(last.into()), 0);
         if before_it < sequence {
             // The entry stands for others too, which are still to be completed.
             let items = entry.items.saturating_sub(items);
-            let others = InFlight { sequence: sequence - 1, items, items_after: items_before, ..entry };
+            let others = InFlight {
+                sequence: sequence - 1,
+                items,
+                items_after: items_before,
+                addressed: entry.addressed.saturating_sub(last),
+                ..entry
+            };
             self.flight.push_back(InFlight { bytes_after: bytes_before, ..others });
         }
-        self.flight.push_back(InFlight { items, done: true, gap: true, ..entry });
+        self.flight.push_back(InFlight { items, done: true, gap: true, addressed: 0, ..entry });
         self.settle();
+    }
+
+    /// The items of records for this sink alone, of all that were handed out.
+    pub(crate) fn addressed(&self) -> u64 {
+        self.addressed.0
     }
 
     /// Notes that a record is completed. False when it is not in flight: it was completed before, or it was
@@ -261,29 +280,36 @@ impl Cursor {
     }
 
     /// Notes that every record up to and with `sequence` is completed, behind which there are `items_after`
-    /// items and `bytes_after` bytes; it was received at `received_at_ns`. Returns the items that this completed:
-    /// fewer than were handed out when some were dropped in the meantime.
+    /// items and `bytes_after` bytes; it was received at `received_at_ns`, and up to it so many items of what was handed out
+    /// were for this sink alone. Returns the items that this completed: fewer than were handed out when some were dropped in the
+    /// meantime.
     pub(crate) fn complete_through(
         &mut self,
         sequence: u64,
         (items_after, bytes_after): (u64, u64),
         received_at_ns: u64,
+        addressed_after: u64,
     ) -> CompletedItems {
         let mut completed = CompletedItems::default();
-        for entry in &mut self.flight {
-            if entry.sequence <= sequence {
-                completed.add(if entry.done { 0 } else { entry.items }, entry.addressed);
-                entry.done = true;
-            } else if !entry.done && self.in_order && sequence >= self.low {
-                // One entry for many records: it is completed as far as the sequence.
-                let before = entry.items_after - entry.items;
-                let items = items_after.saturating_sub(before);
-                completed.add(items, entry.addressed);
-                entry.items -= items.min(entry.items);
-                // The rest arrived after that.
-                entry.received_at_ns = entry.received_at_ns.max(received_at_ns);
-                break;
-            }
+        let open = self.flight.iter().position(|entry| entry.sequence > sequence && !entry.done);
+        let open = open.filter(|_| self.in_order && sequence >= self.low);
+        let later = self.flight.iter().skip(open.map_or(usize::MAX, |at| at + 1));
+        let later: u64 = later.map(|entry| u64::from(entry.addressed)).sum();
+        for entry in self.flight.iter_mut().take_while(|entry| entry.sequence <= sequence) {
+            completed.add(if entry.done { 0 } else { entry.items }, entry.addressed);
+            entry.done = true;
+        }
+        if let Some(entry) = open.and_then(|at| self.flight.get_mut(at)) {
+            // One entry for many records: it is completed as far as the sequence.
+            let before = entry.items_after - entry.items;
+            let items = items_after.saturating_sub(before);
+            let rest = self.addressed.0.saturating_sub(addressed_after).saturating_sub(later);
+            let rest = entry.addressed.min(u32::try_from(rest).unwrap_or(u32::MAX));
+            completed.add(items, entry.addressed - rest);
+            entry.items -= items.min(entry.items);
+            entry.addressed = rest;
+            // The rest arrived after that.
+            entry.received_at_ns = entry.received_at_ns.max(received_at_ns);
         }
         self.settle();
         if sequence >= self.low

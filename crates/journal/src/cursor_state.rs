@@ -143,11 +143,12 @@ impl CursorState {
         sequence: u64,
         after: (u64, u64),
         received_at_ns: u64,
+        addressed_after: u64,
         enter: impl FnOnce(CompletedItems, &Cursor) -> CursorMetadata,
     ) {
         let mut state = lock(&self.state);
         let was_full = !state.cursor.has_room();
-        let completed = state.cursor.complete_through(sequence, after, received_at_ns);
+        let completed = state.cursor.complete_through(sequence, after, received_at_ns, addressed_after);
         state.cursor.metadata = enter(completed, &state.cursor);
         let change = state.changed();
         drop(state);

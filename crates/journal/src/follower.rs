@@ -53,6 +53,8 @@ pub struct Record {
     pub items_before: u64,
     /// The bytes of the journal behind it, counted from when it was opened.
     pub(crate) bytes_after: u64,
+    /// The items of records for this sink alone, of all that were handed out up to it.
+    pub(crate) addressed_after: u64,
     /// The length of its body as it is kept, in bytes.
     pub body_len: u32,
     /// Which sinks it is for.
@@ -259,7 +261,8 @@ impl Follower {
     pub fn commit_through(&self, last: &Record, enter: impl FnOnce(CompletedRecords) -> CursorMetadata) {
         let items_after = last.items_before + u64::from(last.meta.items);
         let (after, received_at_ns) = ((items_after, last.bytes_after), last.meta.received_at_ns);
-        self.commit.cursor.commit_through(last.sequence, after, received_at_ns, |items, cursor| {
+        let (cursor, addressed) = (&self.commit.cursor, last.addressed_after);
+        cursor.commit_through(last.sequence, after, received_at_ns, addressed, |items, cursor| {
             enter(CompletedRecords::of(items, cursor))
         });
         self.commit.notify();

@@ -57,7 +57,7 @@ pub struct Batch {
 
 impl Batch {
     /// The batch for the sink `name` alone: to every other one its record says that it is for
-    /// [another](crate::Recipient::Another). A sink that does not follow the journal yet gets it when it does.
+    /// [another](crate::Recipient::Another). Of a sink that does not follow the journal nobody waits for it.
     ///
     /// # Errors
     /// [`AppendError::Unfit`] where no sink can have that name.

@@ -140,10 +140,11 @@ impl SegmentIndex {
         }
     }
 
-    /// When the oldest record that is there was received.
-    pub(crate) fn oldest_at_ns(&self) -> Option<u64> {
+    /// When the oldest record that is there was received, but for what every sink is past and is `kept` to be sent again.
+    pub(crate) fn oldest_at_ns(&self, kept: bool) -> Option<u64> {
         let held = || self.in_memory.front().map(|held| held.header.received_at_ns);
-        self.segments.front().map_or_else(held, |segment| segment.head.map(|head| head.received_at_ns))
+        let first = if kept { self.consumed() } else { 0 };
+        self.segments.get(first).map_or_else(held, |segment| segment.head.map(|head| head.received_at_ns))
     }
 
     /// When the record `sequence` was received, or a little before.

@@ -81,7 +81,8 @@ impl Stats {
         let age = |received_at_ns: u64| Duration::from_nanos(now.saturating_sub(received_at_ns));
         let index = lock(&shared.index);
         let (head, counters) = (index.head, index.counters);
-        let kept = if shared.settings.keep.is_zero() { 0 } else { index.consumed_bytes() };
+        let keeps = !shared.settings.keep.is_zero();
+        let kept = if keeps { index.consumed_bytes() } else { 0 };
         let sinks = index.cursors.iter().map(|cursor| {
             let (position, bytes, taken_at) =
                 cursor.with(|cursor| (CursorPosition::of(cursor), cursor.bytes, cursor.received_at_ns()));
@@ -106,7 +107,7 @@ impl Stats {
             kept,
             quota: shared.settings.quota,
             segments: index.segments.len(),
-            oldest_age: index.oldest_at_ns().map(age),
+            oldest_age: index.oldest_at_ns(keeps).map(age),
             head: head.sequence,
             items: head.items,
             queued,

@@ -105,7 +105,7 @@ impl Journal {
     /// Reads a segment until `deadline`. Returns whether it was read whole.
     fn read_segment(&mut self, found: &Inspection, segment: &SegmentInfo, deadline: Instant) -> bool {
         match found.version(segment) {
-            Ok(Some(version)) if version != VERSION => {
+            Ok(Some(version)) if !(1..=VERSION).contains(&version) => {
                 self.foreign.push((segment.name.clone(), version));
                 return true;
             }

@@ -5,6 +5,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use std::collections::HashMap;
 
 const RECORDS: u64 = 200;
 
@@ -80,6 +81,10 @@ struct Model {
     completed: u64,
     dropped: u64,
     in_order: bool,
+    /// What the cursor said of each record when it was handed out last.
+    addressed: HashMap<u64, u64>,
+    /// The quota took records while one entry stood for many.
+    is_cut: bool,
 }
 
 impl Model {
@@ -117,6 +122,7 @@ impl Model {
                     at(sequence),
                     is_addressed(sequence),
                 );
+                self.addressed.insert(sequence, self.cursor.addressed());
                 let passed = sequence < self.cursor.low;
                 assert_eq!(done, passed || *fate == Fate::Completed, "what is done is not handed out");
                 if !done {
@@ -162,11 +168,21 @@ impl Model {
             Step::Through(pick) => {
                 let in_flight = self.in_flight();
                 let Some(last) = in_flight.get(pick % in_flight.len().max(1)).copied() else { return };
-                let completed =
-                    self.cursor.complete_through(last, (before(last + 1), 8 * (last + 1)), at(last));
+                let completed = self.cursor.complete_through(
+                    last,
+                    (before(last + 1), 8 * (last + 1)),
+                    at(last),
+                    self.addressed[&last],
+                );
                 let through: Vec<u64> =
                     in_flight.iter().copied().filter(|sequence| *sequence <= last).collect();
-                assert_eq!(completed, items_of(&through));
+                let expected = items_of(&through);
+                assert_eq!(completed.items, expected.items);
+                // Where the quota took a part of an entry, items that it took may count as well.
+                match self.is_cut {
+                    true => assert!((expected.addressed..=expected.items).contains(&completed.addressed)),
+                    false => assert_eq!(completed.addressed, expected.addressed),
+                }
                 self.completed += completed.items;
                 for sequence in through {
                     self.fates[sequence as usize] = Fate::Completed;
@@ -180,6 +196,7 @@ impl Model {
                 }
             }
             Step::Jump(records) => {
+                self.is_cut |= self.in_order;
                 // Not into a gap that is not passed yet: that this is no loss is another test's.
                 let to = (self.cursor.low + records).min(RECORDS);
                 if to < self.next && self.fates[to as usize] == Fate::Damaged {
@@ -223,7 +240,7 @@ proptest! {
         let mut cursor = Cursor::new(0, 0, 0);
         cursor.set_in_order(in_order);
         let fates = vec![Fate::Queued; RECORDS as usize];
-        let mut model = Model { cursor, fates, next: 0, completed: 0, dropped: 0, in_order };
+        let mut model = Model { cursor, fates, next: 0, completed: 0, dropped: 0, in_order, addressed: HashMap::new(), is_cut: false };
         for step in &steps {
             model.step(step);
             prop_assert_eq!(model.cursor.low, model.low(), "after {:?}", step);

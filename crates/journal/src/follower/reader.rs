@@ -130,8 +130,10 @@ impl Reader {
         // One whose name cannot be read is damaged, and given up below.
         let recipient = recipient(walker, at, &header, cursor);
         let addressed = recipient == Some(Recipient::This);
-        let done = cursor
-            .with(|cursor| cursor.hand_out(header.sequence, items, after, header.received_at_ns, addressed));
+        let (done, addressed_after) = cursor.with(|cursor| {
+            let at = header.received_at_ns;
+            (cursor.hand_out(header.sequence, items, after, at, addressed), cursor.addressed())
+        });
         if done {
             return Ok(Step::On);
         }
@@ -144,7 +146,8 @@ impl Reader {
             return Ok(Step::Event(Event::Damaged(self.give_up(shared, cursor, &header))));
         };
         let Header { sequence, items_before, body_len, .. } = header;
-        let record = Record { sequence, items_before, bytes_after, body_len, recipient, meta };
+        let record =
+            Record { sequence, items_before, bytes_after, addressed_after, body_len, recipient, meta };
         self.current = Some(CurrentRecord { record, stored: Some((at, header)) });
         Ok(Step::Event(Event::Record(record)))
     }
@@ -322,7 +325,8 @@ impl Reader {
                 let Header { sequence, items_before, body_len, .. } = held.header;
                 let bytes_after = held.bytes_before + held.header.size();
                 let recipient = Recipient::of(held.entry.checkpoints.recipient(), &cursor.name);
-                Record { sequence, items_before, bytes_after, body_len, recipient, meta: held.entry.meta }
+                let meta = held.entry.meta;
+                Record { sequence, items_before, bytes_after, addressed_after: 0, body_len, recipient, meta }
             });
             self.recalled = current.map(|record| (CurrentRecord { record, stored: None }, None));
             return Ok(current);
@@ -352,7 +356,8 @@ impl Reader {
         };
         let Header { sequence, items_before, body_len, .. } = header;
         let bytes_after = view.segment.start + at + header.size();
-        let record = Record { sequence, items_before, bytes_after, body_len, recipient, meta };
+        let record =
+            Record { sequence, items_before, bytes_after, addressed_after: 0, body_len, recipient, meta };
         self.recalled = Some((CurrentRecord { record, stored: Some((at, header)) }, Some(walker)));
         Ok(Some(record))
     }
@@ -396,12 +401,21 @@ impl Reader {
             let items = u64::from(header.items);
             let after = (self.items, bytes_after);
             let addressed = recipient == Recipient::This;
-            let done = cursor.with(|cursor| {
-                cursor.hand_out(header.sequence, items, after, header.received_at_ns, addressed)
+            let (done, addressed_after) = cursor.with(|cursor| {
+                let at = header.received_at_ns;
+                (cursor.hand_out(header.sequence, items, after, at, addressed), cursor.addressed())
             });
             if !done {
                 let Header { sequence, items_before, body_len, .. } = header;
-                let record = Record { sequence, items_before, bytes_after, body_len, recipient, meta };
+                let record = Record {
+                    sequence,
+                    items_before,
+                    bytes_after,
+                    addressed_after,
+                    body_len,
+                    recipient,
+                    meta,
+                };
                 self.current = Some(CurrentRecord { record, stored: None });
                 return Some(Event::Record(record));
             }

@@ -19,6 +19,8 @@ pub(crate) const QUARANTINED: usize = 4;
 const SPARES: usize = 2;
 /// A segment is made shorter than it should be where the disk is nearly full, down to this, in bytes.
 const SHORTEST: u64 = 1 << 20;
+/// Segments that are kept to be sent again leave one part in so many of the disk to others.
+const SPARED: u64 = 20;
 
 impl Writer {
     /// Whether the last segment has room for `need` bytes.
@@ -110,9 +112,9 @@ impl Writer {
                 return Ok(());
             }
             if self.drop_spares(1)
-                || self.drop_quarantined(0)
                 || self.free()
                 || self.drop_kept()
+                || self.drop_quarantined(0)
                 || self.drop_oldest()
             {
                 continue;
@@ -128,8 +130,8 @@ impl Writer {
             self.mark_damaged();
             let ended = self.tail.as_ref().map_or(self.head.sequence, |tail| tail.first);
             self.save_checkpoints(ended);
-            let is_starved = self.shared.starved.load(Ordering::Relaxed);
-            if (self.free() || (is_starved && self.drop_kept()))
+            let is_needed = self.shared.starved.load(Ordering::Relaxed) || self.is_disk_short();
+            if (self.free() || (is_needed && self.drop_kept()))
                 && self.shared.starved.swap(false, Ordering::Relaxed)
             {
                 self.shared.queue.resume();
@@ -144,6 +146,16 @@ impl Writer {
         let wait = index.drain.time_for(oldest.saturating_sub(slowest.unwrap_or(0)));
         let ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         self.shared.retry_after_ms.store(ms, Ordering::Relaxed);
+    }
+
+    /// Whether the disk has so little room that what is kept to be sent again would take it from others.
+    fn is_disk_short(&self) -> bool {
+        let settings = &self.shared.settings;
+        if settings.keep.is_zero() {
+            return false;
+        }
+        // Where nobody can tell, the quota has to do.
+        rustix::fs::statvfs(&settings.dir).is_ok_and(|disk| disk.f_bavail < disk.f_blocks / SPARED)
     }
 
     /// Deletes the oldest segment that is only there to be sent again. True when there was one.
