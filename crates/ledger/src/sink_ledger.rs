@@ -20,7 +20,7 @@ pub struct SinkLedger {
     pub replayed: u64,
     /// Items that the sink's peer took.
     pub delivered: u64,
-    /// Items of signals that the sink is not configured to take.
+    /// Items that are not for the sink: of signals that it is not configured to take, or sent again to another one.
     pub passed: u64,
     /// Items that left the journal's queue and wait on disk for a member of the sink's ring.
     pub handed_off: u64,

@@ -51,8 +51,8 @@ impl Gate {
         let rules = &self.0.rules;
         let recipient = self.recipient(caller)?;
         if !rules.access.has_credentials() && rules.tenancy.is_none() && rules.operators.is_open() {
-            if recipient.is_some() && !caller.peer.to_canonical().is_loopback() {
-                return Err(Rejection::new(Refusal::Forbidden, rights::FROM_AFAR));
+            if recipient.is_some() {
+                Gate::check_address(caller)?;
             }
             self.check_open_for(caller.journalled)?;
             let permit = match &rules.limits {
@@ -80,6 +80,9 @@ impl Gate {
         let shows = caller.certificate.is_some() || self.authorization(caller.headers)?.is_some();
         if rules.access.is_open() || shows {
             return Ok((self.admit(caller, open)?, false));
+        }
+        if caller.headers.sole(SINK_HEADER) != Ok(None) {
+            return Err(Rejection::new(Refusal::Headers, rights::NAMELESS));
         }
         let name = self.tenant(caller, TenantClaim::Anonymous)?;
         Ok((self.named(Demand::of(caller), open, name)?, true))

@@ -44,8 +44,28 @@ impl Gate {
         if !caller.journalled {
             return Err(Rejection::new(Refusal::Headers, NOT_JOURNALLED));
         }
-        let sink = str::from_utf8(named).ok().filter(|name| self.0.journal.is_followed(name));
-        sink.map(Some).ok_or(Rejection::new(Refusal::Headers, NO_SINK))
+        let sink = str::from_utf8(named).map_err(|_| Rejection::new(Refusal::NotFound, NO_SINK))?;
+        match self.0.journal.is_followed(sink) {
+            true => Ok(Some(sink)),
+            // It is being changed, or begins again after a mistake; or nobody has forgotten it yet.
+            false if self.0.journal.sinks().iter().any(|known| known == sink) => {
+                Err(Rejection::new(Refusal::Shutdown, SINK_PAUSES).retry_after(self.0.memory.spread(1)))
+            }
+            false => Err(Rejection::new(Refusal::NotFound, NO_SINK)),
+        }
+    }
+
+    /// Whether anybody on this machine may address a sink where there are no credentials and no tenants: what comes through a
+    /// proxy does not count as from this machine.
+    pub(super) fn check_address(caller: &Caller<'_>) -> Result<(), Rejection> {
+        let is_forwarded = PROXIES.iter().any(|header| caller.headers.sole(header) != Ok(None));
+        if is_forwarded || !caller.peer.to_canonical().is_loopback() {
+            return Err(Rejection::new(Refusal::Forbidden, FROM_AFAR));
+        }
+        match resend_tenant(caller)? {
+            None | Some(b"") => Ok(()),
+            Some(_) => Err(Rejection::new(Refusal::Tenant, NO_TENANTS)),
+        }
     }
 
     /// Lets in what was accepted before, under the tenant `of` that it had: for operators only.
@@ -87,11 +107,15 @@ impl Gate {
 }
 
 const TWICE: &str = "the header `Tidegate-Tenant` is there several times: send it once\n";
+/// Headers with which a proxy says for whom it asks.
+const PROXIES: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
+const SINK_PAUSES: &str =
+    "the sink that the header `Tidegate-Sink` names does not run at the moment; send it again\n";
 const SINK_TWICE: &str = "the header `Tidegate-Sink` is there several times: send it once\n";
 const NOT_JOURNALLED: &str = "the header `Tidegate-Sink` is for data that goes through the journal, and this is forwarded: leave it out\n";
 const NO_SINK: &str = "the header `Tidegate-Sink` names no sink that is running: `/status` lists them\n";
 /// Why a request for one sink is refused where anybody may send: it passes the pipeline of its source by.
-pub(super) const FROM_AFAR: &str =
+const FROM_AFAR: &str =
     "without `access.admin_credentials_file` data is sent to one sink from the machine itself only\n";
 /// Why a request for one sink must say whose its data is.
 pub(super) const NAMELESS: &str = "the header `Tidegate-Sink` is for operators who send data again, and goes with `Tidegate-Tenant`: the \

@@ -65,13 +65,21 @@ async fn data_for_one_sink_passes_no_pipeline_twice_and_reaches_no_other_sink() 
 #[test]
 fn what_cannot_be_addressed_is_refused() {
     let rig = rig(1 << 30);
-    let _sink = rig.follow();
+    let sink = rig.follow();
     let asked = |name: &str, journalled| admit(&rig, vec![("tidegate-sink", name)], journalled).err();
     assert_eq!(asked("sink", true), None);
-    assert_eq!(asked("gone", true), Some(Refusal::Headers), "nobody runs it");
+    assert_eq!(asked("gone", true), Some(Refusal::NotFound), "there is none");
+    let with = |more| admit(&rig, vec![("tidegate-sink", "sink"), more], true).err();
+    assert_eq!(with(("x-forwarded-for", "192.0.2.1")), Some(Refusal::Forbidden), "it is for another machine");
+    assert_eq!(with(("tidegate-tenant", "shop")), Some(Refusal::Tenant), "the tenant would be lost");
+    assert_eq!(with(("tidegate-tenant", "")), None);
+    drop(sink);
+    assert_eq!(asked("sink", true), Some(Refusal::Shutdown), "it may be back in a moment");
+    let sink = rig.follow();
     assert_eq!(asked("sink", false), Some(Refusal::Headers), "what is forwarded has no sink");
     let afar = admit_from(Ipv4Addr::new(192, 0, 2, 1), &rig, vec![("tidegate-sink", "sink")], true);
     assert_eq!(afar.err(), Some(Refusal::Forbidden), "it would pass a pipeline by");
+    drop(sink);
 }
 
 #[test]
