@@ -88,12 +88,13 @@ fn kept_records_reach_one_sink_again_and_are_counted_as_replayed() {
     assert!(unknown.code == Some(1) && unknown.stderr.contains("it has: other, up"), "{}", unknown.stderr);
 
     assert!(replay_to(&[]).succeeded().contains("sent 500 items in 5 requests"));
-    assert!(up.wait_for(SOON, |arrivals| arrivals.samples() == 1000));
+    assert!(up.wait_for(SOON, |arrivals| arrivals.totals.samples == 1000));
+    assert_eq!(up.report().samples(), 500, "they are the same");
     let status = gateway.at_rest(SOON);
     let (book_up, book_other) = (book(&status, "up"), book(&status, "other"));
     assert_eq!((&book_up["delivered"], &book_up["replayed"]), (&json!(1000), &json!(500)), "{book_up}");
     assert_eq!((&book_other["delivered"], &book_other["passed"]), (&json!(500), &json!(500)), "{book_other}");
-    assert_eq!(other.report().samples(), 500);
+    assert_eq!(other.report().totals.samples, 500);
     // What was sent again is not sent again by the next one.
     assert!(replay_to(&["--dry-run"]).succeeded().contains("would send 500 items in 5 requests"));
 
@@ -115,7 +116,7 @@ fn the_journal_of_a_gateway_that_is_gone_is_delivered_by_another() {
     let data = data.to_str().unwrap();
     let url = answering(2);
     let waiting = replay(&["journal", "--data", data, "--to", "up", "--url", &url]);
-    assert!(waiting.succeeded().contains("sent 0 items"), "while it runs, its sink still gets them");
+    assert!(waiting.stdout.contains("sent 0 items"), "while it runs, its sink still gets them");
     assert!(
         waiting.stderr.contains("6 records were not sent: they wait in the journal for `up`"),
         "{}",
@@ -150,7 +151,7 @@ fn the_journal_of_a_gateway_that_is_gone_is_delivered_by_another() {
 fn rows_of_a_lake_reach_a_sink() {
     let mut gone = Gateway::started(json!({"memory": "96MiB", "sinks": {"lake": {"type": "lake"}}}));
     send(&gone, 0..5);
-    gone.at_rest(SOON);
+    // It finishes its files.
     assert_eq!(gone.term(), 0);
     let data = gone.data();
     let data = data.to_str().unwrap();

@@ -25,7 +25,7 @@ pub(crate) use fleet::{
 };
 pub(crate) use import::{CheckpointProgram, CheckpointsArgs, ImportCommand};
 pub(crate) use journal::{
-    DeadLetterArgs, DiscardArgs, ForgetArgs, ForgetSourceArgs, JournalCommand, ResendArgs,
+    DeadLetterArgs, DeadLetterCommand, DiscardArgs, ForgetArgs, ForgetSourceArgs, JournalCommand, ResendArgs,
 };
 pub(crate) use lake::{CatArgs, Format, LakeCommand};
 pub(crate) use opamp::{CollectorCommand, CollectorTokenCommand, ConfigCommand, ConfigPutArgs};

@@ -1,6 +1,6 @@
 //! The commands about the journal and its dead letters.
 
-use super::{AdminArgs, DataArgs};
+use super::{AdminArgs, DataArgs, ReplayLettersArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(crate) enum JournalCommand {
     ForgetSource(ForgetSourceArgs),
     /// List dead letters: items that sinks could not deliver, with what their peers said
     DeadLetters(DeadLetterArgs),
-    /// Resend dead letters to a running gateway, as new requests
+    /// Resend dead letters to a running gateway, as new requests, to all sinks
     ///
     /// Each dead letter keeps its tenant, so this requires an admin token if the gateway has credentials or tenants.
     Resend(ResendArgs),
@@ -30,7 +30,10 @@ pub(crate) enum JournalCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct DeadLetterArgs {
+    #[command(subcommand)]
+    pub(crate) order: Option<DeadLetterCommand>,
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// Only dead letters of this sink
@@ -39,6 +42,12 @@ pub(crate) struct DeadLetterArgs {
     /// Write their bodies, as they would be sent, to files in this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) export: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeadLetterCommand {
+    /// Send them again, to the sink that could not deliver them: the same as `tidegate replay dead-letters`
+    Replay(Box<ReplayLettersArgs>),
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ mod dead_letters;
 
 use super::admin::Admin;
 use super::check::config;
-use crate::cli::{DataArgs, ForgetArgs, ForgetSourceArgs, JournalCommand};
+use crate::cli::{DataArgs, DeadLetterCommand, ForgetArgs, ForgetSourceArgs, JournalCommand};
 use crate::gateway::sources::checkpoint_keys;
 use crate::{Failure, Outcome, output};
 use jiff::Timestamp;
@@ -22,7 +22,10 @@ pub(crate) fn journal(command: &JournalCommand) -> Outcome {
         JournalCommand::Verify(args) => verify(args),
         JournalCommand::Forget(args) => forget(args),
         JournalCommand::ForgetSource(args) => forget_source(args),
-        JournalCommand::DeadLetters(args) => dead_letters::list(args),
+        JournalCommand::DeadLetters(args) => match &args.order {
+            Some(DeadLetterCommand::Replay(args)) => super::replay::dead_letters(args),
+            None => dead_letters::list(args),
+        },
         JournalCommand::Resend(args) => dead_letters::resend(args),
         JournalCommand::Discard(args) => dead_letters::discard(args),
     }

@@ -11,7 +11,7 @@ mod progress;
 mod selection;
 
 use super::request_sender::{RequestSender, StoredRequest, Unsent};
-use crate::cli::{ReplayArgs, ReplayCommand, ReplayToArgs};
+use crate::cli::{ReplayArgs, ReplayCommand, ReplayLettersArgs, ReplayToArgs};
 use crate::{Failure, Outcome, output};
 use dead_letter_source::DeadLetterSource;
 use journal_source::JournalSource;
@@ -87,12 +87,14 @@ pub(crate) fn replay(command: &ReplayCommand) -> Outcome {
             let source = LakeSource::open(&args.replay, selection, &args.to, progress.position())?;
             run(&args.replay, source, Some(&mut progress))
         }
-        ReplayCommand::DeadLetters(args) => {
-            let selection = Selection::of(&args.replay, "dead letters", args.to.as_deref())?;
-            let source = DeadLetterSource::open(&args.replay, selection, args)?;
-            run(&args.replay, source, None)
-        }
+        ReplayCommand::DeadLetters(args) => dead_letters(args),
     }
+}
+
+/// `tidegate replay dead-letters`
+pub(crate) fn dead_letters(args: &ReplayLettersArgs) -> Outcome {
+    let selection = Selection::of(&args.replay, "dead letters", args.to.as_deref())?;
+    run(&args.replay, DeadLetterSource::open(args, selection)?, None)
 }
 
 /// Sends everything that the source has.

@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::cli::ConfigArgs;
 use std::fmt::Display;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tidegate_admission::{RESEND_HEADER, SINK_HEADER};
 use tidegate_config::Listener;
 use tidegate_journal::{Meta, Protocol, Signal};
@@ -15,8 +15,8 @@ use tidegate_load::{Connection, Response, Target};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often a body is sent to a gateway that says that it may be sent again.
-const ATTEMPTS: usize = 5;
+/// How long a body is sent again and again to a gateway that says that it may be.
+const BUSY: Duration = Duration::from_secs(3600);
 /// Where a gateway takes documents, unless it was told otherwise.
 const BULK: &str = "/elasticsearch/_bulk";
 
@@ -97,13 +97,21 @@ impl RequestSender {
             return Err(Unsent::Refused(unsent(&format!("there is no request for the protocol `{name}`"))));
         };
         let head = form.head(&self.target, &self.authorization, (meta.tenant.as_str(), to), body.len());
-        for _ in 0..ATTEMPTS {
-            let mut open = match self.connection.take().filter(Connection::is_reusable) {
-                Some(open) => open,
-                None => Connection::open(&self.target, PATIENCE).await.map_err(|error| failed(&error))?,
+        let began = Instant::now();
+        while began.elapsed() < BUSY {
+            let (mut open, is_used) = match self.connection.take().filter(Connection::is_reusable) {
+                Some(open) => (open, true),
+                None => {
+                    let opened = Connection::open(&self.target, PATIENCE).await;
+                    (opened.map_err(|error| failed(&error))?, false)
+                }
             };
-            let response =
-                open.send(head.as_bytes(), body, PATIENCE).await.map_err(|error| failed(&error))?;
+            let response = match open.send(head.as_bytes(), body, PATIENCE).await {
+                Ok(response) => response,
+                // The gateway closes connections on which nothing comes for a while.
+                Err(_) if is_used => continue,
+                Err(error) => return Err(failed(&error)),
+            };
             self.connection = Some(open);
             match response {
                 // A `_bulk` is answered item by item; what it took of the body it would take again.
@@ -118,7 +126,9 @@ impl RequestSender {
                 Response { status, body, .. } => {
                     let answer = format!("{status}: {}", plain(&body));
                     return Err(match status {
-                        // That says something about the sender and nothing about the body.
+                        // That says something about the gateway and nothing about the body.
+                        404 => failed(&answer),
+                        // And that about the sender.
                         401 | 403 => failed(&format!(
                             "{answer}; name the file with an admin's token (`access.admin_credentials_file`) in --token-file"
                         )),
@@ -128,7 +138,7 @@ impl RequestSender {
                 }
             }
         }
-        Err(failed(&"it is overloaded now"))
+        Err(failed(&format!("it has been too busy for {BUSY:?}")))
     }
 }
 

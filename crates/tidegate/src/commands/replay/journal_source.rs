@@ -19,7 +19,9 @@ pub(super) struct JournalSource {
     to: String,
     /// The next record.
     next: u64,
-    /// The sink of the running gateway has those from here on before it.
+    /// A gateway runs with this journal.
+    is_running: bool,
+    /// Those from here on waited for the sink of the running gateway when the replay began.
     end: Option<u64>,
     counts: Counts,
 }
@@ -32,6 +34,8 @@ struct Counts {
     damaged: u64,
     /// Records that the sink gets anyway.
     waiting: u64,
+    /// Records that were sent again before.
+    replayed: u64,
     /// Segments that went out of the journal while it was read.
     gone: u64,
 }
@@ -63,9 +67,10 @@ impl JournalSource {
         };
         // Of a gateway that runs, the sink will still read what is behind its cursor. If the process ended, nobody will.
         let end = cursor.filter(|_| is_running).map(|cursor| cursor.sequence);
-        let next = match position {
-            None => begin,
-            Some(position) => after(position).ok_or_else(|| {
+        // It ends where it was to end when it began: the sink has had what waited then.
+        let (next, end) = match position {
+            None => (begin, end),
+            Some(position) => place(position).ok_or_else(|| {
                 Failure(format!("`{position}` is no place in a journal: begin anew with --restart"))
             })?,
         };
@@ -79,6 +84,7 @@ impl JournalSource {
             selection,
             to,
             next,
+            is_running,
             end,
             counts: Counts::default(),
         })
@@ -106,15 +112,20 @@ fn no_cursor(journal: &Inspection, to: &str) -> Failure {
     Failure(format!("the journal does not know what `{to}` has had; it knows it of: {}", known.join(", ")))
 }
 
-/// The record after the one that a position names.
-fn after(position: &str) -> Option<u64> {
-    position.strip_prefix("record ")?.parse::<u64>().ok()?.checked_add(1)
+/// The record after the one that a position names, and the end of the replay.
+fn place(position: &str) -> Option<(u64, Option<u64>)> {
+    let (last, end) = match position.strip_prefix("record ")?.split_once(" before ") {
+        Some((last, end)) => (last, Some(end.parse().ok()?)),
+        None => (position.strip_prefix("record ")?, None),
+    };
+    Some((last.parse::<u64>().ok()?.checked_add(1)?, end))
 }
 
 impl Source for JournalSource {
     fn next(&mut self) -> Result<Option<Replayed>, Failure> {
         loop {
             let next = self.next;
+            let (is_running, to) = (self.is_running, self.to.clone());
             let Some(bodies) = self.open_next()? else { return Ok(None) };
             let Some((sequence, meta)) = bodies.next_head() else {
                 self.open = None;
@@ -124,14 +135,19 @@ impl Source for JournalSource {
             if sequence < next {
                 continue;
             }
-            // What was sent again is there as it came first, too.
-            let is_replayed = bodies.recipient().is_some();
+            // What was sent again to another sink is not for this one. What was sent again to this one came from here or was
+            // delivered, unless the gateway ended before.
+            let is_replayed = bodies.recipient().is_some_and(|recipient| is_running || recipient != to);
             self.counts.missing += sequence - next;
             self.next = sequence + 1;
             let wanted = |meta: &tidegate_journal::Meta| {
-                self.selection.has_time(meta.received_at_ns) && self.selection.has(meta) && !is_replayed
+                self.selection.has_time(meta.received_at_ns) && self.selection.has(meta)
             };
             let Some(meta) = meta.filter(wanted) else { continue };
+            if is_replayed {
+                self.counts.replayed += 1;
+                continue;
+            }
             if self.end.is_some_and(|end| sequence >= end) {
                 self.counts.waiting += 1;
                 continue;
@@ -146,21 +162,23 @@ impl Source for JournalSource {
                 }
                 Err(error) => return Err(Failure(format!("reading record {sequence}: {error}"))),
             }
-            let (label, to) = (format!("record {sequence}"), self.to.clone());
+            let label = format!("record {sequence}");
             return Ok(Some(Replayed { meta, body, label, to }));
         }
     }
 
     fn position(&self) -> Option<String> {
-        Some(format!("record {}", self.next.saturating_sub(1)))
+        let last = self.next.saturating_sub(1);
+        Some(self.end.map_or_else(|| format!("record {last}"), |end| format!("record {last} before {end}")))
     }
 
     fn remarks(&self) -> Vec<String> {
-        let Counts { missing, damaged, waiting, gone } = self.counts;
+        let Counts { missing, damaged, waiting, replayed, gone } = self.counts;
         let remark = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
         [
             remark(missing, "records are not in the journal any more"),
             remark(damaged, "records are damaged"),
+            remark(replayed, "records were sent again before, to this sink or another, and are left out"),
             remark(gone, "segments went out of the journal while it was read: the sinks have had them"),
             remark(
                 waiting,

@@ -5,8 +5,9 @@ use crate::Failure;
 use crate::cli::ReplayArgs;
 use crate::commands::journal::data;
 use serde_json::{Value, json};
-use std::io;
-use std::path::PathBuf;
+use std::fs::{File, TryLockError};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use tidegate_files::Access;
 
 const VERSION: u64 = 1;
@@ -15,10 +16,10 @@ const VERSION: u64 = 1;
 #[derive(Debug)]
 pub(super) struct Progress {
     path: PathBuf,
+    /// Held to the end of the process: two replays must not write to one file.
+    _lock: Option<File>,
     selection: Selection,
     position: Option<String>,
-    /// Nothing is written.
-    is_dry: bool,
 }
 
 impl Progress {
@@ -33,8 +34,9 @@ impl Progress {
     ) -> Result<(Progress, Selection), Failure> {
         let path = match &args.progress {
             Some(path) => path.clone(),
-            None => data(&args.data)?.join("replay").join(format!("{}.json", plain_name(to))),
+            None => data(&args.data)?.join("replay").join(format!("{}.json", file_name(to)?)),
         };
+        let lock = if args.dry_run { None } else { Some(locked(&path)?) };
         let begun = if args.restart { None } else { begun(&path)? };
         let selection = match &begun {
             None => selection,
@@ -55,11 +57,7 @@ impl Progress {
                 "going on behind {position}, where it was interrupted; --restart begins anew"
             ));
         }
-        let progress = Progress { path, selection: selection.clone(), position, is_dry: args.dry_run };
-        if !progress.is_dry {
-            progress.make_folder()?;
-        }
-        Ok((progress, selection))
+        Ok((Progress { path, _lock: lock, selection: selection.clone(), position }, selection))
     }
 
     /// How far it was.
@@ -67,7 +65,7 @@ impl Progress {
         self.position.as_deref()
     }
 
-    /// Notes how far it is: for the end of this process, whatever that is. After a power cut it may be a little behind.
+    /// Notes how far it is: for the end of this process or of the machine, whatever that is.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -77,9 +75,13 @@ impl Progress {
             "version": VERSION, "asked": asked, "from_ns": from_ns, "until_ns": until_ns, "position": position,
         });
         let fresh = self.path.with_extension("new");
-        std::fs::write(&fresh, format!("{text}\n"))
-            .and_then(|()| std::fs::rename(&fresh, &self.path))
-            .map_err(|error| self.unwritten(&error))
+        let write = || {
+            let mut file = File::create(&fresh)?;
+            file.write_all(format!("{text}\n").as_bytes())?;
+            file.sync_data()?;
+            std::fs::rename(&fresh, &self.path)
+        };
+        write().map_err(|error| unwritten(&self.path, &error))
     }
 
     /// All is sent.
@@ -88,33 +90,46 @@ impl Progress {
     /// When the file cannot be removed.
     pub(super) fn remove(&self) -> Result<(), Failure> {
         match std::fs::remove_file(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.unwritten(&error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unwritten(&self.path, &error)),
             _ => Ok(()),
         }
     }
+}
 
-    fn make_folder(&self) -> Result<(), Failure> {
-        match self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            Some(folder) => {
-                tidegate_files::create_folder(folder, Access::Owner).map_err(|error| self.unwritten(&error))
-            }
-            None => Ok(()),
-        }
+/// The lock beside the file, in a folder that is made where there is none.
+fn locked(path: &Path) -> Result<File, Failure> {
+    let unwritten = |error: io::Error| unwritten(path, &error);
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        tidegate_files::create_folder(folder, Access::Owner).map_err(unwritten)?;
     }
-
-    fn unwritten(&self, error: &io::Error) -> Failure {
-        Failure(format!(
-            "writing down how far the replay is, to {}: {error}; name another file with --progress",
-            self.path.display()
-        ))
+    let lock = tidegate_files::open(&path.with_extension("lock"), Access::Owner, |options| {
+        options.write(true).create(true)
+    });
+    let lock = lock.map_err(unwritten)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(Failure(format!(
+            "another replay writes to {}: wait for its end, or name another file with --progress",
+            path.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(unwritten(error)),
     }
 }
 
-/// The name of a sink as part of a file's name.
-fn plain_name(sink: &str) -> String {
-    sink.chars()
-        .map(|letter| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '_' })
-        .collect()
+fn unwritten(path: &Path, error: &io::Error) -> Failure {
+    Failure(format!(
+        "writing down how far the replay is, to {}: {error}; name another file with --progress",
+        path.display()
+    ))
+}
+
+/// The name of a sink, as part of the name of a file.
+fn file_name(sink: &str) -> Result<&str, Failure> {
+    let is_plain = sink.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    match is_plain && !sink.is_empty() {
+        true => Ok(sink),
+        false => Err(Failure(format!("`{sink}` cannot be the name of a sink"))),
+    }
 }
 
 /// What the file says.
@@ -125,7 +140,7 @@ struct Begun {
     position: String,
 }
 
-fn begun(path: &std::path::Path) -> Result<Option<Begun>, Failure> {
+fn begun(path: &Path) -> Result<Option<Begun>, Failure> {
     let text = match std::fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
