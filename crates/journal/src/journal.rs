@@ -158,6 +158,11 @@ impl Journal {
         AppendFuture { shared: &self.shared, state }
     }
 
+    /// Whether a sink of this name has a cursor, followed or not.
+    pub fn has_cursor(&self, name: &str) -> bool {
+        lock(&self.shared.index).cursors.iter().any(|cursor| cursor.name == name)
+    }
+
     /// Whether a sink of this name follows the journal now.
     pub fn is_followed(&self, name: &str) -> bool {
         lock(&self.shared.index).cursors.iter().any(|cursor| cursor.name == name && cursor.is_followed())

@@ -49,11 +49,14 @@ impl Gate {
     ) -> Result<(Permit, Identity), Rejection> {
         may_come(caller)?;
         let rules = &self.0.rules;
-        let recipient = self.recipient(caller)?;
         if !rules.access.has_credentials() && rules.tenancy.is_none() && rules.operators.is_open() {
-            if recipient.is_some() {
-                Gate::check_address(caller)?;
-            }
+            let recipient = match caller.headers.sole(SINK_HEADER) {
+                Ok(None) => None,
+                _ => {
+                    Gate::check_address(caller)?;
+                    self.recipient(caller)?
+                }
+            };
             self.check_open_for(caller.journalled)?;
             let permit = match &rules.limits {
                 Some(table) if table.is_active() => self.limited(Demand::of(caller), open, table, None)?,
@@ -62,6 +65,8 @@ impl Gate {
             return Ok((to(recipient, permit), Identity::default()));
         }
         let (permit, identity) = self.identified(caller, open)?;
+        // Names of sinks are for those who may address them.
+        let recipient = self.recipient(caller)?;
         Ok((to(recipient, permit), identity))
     }
 

@@ -48,15 +48,15 @@ impl Gate {
         match self.0.journal.is_followed(sink) {
             true => Ok(Some(sink)),
             // It is being changed, or begins again after a mistake; or nobody has forgotten it yet.
-            false if self.0.journal.sinks().iter().any(|known| known == sink) => {
+            false if self.0.journal.has_cursor(sink) => {
                 Err(Rejection::new(Refusal::Shutdown, SINK_PAUSES).retry_after(self.0.memory.spread(1)))
             }
             false => Err(Rejection::new(Refusal::NotFound, NO_SINK)),
         }
     }
 
-    /// Whether anybody on this machine may address a sink where there are no credentials and no tenants: what comes through a
-    /// proxy does not count as from this machine.
+    /// Whether anybody on this machine may address a sink where there are no credentials and no tenants. What a proxy sends that
+    /// says for whom it asks does not come from this machine.
     pub(super) fn check_address(caller: &Caller<'_>) -> Result<(), Rejection> {
         let is_forwarded = PROXIES.iter().any(|header| caller.headers.sole(header) != Ok(None));
         if is_forwarded || !caller.peer.to_canonical().is_loopback() {

@@ -45,25 +45,32 @@ pub fn mark_sent(dir: &Path, sink: &str, id: u64) -> io::Result<()> {
     mark_sent_but(dir, sink, id, &[])
 }
 
-/// As [`mark_sent`], where the letters `kept` were passed over: they stay to be sent.
+/// As [`mark_sent`], where the letters `passed` were passed over: they stay to be sent, but for those that somebody else has sent
+/// or discarded meanwhile.
 ///
 /// # Errors
 /// When that cannot be written down, or as many letters of the sink are kept as can be.
-pub fn mark_sent_but(dir: &Path, sink: &str, id: u64, kept: &[u64]) -> io::Result<()> {
+pub fn mark_sent_but(dir: &Path, sink: &str, id: u64, passed: &[u64]) -> io::Result<()> {
     mark(dir, sink, |sent| {
-        sent.keep(kept);
+        sent.pass(passed);
         sent.through = sent.through.max(id);
         sent.but.retain(|kept| *kept != id);
     })
 }
 
-/// Marks that these letters of `sink` stay to be sent, whatever is sent after them, and that all others up to the last of them
-/// were sent.
+/// Marks that the letter `id` of `sink` stays to be sent, whatever is sent after it, as do the letters `passed` that were passed
+/// over before it; all others up to it were sent.
 ///
 /// # Errors
 /// When that cannot be written down, or as many letters of the sink are kept as can be: [`MOST_KEPT`].
-pub fn mark_kept(dir: &Path, sink: &str, kept: &[u64]) -> io::Result<()> {
-    mark(dir, sink, |sent| sent.keep(kept))
+pub fn mark_kept(dir: &Path, sink: &str, id: u64, passed: &[u64]) -> io::Result<()> {
+    mark(dir, sink, |sent| {
+        sent.pass(passed);
+        if !sent.but.contains(&id) {
+            sent.but.push(id);
+        }
+        sent.through = sent.through.max(id);
+    })
 }
 
 /// Discards the letters of `sink` up to and with the number `through`, those that were refused again too; all of them
@@ -136,12 +143,11 @@ pub(super) fn sent(folder: &dyn Files, sink: &str) -> ResentLetters {
 }
 
 impl ResentLetters {
-    fn keep(&mut self, kept: &[u64]) {
-        let known = self.but.len();
-        for id in kept {
-            if !self.but.iter().take(known).any(|before| before == id) {
-                self.but.push(*id);
-            }
+    /// Keeps what was passed over. What is marked already is as it is marked.
+    fn pass(&mut self, passed: &[u64]) {
+        let marked = self.through;
+        for id in passed.iter().filter(|id| **id > marked) {
+            self.but.push(*id);
             self.through = self.through.max(*id);
         }
     }

@@ -74,7 +74,7 @@ fn a_dead_letter_refused_again_stays_listed() {
     let letters_left = || read(dir.path(), false).unwrap().map(|letter| letter.id).collect::<Vec<_>>();
     let last = 3 + MOST_KEPT as u64;
     (1..=last).for_each(|_| add(&letters, "no", b"body"));
-    mark_kept(dir.path(), "upstream", &[1]).unwrap();
+    mark_kept(dir.path(), "upstream", 1, &[]).unwrap();
     mark_sent(dir.path(), "upstream", 2).unwrap();
     assert_eq!(letters_left().first_chunk(), Some(&[1, 3]));
     mark_sent(dir.path(), "upstream", 1).unwrap();
@@ -83,7 +83,12 @@ fn a_dead_letter_refused_again_stays_listed() {
     mark_sent_but(dir.path(), "upstream", last, &all).unwrap();
     assert_eq!(letters_left(), all, "what was passed over is there");
     add(&letters, "no", b"body");
-    let error = mark_kept(dir.path(), "upstream", &[last + 1]).unwrap_err();
+    // What somebody else has discarded meanwhile does not come back.
+    discard(dir.path(), "upstream", Some(3)).unwrap();
+    mark_sent_but(dir.path(), "upstream", last, &[3]).unwrap();
+    assert_eq!(letters_left().first(), Some(&4));
+    mark_kept(dir.path(), "upstream", 3, &[]).unwrap();
+    let error = mark_kept(dir.path(), "upstream", last + 1, &[]).unwrap_err();
     assert!(error.to_string().contains("no more can be"), "{error}");
     assert_eq!(letters_left().len(), MOST_KEPT + 1, "none is forgotten for another");
 }
@@ -96,7 +101,7 @@ fn dead_letters_are_discarded_up_to_a_number() {
     (1..=4).for_each(|_| add(&letters, "no", b"body"));
     letters.add(DeadLetter { sink: "other", reason: "no", meta: &meta(1), body: b"body" }).unwrap();
     let left = || read(dir.path(), false).unwrap().map(|letter| letter.id).collect::<Vec<_>>();
-    mark_kept(dir.path(), "upstream", &[1]).unwrap();
+    mark_kept(dir.path(), "upstream", 1, &[]).unwrap();
     mark_sent(dir.path(), "upstream", 2).unwrap();
     assert_eq!(left(), [1, 3, 4, 5]);
     let discarded = |letters, items, kept| Discarded { letters, items, kept };
@@ -117,7 +122,7 @@ fn no_mark_is_lost_to_another() {
         for first in 1..=4 {
             let dir = dir.path();
             scope.spawn(move || {
-                (first..=40).step_by(4).for_each(|id| mark_kept(dir, "upstream", &[id]).unwrap());
+                (first..=40).step_by(4).for_each(|id| mark_kept(dir, "upstream", id, &[]).unwrap());
             });
         }
     });

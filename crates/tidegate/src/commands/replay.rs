@@ -54,6 +54,11 @@ trait Source {
         Ok(())
     }
 
+    /// Whether others may be sent although a sink is not there.
+    fn has_several_sinks(&self) -> bool {
+        false
+    }
+
     /// How far it is when the body that came last is settled, in a line; `None` where the source itself knows.
     fn position(&self) -> Option<String>;
 
@@ -158,7 +163,11 @@ impl Run<'_> {
                     output::error(&message);
                     Fate::Refused
                 }
-                Err(Unsent::Failed(message)) => return Err(Failure(message)),
+                Err(Unsent::Unknown(message)) if source.has_several_sinks() => {
+                    output::error(&message);
+                    Fate::Refused
+                }
+                Err(Unsent::Failed(message) | Unsent::Unknown(message)) => return Err(Failure(message)),
             };
             match fate {
                 Fate::Sent => {

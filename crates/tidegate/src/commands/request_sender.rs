@@ -2,8 +2,8 @@
 
 use super::check::config;
 use super::token::authorization;
-use crate::Failure;
 use crate::cli::ConfigArgs;
+use crate::{Failure, output};
 use std::fmt::Display;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use tidegate_admission::{RESEND_HEADER, SINK_HEADER};
 use tidegate_config::Listener;
 use tidegate_journal::{Meta, Protocol, Signal};
 use tidegate_load::remote_write::Version;
-use tidegate_load::{Connection, Response, Target};
+use tidegate_load::{Connection, RequestError, Response, Target};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -45,6 +45,8 @@ pub(super) struct StoredRequest<'a> {
 pub(super) enum Unsent {
     /// It was refused for good; others may not be.
     Refused(String),
+    /// The gateway has no such sink, or does not serve its protocol.
+    Unknown(String),
     /// Nothing can be sent now.
     Failed(String),
 }
@@ -97,7 +99,7 @@ impl RequestSender {
             return Err(Unsent::Refused(unsent(&format!("there is no request for the protocol `{name}`"))));
         };
         let head = form.head(&self.target, &self.authorization, (meta.tenant.as_str(), to), body.len());
-        let began = Instant::now();
+        let (began, mut last) = (Instant::now(), None);
         while began.elapsed() < BUSY {
             let (mut open, is_used) = match self.connection.take().filter(Connection::is_reusable) {
                 Some(open) => (open, true),
@@ -109,7 +111,7 @@ impl RequestSender {
             let response = match open.send(head.as_bytes(), body, PATIENCE).await {
                 Ok(response) => response,
                 // The gateway closes connections on which nothing comes for a while.
-                Err(_) if is_used => continue,
+                Err(RequestError::Connection(_)) if is_used => continue,
                 Err(error) => return Err(failed(&error)),
             };
             self.connection = Some(open);
@@ -120,14 +122,19 @@ impl RequestSender {
                     return Err(Unsent::Refused(unsent(&words)));
                 }
                 Response { status: 200..300, .. } => return Ok(()),
-                Response { status: 429 | 503, retry_after: Some(seconds), .. } => {
+                Response { status: status @ (429 | 503), retry_after: Some(seconds), body, .. } => {
+                    let answer = format!("{status}: {}", plain(&body));
+                    if last.as_ref() != Some(&answer) {
+                        output::note(&format!("waiting, since {target} answers {answer}"));
+                        last = Some(answer);
+                    }
                     tokio::time::sleep(Duration::from_secs(seconds).min(PATIENCE)).await;
                 }
                 Response { status, body, .. } => {
                     let answer = format!("{status}: {}", plain(&body));
                     return Err(match status {
                         // That says something about the gateway and nothing about the body.
-                        404 => failed(&answer),
+                        404 => Unsent::Unknown(unsent(&answer)),
                         // And that about the sender.
                         401 | 403 => failed(&format!(
                             "{answer}; name the file with an admin's token (`access.admin_credentials_file`) in --token-file"
@@ -138,7 +145,7 @@ impl RequestSender {
                 }
             }
         }
-        Err(failed(&format!("it has been too busy for {BUSY:?}")))
+        Err(failed(&format!("for {BUSY:?} it answered {}", last.unwrap_or_default())))
     }
 }
 

@@ -116,8 +116,8 @@ pub(super) fn resend(args: &ResendArgs) -> Outcome {
             match sender.send(request).await {
                 Ok(()) => {}
                 // Those after it may be wanted all the same.
-                Err(Unsent::Refused(message)) => {
-                    mark_kept(&folder, &letter.sink, &[letter.id])?;
+                Err(Unsent::Refused(message) | Unsent::Unknown(message)) => {
+                    mark_kept(&folder, &letter.sink, letter.id, &[])?;
                     crate::output::error(&message);
                     refused += 1;
                     continue;

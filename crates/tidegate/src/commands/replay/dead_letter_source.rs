@@ -4,6 +4,7 @@ use super::selection::Selection;
 use super::{Fate, Replayed, Source};
 use crate::Failure;
 use crate::cli::ReplayLettersArgs;
+use crate::commands::check::config;
 use crate::commands::journal::data;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,11 +17,30 @@ pub(super) struct DeadLetterSource {
     selection: Selection,
     to: Option<String>,
     sink: Option<String>,
-    /// Letters of each sink that were passed over since one of it was settled: they stay.
-    passed: BTreeMap<String, Vec<u64>>,
+    /// The sinks that the gateway has, where that is known.
+    configured: Option<Vec<String>>,
+    kept: BTreeMap<String, KeptLetters>,
     /// The sink and the number of the one that came last.
     last: Option<(String, u64)>,
     damaged: u64,
+    /// Letters of sinks that the gateway does not have.
+    strays: u64,
+}
+
+/// Letters of one sink that stay.
+#[derive(Default)]
+struct KeptLetters {
+    /// Those that were passed over since one of the sink was settled.
+    passed: Vec<u64>,
+    /// All of them, those that were refused too.
+    count: usize,
+}
+
+impl KeptLetters {
+    fn pass(&mut self, id: u64) {
+        self.passed.push(id);
+        self.count += 1;
+    }
 }
 
 impl DeadLetterSource {
@@ -33,15 +53,24 @@ impl DeadLetterSource {
         let folder = data(&replay.data)?.join("dead-letters");
         let (to, sink) = (to.clone(), sink.clone());
         let letters = read(&folder, false)?;
+        let configured = match (&to, &replay.url) {
+            (None, None) => {
+                let config = config(&replay.data.config)?;
+                Some(config.sinks.keys().map(ToString::to_string).collect())
+            }
+            _ => None,
+        };
         Ok(DeadLetterSource {
             folder,
             letters,
             selection,
             to,
             sink,
-            passed: BTreeMap::new(),
+            configured,
+            kept: BTreeMap::new(),
             last: None,
             damaged: 0,
+            strays: 0,
         })
     }
 }
@@ -52,19 +81,24 @@ impl Source for DeadLetterSource {
             if self.sink.as_ref().is_some_and(|sink| *sink != letter.sink) {
                 continue;
             }
-            let passed = self.passed.entry(letter.sink.clone()).or_default();
+            let kept = self.kept.entry(letter.sink.clone()).or_default();
             if !self.selection.has_time(letter.at_ns) || !self.selection.has(&letter.meta) {
-                passed.push(letter.id);
+                kept.pass(letter.id);
+                continue;
+            }
+            if self.configured.as_ref().is_some_and(|sinks| !sinks.contains(&letter.sink)) {
+                kept.pass(letter.id);
+                self.strays += 1;
                 continue;
             }
             let Ok(body) = self.letters.body() else {
-                passed.push(letter.id);
+                kept.pass(letter.id);
                 self.damaged += 1;
                 continue;
             };
-            if passed.len() > MOST_KEPT {
+            if kept.count >= MOST_KEPT {
                 return Err(Failure(format!(
-                    "of `{}` more than {MOST_KEPT} letters are older than letter {} and would be passed over: send or discard those first",
+                    "{MOST_KEPT} letters of `{}` before letter {} stay, and no more can: send or discard those first",
                     letter.sink, letter.id
                 )));
             }
@@ -78,15 +112,20 @@ impl Source for DeadLetterSource {
 
     fn settle(&mut self, fate: Fate) -> Result<(), Failure> {
         let Some((sink, id)) = self.last.take() else { return Ok(()) };
-        let mut passed = self.passed.remove(&sink).unwrap_or_default();
+        let kept = self.kept.entry(sink.clone()).or_default();
         match fate {
-            Fate::Sent => mark_sent_but(&self.folder, &sink, id, &passed)?,
+            Fate::Sent => mark_sent_but(&self.folder, &sink, id, &kept.passed)?,
             Fate::Refused => {
-                passed.push(id);
-                mark_kept(&self.folder, &sink, &passed)?;
+                mark_kept(&self.folder, &sink, id, &kept.passed)?;
+                kept.count += 1;
             }
         }
+        kept.passed.clear();
         Ok(())
+    }
+
+    fn has_several_sinks(&self) -> bool {
+        self.to.is_none()
     }
 
     fn position(&self) -> Option<String> {
@@ -94,10 +133,17 @@ impl Source for DeadLetterSource {
     }
 
     fn remarks(&self) -> Vec<String> {
-        match self.damaged {
-            0 => Vec::new(),
-            damaged => vec![format!("{damaged} dead letters are damaged on disk, and are kept")],
-        }
+        let remark = |count: u64, text: &str| (count > 0).then(|| format!("{count} dead letters {text}"));
+        [
+            remark(self.damaged, "are damaged on disk, and are kept"),
+            remark(
+                self.strays,
+                "are of sinks that the configuration does not have: name another one in --to",
+            ),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 }
 

@@ -70,9 +70,12 @@ impl JournalSource {
         // It ends where it was to end when it began: the sink has had what waited then.
         let (next, end) = match position {
             None => (begin, end),
-            Some(position) => place(position).ok_or_else(|| {
-                Failure(format!("`{position}` is no place in a journal: begin anew with --restart"))
-            })?,
+            Some(position) => {
+                let (next, stored) = place(position).ok_or_else(|| {
+                    Failure(format!("`{position}` is no place in a journal: begin anew with --restart"))
+                })?;
+                (next, stored.or(end))
+            }
         };
         let segments = journal.segments.iter().filter(|segment| segment.next.is_none_or(|end| end > next));
         let segments = segments.cloned().collect();

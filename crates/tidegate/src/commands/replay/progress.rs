@@ -79,7 +79,11 @@ impl Progress {
             let mut file = File::create(&fresh)?;
             file.write_all(format!("{text}\n").as_bytes())?;
             file.sync_data()?;
-            std::fs::rename(&fresh, &self.path)
+            std::fs::rename(&fresh, &self.path)?;
+            match self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                Some(folder) => File::open(folder)?.sync_all(),
+                None => Ok(()),
+            }
         };
         write().map_err(|error| unwritten(&self.path, &error))
     }

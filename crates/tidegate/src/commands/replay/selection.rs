@@ -45,6 +45,8 @@ impl Selection {
                 "the time to begin at is not before the time to end at: nothing is between them",
             ));
         }
+        let signals = signals(args, to)?;
+        let names: Vec<&str> = signals.iter().map(|signal| signal.name()).collect();
         let asked = format!(
             "{store} in {} to {}, from {}, until {}, last {}, tenant {}, signals {}",
             args.data.data.as_ref().map_or("the configured folder".into(), |data| data.display().to_string()),
@@ -53,13 +55,13 @@ impl Selection {
             args.until.as_deref().unwrap_or("-"),
             args.last.as_deref().unwrap_or("-"),
             args.tenant.as_deref().unwrap_or("-"),
-            if args.signal.is_empty() { "-".to_owned() } else { args.signal.join(",") },
+            if names.is_empty() { "all".to_owned() } else { names.join(",") },
         );
         Ok(Selection {
             from_ns: from.map_or(0, nanoseconds),
             until_ns: nanoseconds(until),
             tenant: args.tenant.clone(),
-            signals: signals(args, to)?,
+            signals,
             asked,
         })
     }

@@ -96,7 +96,7 @@ impl<'g> Resend<'g> {
             return Ok(Err(why));
         }
         let marked = self
-            .mark(letter, |dir, sink, id| mark_kept(dir, sink, &[id]))
+            .mark(letter, |dir, sink, id| mark_kept(dir, sink, id, &[]))
             .await?
             .map_err(|error| format!("marking a letter: {error}"));
         if marked.is_ok() {
