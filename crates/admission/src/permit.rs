@@ -10,36 +10,67 @@ use tidegate_limit::{Denied, Limit, LimitReached, RequestPermit};
 /// if it is for one alone. Keep it until the request is answered: dropping it returns the claims.
 #[derive(Debug, Default)]
 #[must_use = "dropping it gives back what the request holds"]
-pub struct Permit {
-    pub(crate) claims: Option<RequestPermit>,
-    recipient: Option<Box<str>>,
+pub struct Permit(PermitKind);
+
+/// As small as the claims alone: every connection that receives a body has room for one.
+#[derive(Debug, Default)]
+enum PermitKind {
+    #[default]
+    Unlimited,
+    Limited(RequestPermit),
+    Addressed(Box<AddressedPermit>),
 }
+
+/// A permit for data that is for one sink alone. Hardly any is.
+#[derive(Debug)]
+struct AddressedPermit {
+    claims: Option<RequestPermit>,
+    recipient: Box<str>,
+}
+
+const _: () = assert!(size_of::<Permit>() == size_of::<Option<RequestPermit>>());
 
 impl Permit {
     pub(crate) fn new(claims: RequestPermit) -> Permit {
-        Permit { claims: Some(claims), recipient: None }
+        Permit(PermitKind::Limited(claims))
     }
 
     /// The permit for data that is sent again to the sink `name` alone. It was checked, and passed the pipeline of its source,
     /// when it came first.
-    pub fn to_sink(mut self, name: &str) -> Permit {
-        self.recipient = Some(name.into());
-        self
+    pub fn to_sink(self, name: &str) -> Permit {
+        let claims = match self.0 {
+            PermitKind::Unlimited => None,
+            PermitKind::Limited(claims) => Some(claims),
+            PermitKind::Addressed(permit) => permit.claims,
+        };
+        Permit(PermitKind::Addressed(Box::new(AddressedPermit { claims, recipient: name.into() })))
+    }
+
+    /// The claims, if anything is limited.
+    pub(crate) fn claims(&self) -> Option<&RequestPermit> {
+        match &self.0 {
+            PermitKind::Unlimited => None,
+            PermitKind::Limited(claims) => Some(claims),
+            PermitKind::Addressed(permit) => permit.claims.as_ref(),
+        }
     }
 
     /// The only sink that its data is for.
     pub(crate) fn recipient(&self) -> Option<&str> {
-        self.recipient.as_deref()
+        match &self.0 {
+            PermitKind::Addressed(permit) => Some(&permit.recipient),
+            PermitKind::Unlimited | PermitKind::Limited(_) => None,
+        }
     }
 
     /// Why the request could not [grow](crate::Gate::grow), if it could not.
     pub fn denied(&self) -> Option<CannedRefusal> {
-        let note = usize::from(self.claims.as_ref()?.note());
+        let note = usize::from(self.claims()?.note());
         CannedRefusal::ALL.get(note.checked_sub(1)?).copied()
     }
 
     pub(crate) fn deny(&self, canned: CannedRefusal) {
-        if let Some(hold) = &self.claims {
+        if let Some(hold) = self.claims() {
             // There are fewer than 255, and zero is none.
             hold.set_note(canned as u8 + 1);
         }

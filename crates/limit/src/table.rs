@@ -33,7 +33,37 @@ struct RouteLimits {
 
 /// The number of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RouteId(u8);
+pub struct RouteId(RouteNumber);
+
+/// An enum for the values that it does not have: whoever holds a permit or something else instead has no bytes for telling
+/// which, and that lies in the task of every connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+enum RouteNumber {
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R5,
+    R6,
+    R7,
+    R8,
+    R9,
+    R10,
+    R11,
+    R12,
+    R13,
+    R14,
+    R15,
+}
+
+impl RouteNumber {
+    const ALL: [RouteNumber; MAX_ROUTES] = {
+        use RouteNumber::*;
+        [R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10, R11, R12, R13, R14, R15]
+    };
+}
 
 /// Why a request was not let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +121,7 @@ impl AdmissionTable {
     #[inline]
     pub fn route(&self, books: &Source) -> Option<RouteId> {
         let at = self.routes.iter().position(|route| route.books.is(books))?;
-        u8::try_from(at).ok().map(RouteId)
+        RouteNumber::ALL.get(at).copied().map(RouteId)
     }
 
     /// The tenants, where there are some.
@@ -197,7 +227,7 @@ impl AdmissionTable {
     }
 
     fn limiter(&self, RouteId(at): RouteId) -> Option<&RouteLimits> {
-        self.routes.get(usize::from(at))
+        self.routes.get(at as usize)
     }
 
     fn account(&self, tenant: Option<TenantId>) -> Option<&TenantAccount> {

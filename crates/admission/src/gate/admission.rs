@@ -183,7 +183,7 @@ impl Gate {
     /// When its route or its tenant may not hold that much now; the request then holds what it held before.
     #[inline]
     pub fn grow(&self, permit: &Permit, bytes: usize) -> Result<(), Rejection> {
-        match &permit.claims {
+        match permit.claims() {
             Some(hold) if bytes as u64 > hold.bytes() => {
                 let grown = hold.grow(Moment::now(), bytes as u64, self.0.arena.free(Share::Ingest));
                 grown.map_err(|denied| {

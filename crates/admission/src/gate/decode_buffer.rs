@@ -76,7 +76,7 @@ impl Gate {
         bytes: usize,
         here: bool,
     ) -> Result<DecodeBuffer, Rejection> {
-        let part = match &permit.claims {
+        let part = match permit.claims() {
             Some(hold) => {
                 let free = self.0.arena.free(Share::Decode);
                 hold.decode_share(bytes as u64, free).map_err(|denied| self.denied(denied))?
@@ -110,7 +110,7 @@ impl Gate {
 
     /// An account for what the body of the request with this `permit` is translated into.
     pub fn translation_charge(&self, permit: &Permit) -> TranslationCharge {
-        TranslationCharge(permit.claims.as_ref().and_then(tidegate_limit::RequestPermit::translation_share))
+        TranslationCharge(permit.claims().and_then(tidegate_limit::RequestPermit::translation_share))
     }
 
     async fn wait_for_window(&self, bytes: usize) -> Result<Window, NoMemory> {

@@ -74,7 +74,7 @@ impl Rig {
 fn without_limits_a_request_holds_no_permit() {
     let rig = limited(LimiterSettings::default(), false);
     let (passage, _open) = rig.enter(None, Some(1 << 40)).unwrap();
-    assert!(passage.claims.is_none());
+    assert!(passage.claims().is_none());
     assert!(rig.gate.grow(&passage, usize::MAX).is_ok());
 }
 
