@@ -8,7 +8,7 @@ mod folder;
 use folder::Folder;
 use libfuzzer_sys::fuzz_target;
 use std::sync::OnceLock;
-use tidegate_journal::dead_letters::{DeadLetter, DeadLetters, mark_refused, mark_sent, read};
+use tidegate_journal::dead_letters::{DeadLetter, DeadLetters, mark_kept, mark_sent, read};
 use tidegate_journal::{Encoding, Meta, Protocol, Signal, Tenant};
 
 const MOST: u64 = 16 << 10;
@@ -40,7 +40,7 @@ fn template() -> &'static Vec<(String, Vec<u8>)> {
             letters.add(letter(&meta(), &body)).expect("a letter");
         }
         mark_sent(folder.path(), "sink", 2).expect("marked");
-        mark_refused(folder.path(), "sink", 1).expect("marked");
+        mark_kept(folder.path(), "sink", 1, &[]).expect("marked");
         folder.files()
     })
 }
