@@ -37,7 +37,7 @@ fn replay(arguments: &[&str]) -> Finished {
     finished
 }
 
-/// What the books say of a sink.
+/// A sink's row in the books.
 fn book(status: &Value, sink: &str) -> Value {
     let sinks = status["books"]["sinks"].as_array().unwrap();
     sinks.iter().find(|book| book["name"] == sink).unwrap().clone()

@@ -9,7 +9,7 @@ use serde::ser::{SerializeMap as _, Serializer};
 use std::pin::Pin;
 use tidegate_http1::{Head, Reply};
 
-/// What is done with dead letters.
+/// An action on dead letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeadLetterAction {
     /// They are sent again.
@@ -21,7 +21,7 @@ pub enum DeadLetterAction {
 /// An order about the dead letters of a sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetterOrder {
-    /// What is done with them.
+    /// The action.
     pub action: DeadLetterAction,
     /// The sink that could not deliver them.
     pub sink: String,
@@ -32,7 +32,7 @@ pub struct DeadLetterOrder {
 /// The outcome of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetterReport {
-    /// What was done.
+    /// The action that was taken.
     pub action: DeadLetterAction,
     /// With how many letters.
     pub letters: u64,

@@ -57,13 +57,13 @@ pub struct Record {
     pub(crate) addressed_after: u64,
     /// The length of its body as it is kept, in bytes.
     pub body_len: u32,
-    /// Which sinks it is for.
+    /// The sinks that it is for.
     pub recipient: Recipient,
     /// The body's metadata.
     pub meta: Meta,
 }
 
-/// Which sinks a record is for, as the sink sees it that reads it.
+/// The sinks that a record is for, as seen by the sink that reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recipient {
     /// All of them.

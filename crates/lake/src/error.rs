@@ -21,7 +21,7 @@ pub enum Error {
     Parquet {
         /// The operation.
         doing: &'static str,
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The error from parquet.
         source: parquet::errors::ParquetError,
@@ -46,7 +46,7 @@ pub enum Error {
     /// A file that was just written does not read back as it was written.
     #[error("`{}` does not read back as written ({what}): the disk or its file system is damaged", path.display())]
     ReadBack {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The difference.
         what: String,
@@ -54,7 +54,7 @@ pub enum Error {
     /// A file of the lake is not as it was committed.
     #[error("`{}` is damaged: {what}", path.display())]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The difference.
         what: String,

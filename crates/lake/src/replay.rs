@@ -207,7 +207,7 @@ impl Replay {
         Some(self.layout.partition(self.query.table, hour).join(file.file))
     }
 
-    /// What was passed over until now.
+    /// Counts of what was passed over so far.
     pub fn losses(&self) -> ReplayLosses {
         self.losses
     }

@@ -81,7 +81,7 @@ struct Model {
     completed: u64,
     dropped: u64,
     in_order: bool,
-    /// What the cursor said of each record when it was handed out last.
+    /// The cursor's sum of addressed items when each record was handed out last.
     addressed: HashMap<u64, u64>,
     /// The quota took records while one entry stood for many.
     is_cut: bool,

@@ -1,4 +1,4 @@
-//! Which letters were sent or discarded: a small file for each sink, beside the letters.
+//! Marks of letters that were sent or discarded: a small file for each sink, beside the letters.
 
 use super::read::read;
 use crate::cursor::file::is_name;

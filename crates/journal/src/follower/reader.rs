@@ -435,7 +435,7 @@ impl ReadPosition {
     }
 }
 
-/// Which sinks the record at `at` is for; `None` where its name cannot be read.
+/// The sinks that the record at `at` is for; `None` where its name cannot be read.
 fn recipient(
     walker: &mut RecordScanner,
     at: u64,

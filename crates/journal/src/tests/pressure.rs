@@ -373,7 +373,7 @@ fn in_memory_without_sinks_appends_wait_and_oversize_ones_are_refused() {
     assert!(waiting.iter_mut().all(|appending| appending.as_mut().poll(&mut context).is_ready()));
 }
 
-/// What every sink has had stays for a while, holds nothing up, and is not handed to a sink that comes later.
+/// Segments that every sink has had stay for a while, hold nothing up, and are not handed to a sink that comes later.
 #[test]
 fn consumed_segments_are_kept_and_give_way() {
     let quota = 6 * 4096;

@@ -71,7 +71,7 @@ impl ItemReader for PointReader {
     }
 }
 
-/// What became of a row.
+/// The outcome of a row.
 enum RowOutcome {
     /// It is an item.
     Item,

@@ -24,7 +24,7 @@ pub(super) struct Level {
     pub(super) field: u32,
     /// Its own fields, without what it encloses. Messages are the same when these are.
     pub(super) head: Vec<u8>,
-    /// What tells it from others with the same fields.
+    /// Tells it from others with the same fields.
     pub(super) kind: u64,
 }
 

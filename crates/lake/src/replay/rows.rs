@@ -83,7 +83,7 @@ impl FileRows {
         Ok(())
     }
 
-    /// What comes next. The end of a group comes once.
+    /// The next row, or the end of a group, which comes once.
     pub(super) fn next(&mut self) -> Result<Next, Error> {
         loop {
             if self.batch.as_ref().is_some_and(|batch| self.row < batch.num_rows()) {

@@ -70,7 +70,7 @@ impl SeriesColumns {
     }
 }
 
-/// What rows of a series have in common.
+/// The columns that rows of a series have in common.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Series {
     key: Option<SeriesKey>,

@@ -56,7 +56,7 @@ fn the_lake_and_the_journal_behind_it_are_one() {
     assert_eq!(answer["journal"]["since"], "2023-11-14T22:13:20Z");
 }
 
-/// What is sent again to a sink is found where it came first, and not twice; what only the lake gets is found at once.
+/// Records that are sent again to a sink are found once, where they came first; those for the lake alone are found at once.
 #[test]
 fn records_for_another_sink_are_not_found_twice() {
     let mut stored = Stored::new();

@@ -49,7 +49,7 @@ pub(crate) struct ReplayLettersArgs {
     pub(crate) replay: ReplayArgs,
 }
 
-/// What all replays have in common.
+/// Arguments of every replay.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     /// Only what was received (of dead letters: rejected) from this time on, as in 2026-01-31T12:00:00Z; of a lake, whole hours

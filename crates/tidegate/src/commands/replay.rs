@@ -1,4 +1,4 @@
-//! `tidegate replay …`: what was received once, from a journal, a lake or the dead letters, to one sink of a running gateway.
+//! `tidegate replay …`: sends stored data again, from a journal, a lake or the dead letters, to one sink of a running gateway.
 //!
 //! Each body enters the gateway as a request that names its only sink, so it is checked, limited, journalled and counted as any
 //! other. How far a replay came is written down after each acknowledgement: an interrupted one goes on behind it.
@@ -31,25 +31,25 @@ const REPORT: Duration = Duration::from_secs(1);
 struct Replayed {
     meta: Meta,
     body: Vec<u8>,
-    /// What it is, for messages: `record 12`.
+    /// Its name in messages: `record 12`.
     label: String,
     /// The only sink that gets it.
     to: String,
 }
 
-/// What became of a body.
+/// The outcome of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Sent,
     Refused,
 }
 
-/// Where bodies come from.
+/// A store of bodies: a journal, a lake, dead letters.
 trait Source {
     /// The next body.
     fn next(&mut self) -> Result<Option<Replayed>, Failure>;
 
-    /// Notes what became of the body that came last.
+    /// Notes the outcome of the body that came last.
     fn settle(&mut self, _fate: Fate) -> Result<(), Failure> {
         Ok(())
     }
@@ -62,11 +62,11 @@ trait Source {
     /// How far it is when the body that came last is settled, in a line; `None` where the source itself knows.
     fn position(&self) -> Option<String>;
 
-    /// What could not be read, or was passed over, in sentences.
+    /// Sentences about what could not be read, or was passed over.
     fn remarks(&self) -> Vec<String>;
 }
 
-/// What was done.
+/// Counts of what was sent and refused.
 #[derive(Debug, Clone, Copy, Default)]
 struct Done {
     requests: u64,

@@ -15,7 +15,7 @@ use tidegate_load::{Connection, RequestError, Response, Target};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a body is sent again and again to a gateway that says that it may be.
+/// How long a body is tried again while the gateway answers that it should be.
 const BUSY: Duration = Duration::from_secs(3600);
 /// Where a gateway takes documents, unless it was told otherwise.
 const BULK: &str = "/elasticsearch/_bulk";
@@ -36,7 +36,7 @@ pub(super) struct StoredRequest<'a> {
     pub(super) body: &'a [u8],
     /// The only sink that it is for; `None` for all.
     pub(super) to: Option<&'a str>,
-    /// What it is, for messages: `record 12`.
+    /// Its name in messages: `record 12`.
     pub(super) label: &'a str,
 }
 
@@ -78,7 +78,7 @@ impl RequestSender {
         Ok(RequestSender { target, authorization: authorization(token_file, token)?, connection: None })
     }
 
-    /// Where it is, without what its query says: that may be a key.
+    /// Its URL without the query, which may hold a key.
     pub(super) fn target(&self) -> String {
         let url = self.target.to_string();
         url.split_once('?').map_or(url.clone(), |(path, _)| format!("{path}?***"))

@@ -26,13 +26,13 @@ const CHANGING: &str = "the configuration is being changed; try again";
 const BUSY: &str = "another order about dead letters is being followed; try again when it is done";
 const NO_MEMORY: &str = "requests and sinks have the memory that this needs; try again later";
 
-/// How long an order waits for the one before it, whose thread is there for a moment after its answer.
+/// How long an order waits for the previous one, whose thread outlives its answer for a moment.
 const TURN_WAIT: Duration = Duration::from_secs(1);
 
 /// Lets one order be followed at a time.
 pub(crate) struct DeadLetterTurn(Arc<Semaphore>);
 
-/// Where letters are, and the sink that an order names.
+/// The folder of letters, and the sink that an order names.
 pub(super) struct OrderTarget {
     folder: PathBuf,
     /// As it is configured; nothing where it is not.

@@ -64,7 +64,7 @@ proptest! {
     }
 }
 
-/// What encloses several items is in a request once, also where rows of several senders take turns.
+/// A resource, scope or metric of several items is in a request once, also where rows of several senders take turns.
 #[test]
 fn items_of_one_sender_share_what_encloses_them() {
     let dir = tempfile::tempdir().unwrap();

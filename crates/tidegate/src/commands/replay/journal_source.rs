@@ -26,7 +26,7 @@ pub(super) struct JournalSource {
     counts: Counts,
 }
 
-/// What was not sent.
+/// Counts of what was not sent.
 #[derive(Debug, Default)]
 struct Counts {
     /// Records that are not there between others.
@@ -138,8 +138,8 @@ impl Source for JournalSource {
             if sequence < next {
                 continue;
             }
-            // What was sent again to another sink is not for this one. What was sent again to this one came from here or was
-            // delivered, unless the gateway ended before.
+            // Records sent again to another sink are not for this one. Those sent again to this one are delivered or wait, unless
+            // the gateway is gone.
             let is_replayed = bodies.recipient().is_some_and(|recipient| is_running || recipient != to);
             self.counts.missing += sequence - next;
             self.next = sequence + 1;

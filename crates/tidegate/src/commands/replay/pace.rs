@@ -5,7 +5,7 @@ use std::time::Duration;
 use tidegate_config::Bytes;
 use tokio::time::{Instant, sleep_until};
 
-/// What was not sent while the gateway was busy is caught up with for so long, and not all at once.
+/// After a wait for a busy gateway, at most so much time is caught up with in one go.
 const CATCH_UP: Duration = Duration::from_secs(1);
 
 /// At most so much a second.

@@ -1,4 +1,4 @@
-//! How far a replay came, in a file.
+//! A file that says how far a replay came.
 
 use super::selection::Selection;
 use crate::Failure;
@@ -60,7 +60,7 @@ impl Progress {
         Ok((Progress { path, _lock: lock, selection: selection.clone(), position }, selection))
     }
 
-    /// How far it was.
+    /// The position after the last acknowledged request, if it was interrupted.
     pub(super) fn position(&self) -> Option<&str> {
         self.position.as_deref()
     }
@@ -136,7 +136,7 @@ fn file_name(sink: &str) -> Result<&str, Failure> {
     }
 }
 
-/// What the file says.
+/// The content of the file.
 struct Begun {
     asked: String,
     from_ns: u64,

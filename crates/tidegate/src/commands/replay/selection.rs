@@ -1,4 +1,4 @@
-//! Which part of what is stored is sent again.
+//! The part of the stored data that is sent again.
 
 use crate::Failure;
 use crate::cli::ReplayArgs;
@@ -19,12 +19,12 @@ pub(super) struct Selection {
     pub(super) tenant: Option<String>,
     /// Of these signals; all if there is none.
     pub(super) signals: Vec<Signal>,
-    /// What was asked for, to tell one replay from another.
+    /// The arguments in words, to tell one replay from another.
     pub(super) asked: String,
 }
 
 impl Selection {
-    /// What the arguments ask for, of this kind of store.
+    /// The part that the arguments choose of this kind of store.
     ///
     /// # Errors
     /// When a value is none, or the configuration has no such sink.
