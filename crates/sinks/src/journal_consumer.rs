@@ -11,7 +11,7 @@ use crate::health::Health;
 use crate::losses::Losses;
 use crate::pipeline_stage::{KeptBodies, PipelineStage, SinkPipeline, Staged};
 use crate::signals::Signals;
-use entries::{CursorLosses, enter};
+use entries::{CursorLosses, completion, enter};
 pub(crate) use record::Record;
 use skipped_records::SkippedRecords;
 use std::cell::Cell;
@@ -24,7 +24,7 @@ use tidegate_journal::{
     self as journal, CURSOR_METADATA_LEN, Event, Journal, Meta, OpenError, Protocol, ReadError, Recipient,
     StartAt, WhenFull,
 };
-use tidegate_ledger::{Dropped, Ledger, SinkAccount, SinkLedger, TooMany, UnknownVersion};
+use tidegate_ledger::{Dropped, Ledger, Settlement, SinkAccount, SinkLedger, TooMany, UnknownVersion};
 use tidegate_tap::Tap;
 
 /// How long to wait when the journal cannot be read for a passing reason (too many open files, say).
@@ -293,12 +293,7 @@ impl JournalConsumer {
             let (losses, delivered) = losses.within(completed.items - passed);
             let losses = losses.and(entered.catch_up(gone));
             let passed = passed + losses.passed();
-            enter(
-                page,
-                (delivered, passed, completed.addressed),
-                losses,
-                (completed.position, completed.ahead),
-            )
+            enter(page, Settlement { delivered, passed, ..completion(&completed) }, losses)
         });
     }
 
@@ -318,12 +313,7 @@ impl JournalConsumer {
             let (losses, delivered) = losses.within(completed.items);
             let losses = losses.and(entered.catch_up(gone));
             let passed = losses.passed();
-            enter(
-                page,
-                (delivered, passed, completed.addressed),
-                losses,
-                (completed.position, completed.ahead),
-            )
+            enter(page, Settlement { delivered, passed, ..completion(&completed) }, losses)
         });
     }
 
@@ -391,8 +381,8 @@ impl JournalConsumer {
         if over.any_order {
             return follower.commit_each([record.sequence], |completed| {
                 let gone = CursorLosses { quota: completed.dropped, damaged: completed.damaged };
-                let (losses, at) = (entered.catch_up(gone), (completed.position, completed.ahead));
-                enter(page, (0, completed.items, completed.addressed), losses, at)
+                let settled = Settlement { passed: completed.items, ..completion(&completed) };
+                enter(page, settled, entered.catch_up(gone))
             });
         }
         over.items = over.items.wrapping_add(u64::from(record.meta.items));
@@ -409,8 +399,8 @@ impl JournalConsumer {
     fn catch_up(&mut self) {
         let position = self.follower.position();
         let passed = CursorLosses { quota: position.dropped, damaged: position.damaged };
-        let book =
-            enter(&self.page, (0, 0, 0), self.entered.catch_up(passed), (position.items, position.ahead));
+        let settled = Settlement { position: position.items, ahead: position.ahead, ..Settlement::default() };
+        let book = enter(&self.page, settled, self.entered.catch_up(passed));
         self.follower.save(&book);
     }
 

@@ -195,35 +195,16 @@ fn the_cursor_must_agree_with_the_book() {
     let ledger = ledger(100);
     let sink = ledger.attach("s", SinkLedger::new(90), 90, 0).unwrap();
     assert_eq!(ledger.balance().sinks[0].queued, 10);
-    sink.settle(Settlement {
-        delivered: 3,
-        passed: 0,
-        handed_off: 0,
-        replayed: 0,
-        dropped: &[],
-        position: 94,
-        ahead: 0,
-    });
+    sink.settle(Settlement { delivered: 3, position: 94, ..Settlement::default() });
     assert_eq!(ledger.balance().sinks[0].difference, 1);
     sink.settle(Settlement {
         delivered: 1,
-        passed: 0,
-        handed_off: 0,
-        replayed: 0,
         dropped: &[(Dropped::Rejected, 2)],
         position: 94,
-        ahead: 0,
+        ..Settlement::default()
     });
     assert_eq!(ledger.balance().sinks[0].difference, -2);
-    sink.settle(Settlement {
-        delivered: 0,
-        passed: 0,
-        handed_off: 0,
-        replayed: 0,
-        dropped: &[],
-        position: 94,
-        ahead: 2,
-    });
+    sink.settle(Settlement { position: 94, ahead: 2, ..Settlement::default() });
     assert_eq!(ledger.balance().difference(), 0);
     assert_eq!(ledger.balance().sinks[0].queued, 4);
 }
@@ -252,12 +233,9 @@ fn the_text_shows_the_equations() {
     let _open = source.open();
     sink.settle(Settlement {
         delivered: 2,
-        passed: 0,
-        handed_off: 0,
-        replayed: 0,
         dropped: &[(Dropped::Damaged, 1)],
         position: 3,
-        ahead: 0,
+        ..Settlement::default()
     });
     let expected = "\
 requests: received = accepted + refused + open
@@ -269,15 +247,7 @@ items: accepted = delivered + passed over + queued + dropped, since attached
 the books close
 ";
     assert_eq!(ledger.balance().to_string(), expected);
-    sink.settle(Settlement {
-        delivered: 0,
-        passed: 0,
-        handed_off: 0,
-        replayed: 0,
-        dropped: &[],
-        position: 5,
-        ahead: 0,
-    });
+    sink.settle(Settlement { position: 5, ..Settlement::default() });
     let text = ledger.balance().to_string();
     assert!(text.contains("lake: 5 = 2 + 0 + 0 + 1 (damaged 1)  DIFFERENCE +2\n"), "{text}");
     assert!(text.contains("THE BOOKS DO NOT CLOSE: 2 unexplained"), "{text}");
@@ -313,12 +283,9 @@ fn the_books_are_published() {
     source.open().refuse(Refusal::Timeout);
     sink.settle(Settlement {
         delivered: 1,
-        passed: 0,
-        handed_off: 0,
-        replayed: 0,
         dropped: &[(Dropped::Quota, 2)],
         position: 13,
-        ahead: 0,
+        ..Settlement::default()
     });
     let mut text = String::new();
     registry.encode(&mut text).unwrap();
@@ -391,15 +358,7 @@ fn entries_allocate_nothing() {
             head.advance_to(n);
             handed_over.accept();
             source.open().refuse(Refusal::Memory);
-            sink.settle(Settlement {
-                delivered: 1,
-                passed: 0,
-                handed_off: 0,
-                replayed: 0,
-                dropped: &[],
-                position: n,
-                ahead: 0,
-            });
+            sink.settle(Settlement { delivered: 1, position: n, ..Settlement::default() });
             let _ = sink.book().to_bytes();
         }
     });

@@ -47,12 +47,12 @@ proptest! {
                 }
                 Step::Deliver(items) => {
                     position += items.min(queued);
-                    sink.settle(Settlement { delivered: items.min(queued), passed: 0, handed_off: 0, replayed: 0, dropped: &[], position, ahead: 0 });
+                    sink.settle(Settlement { delivered: items.min(queued), position, ..Settlement::default() });
                 }
                 Step::Drop(items) => {
                     position += items.min(queued);
                     let dropped = [(Dropped::Quota, items.min(queued))];
-                    sink.settle(Settlement { delivered: 0, passed: 0, handed_off: 0, replayed: 0, dropped: &dropped, position, ahead: 0 });
+                    sink.settle(Settlement { dropped: &dropped, position, ..Settlement::default() });
                 }
                 Step::Save => saved = (sink.book().to_bytes(), position),
                 Step::Crash => {
@@ -95,15 +95,7 @@ fn handed_off_items_are_queued_until_they_are_settled() {
     let ledger = crate::Ledger::new(&tidegate_meters::Registry::new(1), 0);
     let sink = ledger.attach("ring", SinkLedger::new(0), 0, 0).unwrap();
     ledger.head().advance_to(100);
-    sink.settle(Settlement {
-        delivered: 40,
-        passed: 0,
-        handed_off: 60,
-        replayed: 0,
-        dropped: &[],
-        position: 100,
-        ahead: 0,
-    });
+    sink.settle(Settlement { delivered: 40, handed_off: 60, position: 100, ..Settlement::default() });
     let queued = |expected: u64| {
         let balance = ledger.balance().sinks.remove(0);
         assert_eq!((balance.queued, balance.difference), (expected, 0), "{balance:?}");

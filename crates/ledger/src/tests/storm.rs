@@ -69,12 +69,9 @@ fn follow(sink: &SinkAccount, head: &JournalItems, chunk: u64, done: &AtomicBool
         let reasons = [(Dropped::Rejected, dropped)];
         sink.settle(Settlement {
             delivered: taken - dropped,
-            passed: 0,
-            handed_off: 0,
-            replayed: 0,
             dropped: &reasons,
             position,
-            ahead: 0,
+            ..Settlement::default()
         });
         if last && queued == 0 {
             return;

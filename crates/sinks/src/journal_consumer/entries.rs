@@ -1,7 +1,7 @@
 //! Enters what became of records in the sink's book, together with the cursor.
 
 use crate::losses::Losses;
-use tidegate_journal::{CURSOR_METADATA_LEN, CursorMetadata};
+use tidegate_journal::{CURSOR_METADATA_LEN, CompletedRecords, CursorMetadata};
 use tidegate_ledger::{Dropped, Settlement, SinkAccount, SinkLedger};
 
 /// Items that the cursor was moved past without the sink: it counts them itself, when it passes them.
@@ -20,20 +20,19 @@ impl CursorLosses {
     }
 }
 
-/// Enters a movement of the cursor in the books: of what it passed so much was `delivered` and so much passed over;
-/// `replayed` was sent again to this sink alone; before it are `position` items, and `ahead` behind it are done. Gives the page as the journal keeps it.
-pub(super) fn enter(
-    page: &SinkAccount,
-    (delivered, passed, replayed): (u64, u64, u64),
-    losses: Losses,
-    (position, ahead): (u64, u64),
-) -> CursorMetadata {
+/// Enters a movement of the cursor in the books, with the losses among what it passed. Gives the page as the journal keeps it.
+pub(super) fn enter(page: &SinkAccount, settled: Settlement<'_>, losses: Losses) -> CursorMetadata {
     let dropped: Vec<_> = losses.entries().collect();
-    let handed_off = losses.handed_off();
-    page.settle(Settlement { delivered, passed, handed_off, replayed, dropped: &dropped, position, ahead });
+    page.settle(Settlement { handed_off: losses.handed_off(), dropped: &dropped, ..settled });
     let mut book = [0; CURSOR_METADATA_LEN];
     if let Some(room) = book.first_chunk_mut::<{ SinkLedger::LEN }>() {
         *room = page.book().to_bytes();
     }
     book
+}
+
+/// The numbers of a completion for the books, without what became of the items.
+pub(super) fn completion(completed: &CompletedRecords) -> Settlement<'static> {
+    let CompletedRecords { addressed: replayed, position, ahead, .. } = *completed;
+    Settlement { replayed, position, ahead, ..Settlement::default() }
 }

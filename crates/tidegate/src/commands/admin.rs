@@ -207,7 +207,7 @@ fn put_content(content: &[u8], request: &mut Vec<u8>) {
 }
 
 /// A listener on every address is reached on loopback.
-fn reachable(mut address: SocketAddr) -> SocketAddr {
+pub(super) fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         let ip = if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() };
         address.set_ip(ip);

@@ -1,5 +1,6 @@
 //! Sends stored bodies to a gateway again, as the requests that they came in.
 
+use super::admin::reachable;
 use super::check::config;
 use super::token::authorization;
 use crate::cli::ConfigArgs;
@@ -147,15 +148,6 @@ impl RequestSender {
         }
         Err(failed(&format!("for {BUSY:?} it answered {}", last.unwrap_or_default())))
     }
-}
-
-/// A listener on every address is reached on loopback.
-fn reachable(mut address: std::net::SocketAddr) -> std::net::SocketAddr {
-    if address.ip().is_unspecified() {
-        let v6 = std::net::Ipv6Addr::LOCALHOST.into();
-        address.set_ip(if address.is_ipv4() { [127, 0, 0, 1].into() } else { v6 });
-    }
-    address
 }
 
 /// How a body is sent.

@@ -128,7 +128,6 @@ impl Source for JournalSource {
     fn next(&mut self) -> Result<Option<Replayed>, Failure> {
         loop {
             let next = self.next;
-            let (is_running, to) = (self.is_running, self.to.clone());
             let Some(bodies) = self.open_next()? else { return Ok(None) };
             let Some((sequence, meta)) = bodies.next_head() else {
                 self.open = None;
@@ -140,7 +139,8 @@ impl Source for JournalSource {
             }
             // Records sent again to another sink are not for this one. Those sent again to this one are delivered or wait, unless
             // the gateway is gone.
-            let is_replayed = bodies.recipient().is_some_and(|recipient| is_running || recipient != to);
+            let recipient = bodies.recipient().map(str::to_owned);
+            let is_replayed = recipient.is_some_and(|recipient| self.is_running || recipient != self.to);
             self.counts.missing += sequence - next;
             self.next = sequence + 1;
             let wanted = |meta: &tidegate_journal::Meta| {
@@ -166,7 +166,7 @@ impl Source for JournalSource {
                 Err(error) => return Err(Failure(format!("reading record {sequence}: {error}"))),
             }
             let label = format!("record {sequence}");
-            return Ok(Some(Replayed { meta, body, label, to }));
+            return Ok(Some(Replayed { meta, body, label, to: self.to.clone() }));
         }
     }
 
