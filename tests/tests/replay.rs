@@ -193,3 +193,28 @@ fn dead_letters_reach_their_sink_or_another() {
     assert_eq!(other.report().samples(), 300, "as it was before");
     gateway.books_close();
 }
+
+/// A lake settles many records at once, and counts those that were sent again to it among them.
+#[test]
+fn a_lake_takes_a_replay_between_other_data() {
+    let mut gateway = Gateway::started(json!({
+        "memory": "96MiB",
+        "journal": {"keep": "1h"},
+        "sinks": {"lake": {"type": "lake"}},
+    }));
+    send(&gateway, 0..3);
+    // It finishes its files, and its cursor is behind them.
+    assert_eq!(gateway.term(), 0);
+    gateway.start();
+    send(&gateway, 3..4);
+    let config = gateway.config();
+    let replayed = replay(&["journal", "--config", config.to_str().unwrap(), "--to", "lake"]);
+    assert!(replayed.succeeded().contains("sent 300 items in 3 requests"));
+    send(&gateway, 4..5);
+    assert_eq!(gateway.term(), 0);
+    gateway.start();
+    let lake = book(&gateway.at_rest(SOON), "lake");
+    assert_eq!((&lake["delivered"], &lake["replayed"]), (&json!(800), &json!(300)), "{lake}");
+    gateway.books_close();
+    assert_eq!(gateway.lake_rows("metric_points").len(), 800);
+}
