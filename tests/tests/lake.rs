@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_load::otlp::{self, OtlpProfile, Signal};
 use tidegate_load::remote_write::{RequestExtras, Version};
 use tidegate_load::{
     AcknowledgedSamples, Behaviour, Check, LoadProfile, OnRefused, RunLimit, SampleKind, Series, SeriesModel,
     Timeline, VerifyingReceiver, compare, drive_blocking,
 };
-use tidegate_tests::{Gateway, SOON, duckdb, tidegate, until, until_some};
+use tidegate_tests::{Gateway, SOON, duckdb, otlp_profile, tidegate, until, until_some};
 
 const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 };
 
@@ -176,6 +177,19 @@ fn kill_9_doubles_no_row_and_loses_none() {
     assert_eq!(gateway.term(), 0);
     let verdict = compare(&model, &acked, &sink.stop());
     assert_eq!((verdict.missing, verdict.wrong_time, verdict.unknown_series), (0, 0, 0), "{verdict:?}");
+}
+
+/// A journal that is smaller than a file of the lake does not wait until the file is old enough.
+#[test]
+fn a_small_quota_does_not_wait_for_old_files() {
+    let gateway = Gateway::started(json!({
+        "memory": "64MiB", "journal": {"quota": "4MiB", "segment": "1MiB"}, "sinks": {"lake": {"type": "lake", "file_age": "1h"}},
+    }));
+    let profile = OtlpProfile { items: 500, ..otlp_profile(Signal::Logs, 200) };
+    let report = otlp::drive_blocking(&gateway.otlp_target(), &profile).unwrap();
+    assert!(report.bytes > 16 << 20, "four times the quota: {report:?}");
+    assert_eq!((report.items, report.failed), (profile.end(), 0), "{report:?}");
+    gateway.books_close();
 }
 
 /// `lake ls`, and what `lake cat` filters by: metric, label, time, columns and number of rows.

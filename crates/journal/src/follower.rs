@@ -51,8 +51,8 @@ pub struct Record {
     pub sequence: u64,
     /// The items of all records before it, since the journal was created.
     pub items_before: u64,
-    /// The bytes of the journal behind it, counted from when it was opened.
-    pub(crate) bytes_after: u64,
+    /// Where it ends in the journal, in bytes, counted from when that was opened.
+    pub bytes_after: u64,
     /// The items of records for this sink alone, of all that were handed out up to it.
     pub(crate) addressed_after: u64,
     /// The length of its body as it is kept, in bytes.

@@ -37,6 +37,9 @@ const WORKING: usize = 3 * GROWTH_STEP + zstd::Decoder::BYTES;
 const WARN_EVERY: Duration = Duration::from_secs(10);
 /// How long it waits after an error before it tries again.
 const AFTER_ERROR: Duration = Duration::from_secs(2);
+/// Which part of the journal's quota may wait for the commit. Files have a tenth of its bytes, and would otherwise hold up a small
+/// journal until they are old enough.
+const QUOTA_PART: u64 = 4;
 
 /// The sink, attached to the journal and ready to run.
 pub struct Lake {
@@ -52,6 +55,8 @@ pub struct Lake {
     symbols: Symbols,
     /// The records taken since the last commit.
     taken: PendingRecords,
+    /// How many bytes of the journal may wait for a commit.
+    most_pending: u64,
     ticked: Instant,
     /// When items were said to be too large.
     warned: Option<Instant>,
@@ -60,6 +65,8 @@ pub struct Lake {
 /// Records that the next commit settles.
 #[derive(Clone, Copy, Default)]
 struct PendingRecords {
+    /// Where the first of them ends in the journal, in bytes.
+    begin: Option<u64>,
     /// The last of them.
     last: Option<Record>,
     /// Their items that the lake could not store.
@@ -161,6 +168,7 @@ impl Lake {
             runtime,
             symbols: Symbols::new(),
             taken: PendingRecords::default(),
+            most_pending: context.journal.stats().quota / QUOTA_PART,
             ticked: Instant::now(),
             warned: None,
         })
@@ -250,6 +258,9 @@ impl Lake {
         if !self.taken.pushed {
             // No commit is to come that would settle it.
             self.settle();
+        } else if self.taken.bytes() >= self.most_pending {
+            let commit = self.writer.close_files()?;
+            self.committed(commit);
         }
         Ok(())
     }
@@ -467,9 +478,16 @@ fn wait<F: Future>(runtime: &Handle, stop: &StopSignal, future: F) -> Result<F::
 
 impl PendingRecords {
     fn add(&mut self, record: Record, losses: Losses, pushed: bool) {
+        self.begin.get_or_insert(record.bytes_after);
         self.last = Some(record);
         self.losses = self.losses.and(losses);
         self.pushed |= pushed;
+    }
+
+    /// How much of the journal they take, in bytes, beside the first.
+    fn bytes(&self) -> u64 {
+        let begin = self.begin.unwrap_or(0);
+        self.last.map_or(0, |last| last.bytes_after.saturating_sub(begin))
     }
 }
 
