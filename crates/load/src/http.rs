@@ -49,7 +49,7 @@ pub struct Response {
     pub retry_after: Option<u64>,
     /// The three `Written` headers: samples, histograms, exemplars.
     pub written: [Option<u64>; 3],
-    /// The beginning of the body.
+    /// The beginning of the body; of a `google.rpc.Status`, as receivers of OTLP answer, its message.
     pub body: String,
 }
 
@@ -173,13 +173,50 @@ async fn read_answer(
         }
         let number = |name: &str| head.header(name).and_then(|value| value.parse().ok());
         let written = |what: &str| number(&format!("x-prometheus-remote-write-{what}-written"));
+        let is_status = status >= 400 && head.header("content-type") == Some("application/x-protobuf");
+        let message = if is_status { status_message(&body) } else { None };
         let response = Response {
             status,
             retry_after: number("retry-after"),
             written: ["samples", "histograms", "exemplars"].map(written),
-            body: String::from_utf8_lossy(&body).into_owned(),
+            body: message.unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned()),
         };
         return Ok((response, !head.closes()));
+    }
+}
+
+/// The message in a `google.rpc.Status`; `None` of one that was cut, or is something else.
+fn status_message(body: &[u8]) -> Option<String> {
+    const CODE: u8 = 0x08;
+    const MESSAGE: u8 = 0x12;
+    let mut rest = body;
+    while let Some((&key, after)) = rest.split_first() {
+        let end = after.iter().position(|byte| *byte < 0x80)?;
+        let (number, after) = after.split_at(end + 1);
+        match key {
+            CODE => rest = after,
+            MESSAGE => {
+                let len = number.iter().rev().fold(0, |len: usize, byte| len << 7 | usize::from(byte & 0x7f));
+                return String::from_utf8(after.get(..len)?.to_vec()).ok();
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_of_a_status_is_found() {
+        let long = "x".repeat(200);
+        let status = [&[0x08, 0x07, 0x12, 0xc8, 0x01][..], long.as_bytes()].concat();
+        assert_eq!(status_message(&status), Some(long));
+        assert_eq!(status_message(&status[..100]), None, "it was cut");
+        assert_eq!(status_message(b"plain words"), None);
+        assert_eq!(status_message(&[0x08, 0x07]), None);
     }
 }
 
