@@ -33,6 +33,11 @@ pub(super) fn resend_tenant<'a>(caller: &Caller<'a>) -> Result<Option<&'a [u8]>,
     caller.headers.sole(RESEND_HEADER).map_err(|_| Rejection::new(Refusal::Tenant, TWICE))
 }
 
+/// Whether this request has a header of data that is sent again.
+pub(super) fn is_resent(caller: &Caller<'_>) -> bool {
+    [RESEND_HEADER, SINK_HEADER].iter().any(|header| caller.headers.sole(header) != Ok(None))
+}
+
 impl Gate {
     /// The only sink that this request's data is for, if it names one.
     pub(super) fn recipient<'a>(&self, caller: &Caller<'a>) -> Result<Option<&'a str>, Rejection> {

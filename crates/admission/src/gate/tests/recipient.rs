@@ -3,7 +3,7 @@
 
 use super::source_pipeline::{drops, with_steps};
 use super::*;
-use crate::access::{Access, Credentials, make};
+use crate::access::{Access, ApiKeyIssuer, Credentials, IssuedKey, make};
 use crate::caller::{Caller, Headers};
 use std::net::{IpAddr, Ipv4Addr};
 use tidegate_http1::DuplicateHeader;
@@ -80,6 +80,29 @@ fn what_cannot_be_addressed_is_refused() {
     let afar = admit_from(Ipv4Addr::new(192, 0, 2, 1), &rig, vec![("tidegate-sink", "sink")], true);
     assert_eq!(afar.err(), Some(Refusal::Forbidden), "it would pass a pipeline by");
     drop(sink);
+}
+
+/// An issuer whose keys nobody has.
+struct KeylessIssuer;
+
+impl ApiKeyIssuer for KeylessIssuer {
+    fn verify(&self, _: &[u8], _: &[u8]) -> IssuedKey {
+        IssuedKey::Foreign
+    }
+}
+
+/// As where a fleet's agents get keys: everybody else may send without.
+#[test]
+fn issued_keys_close_nothing() {
+    let rules =
+        GateRules { access: Access::open().with_issuer(Arc::new(KeylessIssuer)), ..GateRules::default() };
+    let rig = rig_with(1 << 30, |_, _| rules);
+    let _sink = rig.follow();
+    let asked = |headers| admit(&rig, headers, true).err();
+    assert_eq!(asked(vec![("tidegate-sink", "sink"), ("tidegate-tenant", "")]), None);
+    assert_eq!(asked(vec![("tidegate-tenant", "")]), None);
+    let afar = admit_from(Ipv4Addr::new(192, 0, 2, 1), &rig, vec![("tidegate-sink", "sink")], true);
+    assert_eq!(afar.err(), Some(Refusal::Forbidden));
 }
 
 #[test]
