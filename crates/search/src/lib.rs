@@ -16,6 +16,7 @@ mod answer;
 mod attributes;
 mod histogram;
 mod letters;
+mod literals;
 mod names;
 mod newest;
 mod order;

@@ -1,5 +1,6 @@
 //! Records of the journal, as rows.
 
+use crate::literals::Literals;
 use crate::walk::ReadCounts;
 use std::io;
 use std::path::Path;
@@ -24,6 +25,8 @@ pub(crate) struct RecordBounds<'l> {
     pub(crate) signal: Signal,
     /// Those of which body and decoded body together have at most so many bytes.
     pub(crate) body: usize,
+    /// Those that have these.
+    pub(crate) literals: Literals<'l>,
     /// The sink of the lake, which will have those that are for it alone.
     pub(crate) lake: Option<&'l str>,
 }
@@ -135,12 +138,16 @@ impl RecordReader<'_, '_> {
             Ok(false) | Err(_) => return Err(Unread::Damaged),
         }
         let position = BatchPosition { sequence, received_at_ns: meta.received_at_ns };
-        if meta.encoding == Encoding::Identity {
-            return items(&self.body, meta, &position, self.bounds.signal, self.rows);
+        let raw = if meta.encoding == Encoding::Identity {
+            &self.body
+        } else {
+            sized(&mut self.raw, raw_len)?;
+            let len = decoded(meta.encoding, &self.body, &mut self.raw).ok_or(Unread::Damaged)?;
+            self.raw.get(..len).unwrap_or_default()
+        };
+        if !self.bounds.literals.may_be_in(meta.protocol, raw) {
+            return Ok(());
         }
-        sized(&mut self.raw, raw_len)?;
-        let len = decoded(meta.encoding, &self.body, &mut self.raw).ok_or(Unread::Damaged)?;
-        let raw = self.raw.get(..len).unwrap_or_default();
         items(raw, meta, &position, self.bounds.signal, self.rows)
     }
 }

@@ -1,5 +1,6 @@
 //! The way of a query: first through the records that the lake does not have yet, then through the lake.
 
+use crate::literals::Literals;
 use crate::records::{self, RecordBounds};
 use crate::{Bounds, SearchError, Stores};
 use std::time::Instant;
@@ -62,7 +63,7 @@ impl<'s> Walk<'s> {
             let lake = self.snapshot()?;
             let after = lake.as_ref().and_then(Snapshot::through);
             let mut records = Uncommitted::new(Search::new(query, &mut *collector)?)?;
-            let is_whole = self.journal(after, query.table, &mut records)?;
+            let is_whole = self.journal(after, query, &mut records)?;
             // The lake may have taken what was not there any more. Records may also go without a trace in the lake: if none of
             // their items is of its tables, or no lake takes them.
             if !is_whole && self.snapshot()?.as_ref().and_then(Snapshot::through) != after {
@@ -94,17 +95,18 @@ impl<'s> Walk<'s> {
     fn journal(
         &mut self,
         after: Option<u64>,
-        table: Table,
+        query: &Query,
         rows: &mut Uncommitted<'_>,
     ) -> Result<bool, SearchError> {
         let Some(dir) = &self.stores.journal else { return Ok(true) };
-        let signal = match table {
+        let signal = match query.table {
             Table::Logs => Signal::Logs,
             Table::Spans => Signal::Traces,
             Table::MetricPoints | Table::MetricHistograms => Signal::Metrics,
         };
         let lake = self.stores.lake.as_ref().map(|lake| &*lake.sink);
-        let bounds = RecordBounds { after, signal, body: self.bounds.body, lake };
+        let literals = Literals::of(query);
+        let bounds = RecordBounds { after, signal, body: self.bounds.body, literals, lake };
         let read = records::read(dir, &bounds, rows, &mut self.read)
             .map_err(|source| SearchError::Journal { dir: dir.clone(), source })?;
         rows.flush()?;
