@@ -2,8 +2,6 @@
 
 mod connect;
 mod doctor;
-#[cfg(test)]
-mod documented;
 mod file;
 mod fleet;
 mod import;
