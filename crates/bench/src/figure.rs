@@ -55,6 +55,8 @@ pub(crate) struct Bench {
     pub(crate) seconds: Duration,
     /// How large the journal is with which a gateway is started.
     pub(crate) backlog: u64,
+    /// How many rows the lake has in which is searched.
+    pub(crate) rows: u64,
     /// Where gateways under test keep their data.
     pub(crate) dir: PathBuf,
     /// The measured quantity.
@@ -69,8 +71,9 @@ impl Bench {
         std::fs::create_dir_all(&dir).map_err(|error| format!("making {}: {error}", dir.display()))?;
         let seconds = Duration::from_secs(if args.quick { 3 } else { args.seconds });
         let backlog = if args.quick { 512 << 20 } else { 5 << 30 };
+        let rows = if args.quick { 400_000 } else { 10_000_000 };
         let subject = Program::find(args.subject.as_deref())?;
-        Ok(Bench { seconds, backlog, dir, subject, thanos: args.thanos.clone() })
+        Ok(Bench { seconds, backlog, rows, dir, subject, thanos: args.thanos.clone() })
     }
 }
 

@@ -19,6 +19,7 @@ mod observation;
 mod opamp;
 mod otlp;
 mod router;
+mod searches;
 mod storm;
 mod thanos_router;
 mod tls;
@@ -51,6 +52,7 @@ const ROWS: &[Row] = &[
     fleet::ROW,
     fleet_tls::ROW,
     opamp::ROW,
+    searches::ROW,
     connections::ROW,
     tls::ROW,
     idle::ROW,

@@ -182,10 +182,15 @@ impl Subject {
 
     /// Waits until its sinks have settled everything that it accepted.
     pub(crate) fn wait_until_settled(&self) -> Result<(), Failure> {
+        self.wait_until_settled_within(PATIENCE)
+    }
+
+    /// The same, for so long at most.
+    pub(crate) fn wait_until_settled_within(&self, patience: Duration) -> Result<(), Failure> {
         let begun = Instant::now();
         while self.meter("tidegate_sink_lag_bytes")? > 0.0 {
-            if begun.elapsed() > PATIENCE {
-                return Err(Failure(format!("the sink had not sent everything within {PATIENCE:?}")));
+            if begun.elapsed() > patience {
+                return Err(Failure(format!("the sink had not sent everything within {patience:?}")));
             }
             std::thread::sleep(POLL);
         }
@@ -217,14 +222,12 @@ impl Subject {
         headers: &[&str],
         body: &[u8],
     ) -> io::Result<String> {
-        let mut stream = TcpStream::connect(self.admin)?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         let more: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
         let length = body.len();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n{more}\r\n"
         );
-        stream.write_all(head.as_bytes())?;
+        let mut stream = self.connect_admin(&head)?;
         stream.write_all(body)?;
         let (mut answer, mut piece) = (Vec::new(), [0; 8 << 10]);
         while answer.len() < LONGEST_ANSWER {
@@ -234,6 +237,14 @@ impl Subject {
             }
         }
         Ok(String::from_utf8_lossy(&answer).into_owned())
+    }
+
+    /// A connection to its admin address over which `head` is sent.
+    pub(crate) fn connect_admin(&self, head: &str) -> io::Result<TcpStream> {
+        let mut stream = TcpStream::connect(self.admin)?;
+        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+        stream.write_all(head.as_bytes())?;
+        Ok(stream)
     }
 
     fn signal(&self, signal: Signal) {
