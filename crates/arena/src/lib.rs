@@ -12,7 +12,7 @@
 //! It leaves to others: deciding who is refused when a charge is not granted (`admission`), and staying
 //! inside what they declared in the [`MemoryPlan`] (every owner of an entry).
 //!
-//! The argument is in `design/memory.md`. This is the only crate with `unsafe` code.
+//! The argument is in `design/memory.md`. This is the only crate of the gateway with more than one `unsafe` call.
 
 mod arena;
 mod budget;

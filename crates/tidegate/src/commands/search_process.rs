@@ -20,6 +20,8 @@ const PROGRAM: u64 = 4 << 20;
 /// `tidegate search-process`
 pub(crate) fn search_process(memory: u64) -> Outcome {
     confine(memory, CPU_SECONDS, NICE)?;
+    // Where that is forbidden, it has the lowest priority all the same.
+    let _idle = tidegate_scheduling::run_when_idle();
     let mut input = Vec::new();
     #[expect(clippy::disallowed_methods, reason = "`take` is the bound")]
     std::io::stdin().lock().take(LONGEST_INPUT).read_to_end(&mut input)?;
