@@ -68,6 +68,8 @@ pub struct Bounds {
     pub answer: usize,
     /// The longest body of a record that is read, compressed and decompressed together, in bytes.
     pub body: usize,
+    /// Called between the steps of a search, some of which take a millisecond.
+    pub at_steps: fn(),
 }
 
 impl Bounds {
@@ -79,10 +81,12 @@ impl Bounds {
     #[must_use]
     pub fn within(memory: u64, time: Duration, answer: usize) -> Bounds {
         let body = memory.saturating_sub(Uncommitted::BYTES + Self::BESIDE);
-        Bounds { until: Instant::now() + time, answer, body: usize::try_from(body).unwrap_or(usize::MAX) }
+        let body = usize::try_from(body).unwrap_or(usize::MAX);
+        Bounds { until: Instant::now() + time, answer, body, at_steps: || {} }
     }
 
     fn is_over(&self) -> bool {
+        (self.at_steps)();
         Instant::now() >= self.until
     }
 }

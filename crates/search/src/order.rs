@@ -28,9 +28,9 @@ pub struct Order {
 
 impl Order {
     /// Does what `input`, an order and a query, asks for, with `memory` bytes: a status of HTTP, and an answer in JSON, or what is wrong in
-    /// words. `None` if it is no order.
+    /// words. Calls `at_steps` [between steps](Bounds::at_steps). `None` if it is no order.
     #[must_use]
-    pub fn answer(input: &[u8], memory: u64) -> Option<(u16, Vec<u8>)> {
+    pub fn answer(input: &[u8], memory: u64, at_steps: fn()) -> Option<(u16, Vec<u8>)> {
         let end = input.iter().position(|byte| *byte == b'\n')?;
         let order: Order = serde_json::from_slice(input.get(..end)?).ok()?;
         let kind = Kind::of_name(&order.kind)?;
@@ -39,7 +39,10 @@ impl Order {
             lake: order.lake.map(|dir| StoredLake { dir, node: order.node, sink: order.lake_sink }),
             dead_letters: order.dead_letters,
         };
-        let bounds = Bounds::within(memory, Duration::from_millis(order.milliseconds), order.answer);
+        let bounds = Bounds {
+            at_steps,
+            ..Bounds::within(memory, Duration::from_millis(order.milliseconds), order.answer)
+        };
         let found =
             Query::parse(kind, input.get(end + 1..)?).and_then(|query| search(&query, &stores, &bounds));
         Some(match found {
