@@ -205,21 +205,6 @@ fn status_message(body: &[u8]) -> Option<String> {
     None
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_message_of_a_status_is_found() {
-        let long = "x".repeat(200);
-        let status = [&[0x08, 0x07, 0x12, 0xc8, 0x01][..], long.as_bytes()].concat();
-        assert_eq!(status_message(&status), Some(long));
-        assert_eq!(status_message(&status[..100]), None, "it was cut");
-        assert_eq!(status_message(b"plain words"), None);
-        assert_eq!(status_message(&[0x08, 0x07]), None);
-    }
-}
-
 /// A message's first line and headers.
 pub(crate) struct MessageHead {
     pub(crate) start: String,
@@ -358,4 +343,19 @@ fn closed() -> RequestError {
 pub(crate) async fn answer(to: &mut (impl AsyncWrite + Unpin), status: u16, headers: &str) -> io::Result<()> {
     let length = if status == 204 { "" } else { "Content-Length: 0\r\n" };
     to.write_all(format!("HTTP/1.1 {status} \r\n{headers}{length}\r\n").as_bytes()).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_of_a_status_is_found() {
+        let long = "x".repeat(200);
+        let status = [&[0x08, 0x07, 0x12, 0xc8, 0x01][..], long.as_bytes()].concat();
+        assert_eq!(status_message(&status), Some(long));
+        assert_eq!(status_message(&status[..100]), None, "it was cut");
+        assert_eq!(status_message(b"plain words"), None);
+        assert_eq!(status_message(&[0x08, 0x07]), None);
+    }
 }
