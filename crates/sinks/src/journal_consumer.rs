@@ -16,7 +16,7 @@ pub(crate) use record::Record;
 use skipped_records::SkippedRecords;
 use std::cell::Cell;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tap_state::TapState;
 use tidegate_arena::Window;
 use tidegate_journal::dead_letters::DeadLetters;
@@ -142,14 +142,19 @@ impl JournalConsumer {
         }
     }
 
-    /// As [`next`](Self::next) on a thread of its own, for `patience` at most; says whether the journal was
-    /// closed.
+    /// As [`next`](Self::next) on a thread of its own, for `patience` at most, however many records are passed over; says
+    /// whether the journal was closed.
     pub(crate) fn next_blocking(&mut self, patience: Duration) -> Result<Record, IdleReason> {
+        let until = Instant::now() + patience;
         loop {
-            match self.follower.next_blocking(patience) {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.follower.next_blocking(left) {
                 Ok(Some(event)) => {
                     if let Some(record) = self.record(event) {
                         return Ok(record);
+                    }
+                    if left.is_zero() {
+                        return Err(IdleReason::Nothing);
                     }
                 }
                 Ok(None) if self.follower.is_closed() => return Err(IdleReason::Closed),
@@ -161,6 +166,11 @@ impl JournalConsumer {
                 }
             }
         }
+    }
+
+    /// Where the last record ends in the journal that was passed over and waits for one before it, in bytes.
+    pub(crate) fn passed_end(&self) -> Option<u64> {
+        self.over.behind.map(|record| record.bytes_after)
     }
 
     /// The follower, to read the body of the record that came last.

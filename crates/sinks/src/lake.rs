@@ -65,7 +65,7 @@ pub struct Lake {
 /// Records that the next commit settles.
 #[derive(Clone, Copy, Default)]
 struct PendingRecords {
-    /// Where the first of them ends in the journal, in bytes.
+    /// Where the body of the first of them begins in the journal, in bytes.
     begin: Option<u64>,
     /// The last of them.
     last: Option<Record>,
@@ -183,7 +183,7 @@ impl Lake {
                 Err(IdleReason::Nothing) => Ok(()),
                 Err(IdleReason::Closed) => break,
             };
-            if let Err(error) = outcome.and_then(|()| self.tick()) {
+            if let Err(error) = outcome.and_then(|()| self.spare_quota()).and_then(|()| self.tick()) {
                 self.failed(&error);
             }
         }
@@ -258,9 +258,6 @@ impl Lake {
         if !self.taken.pushed {
             // No commit is to come that would settle it.
             self.settle();
-        } else if self.taken.bytes() >= self.most_pending {
-            let commit = self.writer.close_files()?;
-            self.committed(commit);
         }
         Ok(())
     }
@@ -423,6 +420,17 @@ impl Lake {
         wait(&self.runtime, &self.stop, future)
     }
 
+    /// Finishes the files when too much of the journal waits for them, with what was passed over meanwhile.
+    fn spare_quota(&mut self) -> Result<(), Error> {
+        let end = self.taken.last.map(|last| last.bytes_after).max(self.consumer.passed_end());
+        let pending = self.taken.begin.zip(end).map_or(0, |(begin, end)| end.saturating_sub(begin));
+        if pending >= self.most_pending {
+            let commit = self.writer.close_files()?;
+            self.committed(commit);
+        }
+        Ok(())
+    }
+
     /// Once a second: finishes files that are old enough, and lets old hours go.
     fn tick(&mut self) -> Result<(), Error> {
         if self.ticked.elapsed() >= Duration::from_secs(1) {
@@ -478,16 +486,11 @@ fn wait<F: Future>(runtime: &Handle, stop: &StopSignal, future: F) -> Result<F::
 
 impl PendingRecords {
     fn add(&mut self, record: Record, losses: Losses, pushed: bool) {
-        self.begin.get_or_insert(record.bytes_after);
+        let body_len = u64::from(record.as_journalled().body_len);
+        self.begin.get_or_insert(record.bytes_after.saturating_sub(body_len));
         self.last = Some(record);
         self.losses = self.losses.and(losses);
         self.pushed |= pushed;
-    }
-
-    /// How much of the journal they take, in bytes, beside the first.
-    fn bytes(&self) -> u64 {
-        let begin = self.begin.unwrap_or(0);
-        self.last.map_or(0, |last| last.bytes_after.saturating_sub(begin))
     }
 }
 

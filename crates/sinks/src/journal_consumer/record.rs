@@ -36,7 +36,7 @@ impl Record {
     }
 
     /// The record as it is in the journal.
-    pub(super) fn as_journalled(&self) -> Record {
+    pub(crate) fn as_journalled(&self) -> Record {
         let mut record = *self;
         record.put(self.journalled);
         record
