@@ -15,10 +15,9 @@ pub(crate) struct Literals<'q> {
 impl<'q> Literals<'q> {
     /// Those that follow from the conditions of `query`. Conditions on attributes have none: a number is not a text in a record.
     pub(crate) fn of(query: &'q Query) -> Literals<'q> {
-        let body = query.contains.as_deref().filter(|text| is_within_a_text(text)).map(str::as_bytes);
+        let body = query.contains.as_deref().and_then(within_a_text);
         // Rows without an id have zeros.
         let id = query.trace_id.as_ref().filter(|id| **id != [0; 16]).map(<[u8; 16]>::as_slice);
-        // The name of a log record is that of its event, which may be an attribute.
         let name = literal(&query.name).filter(|_| query.table == Table::Spans);
         Literals {
             otlp: finders([id, body, name, literal(&query.service), literal(&query.metric)]),
@@ -42,17 +41,19 @@ fn finders<'q, const N: usize>(literals: [Option<&'q [u8]>; N]) -> Vec<Finder<'q
     literals.into_iter().flatten().map(Finder::new).collect()
 }
 
-/// A text that a record has as it is: what is no UTF-8 is shown with replacements.
+/// A text that a record has as it is. Replacements of what is no UTF-8 are left out, wherever they were made.
 fn literal(text: &Option<String>) -> Option<&[u8]> {
     let text = text.as_deref().filter(|text| !text.is_empty() && !text.contains('\u{fffd}'));
     text.map(str::as_bytes)
 }
 
-/// Whether a text that is in a body is in one of its texts, byte by byte. The body of a record may be a list or a map, of which JSON is made: it
-/// has numbers, quotes, escapes and punctuation that are not in the record, but no space.
-fn is_within_a_text(text: &str) -> bool {
+/// The part of a text, if it is in a body, that is in one of its texts byte by byte. The body of a record may be a list or a map, of which JSON
+/// is made: it has numbers, quotes, escapes and punctuation that are not in the record, but no space outside of texts. What is before the first space
+/// may begin within an escape.
+fn within_a_text(text: &str) -> Option<&[u8]> {
     let is_as_written = |char: char| char != '"' && char != '\\' && char != '\u{fffd}' && !char.is_control();
-    text.contains(' ') && text.chars().all(is_as_written)
+    let from_space = text.find(' ').and_then(|space| text.get(space..))?;
+    text.chars().all(is_as_written).then_some(from_space.as_bytes())
 }
 
 #[cfg(test)]
@@ -79,6 +80,10 @@ mod tests {
         let of = |text: &str| Query { contains: Some(text.to_owned()), ..Query::new(Table::Logs) };
         assert!(!may_be_in(&of("in 77 ms"), Protocol::Otlp, b"done"));
         assert!(may_be_in(&of("in 77 ms"), Protocol::Otlp, b"paid in 77 ms"));
+        assert!(
+            may_be_in(&of("nout of memory"), Protocol::Otlp, b"m\nout of memory"),
+            "of an escape in JSON"
+        );
         for text in ["77", "true", "\":7,\"", "a \"b\"", "a\\nb c", "a \u{fffd}", "a\tb c", ""] {
             assert!(may_be_in(&of(text), Protocol::Otlp, b"done"), "{text}");
         }

@@ -36,9 +36,12 @@ pub(crate) fn search_process(memory: u64) -> Outcome {
     Ok(())
 }
 
-/// Called all the time.
+/// Once the search is no short one any more, leaves the processors to others. Called between its steps.
 fn yield_processors() {
     static HAS_YIELDED: AtomicBool = AtomicBool::new(false);
+    if HAS_YIELDED.load(Relaxed) {
+        return;
+    }
     let used = clock_gettime(ClockId::ProcessCPUTime);
     let is_long = used.tv_sec > 0 || used.tv_nsec > SHORT * 1_000_000;
     if is_long && !HAS_YIELDED.swap(true, Relaxed) {

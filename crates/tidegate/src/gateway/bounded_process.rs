@@ -16,7 +16,9 @@ use tokio::net::UnixStream;
 
 pub(super) const MIB: u64 = 1 << 20;
 /// How long a process whose output has ended may take to end itself.
-const END_TIME: Duration = Duration::from_secs(1);
+const END_TIME: Duration = Duration::from_secs(5);
+/// The stack of the thread that waits for a killed process, in bytes.
+const COLLECTOR_STACK: usize = 64 << 10;
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// How often it is looked whether there is memory.
 const MEMORY_INTERVAL: Duration = Duration::from_millis(20);
@@ -46,9 +48,9 @@ pub(super) async fn run(
     input: Vec<ProcessInput>,
     output: &mut ProcessOutput<'_>,
 ) -> Result<(), ProcessError> {
-    let (_paid, bytes) = wait_for_memory(arena, command).await.ok_or(ProcessError::Memory)?;
+    let (paid, bytes) = wait_for_memory(arena, command).await.ok_or(ProcessError::Memory)?;
     let (mut process, stream) =
-        start(command, bytes).map_err(|error| ProcessError::Start(error.to_string()))?;
+        start(command, paid, bytes).map_err(|error| ProcessError::Start(error.to_string()))?;
     let exchange = async {
         exchange(stream, input, output).await.map_err(|_| ProcessError::Ended(bytes))?;
         let ended = process.end().await;
@@ -76,7 +78,7 @@ fn charge(arena: &Arena, sizes: &[(u64, u64)]) -> Option<(Charge, u64)> {
     sizes.find_map(|size| Some((arena.try_charge(Share::Ingest, size).ok()?, size)))
 }
 
-fn start(command: &BoundedCommand, memory: u64) -> io::Result<(Process, UnixStream)> {
+fn start(command: &BoundedCommand, paid: Charge, memory: u64) -> io::Result<(Process, UnixStream)> {
     let (ours, theirs) = StdStream::pair()?;
     ours.set_nonblocking(true)?;
     let stream = UnixStream::from_std(ours)?;
@@ -92,7 +94,7 @@ fn start(command: &BoundedCommand, memory: u64) -> io::Result<(Process, UnixStre
         .stdout(OwnedFd::from(theirs))
         .stderr(Stdio::null())
         .spawn()?;
-    Ok((Process(child), stream))
+    Ok((Process { running: Some((child, paid)) }, stream))
 }
 
 async fn exchange(
@@ -117,16 +119,23 @@ async fn exchange(
     Ok(())
 }
 
-/// A process. It is gone when this is.
-struct Process(Child);
+/// A process with its memory. It is killed when this is dropped.
+struct Process {
+    /// Until it has ended.
+    running: Option<(Child, Charge)>,
+}
 
 impl Process {
     /// Waits until it has ended, for a while.
     async fn end(&mut self) -> Option<ExitStatus> {
         let mut left = END_TIME;
         loop {
-            match self.0.try_wait() {
-                Ok(Some(status)) => return Some(status),
+            let (child, _) = self.running.as_mut()?;
+            match child.try_wait() {
+                Ok(Some(status)) => {
+                    self.running = None;
+                    return Some(status);
+                }
                 Ok(None) if !left.is_zero() => {
                     tokio::time::sleep(POLL_INTERVAL).await;
                     left = left.saturating_sub(POLL_INTERVAL);
@@ -138,10 +147,18 @@ impl Process {
 }
 
 impl Drop for Process {
+    /// A killed process of the lowest class may take its time to end on a busy machine, so this is not where it is waited for: a thread does,
+    /// and gives the memory back then.
     fn drop(&mut self) {
-        // One that has ended is only collected. A killed one ends at once.
-        let _killed = self.0.kill();
-        let _collected = self.0.wait();
+        let Some((mut child, paid)) = self.running.take() else { return };
+        let _killed = child.kill();
+        let collect = move || {
+            let _collected = child.wait();
+            drop(paid);
+        };
+        // Without a thread it is collected with the gateway.
+        let _thread =
+            std::thread::Builder::new().name("collector".into()).stack_size(COLLECTOR_STACK).spawn(collect);
     }
 }
 

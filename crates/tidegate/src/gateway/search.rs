@@ -19,7 +19,7 @@ const SEARCH: BoundedCommand = BoundedCommand {
     arguments: &["search-process"],
     sizes: &[(32 * MIB, 16 * MIB), (24 * MIB, 12 * MIB), (16 * MIB, 8 * MIB), (12 * MIB, 4 * MIB)],
     wait: Duration::from_secs(2),
-    wall_time: Duration::from_secs(15),
+    wall_time: Duration::from_secs(25),
 };
 
 /// Where to search, as `config` says.
