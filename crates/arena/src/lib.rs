@@ -12,7 +12,7 @@
 //! It leaves to others: deciding who is refused when a charge is not granted (`admission`), and staying
 //! inside what they declared in the [`MemoryPlan`] (every owner of an entry).
 //!
-//! The argument is in `design/memory.md`. This is the only crate of the gateway with more than one `unsafe` call.
+//! The argument is in `design/memory.md`. Of the gateway's crates, `unsafe` code is in this one, and in `scheduling` for one system call.
 
 mod arena;
 mod budget;

@@ -27,7 +27,7 @@ static HEAP: CountingAllocator<Jemalloc> = CountingAllocator::new(tidegate_arena
 
 /// Measure what a gateway costs, each figure against its bar
 ///
-/// Starts gateways on free ports of loopback, loads them, and prints a table. Takes about three minutes
+/// Starts gateways on free ports of loopback, loads them, and prints a table. Takes about eight minutes
 /// and 6 GiB of disk; the fewer other programs are at work, the better.
 #[derive(Debug, Parser)]
 #[command(name = "tidegate-bench", version, max_term_width = 100)]

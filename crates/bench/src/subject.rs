@@ -242,7 +242,7 @@ impl Subject {
     /// A connection to its admin address over which `head` is sent.
     pub(crate) fn connect_admin(&self, head: &str) -> io::Result<TcpStream> {
         let mut stream = TcpStream::connect(self.admin)?;
-        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         stream.write_all(head.as_bytes())?;
         Ok(stream)
     }
