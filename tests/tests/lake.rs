@@ -192,6 +192,23 @@ fn a_small_quota_does_not_wait_for_old_files() {
     gateway.books_close();
 }
 
+/// A lake for one signal beside a flood of another: what is passed over waits for the record before it, and holds up the quota, too.
+#[test]
+fn what_a_lake_passes_over_does_not_hold_up_the_journal() {
+    let gateway = Gateway::started(json!({
+        "memory": "64MiB", "journal": {"quota": "4MiB", "segment": "1MiB"},
+        "sinks": {"lake": {"type": "lake", "signals": ["logs"], "file_age": "1h"}},
+    }));
+    let logs = otlp_profile(Signal::Logs, 1);
+    assert_eq!(otlp::drive_blocking(&gateway.otlp_target(), &logs).unwrap().items, logs.end());
+    let spans = OtlpProfile { items: 500, ..otlp_profile(Signal::Traces, 200) };
+    let report = otlp::drive_blocking(&gateway.otlp_target(), &spans).unwrap();
+    assert!(report.bytes > 16 << 20, "four times the quota: {report:?}");
+    assert_eq!((report.items, report.failed), (spans.end(), 0), "{report:?}");
+    gateway.books_close();
+    assert_eq!(gateway.sink("lake")["delivered"], logs.end());
+}
+
 /// `lake ls`, and what `lake cat` filters by: metric, label, time, columns and number of rows.
 #[test]
 fn lake_commands_show_its_files_and_rows() {

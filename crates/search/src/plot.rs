@@ -1,6 +1,7 @@
 //! Points of a metric over time, as a few series with a value for each step.
 
 mod cells;
+mod native;
 mod quantile;
 
 use crate::answer::{Answer, Totals};
@@ -14,6 +15,7 @@ use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use arrow::error::ArrowError;
 use cells::{Cell, PointKind, Steps, as_double};
 use jiff::Timestamp;
+use native::{Counts, NativeColumns, Part};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -87,7 +89,7 @@ const POINT_COLUMNS: [&str; 14] = [
     "value_int",
     "quantile",
 ];
-const HISTOGRAM_COLUMNS: [&str; 15] = [
+const HISTOGRAM_COLUMNS: [&str; 17] = [
     "time",
     "time_ns",
     "type",
@@ -100,8 +102,10 @@ const HISTOGRAM_COLUMNS: [&str; 15] = [
     "k8s.pod.name",
     "host.name",
     "count",
+    "count_float",
     "bounds",
     "bucket_counts",
+    "bucket_counts_float",
     "temporality",
 ];
 /// Temporality of a histogram whose points count what is new since the point before.
@@ -121,27 +125,49 @@ pub(super) struct SampledSeries<'q> {
     bytes: usize,
     /// Series are left out: there are too many, or their labels are too long.
     is_crowded: bool,
-    /// Points of histograms without explicit bounds.
+    /// Points of histograms without buckets.
     unbounded: u64,
+    /// The columns that are read.
+    columns: Vec<&'static str>,
 }
 
-/// A series of the lake, and a bucket's bound or a summary's quantile. The lake's number is made of all that a series is, its resource and
+/// The bucket of a series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Bucket {
+    /// All values up to this; or the quantile of a summary.
+    UpTo(f64),
+    /// The values between these.
+    Between(f64, f64),
+    /// The values of all buckets.
+    All,
+}
+
+/// A series of the lake, and a bucket's bounds or a summary's quantile. The lake's number is made of all that a series is, its resource and
 /// scope too; numbers can be made to collide, so the labels are compared as well.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct SeriesKey {
-    id: i64,
-    labels: String,
-    bound: Option<u64>,
+    pub(super) id: i64,
+    pub(super) labels: String,
+    bucket: Option<[u64; 2]>,
 }
 
 /// A series of the metric.
 pub(super) struct Series {
     /// Labels by which it is put together with others.
     pub(super) labels: BTreeMap<String, String>,
-    /// The upper bound of its bucket.
-    pub(super) bound: Option<f64>,
+    pub(super) bucket: Option<Bucket>,
     pub(super) kind: PointKind,
     pub(super) cells: Vec<Cell>,
+}
+
+impl Bucket {
+    fn bits(self) -> [u64; 2] {
+        match self {
+            Bucket::UpTo(bound) => [f64::NEG_INFINITY.to_bits(), bound.to_bits()],
+            Bucket::Between(lower, upper) => [lower.to_bits(), upper.to_bits()],
+            Bucket::All => [f64::NAN.to_bits(); 2],
+        }
+    }
 }
 
 impl<'q> SampledSeries<'q> {
@@ -155,6 +181,13 @@ impl<'q> SampledSeries<'q> {
             bytes: 0,
             is_crowded: false,
             unbounded: 0,
+            columns: match table {
+                Table::MetricPoints => POINT_COLUMNS.to_vec(),
+                _ if query.function == Function::Quantile => {
+                    HISTOGRAM_COLUMNS.iter().chain(&native::COLUMNS).copied().collect()
+                }
+                _ => HISTOGRAM_COLUMNS.to_vec(),
+            },
         }
     }
 
@@ -175,10 +208,8 @@ impl<'q> SampledSeries<'q> {
             sentences.push(format!("{drawn} series were found and the {MOST_DRAWN} largest are drawn: put them together by labels"));
         }
         if self.unbounded > 0 {
-            sentences.push(
-                "exponential and native histograms have no quantiles here yet: DuckDB or Prometheus has"
-                    .to_owned(),
-            );
+            sentences
+                .push("points of histograms without buckets are left out: they have no quantiles".to_owned());
         }
         sentences
     }
@@ -188,7 +219,7 @@ impl<'q> SampledSeries<'q> {
         &mut self,
         rows: &RecordBatch,
         row: usize,
-        bound: Option<f64>,
+        bucket: Option<Bucket>,
         is_delta: bool,
     ) -> Option<&mut Series> {
         let mut labels = text_of(rows, "attributes", row)?.to_owned();
@@ -201,7 +232,7 @@ impl<'q> SampledSeries<'q> {
             }
         }
         let id = rows.column_by_name("series_id")?.as_primitive::<Int64Type>().value(row);
-        let key = SeriesKey { id, labels, bound: bound.map(f64::to_bits) };
+        let key = SeriesKey { id, labels, bucket: bucket.map(Bucket::bits) };
         if !self.series.contains_key(&key) {
             // The labels are kept twice, the second time one by one.
             let bytes =
@@ -213,13 +244,13 @@ impl<'q> SampledSeries<'q> {
                 return None;
             }
             self.bytes += bytes;
-            let series = self.new_series(rows, row, bound, is_delta);
+            let series = self.new_series(rows, row, bucket, is_delta);
             self.series.insert(key.clone(), series);
         }
         self.series.get_mut(&key)
     }
 
-    fn new_series(&self, rows: &RecordBatch, row: usize, bound: Option<f64>, is_delta: bool) -> Series {
+    fn new_series(&self, rows: &RecordBatch, row: usize, bucket: Option<Bucket>, is_delta: bool) -> Series {
         let json = text_of(rows, "attributes", row).unwrap_or_default();
         let attributes: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
         let text = |value: Value| match value {
@@ -239,7 +270,7 @@ impl<'q> SampledSeries<'q> {
         {
             labels.insert("service.name".to_owned(), service.to_owned());
         }
-        if let Some(quantile) = bound.filter(|_| self.table == Table::MetricPoints) {
+        if let (Some(Bucket::UpTo(quantile)), Table::MetricPoints) = (bucket, self.table) {
             labels.insert("quantile".to_owned(), quantile.to_string());
         }
         let is_quantile = self.query.function == Function::Quantile;
@@ -254,7 +285,8 @@ impl<'q> SampledSeries<'q> {
             labels.retain(|name, _| self.query.by.contains(name));
         }
         let kind = if is_delta { PointKind::Delta } else { PointKind::Cumulative };
-        Series { labels, bound: bound.or(of_label), kind, cells: vec![Cell::NONE; self.steps.count() + 1] }
+        let bucket = bucket.or(of_label.map(Bucket::UpTo));
+        Series { labels, bucket, kind, cells: vec![Cell::NONE; self.steps.count() + 1] }
     }
 
     fn points(&mut self, rows: &RecordBatch) -> Result<(), ArrowError> {
@@ -276,7 +308,7 @@ impl<'q> SampledSeries<'q> {
             let Some(step) = self.steps.of(time) else { continue };
             let is_delta = DELTAS.contains(&types.value(row));
             let quantile = quantiles.is_valid(row).then(|| quantiles.value(row));
-            if let Some(series) = self.series_of(rows, row, quantile, is_delta)
+            if let Some(series) = self.series_of(rows, row, quantile.map(Bucket::UpTo), is_delta)
                 && let Some(cell) = series.cells.get_mut(step)
             {
                 cell.add(function, series.kind, time, value);
@@ -287,37 +319,48 @@ impl<'q> SampledSeries<'q> {
 
     fn histograms(&mut self, rows: &RecordBatch) -> Result<(), ArrowError> {
         let temporalities = column(rows, "temporality")?.as_primitive::<Int32Type>();
-        let totals = column(rows, "count")?.as_primitive::<Int64Type>();
-        let (bounds, counts) =
-            (column(rows, "bounds")?.as_list::<i32>(), column(rows, "bucket_counts")?.as_list::<i32>());
+        let totals = Counts { whole: column(rows, "count")?, float: column(rows, "count_float")? };
+        let bounds = column(rows, "bounds")?.as_list::<i32>();
+        let counts =
+            Counts { whole: column(rows, "bucket_counts")?, float: column(rows, "bucket_counts_float")? };
+        let is_quantile = self.query.function == Function::Quantile;
+        let native = is_quantile.then(|| NativeColumns::of(rows)).transpose()?;
         let function = self.query.function;
         for (row, time) in times_ns(rows, &POINT_COLUMNS)?.into_iter().enumerate() {
             let Some(step) = self.steps.of(time) else { continue };
             let is_delta = temporalities.value(row) == DELTA;
-            let add = |all: &mut Self, bound: Option<f64>, value: f64| {
-                if let Some(series) = all.series_of(rows, row, bound, is_delta)
+            let add = |all: &mut Self, bucket: Option<Bucket>, value: f64| {
+                if let Some(series) = all.series_of(rows, row, bucket, is_delta)
                     && let Some(cell) = series.cells.get_mut(step)
                 {
                     cell.add(function, series.kind, time, value);
                 }
             };
-            if function != Function::Quantile {
-                if totals.is_valid(row) {
-                    add(self, None, as_double(totals.value(row)));
+            let Some(native) = &native else {
+                if let Some(total) = totals.number(row) {
+                    add(self, None, total);
+                }
+                continue;
+            };
+            if let Some(parts) = native.parts(row) {
+                add(self, Some(Bucket::All), parts.iter().map(|part| part.count).sum());
+                for Part { lower, upper, count } in parts {
+                    add(self, Some(Bucket::Between(lower, upper)), count);
                 }
                 continue;
             }
-            if bounds.is_null(row) || counts.is_null(row) {
+            let counts = counts.list(row);
+            if bounds.is_null(row) || counts.is_empty() {
                 self.unbounded += 1;
                 continue;
             }
-            let (bounds, counts) = (bounds.value(row), counts.value(row));
-            let (bounds, counts) = (bounds.as_primitive::<Float64Type>(), counts.as_primitive::<Int64Type>());
-            let mut below = 0;
-            for (place, count) in counts.values().iter().enumerate() {
+            let bounds = bounds.value(row);
+            let bounds = bounds.as_primitive::<Float64Type>().values();
+            let mut below = 0.0;
+            for (place, count) in counts.into_iter().enumerate() {
                 below += count;
-                let bound = bounds.values().get(place).copied().unwrap_or(f64::INFINITY);
-                add(self, Some(bound), as_double(below));
+                let bound = bounds.get(place).copied().unwrap_or(f64::INFINITY);
+                add(self, Some(Bucket::UpTo(bound)), below);
             }
         }
         Ok(())
@@ -361,7 +404,7 @@ fn number(doubles: &Float64Array, integers: &Int64Array, row: usize) -> Option<f
 
 impl Visitor for SampledSeries<'_> {
     fn looked_at(&self) -> &[&'static str] {
-        if self.table == Table::MetricPoints { &POINT_COLUMNS } else { &HISTOGRAM_COLUMNS }
+        &self.columns
     }
 
     fn taken(&self) -> &[&'static str] {

@@ -90,6 +90,23 @@ fn rises(cells: &[Cell], in_a_second: bool) -> Vec<Option<f64>> {
     cells.iter().skip(1).map(rise).collect()
 }
 
+/// By how much the count of one bucket has risen in each step, where a point names the buckets that have values only: `all` has the count of
+/// all of them. A bucket that is not in a step's last point has none.
+pub(crate) fn rises_within(all: &[Cell], kind: PointKind, bucket: &[Cell]) -> Vec<Option<f64>> {
+    if kind == PointKind::Delta {
+        return bucket.iter().skip(1).map(|cell| cell.get()).collect();
+    }
+    let mut before: Option<(f64, f64)> = None;
+    let rises = all.iter().zip(bucket).map(|(all, cell)| {
+        let total = all.get()?;
+        let count = if cell.weight == all.weight { cell.value } else { 0.0 };
+        let (total_before, count_before) = before.replace((total, count))?;
+        // One that has less values than before began anew.
+        Some(if total < total_before { count } else { count - count_before })
+    });
+    rises.skip(1).collect()
+}
+
 impl Cell {
     pub(crate) const NONE: Cell = Cell { weight: 0, value: 0.0 };
 

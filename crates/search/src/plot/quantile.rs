@@ -1,21 +1,24 @@
-//! Quantiles of histograms: of buckets that say how many values are at most their bound.
+//! Quantiles of histograms: of buckets that say how many values are at most their bound, and of those that have a beginning, too.
 
-use super::{DrawnSeries, SampledSeries, Series, largest_first};
+use super::cells::rises_within;
+use super::native::{self, Part};
+use super::{Bucket, DrawnSeries, SampledSeries, Series, largest_first};
 use crate::query::Function;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The series of a quantile: of buckets that are put together by the other labels.
 pub(super) fn drawn(sampled: &SampledSeries<'_>, quantile: f64) -> Vec<DrawnSeries> {
     let mut groups: BTreeMap<&BTreeMap<String, String>, Vec<&Series>> = BTreeMap::new();
-    for series in sampled.series.values().filter(|series| series.bound.is_some()) {
+    for series in sampled.series.values().filter(|series| matches!(series.bucket, Some(Bucket::UpTo(_)))) {
         groups.entry(&series.labels).or_default().push(series);
     }
-    let drawn = groups.into_iter().map(|(labels, series)| {
+    let classic = groups.into_iter().map(|(labels, series)| {
         let rises: Vec<(f64, Vec<Option<f64>>)> = series
             .iter()
             .filter_map(|series| {
                 let rises = sampled.steps.values(Function::Quantile, series.kind, &series.cells);
-                Some((series.bound?, rises))
+                let Some(Bucket::UpTo(bound)) = series.bucket else { return None };
+                Some((bound, rises))
             })
             .collect();
         let values = (0..sampled.steps.count()).map(|step| {
@@ -25,7 +28,36 @@ pub(super) fn drawn(sampled: &SampledSeries<'_>, quantile: f64) -> Vec<DrawnSeri
         });
         DrawnSeries { labels: labels.clone(), values: values.collect() }
     });
-    largest_first(drawn.collect())
+    largest_first(classic.chain(native_drawn(sampled, quantile)).collect())
+}
+
+/// The same of exponential histograms.
+fn native_drawn<'s>(
+    sampled: &'s SampledSeries<'_>,
+    quantile: f64,
+) -> impl Iterator<Item = DrawnSeries> + use<'s> {
+    let mut histograms: HashMap<(i64, &str), Vec<&Series>> = HashMap::new();
+    for (key, series) in &sampled.series {
+        if let Some(Bucket::Between(..) | Bucket::All) = series.bucket {
+            histograms.entry((key.id, &key.labels)).or_default().push(series);
+        }
+    }
+    // By labels, the buckets that have values in each step.
+    let mut groups: BTreeMap<&BTreeMap<String, String>, Vec<Vec<Part>>> = BTreeMap::new();
+    for buckets in histograms.values() {
+        let Some(all) = buckets.iter().find(|series| series.bucket == Some(Bucket::All)) else { continue };
+        let steps = groups.entry(&all.labels).or_insert_with(|| vec![Vec::new(); sampled.steps.count()]);
+        for series in buckets {
+            let Some(Bucket::Between(lower, upper)) = series.bucket else { continue };
+            for (parts, count) in steps.iter_mut().zip(rises_within(&all.cells, series.kind, &series.cells)) {
+                parts.extend(count.map(|count| Part { lower, upper, count }));
+            }
+        }
+    }
+    groups.into_iter().map(move |(labels, steps)| {
+        let values = steps.into_iter().map(|parts| native::quantile(parts, quantile));
+        DrawnSeries { labels: labels.clone(), values: values.collect() }
+    })
 }
 
 /// The quantile of buckets, each with its upper bound and how many values are at most that. Within a bucket, values are taken to be

@@ -3,10 +3,12 @@
 use super::{SECOND, START, Stored, attributes, each, resource};
 use crate::Kind;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
 use opentelemetry_proto::tonic::metrics::v1::{
-    Histogram, HistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
+    ExponentialHistogram, ExponentialHistogramDataPoint, Histogram, HistogramDataPoint, Metric,
+    NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
 };
 use prost::Message;
 use serde_json::{Value, json};
@@ -151,6 +153,40 @@ fn histograms_have_quantiles() {
     stored.remote_write(&buckets(15, [60.0, 100.0, 110.0]), false);
     let answer = plot(&stored, &json!({"metric": "rpc", "function": "quantile", "quantile": 0.5}));
     assert_eq!(answer["series"], json!([{"labels": {}, "values": [null, 0.1, null]}]));
+}
+
+/// Exponential histograms, of scales that change, cumulative and not.
+#[test]
+fn exponential_histograms_have_quantiles() {
+    let mut stored = Stored::new();
+    let point = |second, scale, offset, counts: &[u64]| ExponentialHistogramDataPoint {
+        time_unix_nano: (START + second) * SECOND,
+        count: counts.iter().sum(),
+        scale,
+        positive: Some(Buckets { offset, bucket_counts: counts.to_vec() }),
+        ..ExponentialHistogramDataPoint::default()
+    };
+    let histogram = |name: &str, aggregation_temporality, points| {
+        let histogram = ExponentialHistogram { data_points: points, aggregation_temporality };
+        let data = Some(Data::ExponentialHistogram(histogram));
+        request(Metric { name: name.to_owned(), unit: "s".to_owned(), data, ..Metric::default() })
+    };
+    let median = |stored: &Stored, metric: &str| {
+        let answer = plot(stored, &json!({"metric": metric, "function": "quantile", "quantile": 0.5}));
+        assert_eq!((&answer["incomplete"], answer["series"].as_array().unwrap().len()), (&json!([]), 1));
+        answer["series"][0]["values"].as_array().unwrap().iter().map(Value::as_f64).collect::<Vec<_>>()
+    };
+    // Ten values between 2 and 2.2; then four of 4 to 4.8.
+    stored.commit_otlp(Signal::Metrics, &histogram("size", 2, vec![point(5, 3, 8, &[10])]));
+    stored.append_otlp(Signal::Metrics, &histogram("size", 2, vec![point(15, 2, 4, &[10, 0, 0, 0, 4])]));
+    assert_eq!(median(&stored, "size"), [None, Some(4.0 * 2_f64.powf(0.125)), None]);
+    // What began anew counts from zero.
+    stored.append_otlp(Signal::Metrics, &histogram("size", 2, vec![point(25, 0, 0, &[2])]));
+    assert_eq!(median(&stored, "size")[2], Some(2_f64.sqrt()));
+
+    let deltas = vec![point(5, 0, 0, &[1]), point(8, 0, 0, &[0, 2]), point(25, 0, 1, &[4])];
+    stored.commit_otlp(Signal::Metrics, &histogram("delta", 1, deltas));
+    assert_eq!(median(&stored, "delta"), [Some(2.0 * 2_f64.powf(0.25)), None, Some(2.0 * 2_f64.sqrt())]);
 }
 
 /// A series of Remote-Write 1.0, as a field of its request.
