@@ -93,8 +93,10 @@ impl Chain {
         });
     }
 
-    /// Waits until a stale marker of a series whose name has this in it has come through.
+    /// Waits until a stale marker of a series whose name has this in it has come through, which has no sample any more since `from`.
     fn ends(&self, series: &str, from: i64) {
+        // A scrape that had begun by then has the time when it began.
+        let from = from - 1_000;
         until(SOON, "the stale marker to arrive", || {
             let arrived = self.second("own", from, now_ms());
             let stale = |samples: &Samples| samples.iter().any(|(_, bits)| *bits == STALE);
