@@ -50,8 +50,8 @@ impl Gate {
         may_come(caller)?;
         let rules = &self.0.rules;
         let is_open = rules.access.is_open() && rules.tenancy.is_none() && rules.operators.is_open();
-        // Keys that the gateway has issued do not make it closed: what is sent again comes with none.
-        if is_open && (!rules.access.has_credentials() || rights::is_resent(caller)) {
+        // Keys that the gateway has issued do not close it, and a command that sends data again has none.
+        if is_open && (!rules.access.has_credentials() || self.is_resent_without_key(caller)?) {
             let recipient = match caller.headers.sole(SINK_HEADER) {
                 Ok(None) => None,
                 _ => {
@@ -152,7 +152,7 @@ impl Gate {
     }
 
     /// The caller's credentials: from `Authorization`, or from the configured header that replaces it.
-    fn authorization<'a>(&self, headers: &'a dyn Headers) -> Result<Option<&'a [u8]>, Rejection> {
+    pub(super) fn authorization<'a>(&self, headers: &'a dyn Headers) -> Result<Option<&'a [u8]>, Rejection> {
         let twice = |_| {
             Rejection::new(Refusal::Headers, "the request has several `Authorization` headers: send one\n")
         };

@@ -33,12 +33,14 @@ pub(super) fn resend_tenant<'a>(caller: &Caller<'a>) -> Result<Option<&'a [u8]>,
     caller.headers.sole(RESEND_HEADER).map_err(|_| Rejection::new(Refusal::Tenant, TWICE))
 }
 
-/// Whether this request has a header of data that is sent again.
-pub(super) fn is_resent(caller: &Caller<'_>) -> bool {
-    [RESEND_HEADER, SINK_HEADER].iter().any(|header| caller.headers.sole(header) != Ok(None))
-}
-
 impl Gate {
+    /// Whether this request sends data again and shows no key. One that is shown is always checked.
+    pub(super) fn is_resent_without_key(&self, caller: &Caller<'_>) -> Result<bool, Rejection> {
+        let is_resent =
+            [RESEND_HEADER, SINK_HEADER].iter().any(|header| caller.headers.sole(header) != Ok(None));
+        Ok(is_resent && self.authorization(caller.headers)?.is_none())
+    }
+
     /// The only sink that this request's data is for, if it names one.
     pub(super) fn recipient<'a>(&self, caller: &Caller<'a>) -> Result<Option<&'a str>, Rejection> {
         let named = match caller.headers.sole(SINK_HEADER) {

@@ -101,6 +101,8 @@ fn issued_keys_close_nothing() {
     let asked = |headers| admit(&rig, headers, true).err();
     assert_eq!(asked(vec![("tidegate-sink", "sink"), ("tidegate-tenant", "")]), None);
     assert_eq!(asked(vec![("tidegate-tenant", "")]), None);
+    let with_key = vec![("tidegate-tenant", ""), ("authorization", "ApiKey d3Jvbmc6a2V5")];
+    assert_eq!(asked(with_key), Some(Refusal::Forbidden), "a key that is shown is not passed over");
     let afar = admit_from(Ipv4Addr::new(192, 0, 2, 1), &rig, vec![("tidegate-sink", "sink")], true);
     assert_eq!(afar.err(), Some(Refusal::Forbidden));
 }
