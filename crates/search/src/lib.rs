@@ -73,8 +73,8 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// What a search needs beside [`body`](Bounds::body) and the [rows](Uncommitted::BYTES) that it becomes, in bytes: pages of the columns
-    /// that are read, the found rows, and the answer.
+    /// Memory of a search in bytes, in addition to [`body`](Bounds::body) and the [rows](Uncommitted::BYTES) that are made of it: pages of the
+    /// columns that are read, the rows found, and the answer.
     pub const BESIDE: u64 = 4 << 20;
 
     /// How a process divides `memory` bytes of its own for a search that takes at most `time` and has an answer of at most `answer` bytes.

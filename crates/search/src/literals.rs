@@ -13,7 +13,7 @@ pub(crate) struct Literals<'q> {
 }
 
 impl<'q> Literals<'q> {
-    /// Those that follow from the conditions of `query`. Conditions on attributes have none: a number is not a text in a record.
+    /// Those of the conditions of `query`. Conditions on attributes have none: a number is not in a record as text.
     pub(crate) fn of(query: &'q Query) -> Literals<'q> {
         let body = query.contains.as_deref().and_then(within_a_text);
         // Rows without an id have zeros.
@@ -41,15 +41,15 @@ fn finders<'q, const N: usize>(literals: [Option<&'q [u8]>; N]) -> Vec<Finder<'q
     literals.into_iter().flatten().map(Finder::new).collect()
 }
 
-/// A text that a record has as it is. Replacements of what is no UTF-8 are left out, wherever they were made.
+/// The bytes of a name, which are in a record as they are. A name with U+FFFD has none: that may stand for bytes that are no UTF-8.
 fn literal(text: &Option<String>) -> Option<&[u8]> {
     let text = text.as_deref().filter(|text| !text.is_empty() && !text.contains('\u{fffd}'));
     text.map(str::as_bytes)
 }
 
-/// The part of a text, if it is in a body, that is in one of its texts byte by byte. The body of a record may be a list or a map, of which JSON
-/// is made: it has numbers, quotes, escapes and punctuation that are not in the record, but no space outside of texts. What is before the first space
-/// may begin within an escape.
+/// The bytes of a search text that any body with that text has. JSON is made of bodies that are lists or maps: its numbers, quotes, escapes and
+/// punctuation are not in the record as they are, and outside of strings it has no space. So the text counts from its first space on; the
+/// characters before may be the end of an escape.
 fn within_a_text(text: &str) -> Option<&[u8]> {
     let is_as_written = |char: char| char != '"' && char != '\\' && char != '\u{fffd}' && !char.is_control();
     let from_space = text.find(' ').and_then(|space| text.get(space..))?;

@@ -24,7 +24,7 @@ pub(crate) struct Walk<'s> {
     pub(crate) read: ReadCounts,
 }
 
-/// What was read, and what was not.
+/// Counts of rows and records that were read, and of those that could not be.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ReadCounts {
     pub(crate) lake: SearchCounts,

@@ -1,4 +1,4 @@
-//! What is kept of the points of a series in a step: two numbers, whatever the order in which points come.
+//! Cells: the points of a series in one step, reduced to two numbers that do not depend on the order in which the points come.
 
 use crate::query::Function;
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ pub(crate) enum PointKind {
     Delta,
 }
 
-/// What is kept of a step.
+/// The points of one step, reduced to two numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cell {
     /// The time of the last point in nanoseconds, or how many points there are; 0 for none.
@@ -90,8 +90,8 @@ fn rises(cells: &[Cell], in_a_second: bool) -> Vec<Option<f64>> {
     cells.iter().skip(1).map(rise).collect()
 }
 
-/// By how much the count of one bucket has risen in each step, where a point names the buckets that have values only: `all` has the count of
-/// all of them. A bucket that is not in a step's last point has none.
+/// The rise of one bucket's count in each step, for histograms whose points list only the buckets that have values. `all` has the count of all
+/// buckets. A bucket that is not in the last point of a step has no values.
 pub(crate) fn rises_within(all: &[Cell], kind: PointKind, bucket: &[Cell]) -> Vec<Option<f64>> {
     if kind == PointKind::Delta {
         return bucket.iter().skip(1).map(|cell| cell.get()).collect();

@@ -9,7 +9,7 @@ use arrow::error::ArrowError;
 /// The finest scale that is kept: four buckets in each doubling. Those of finer ones are put together, so that histograms of different
 /// scales can be, and a series does not have hundreds of buckets.
 const FINEST: i32 = 2;
-/// The coarsest scale that there is: one bucket has all numbers above 1 then.
+/// The coarsest scale that makes sense: one bucket has all numbers above 1.
 const COARSEST: i32 = -11;
 
 /// An index beyond this has no bound that is a number.
@@ -134,7 +134,7 @@ impl Side<'_> {
     /// The buckets that have values, with their bounds as those above zero have them.
     fn parts(&self, row: usize, scale: i32, mut each: impl FnMut(Part)) {
         let kept = scale.clamp(COARSEST, FINEST);
-        // A scale is a number of somebody else's: one that nobody has gives no bounds that mean anything, and no more work.
+        // A sender may claim any scale: an impossible one gives bounds without meaning, and costs no more.
         let finer = u32::try_from(scale.saturating_sub(kept)).unwrap_or(0).min(63);
         let mut open: Option<(i64, f64)> = None;
         let mut close = |(index, count): (i64, f64)| {
@@ -142,7 +142,8 @@ impl Side<'_> {
                 each(Part { lower: bound(index, kept), upper: bound(index.saturating_add(1), kept), count });
             }
         };
-        for (index, count) in self.indices(row).into_iter().zip(self.counts.list(row)) {
+        let counts = self.counts.list(row);
+        for (index, count) in self.indices(row, counts.len()).into_iter().zip(counts) {
             let index = index >> finer;
             match &mut open {
                 Some((same, sum)) if *same == index => *sum += count,
@@ -158,9 +159,8 @@ impl Side<'_> {
         }
     }
 
-    /// The index of each bucket, as OpenTelemetry counts: that with index 0 begins at 1.
-    fn indices(&self, row: usize) -> Vec<i64> {
-        let buckets = self.counts.list(row).len();
+    /// The index of each of so many buckets, as OpenTelemetry counts: that with index 0 begins at 1.
+    fn indices(&self, row: usize, buckets: usize) -> Vec<i64> {
         if !self.spans.is_valid(row) {
             let offset =
                 self.offset.is_valid(row).then(|| self.offset.as_primitive::<Int32Type>().value(row));
@@ -205,9 +205,10 @@ pub(super) fn quantile(mut parts: Vec<Part>, quantile: f64) -> Option<f64> {
             let Part { lower, upper, count } = *part;
             let share = ((rank - below) / count).clamp(0.0, 1.0);
             let is_around_zero = lower <= 0.0 && upper >= 0.0;
-            return Some(match is_around_zero {
-                true => lower + (upper - lower) * share,
-                false => lower * (upper / lower).powf(share),
+            return Some(if is_around_zero {
+                lower + (upper - lower) * share
+            } else {
+                lower * (upper / lower).powf(share)
             });
         }
         below += part.count;
