@@ -13,6 +13,8 @@ use tidegate_load::Target;
 
 /// How long a start, a stop, or the settling of what was sent may take.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long an answer of the admin address may usually take.
+const SOON: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 /// The longest answer of a console that is read.
 const LONGEST_ANSWER: usize = 4 << 20;
@@ -222,12 +224,24 @@ impl Subject {
         headers: &[&str],
         body: &[u8],
     ) -> io::Result<String> {
+        self.ask_admin_within(SOON, (method, path), headers, body)
+    }
+
+    /// The same, where the answer may begin so late.
+    pub(crate) fn ask_admin_within(
+        &self,
+        patience: Duration,
+        (method, path): (&str, &str),
+        headers: &[&str],
+        body: &[u8],
+    ) -> io::Result<String> {
         let more: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
         let length = body.len();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n{more}\r\n"
         );
         let mut stream = self.connect_admin(&head)?;
+        stream.set_read_timeout(Some(patience))?;
         stream.write_all(body)?;
         let (mut answer, mut piece) = (Vec::new(), [0; 8 << 10]);
         while answer.len() < LONGEST_ANSWER {
@@ -242,7 +256,6 @@ impl Subject {
     /// A connection to its admin address over which `head` is sent.
     pub(crate) fn connect_admin(&self, head: &str) -> io::Result<TcpStream> {
         let mut stream = TcpStream::connect(self.admin)?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         stream.write_all(head.as_bytes())?;
         Ok(stream)
     }

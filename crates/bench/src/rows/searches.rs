@@ -6,7 +6,6 @@ use crate::figure::{Bar, Bench, Figure, Row, median};
 use crate::subject::{Folder, Subject};
 use serde_json::{Value, json};
 use std::io::Read;
-use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -23,6 +22,8 @@ const SETTINGS: &str =
     "memory: 64MiB\njournal: { quota: 128MiB, segment: 4MiB }\nsinks: { lake: { type: lake } }";
 /// The longest that filling the lake, and then a run under load, may take.
 const PATIENCE: Duration = Duration::from_secs(1800);
+/// How late a search may be answered that waits behind others.
+const ANSWER_WITHIN: Duration = Duration::from_secs(120);
 const CONNECTIONS: u64 = 48;
 const PER_REQUEST: u64 = 500;
 /// Searches of each kind, one after the other, before there is load.
@@ -33,7 +34,6 @@ const SEARCHING: usize = 4;
 const PAIRS: usize = 10;
 
 /// A kind of search, by the name that it has in the path, and a query.
-#[derive(Clone)]
 struct Search {
     kind: &'static str,
     query: String,
@@ -45,7 +45,7 @@ struct Page<'s> {
     token: String,
 }
 
-/// What became of searches under load.
+/// The outcomes of searches under load.
 #[derive(Default)]
 struct Answered {
     seconds: Vec<f64>,
@@ -124,14 +124,10 @@ impl<'s> Page<'s> {
 
     /// The answer with its head.
     fn ask(&self, search: &Search) -> Result<String, Failure> {
-        let Search { kind, query } = search;
-        let (length, token) = (query.len(), &self.token);
-        let mut stream = self.subject.connect_admin(&format!(
-            "POST /console/search/{kind} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n{token}\r\n\r\n{query}"
-        ))?;
-        let mut answer = Vec::new();
-        read_until(&mut stream, &AtomicBool::new(false), |piece| answer.extend_from_slice(piece))?;
-        Ok(String::from_utf8_lossy(&answer).into_owned())
+        let path = format!("/console/search/{}", search.kind);
+        let asked = ("POST", path.as_str());
+        let query = search.query.as_bytes();
+        Ok(self.subject.ask_admin_within(ANSWER_WITHIN, asked, &[&self.token], query)?)
     }
 
     fn find(&self, search: &Search) -> Result<Value, Failure> {
@@ -160,10 +156,16 @@ impl<'s> Page<'s> {
     fn view(&self, stop: &AtomicBool) -> Result<(), Failure> {
         let mut stream =
             self.subject.connect_admin("GET /console/events HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
-        match read_until(&mut stream, stop, |_| {})? {
-            false => Ok(()),
-            true => Err(Failure::from("the gateway ended the live status")),
+        stream.set_read_timeout(Some(Duration::from_millis(100)))?;
+        let mut piece = vec![0; 64 << 10];
+        while !stop.load(Relaxed) {
+            match stream.read(&mut piece) {
+                Ok(0) => return Err(Failure::from("the gateway ended the live status")),
+                Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => return Err(error.into()),
+                Ok(_) | Err(_) => {}
+            }
         }
+        Ok(())
     }
 
     /// Searches without pause until it is told to stop.
@@ -193,25 +195,6 @@ impl<'s> Page<'s> {
     }
 }
 
-/// Reads until the end, or until it is told to stop. Returns whether it came to the end.
-fn read_until(
-    stream: &mut TcpStream,
-    stop: &AtomicBool,
-    mut each: impl FnMut(&[u8]),
-) -> Result<bool, Failure> {
-    stream.set_read_timeout(Some(Duration::from_millis(100)))?;
-    let mut piece = vec![0; 64 << 10];
-    while !stop.load(Relaxed) {
-        match stream.read(&mut piece) {
-            Ok(0) => return Ok(true),
-            Ok(read) => each(piece.get(..read).unwrap_or_default()),
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(false)
-}
-
 fn is_found(answer: &str) -> bool {
     answer.starts_with("HTTP/1.1 200 ")
 }
@@ -226,7 +209,7 @@ fn body(answer: &str) -> Result<Value, Failure> {
     Ok(serde_json::from_str(body)?)
 }
 
-/// What the intake keeps of its rate, at full load, while pages are open and clients search.
+/// The rate of the intake at full load while pages are open and clients search, relative to its rate without them.
 fn under_load(bench: &Bench, page: &Page<'_>, searches: &[Search]) -> Result<Figure, Failure> {
     let subject = page.subject;
     let window = (bench.seconds / 5).max(Duration::from_secs(1));
