@@ -145,7 +145,7 @@ pub(crate) enum Command {
     ///
     /// From a journal, a lake or the dead letters. Each body becomes a request to the gateway's ingest address that names its only
     /// sink: the gateway checks, limits, journals and acknowledges it as any other, no other sink gets it, and the books count it as
-    /// replayed. The receiver may have some of it already: how it takes the same data twice is its own affair.
+    /// replayed. The receiver may have some of it already; whether it stores that twice depends on the receiver.
     ///
     /// An interrupted replay goes on where it was when it is started again with the same arguments; nothing that was
     /// acknowledged is sent twice. Each body keeps its tenant, so this requires an admin token if the gateway has credentials

@@ -175,7 +175,7 @@ impl Admin {
     }
 }
 
-/// What came of a download.
+/// The outcome of a download.
 pub(crate) enum Download {
     /// So many bytes, all of which were handed on.
     Content(u64),

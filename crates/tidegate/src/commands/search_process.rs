@@ -16,10 +16,10 @@ const LONGEST_INPUT: u64 = 64 << 10;
 const CPU_SECONDS: u64 = 12;
 /// The lowest priority: data goes before.
 const NICE: i32 = 19;
-/// So much processor time a search has with that, in milliseconds: enough for a short one, which is answered on a busy machine, too. From then
-/// on it runs where a processor would be idle.
+/// Processor time with that priority, in milliseconds: enough for a short search, which is then answered on a busy machine, too. A longer one
+/// runs only where a processor would be idle.
 const SHORT: i64 = 40;
-/// Of its memory: what the program itself has before it searches, in bytes.
+/// The memory that the program itself takes before it searches, in bytes.
 const PROGRAM: u64 = 4 << 20;
 
 /// `tidegate search-process`
@@ -36,7 +36,7 @@ pub(crate) fn search_process(memory: u64) -> Outcome {
     Ok(())
 }
 
-/// Once the search is no short one any more, leaves the processors to others. Called between its steps.
+/// Leaves the processors to others once the search has turned out to be a long one. Called between its steps.
 fn yield_processors() {
     static HAS_YIELDED: AtomicBool = AtomicBool::new(false);
     if HAS_YIELDED.load(Relaxed) {

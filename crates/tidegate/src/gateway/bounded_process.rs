@@ -4,6 +4,7 @@
 //! memory is charged while it runs, so the gateway and the process together stay within `memory`. It has no environment, no
 //! open files and no sockets of the gateway.
 
+use super::workers::THREAD_STACK;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdStream;
@@ -17,8 +18,6 @@ use tokio::net::UnixStream;
 pub(super) const MIB: u64 = 1 << 20;
 /// How long a process whose output has ended may take to end itself.
 const END_TIME: Duration = Duration::from_secs(5);
-/// The stack of the thread that waits for a killed process, in bytes.
-const COLLECTOR_STACK: usize = 64 << 10;
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// How often it is looked whether there is memory.
 const MEMORY_INTERVAL: Duration = Duration::from_millis(20);
@@ -147,8 +146,8 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// A killed process of the lowest class may take its time to end on a busy machine, so this is not where it is waited for: a thread does,
-    /// and gives the memory back then.
+    /// On a busy machine a killed process may take seconds to end, and this may be a worker of the intake. So a thread waits for it, and gives the
+    /// memory back then: threads that wait are bounded by that memory.
     fn drop(&mut self) {
         let Some((mut child, paid)) = self.running.take() else { return };
         let _killed = child.kill();
@@ -156,9 +155,9 @@ impl Drop for Process {
             let _collected = child.wait();
             drop(paid);
         };
-        // Without a thread it is collected with the gateway.
-        let _thread =
-            std::thread::Builder::new().name("collector".into()).stack_size(COLLECTOR_STACK).spawn(collect);
+        let thread = std::thread::Builder::new().name("end-of-process".to_owned()).stack_size(THREAD_STACK);
+        // Where there can be no thread, the process is killed all the same, and is a zombie until the gateway ends.
+        let _thread = thread.spawn(collect);
     }
 }
 
@@ -166,6 +165,22 @@ impl Drop for Process {
 mod tests {
     use super::*;
     use tidegate_arena::Floors;
+
+    /// The memory of a killed process is back once it has ended, and who kills it does not wait for that.
+    #[test]
+    fn a_killed_process_gives_its_memory_back() {
+        let arena = Arena::new(32 * MIB, Floors::NONE, 1 << 16, 8, 8).unwrap();
+        let paid = arena.try_charge(Share::Ingest, 16 * MIB).unwrap();
+        let child = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = child.id();
+        drop(Process { running: Some((child, paid)) });
+        let begun = std::time::Instant::now();
+        while arena.free(Share::Ingest) < 32 * MIB {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the memory is not back");
+            std::thread::yield_now();
+        }
+        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "it was collected before");
+    }
 
     /// A process never takes the memory that requests need, and gives back what it had.
     #[test]
