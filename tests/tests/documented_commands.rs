@@ -41,7 +41,7 @@ const POLICY: &str =
     "name: web\noutputs: {default: {type: elasticsearch, hosts: ['http://127.0.0.1:9200']}}\ninputs: []\n";
 const TRUSTED: &[u8] = b"{\"entries\":[]}";
 
-/// What the pages speak of: a gateway with an agent, its peer, and the data folder of a gateway that is gone.
+/// The surroundings that the pages assume: a gateway with an agent, its peer, and the data folder of a gateway that is gone.
 struct Scene {
     gateway: Gateway,
     _peer: Gateway,
@@ -241,7 +241,7 @@ fn every_documented_command_runs() {
         for command in commands {
             let is_elsewhere = ELSEWHERE.iter().any(|(begin, _)| format!("{command} ").starts_with(begin));
             if is_elsewhere && ["--print", "--once"].iter().all(|flag| !command.contains(flag)) {
-                // Help comes before anything is done, and behind what the command line is read for.
+                // The arguments before `--help` are checked, and nothing is done.
                 let code = command.split(" #").next().unwrap();
                 let line = format!("{} --help", scene.filled(code, &action));
                 let told =

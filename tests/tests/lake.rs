@@ -6,7 +6,8 @@
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 use tidegate_load::otlp::{self, OtlpProfile, Signal};
 use tidegate_load::remote_write::{RequestExtras, Version};
 use tidegate_load::{
@@ -207,6 +208,30 @@ fn what_a_lake_passes_over_does_not_hold_up_the_journal() {
     assert_eq!((report.items, report.failed), (spans.end(), 0), "{report:?}");
     gateway.books_close();
     assert_eq!(gateway.sink("lake")["delivered"], logs.end());
+}
+
+/// A file becomes old enough beside a flood of records that the lake passes over.
+#[test]
+fn a_lake_finishes_its_files_beside_a_flood() {
+    let gateway = Gateway::started(json!({
+        "memory": "64MiB", "sinks": {"lake": {"type": "lake", "signals": ["logs"], "file_age": "1s"}},
+    }));
+    let send = |profile| otlp::drive_blocking(&gateway.otlp_target(), &profile).unwrap();
+    let logs = otlp_profile(Signal::Logs, 1);
+    assert_eq!(send(logs.clone()).items, logs.end());
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Longer than the rows are waited for.
+            let begun = Instant::now();
+            while !is_over.load(Relaxed) && begun.elapsed() < 2 * SOON {
+                assert_eq!(send(otlp_profile(Signal::Traces, 100)).failed, 0);
+            }
+        });
+        until(SOON, "the file to be finished", || gateway.sink("lake")["delivered"] == logs.end());
+        is_over.store(true, Relaxed);
+    });
+    gateway.books_close();
 }
 
 /// `lake ls`, and what `lake cat` filters by: metric, label, time, columns and number of rows.

@@ -1,12 +1,12 @@
 //! The scheduling class of a thread.
 //!
 //! The lowest niceness is no class: a thread with it still delays others that wake up on its processor. Work that must not be noticed
-//! belongs into `SCHED_IDLE` (`sched(7)`), which no safe library sets.
+//! belongs in `SCHED_IDLE` (`sched(7)`), which no safe library sets.
 
 use std::io;
 
 /// Lets the calling thread, and threads that it starts from now on, run only where a processor would be idle otherwise. Needs no
-/// privilege; there is no way back for who has none.
+/// privilege; without privileges there is no way back.
 ///
 /// # Errors
 /// The kernel's, where such calls are forbidden.

@@ -168,7 +168,7 @@ impl JournalConsumer {
         }
     }
 
-    /// Where the last record ends in the journal that was passed over and waits for one before it, in bytes.
+    /// The end in the journal of the last record that was passed over and is settled with one before it, in bytes.
     pub(crate) fn passed_end(&self) -> Option<u64> {
         self.over.behind.map(|record| record.bytes_after)
     }

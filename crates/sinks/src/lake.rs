@@ -37,8 +37,8 @@ const WORKING: usize = 3 * GROWTH_STEP + zstd::Decoder::BYTES;
 const WARN_EVERY: Duration = Duration::from_secs(10);
 /// How long it waits after an error before it tries again.
 const AFTER_ERROR: Duration = Duration::from_secs(2);
-/// Which part of the journal's quota may wait for the commit. Files have a tenth of its bytes, and would otherwise hold up a small
-/// journal until they are old enough.
+/// A file is finished when this part of the journal's quota waits for it: one in so many. Files are much smaller than the records in them, so
+/// a small journal would be full long before a file is large.
 const QUOTA_PART: u64 = 4;
 
 /// The sink, attached to the journal and ready to run.

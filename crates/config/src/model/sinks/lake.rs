@@ -20,7 +20,7 @@ settings! {
         retention: Retention = Retention::default(),
         /// Longest time before a file is finished and becomes readable.
         file_age: Duration [Duration::seconds(1)..=Duration::hours(1)] = Duration::seconds(60),
-        /// Size at which a file is finished.
+        /// Size at which a file is finished; earlier when a quarter of `journal.quota` waits for it.
         file_bytes: Bytes [Bytes::mib(1)..=Bytes::gib(4)] = Bytes::mib(128),
     }
 }
