@@ -27,7 +27,7 @@ mod window;
 
 pub use arena::{Arena, Charge, ChargeError, ChargeFuture, ShareUse, Usage};
 pub use plan::{DoesNotFit, MemoryPlan, Reservation};
-pub use program::ProgramPages;
+pub use program::{ProgramPages, ResidentPages};
 pub use share::{Floors, Share};
 pub use units::{Bytes, GROWTH_STEP, PAGE, page, rounded};
 pub use window::Window;

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Once;
 use std::time::Duration;
 use tidegate_admission::Gate;
-use tidegate_arena::{Arena, ProgramPages};
+use tidegate_arena::{Arena, ProgramPages, ResidentPages};
 
 /// The thread's stack, in bytes: declared in the plan.
 pub(crate) const STACK: usize = 128 << 10;
@@ -38,9 +38,11 @@ pub(crate) fn start(
         if cfg!(test) { ProgramPages::default() } else { ProgramPages::measure().unwrap_or_default() };
     // Memory of the startup is not needed again.
     trim(&program);
+    let resident = ResidentPages::open();
     let (mut glance, mut kept) = (0_u32, 0);
     let round = move || {
-        if ProgramPages::resident().is_ok_and(|resident| resident > TOO_MANY) {
+        let of_files = resident.as_ref().ok().and_then(|resident| resident.of_files().ok());
+        if of_files.is_some_and(|bytes| bytes > TOO_MANY) {
             trim(&program);
         }
         glance = (glance + 1) % TICK;
