@@ -11,6 +11,7 @@ export async function pagesOf(url) {
   const [trace] = await found(url, "traces");
   const [log] = await found(url, "logs");
   const [metric] = await found(url, "metrics");
+  const [agent] = await agents(url);
   const [letter] = await found(url, "dead-letters", "letters");
   return [
     at("overview", "#/", ".state h1"),
@@ -27,6 +28,7 @@ export async function pagesOf(url) {
     ...(letter ? [at("discard", "#/rejects", DISCARD, DISCARD)] : []),
     at("files", "#/files", "main .card, main .empty"),
     at("agents", "#/agents", "main .card, main .empty"),
+    ...(agent ? [at("agent", `#/agents?agent=${agent.id}`, "dialog.drawer .facts")] : []),
     at("configuration", "#/configuration", "main .card"),
     at("tap", "#/tap", "main .tap-card", (await flows(url)) ? ".tap-line > button" : undefined),
     at("traces", "#/traces", "main .card"),
@@ -46,6 +48,12 @@ async function found(url, kind, rows = kind) {
   const headers = { "content-type": "application/json", "x-tidegate-token": session.token };
   const found = await fetch(`${url}/console/search/${kind}`, { method: "POST", headers, body: '{"limit":1}' });
   return found.ok ? (await found.json())[rows] : [];
+}
+
+/** An agent, where there are some. */
+async function agents(url) {
+  const answer = await fetch(`${url}/fleet/agents?limit=1`);
+  return answer.ok ? (await answer.json()).agents : [];
 }
 
 /** Whether anything passes a source just now, for a tap to show. */

@@ -56,6 +56,7 @@ async function everything(at) {
   for (const colorScheme of SCHEMES) await Promise.all(WIDTHS.map((width) => visit(pages, width, colorScheme)));
   await walk();
   await reconnect();
+  await openAgent(pages);
   // Only of a gateway that is there for the test.
   if (process.env.TIDEGATE_TEST_DEAD_LETTERS) await orderLetters();
 }
@@ -200,6 +201,27 @@ async function walk() {
   await page.keyboard.press("t");
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
   assert.match(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), /rgb\(1\d, /, "the switch is stronger than the system");
+  await page.context().close();
+}
+
+/** An agent is found by its health and opened by keyboard alone; what it says is text; the focus is back in the list afterwards. */
+async function openAgent(pages) {
+  if (!pages.some(({ name }) => name === "agent")) return;
+  const { page } = await open(360, "dark");
+  await page.goto(`${url}/#/agents`);
+  await page.locator(".legend a").first().focus();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.startsWith("#/agents?status="));
+  const agent = page.locator("tbody a[href*='agent=']").first();
+  await agent.focus();
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("dialog.drawer .facts");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Close");
+  await page.waitForFunction(() => document.querySelector("dialog.drawer").textContent.includes("no such file: <b>x</b>"));
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => document.querySelector("dialog.drawer") === null);
+  assert.match(await page.evaluate(() => location.hash), /^#\/agents\?status=\w+$/, "the list is as it was");
+  await page.waitForFunction(() => document.activeElement?.matches("tbody a"));
   await page.context().close();
 }
 

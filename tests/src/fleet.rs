@@ -60,6 +60,24 @@ impl Fleet {
     }
 
     fn start_whole(settings: Value, tls: impl FnOnce(&Path) -> Value, more: Value, limits: Value) -> Fleet {
+        let rest = json!({
+            "memory": "128MiB", "sinks": {"nothing": {"type": "blackhole"}},
+            "tenants": {"header": "X-Scope-OrgID", "default": "everybody"}, "limits": limits,
+        });
+        Fleet::start_configured(settings, tls, more, rest)
+    }
+
+    /// A gateway with a fleet and these settings beside it.
+    pub fn start_in(rest: Value) -> Fleet {
+        Fleet::start_configured(json!({}), |_| Value::Null, json!({}), rest)
+    }
+
+    fn start_configured(
+        settings: Value,
+        tls: impl FnOnce(&Path) -> Value,
+        more: Value,
+        mut rest: Value,
+    ) -> Fleet {
         let agents = free_address();
         let mut fleet = json!({"address": agents});
         fleet.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
@@ -69,10 +87,8 @@ impl Fleet {
             "tls": {"fleet": tls(gateway.folder())},
         });
         listen.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        gateway.configure(json!({
-            "memory": "128MiB", "sinks": {"nothing": {"type": "blackhole"}}, "listen": listen,
-            "tenants": {"header": "X-Scope-OrgID", "default": "everybody"}, "limits": limits,
-        }));
+        rest["listen"] = listen;
+        gateway.configure(rest);
         gateway.start();
         Fleet { gateway, agents }
     }
@@ -103,8 +119,13 @@ impl Fleet {
 
     /// Enrols an agent.
     pub fn enroll(&self, token: &str) -> Agent {
-        let body =
-            json!({"type": "PERMANENT", "metadata": {"local": {"host": {"hostname": "h"}}, "tags": ["web"]}});
+        self.enroll_host(token, "h")
+    }
+
+    /// Enrols an agent of a host with this name.
+    pub fn enroll_host(&self, token: &str, hostname: &str) -> Agent {
+        let local = json!({"host": {"hostname": hostname}});
+        let body = json!({"type": "PERMANENT", "metadata": {"local": local, "tags": ["web"]}});
         let answer = post(self.agents, "/api/fleet/agents/enroll", token, &body);
         assert_eq!(answer.status, 200, "{}", answer.text());
         let item = &answer.json()["item"];

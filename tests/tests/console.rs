@@ -8,8 +8,12 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
+use tidegate_tests::fleet::{Fleet, POLICY};
 use tidegate_tests::http::Answer;
 use tidegate_tests::{Gateway, SOON, finish, free_address, http, skip, until};
+
+/// A body that is no OTLP.
+const BROKEN: &[u8] = b"{\"resourceLogs\": 5}";
 
 /// Two sinks, of which one cannot reach its peer; tenants; and a refusal of each kind that is easy to get.
 fn busy_gateway() -> Gateway {
@@ -17,19 +21,28 @@ fn busy_gateway() -> Gateway {
 }
 
 /// The same with more sinks.
-fn busy_gateway_with(mut sinks: Value) -> Gateway {
+fn busy_gateway_with(sinks: Value) -> Gateway {
+    let gateway = Gateway::started(busy_settings(sinks));
+    make_busy(&gateway);
+    gateway
+}
+
+fn busy_settings(mut sinks: Value) -> Value {
     sinks["lake"] = json!({"type": "lake", "file_age": "1s"});
     sinks["upstream"] = json!({"type": "otlp", "endpoints": [format!("http://{}", free_address())]});
-    let gateway = Gateway::started(json!({
+    json!({
         "memory": "96MiB",
         "tenants": {"header": "X-Scope-OrgID", "default": "everyone"},
         "sinks": sinks,
-    }));
+    })
+}
+
+fn make_busy(gateway: &Gateway) {
     for tenant in ["shop", "bank"] {
         let tenant = format!("X-Scope-OrgID: {tenant}");
         let head = ["POST /v1/logs HTTP/1.1", "Content-Type: application/json", &tenant];
         assert_eq!(http::request(gateway.http(), &head, logs().as_bytes()).unwrap().status, 200);
-        let broken = http::request(gateway.http(), &head, b"{\"resourceLogs\": 5}").unwrap();
+        let broken = http::request(gateway.http(), &head, BROKEN).unwrap();
         assert_eq!(broken.status, 400, "{}", broken.text());
     }
     for (path, body) in [("/v1/traces", spans()), ("/v1/metrics", points())] {
@@ -39,7 +52,15 @@ fn busy_gateway_with(mut sinks: Value) -> Gateway {
     }
     assert_eq!(http::get(gateway.http(), "/no/such/path").unwrap().status, 404);
     until(SOON, "the sink to fail", || !gateway.sink("upstream")["last_error"].is_null());
-    gateway
+}
+
+/// An agent that reports a component that has failed.
+fn enroll_ill_agent(fleet: &Fleet) {
+    fleet.put_policy("web", POLICY);
+    let agent = fleet.enroll_host(&fleet.token("web"), "web-1.example");
+    let unit = json!({"id": "logfile-system", "type": "input", "status": "FAILED", "message": "no such file: <b>x</b>"});
+    let component = json!({"id": "logfile-default", "type": "logfile", "status": "DEGRADED", "message": "1 unit", "units": [unit]});
+    agent.check_in(json!({"status": "degraded", "components": [component]}));
 }
 
 fn nanoseconds_ago(milliseconds: u64) -> String {
@@ -96,9 +117,12 @@ fn every_page_in_a_browser() {
     };
     // An admin address takes no data, and says so for good.
     let peer = Gateway::started(json!({"memory": "32MiB", "sinks": {"none": {"type": "blackhole"}}}));
-    let gateway = busy_gateway_with(json!({
+    let fleet = Fleet::start_in(busy_settings(json!({
         "picky": {"type": "otlp", "protocol": "http", "endpoints": [format!("http://{}", peer.admin())]},
-    }));
+    })));
+    let gateway = &fleet.gateway;
+    make_busy(gateway);
+    enroll_ill_agent(&fleet);
     // Two log records, two spans, and sixty points.
     until(SOON, "the dead letters", || gateway.sink("picky")["dropped"]["rejected"] == 64);
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
@@ -168,7 +192,11 @@ fn refused_requests_are_listed() {
     assert!(stray[0]["peer"].as_str().unwrap().starts_with("127.0.0.1:"), "{rejects}");
     let tenants: Vec<Value> = of("malformed").iter().map(|request| request["tenant"].clone()).collect();
     assert_eq!(tenants, ["bank", "shop"], "the newest first: {rejects}");
-    assert!(of("malformed")[0]["detail"].as_str().is_some_and(|detail| detail.len() > 10), "{rejects}");
+    for malformed in of("malformed") {
+        assert!(malformed["detail"].as_str().is_some_and(|detail| detail.len() > 10), "{rejects}");
+        assert!(malformed["peer"].as_str().is_some_and(|peer| peer.starts_with("127.0.0.1:")), "{rejects}");
+        assert_eq!(malformed["bytes"], BROKEN.len(), "{rejects}");
+    }
     assert_eq!(
         rejects["by_reason"][0],
         json!({

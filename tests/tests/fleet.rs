@@ -30,6 +30,60 @@ fn elastic_agent() -> Option<PathBuf> {
     Some(PathBuf::from(folder?).join("agent/agent"))
 }
 
+/// Lists have the names of hosts, and are narrowed down by health, policy and host; a page leads to the next one also where most agents do
+/// not fit.
+#[test]
+fn agents_are_found_by_health_policy_and_host() {
+    let fleet = Fleet::start(json!({"long_poll": "1s"}));
+    fleet.put_policy("web", POLICY);
+    fleet.put_policy("db", POLICY);
+    let (web, db) = (fleet.token("web"), fleet.token("db"));
+    for number in 0..60 {
+        fleet.enroll_host(&web, &format!("web-{number}.example"));
+    }
+    let ill = fleet.enroll_host(&db, "DB-1.example");
+    ill.check_in(json!({"status": "error"}));
+
+    let list = |query: &str| {
+        let page = fleet.gateway.page(&format!("/fleet/agents?{query}"));
+        assert_eq!(page.status, 200, "{}", page.text());
+        page.json()
+    };
+    let hosts = |page: &Value| -> Vec<Value> {
+        page["agents"].as_array().unwrap().iter().map(|agent| agent["hostname"].clone()).collect()
+    };
+    assert_eq!(list("limit=1000")["agents"].as_array().unwrap().len(), 61);
+    assert_eq!(hosts(&list("limit=1")), [Value::Null], "nobody has asked for the names of hosts");
+    for filter in ["status=error", "policy=db", "host=db-1", &format!("host={}", &ill.id[..13])] {
+        let found = list(&format!("{filter}&hostnames=true"));
+        assert_eq!((hosts(&found), &found["next"]), (vec![json!("DB-1.example")], &Value::Null), "{filter}");
+    }
+    assert_eq!(list("status=error&policy=web")["agents"], json!([]));
+
+    // Page by page, without one twice.
+    let (mut all, mut after) = (vec![], String::new());
+    loop {
+        let page = list(&format!("policy=web&hostnames=true&limit=7{after}"));
+        assert!(hosts(&page).len() <= 7, "{page}");
+        all.extend(hosts(&page));
+        let Some(next) = page["next"].as_str() else { break };
+        after = format!("&after={next}");
+    }
+    all.sort_by_key(Value::to_string);
+    all.dedup();
+    assert_eq!(all.len(), 60);
+
+    let refused = fleet.gateway.page("/fleet/agents?status=ill");
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused.text().contains("there is no status `ill`: it is one of unknown, online"),
+        "{}",
+        refused.text()
+    );
+    let shown = fleet.cli(&["agent", "ls", "--status", "error"]).succeeded();
+    assert!(shown.contains("DB-1.example") && shown.lines().count() == 2, "{shown}");
+}
+
 /// The client of Elastic Agent 7.17 enrols, gets its policy, a later one, an action and its end, and acknowledges each, while the
 /// gateway is killed in between.
 #[test]

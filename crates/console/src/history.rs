@@ -4,6 +4,7 @@ use crate::page_buffer::PageBuffer;
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 use std::collections::VecDeque;
+use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tidegate_ledger::{Balance, MAX_SINKS, Refusal};
@@ -43,7 +44,7 @@ struct Counts {
 pub struct Levels {
     /// The journal on disk.
     pub journal: u64,
-    /// Resident memory.
+    /// Resident memory; 0 where the kernel does not tell.
     pub resident: u64,
     /// Memory in use for payload.
     pub payload: u64,
@@ -183,7 +184,8 @@ impl Serialize for HistoryStep {
         map.serialize_entry("delivered", &self.delivered)?;
         map.serialize_entry("refused", &Refused(&self.refused))?;
         map.serialize_entry("journal_bytes", &self.levels.journal)?;
-        map.serialize_entry("resident", &self.levels.resident)?;
+        // Never 0 where it is known.
+        map.serialize_entry("resident", &NonZeroU64::new(self.levels.resident))?;
         map.serialize_entry("payload", &self.levels.payload)?;
         map.end()
     }

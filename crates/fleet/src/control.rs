@@ -23,7 +23,7 @@ pub(crate) use enroll::{Enrolled, Enrollment};
 use lookup::Lookups;
 pub(crate) use lookup::{Lookup, Proof};
 use operate::LONGEST_DATA;
-pub(crate) use operate::{ActionOrder, OperatorError};
+pub(crate) use operate::{ActionOrder, AgentFilter, OperatorError};
 pub use operate::{FleetView, MOST_VERSIONS, PolicyView};
 pub use retention::RETENTION_BYTES;
 

@@ -4,9 +4,10 @@ mod files;
 
 use crate::agent_api::BodyError;
 use crate::agent_id::AgentId;
-use crate::control::{ActionOrder, Fleet, OperatorError};
+use crate::control::{ActionOrder, AgentFilter, Fleet, OperatorError};
 use crate::files::{FileError, FleetFiles};
 use crate::gunzip::gunzip;
+use crate::registry::AgentStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ const PAGE: usize = 100;
 const LONGEST_PAGE: usize = 1000;
 /// Agents that are read at a time.
 const AT_ONCE: usize = 50;
+/// Agents of which those are listed that fit: a request does not look at more, so that it ends soon.
+const MOST_LOOKED_AT: usize = 20_000;
 /// The longest list of agents of a page, in bytes; one agent is there in any case.
 const LONGEST_LIST: usize = 384 << 10;
 const JSON: &str = "application/json; charset=utf-8";
@@ -128,7 +131,7 @@ impl OperatorApi {
 
             ("GET", ["agents"]) => {
                 let after = parameter(&request.query, "after").map(agent).transpose()?;
-                self.agents(after, limit(&request.query)).await
+                self.agents(after, limit(&request.query), agent_filter(&request.query)?).await
             }
             ("GET", ["agents", id]) => written(&fleet.show_agent(agent(id)?).await?),
             ("DELETE", ["agents", id]) => {
@@ -152,26 +155,30 @@ impl OperatorApi {
         }
     }
 
-    /// A page of agents: as many as were asked for, or as fit.
-    async fn agents(&self, after: Option<AgentId>, limit: usize) -> Result<String, Failed> {
-        let (mut page, mut listed, mut last) = (String::new(), 0, after);
+    /// A page of agents: as many as were asked for, as fit, or as there are among [`MOST_LOOKED_AT`].
+    async fn agents(
+        &self,
+        after: Option<AgentId>,
+        limit: usize,
+        filter: AgentFilter<'_>,
+    ) -> Result<String, Failed> {
+        let (mut page, mut listed, mut looked_at, mut last) = (String::new(), 0, 0, after);
         let next = 'all: loop {
-            if listed == limit {
+            if listed == limit || looked_at >= MOST_LOOKED_AT {
                 break last;
             }
-            let agents = self.fleet.list_agents(last, (limit - listed).min(AT_ONCE)).await?;
-            if agents.is_empty() {
-                break None;
-            }
-            for agent in &agents {
+            let batch = self.fleet.list_agents(last, AT_ONCE, filter).await?;
+            let Some(end) = batch.last else { break None };
+            for agent in &batch.agents {
                 let text = written(agent)?;
-                if listed > 0 && page.len() + text.len() > LONGEST_LIST {
+                if listed == limit || listed > 0 && page.len() + text.len() > LONGEST_LIST {
                     break 'all last;
                 }
                 page.push_str(if listed == 0 { "" } else { "," });
                 page.push_str(&text);
                 (listed, last) = (listed + 1, agent.id.parse().ok());
             }
+            (looked_at, last) = (looked_at + AT_ONCE, Some(end));
             // Reading waits for nothing, so others get their turn here.
             tokio::task::yield_now().await;
         };
@@ -229,6 +236,24 @@ impl From<OperatorError> for Failed {
 
 fn parsed<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Failed> {
     serde_json::from_slice(body).map_err(Failed::Body)
+}
+
+/// The filter of a list of agents.
+fn agent_filter(query: &str) -> Result<AgentFilter<'_>, Failed> {
+    let status = parameter(query, "status").map(|name| {
+        AgentStatus::named(name).ok_or_else(|| {
+            let all = AgentStatus::ALL.map(AgentStatus::name).join(", ");
+            Failed::Operator(OperatorError::Invalid(format!(
+                "there is no status `{name:.80}`: it is one of {all}"
+            )))
+        })
+    });
+    Ok(AgentFilter {
+        status: status.transpose()?,
+        policy: parameter(query, "policy"),
+        host: parameter(query, "host"),
+        has_hostnames: parameter(query, "hostnames").is_some_and(|value| value != "false"),
+    })
 }
 
 fn agent(id: &str) -> Result<AgentId, Failed> {

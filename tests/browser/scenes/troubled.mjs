@@ -1,4 +1,16 @@
 // Takes the real status and makes trouble of it.
+const ago = (seconds) => new Date(Date.now() - seconds * 1000).toISOString();
+const agent = (i) => ({ id: `0c7b1d5e-6f7a-4d1c-9d0e-${String(i).padStart(12, "0")}`, hostname: i === 7 ? undefined : `node-${i}.eu-west-1.compute.internal`, policy_id: i % 3 ? "linux-hosts" : "kubernetes", policy_revision: 14 - (i % 2), status: ["online", "degraded", "online", "error", "starting", "unknown"][i % 6], waiting: i % 6 !== 5, version: "8.15.1", enrolled_at: ago(9e6), last_seen: ago(20 * i), tags: ["web", "prod"] });
+const unit = (id, status, message) => ({ id, type: "input", status, message });
+const details = {
+  components: [
+    { id: "log-default", type: "log", status: "DEGRADED", message: "Degraded: one unit of 2 is not healthy", units: [unit("log-default-logfile-system", "HEALTHY", "Healthy"), unit("log-default-logfile-nginx", "FAILED", "could not open /var/log/nginx/access.log: permission denied. <script>alert(1)</script> stays text, and long messages are cut where there is too much of them to be read at a glance, with a button for the rest of what was said")] },
+    { id: "beat/metrics-monitoring", type: "beat/metrics", status: "HEALTHY", message: "Healthy: communicating with pid 4711", units: [] },
+  ],
+  upgrade_details: { target_version: "8.15.3", state: "UPG_DOWNLOADING", metadata: { download_percent: 0.17 } },
+  local_metadata: { elastic: { agent: { id: "0c7b1d5e", version: "8.15.1", snapshot: false } }, host: { hostname: "node-3.eu-west-1.compute.internal", architecture: "x86_64", ip: ["127.0.0.1/8", "10.2.3.4/16"] }, os: { family: "debian", kernel: "6.1.0-25-amd64", name: "Debian GNU/Linux" } },
+  user_provided_metadata: {},
+};
 const start = Date.now();
 export default async function scene(url, method, body, status) {
   if (url.pathname === "/console/history") {
@@ -7,6 +19,8 @@ export default async function scene(url, method, body, status) {
     for (let i = 0; i < 180; i++) { const base = 260000 + 60000*Math.sin(i/14) + 26000*rnd(); points.push({ received: base, delivered: i > 120 ? base*0.62 : base*(0.97+0.06*rnd()), refused: i>150 ? { memory: 40*rnd(), malformed: 8*rnd() } : {}, journal_bytes: 1e9+i*1e7, resident: 3e7, payload: 1e7 }); }
     return { body: { step_seconds: 5, at: new Date().toISOString(), points } };
   }
+  if (url.pathname === "/fleet/agents") return { body: { agents: Array.from({ length: 50 }, (_, i) => agent(i)), next: agent(49).id } };
+  if (url.pathname.startsWith("/fleet/agents/")) return { body: { ...agent(3), ...details } };
   if (url.pathname !== "/status.json") return;
   const s = JSON.parse(await status());
   const t = (Date.now() - start) / 1000;

@@ -7,6 +7,7 @@ mod policies;
 mod tokens;
 
 pub(crate) use actions::{ActionOrder, LONGEST_DATA};
+pub(crate) use agents::AgentFilter;
 pub use agents::{FleetView, MOST_VERSIONS};
 pub use policies::PolicyView;
 

@@ -136,7 +136,19 @@ pub(crate) struct AgentFilter {
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentCommand {
     /// List agents
-    Ls(FleetArgs),
+    Ls {
+        /// Only those that report this health: online, degraded, error, starting, disconnected, unknown
+        #[arg(long)]
+        status: Option<String>,
+        /// Only those with this policy
+        #[arg(long)]
+        policy: Option<String>,
+        /// Only those with this in their id or the name of their host
+        #[arg(long, value_name = "TEXT")]
+        host: Option<String>,
+        #[command(flatten)]
+        fleet: FleetArgs,
+    },
     /// Show an agent, with its metadata
     Show {
         /// The agent's id

@@ -75,7 +75,9 @@ fn token(command: &TokenCommand) -> Outcome {
 
 fn agent(command: &AgentCommand) -> Outcome {
     match command {
-        AgentCommand::Ls(args) => list_agents(args),
+        AgentCommand::Ls { status, policy, host, fleet } => {
+            list_agents(fleet, &[("status", status), ("policy", policy), ("host", host)])
+        }
         AgentCommand::Show { id, fleet } => show(fleet, &Client::new(fleet)?.get(&agent_path(id))?),
         AgentCommand::Reassign { id, policy, fleet } => {
             let path = format!("{}/reassign", agent_path(id));
@@ -176,9 +178,17 @@ fn put(args: &FleetArgs, file: &Path, id: Option<&str>, is_trial: bool) -> Outco
     Ok(output::print(&shown)?)
 }
 
-fn list_agents(args: &FleetArgs) -> Outcome {
-    let all = Client::new(args)?.pages(&format!("agents?limit={PAGE}"), "agents")?;
-    let columns = ["id", "status", "waiting", "version", "policy_id", "policy_revision", "last_seen"];
+/// Lists the agents that these parameters leave.
+fn list_agents(args: &FleetArgs, filter: &[(&str, &Option<String>)]) -> Outcome {
+    let mut path = format!("agents?limit={PAGE}&hostnames=true");
+    for (name, value) in filter {
+        if let Some(value) = value {
+            let _ = write!(path, "&{name}={}", client::encoded(value));
+        }
+    }
+    let all = Client::new(args)?.pages(&path, "agents")?;
+    let columns =
+        ["id", "hostname", "status", "waiting", "version", "policy_id", "policy_revision", "last_seen"];
     list(args, &json!({"agents": all}), "agents", &columns)
 }
 

@@ -55,7 +55,7 @@ test("what was seen before the gateway's clock was set back is forgotten", () =>
 
 test("resident memory that is not known is a gap", () => {
   const history = new History();
-  const point = { received: 0, delivered: 0, refused: {}, journal_bytes: 9, resident: 0, payload: 7 };
+  const point = { received: 0, delivered: 0, refused: {}, journal_bytes: 9, resident: null, payload: 7 };
   history.merge({ step_seconds: 5, at: "2027-01-15T08:00:05Z", points: [point] });
   for (let second = 6; second <= 10; second++) history.add({ at: AT + second * 1_000, seconds: 1, grown: new Map() }, { ...LEVELS, resident: null });
   assert.deepEqual(history.levels("resident", AT + 10_000).series[0]?.slice(-2), [null, null]);

@@ -9,7 +9,7 @@ export const STEPS = 180;
 export interface PastHistory {
   step_seconds: number;
   at: string;
-  points: { received: number; delivered: number; refused: Record<string, number>; journal_bytes: number; resident: number; payload: number }[];
+  points: { received: number; delivered: number; refused: Record<string, number>; journal_bytes: number; resident: number | null; payload: number }[];
 }
 
 export interface Levels {
@@ -77,7 +77,7 @@ export class History {
       bucket.seen = STEP_MS;
       bucket.told = true;
       // A process that runs has some memory: zero means that it is not known.
-      bucket.levels = { journal_bytes: point.journal_bytes, resident: point.resident || null, payload: point.payload };
+      bucket.levels = { journal_bytes: point.journal_bytes, resident: point.resident, payload: point.payload };
     });
   }
 

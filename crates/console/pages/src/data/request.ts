@@ -23,7 +23,7 @@ async function answered<T>(path: string, request: RequestInit, signal: AbortSign
   try {
     const response = await fetch(path, { ...request, cache: "no-store", signal });
     const text = await response.text();
-    if (!response.ok) return { ok: false, status: response.status, message: firstLine(text) || `it answered ${response.status}` };
+    if (!response.ok) return { ok: false, status: response.status, message: wordsOf(text) || `it answered ${response.status}` };
     return { ok: true, value: JSON.parse(text) as T };
   } catch (error) {
     const name = error instanceof DOMException ? error.name : "";
@@ -32,4 +32,14 @@ async function answered<T>(path: string, request: RequestInit, signal: AbortSign
   }
 }
 
-const firstLine = (text: string): string => (text.split("\n", 1)[0] ?? "").slice(0, 300);
+/** What a refusal says: its first line, or `error` where it is JSON. */
+function wordsOf(text: string): string {
+  const line = (text.split("\n", 1)[0] ?? "").slice(0, 300);
+  if (!line.startsWith("{")) return line;
+  try {
+    const { error } = JSON.parse(line) as { error?: unknown };
+    return typeof error === "string" ? error : line;
+  } catch {
+    return line;
+  }
+}

@@ -1,6 +1,6 @@
 import { Empty } from "../ui/card";
 import { link } from "../router";
-import { Agents } from "./agents";
+import { Agents } from "./agents/agents";
 import { Configuration } from "./configuration/configuration";
 import { Files } from "./files";
 import { Flow } from "./flow/flow";

@@ -4,9 +4,10 @@ use super::OperatorError;
 use crate::agent_id::AgentId;
 use crate::control::Fleet;
 use crate::record::{AgentRecord, MetadataPart, decode};
+use crate::registry::AgentStatus;
 use crate::store::{KeyRange, StoreError, Table};
 use crate::time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,6 +29,9 @@ pub(crate) struct AgentView {
     pub(crate) last_seen: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) tags: Vec<String>,
+    /// Of its host, as it says; in a list only where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hostname: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) audit_unenrolled: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,6 +43,58 @@ pub(crate) struct AgentView {
     /// How an upgrade goes, in the agent's words, while there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) upgrade_details: Option<Box<RawValue>>,
+}
+
+/// The agents to list, and what to say of them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AgentFilter<'a> {
+    /// Only those that report this health.
+    pub(crate) status: Option<AgentStatus>,
+    /// Only those with this policy.
+    pub(crate) policy: Option<&'a str>,
+    /// Only those with this in their id, or in the name of their host, in small or capital letters.
+    pub(crate) host: Option<&'a str>,
+    /// Whether the name of the host is read from the metadata of each.
+    pub(crate) has_hostnames: bool,
+}
+
+impl AgentFilter<'_> {
+    /// Whether an agent has the text that is looked for.
+    fn finds(&self, view: &AgentView) -> bool {
+        let texts = [Some(&view.id), view.hostname.as_ref()];
+        self.host.is_none_or(|wanted| {
+            let wanted = wanted.to_ascii_lowercase();
+            texts.into_iter().flatten().any(|text| text.to_ascii_lowercase().contains(&wanted))
+        })
+    }
+
+    /// Whether it has an agent of which the registry knows this; nothing, while only another gateway knows it.
+    fn has(&self, known: Option<(AgentStatus, &str)>) -> bool {
+        let (status, policy) = known.unzip();
+        self.status.is_none_or(|wanted| status == Some(wanted))
+            && self.policy.is_none_or(|wanted| policy == Some(wanted))
+    }
+}
+
+/// A few agents, in the order of their ids.
+#[derive(Debug)]
+pub(crate) struct AgentBatch {
+    pub(crate) agents: Vec<AgentView>,
+    /// The last that was looked at, whether it is among them or not; nothing when there are no more.
+    pub(crate) last: Option<AgentId>,
+}
+
+/// What is read of the local metadata of an agent for a list.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LocalMetadata {
+    host: Host,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Host {
+    hostname: String,
 }
 
 /// The fleet as a whole.
@@ -68,6 +124,8 @@ pub struct FleetView {
 
 /// The longest part of an agent's metadata that is shown, in bytes.
 const LONGEST_SHOWN: usize = 128 << 10;
+/// The longest name of a host that is shown in a list, in bytes: longer than a name of DNS may be.
+const LONGEST_HOSTNAME: usize = 256;
 /// Versions of agents that are told apart.
 pub const MOST_VERSIONS: usize = 100;
 
@@ -103,23 +161,42 @@ impl Fleet {
         self.counts().check_ins.load(Relaxed)
     }
 
-    /// Agents behind `after`, in the order of their ids, without their metadata.
+    /// Those of the next `most` agents behind `after` that fit, without their metadata.
     ///
     /// # Errors
     /// When the state cannot be read.
     pub(crate) async fn list_agents(
         &self,
         after: Option<AgentId>,
-        limit: usize,
-    ) -> Result<Vec<AgentView>, OperatorError> {
+        most: usize,
+        filter: AgentFilter<'_>,
+    ) -> Result<AgentBatch, OperatorError> {
         let after = after.map(AgentId::to_bytes);
-        let range = KeyRange { prefix: b"", after: after.as_ref().map(|after| &after[..]), limit };
-        let listed = self.store.list(Table::Agents, range).await?;
-        let views = listed.iter().filter_map(|(key, stored)| {
-            let id = AgentId::from_bytes(*key.first_chunk()?);
-            Some(decode(&stored.value).map(|record| self.view_of(id, record)))
-        });
-        Ok(views.collect::<Result<_, StoreError>>()?)
+        let range = KeyRange { prefix: b"", after: after.as_ref().map(|after| &after[..]), limit: most };
+        let mut batch = AgentBatch { agents: Vec::new(), last: None };
+        for (key, stored) in self.store.list(Table::Agents, range).await? {
+            let Some(id) = key.first_chunk().map(|id| AgentId::from_bytes(*id)) else { continue };
+            batch.last = Some(id);
+            let fits = self.registry.with(id, |agent| filter.has(Some((agent.status, &agent.policy))));
+            if fits.unwrap_or_else(|| filter.has(None)) {
+                let mut view = self.view_of(id, decode(&stored.value)?);
+                if filter.has_hostnames || filter.host.is_some() {
+                    view.hostname = self.hostname(id).await?;
+                }
+                batch.agents.extend(Some(view).filter(|view| filter.finds(view)));
+            }
+        }
+        Ok(batch)
+    }
+
+    /// The name of an agent's host, if its metadata has one.
+    async fn hostname(&self, id: AgentId) -> Result<Option<String>, StoreError> {
+        let stored = self.store.get(Table::Metadata, &MetadataPart::Local.key(id)).await?;
+        // What an agent says may have any shape.
+        let local = stored.and_then(|stored| decode::<LocalMetadata>(&stored.value).ok());
+        Ok(local
+            .map(|local| local.host.hostname)
+            .filter(|name| !name.is_empty() && name.len() <= LONGEST_HOSTNAME))
     }
 
     /// An agent, with its metadata.
@@ -132,8 +209,15 @@ impl Fleet {
         let user_provided_metadata = self.metadata(id, MetadataPart::UserProvided).await?;
         let components = self.metadata(id, MetadataPart::Components).await?;
         let upgrade_details = self.metadata(id, MetadataPart::Upgrade).await?;
-        let view = self.view_of(id, record);
-        Ok(AgentView { local_metadata, user_provided_metadata, components, upgrade_details, ..view })
+        let (hostname, view) = (self.hostname(id).await?, self.view_of(id, record));
+        Ok(AgentView {
+            hostname,
+            local_metadata,
+            user_provided_metadata,
+            components,
+            upgrade_details,
+            ..view
+        })
     }
 
     async fn metadata(&self, id: AgentId, part: MetadataPart) -> Result<Option<Box<RawValue>>, StoreError> {
@@ -196,6 +280,7 @@ impl Fleet {
             enrolled_at: time::text(record.enrolled_ms),
             last_seen: (seen_s != 0).then(|| time::text(u64::from(seen_s) * 1000)),
             tags: record.tags,
+            hostname: None,
             audit_unenrolled: record.audit_unenrolled,
             local_metadata: None,
             user_provided_metadata: None,

@@ -42,7 +42,7 @@ export function SinkPage({ name }: { name: string }) {
         />
         <NumbersCard sink={sink} />
         {book && (
-          <Card title="Books" class="wide">
+          <Card title="Books" class="wide" note={book.replayed > 0 ? `${plural(book.replayed, "item")} of these ${book.replayed === 1 ? "was" : "were"} replayed` : undefined}>
             <ul class="equations">
               <EquationLine equation={{ ...items(book), name: "Items" }} />
             </ul>

@@ -1,15 +1,17 @@
-// The agents that are managed here: health, versions, and how far policies have come.
-import { part } from "../data/store";
-import type { Fleet, FleetPolicy } from "../data/status";
-import { compact, count, percent } from "../format/count";
-import { duration } from "../format/duration";
-import { harmless } from "../format/text";
-import { Card, Empty, PageHead } from "../ui/card";
-import { Dash } from "../ui/dash";
-import { Facts } from "../ui/facts";
-import { StackedBar } from "../ui/stacked_bar";
-import { Name } from "../ui/stranger";
-import { Table, type Column } from "../ui/table";
+// The agents that are managed here: health, versions, how far policies have come, and each of them.
+import { part } from "../../data/store";
+import type { Fleet, FleetPolicy } from "../../data/status";
+import { compact, count, percent } from "../../format/count";
+import { duration } from "../../format/duration";
+import { harmless } from "../../format/text";
+import { link } from "../../router";
+import { Card, Empty, PageHead } from "../../ui/card";
+import { Dash } from "../../ui/dash";
+import { Facts } from "../../ui/facts";
+import { StackedBar } from "../../ui/stacked_bar";
+import { Name } from "../../ui/stranger";
+import { Table, type Column } from "../../ui/table";
+import { AgentList } from "./list";
 
 const fleet = part((status): Fleet | undefined => status.fleet, undefined);
 
@@ -35,7 +37,8 @@ const POLICIES: Column<FleetPolicy>[] = [
   { title: "All after", right: true, cell: (policy) => after(policy.rollout_seconds[2]) },
 ];
 
-const HEALTH_COLORS: Readonly<Record<string, string>> = { online: "part1", healthy: "part1", degraded: "warn", updating: "part3", error: "bad", unhealthy: "bad", offline: "part0" };
+const HEALTH_COLORS: Readonly<Record<string, string>> = { online: "part1", degraded: "warn", starting: "part3", error: "bad", disconnected: "part0", unknown: "part0" };
+const healthColor = (name: string): string => HEALTH_COLORS[name] ?? "part2";
 
 export function Agents() {
   const all = fleet.value;
@@ -56,12 +59,14 @@ export function Agents() {
       </PageHead>
       <div class="grid">
         <Card title="Health" class="half">
-          <StackedBar label="Agents by health" parts={all.by_status.map(([name, agents], index) => ({ name: `${harmless(name)}: ${count(agents)}`, part: agents / Math.max(1, known), color: HEALTH_COLORS[name] ?? `part${(index % 5) + 1}` }))} />
+          <StackedBar label="Agents by health" parts={all.by_status.map(([name, agents]) => ({ name: `${harmless(name)}: ${count(agents)}`, part: agents / Math.max(1, known), color: healthColor(name) }))} />
           <ul class="legend">
-            {all.by_status.map(([name, agents], index) => (
+            {all.by_status.map(([name, agents]) => (
               <li key={name}>
-                <i class={`key ${HEALTH_COLORS[name] ?? `part${(index % 5) + 1}`}`} aria-hidden="true" />
-                <span class="legend-name">{harmless(name)}</span>
+                <i class={`key ${healthColor(name)}`} aria-hidden="true" />
+                <a class="legend-name" href={link("agents", undefined, { status: name })}>
+                  {harmless(name)}
+                </a>
                 <span class="legend-value">{count(agents)}</span>
               </li>
             ))}
@@ -76,6 +81,7 @@ export function Agents() {
             ]}
           />
         </Card>
+        <AgentList statuses={all.by_status.map(([name]) => name)} policies={all.policies.map(({ id }) => id)} />
         <Card title="Policies" class="wide" note="those with most agents that have an older revision">
           <Table caption="Policies" columns={POLICIES} rows={all.policies} id={(policy) => policy.id} none="No policy yet." />
         </Card>

@@ -1,0 +1,88 @@
+// The agents one by one: `/fleet/agents`. What an agent says of itself may have any shape.
+import { getJson, type Answer } from "./request";
+
+export interface AgentLine {
+  id: string;
+  hostname?: string;
+  policy_id: string;
+  policy_revision: number;
+  status: string;
+  /** Whether it waits at this gateway now for something to do. */
+  waiting: boolean;
+  version: string;
+  enrolled_at: string;
+  last_seen?: string;
+  tags?: string[];
+  audit_unenrolled?: string;
+}
+
+export interface AgentDetails extends AgentLine {
+  local_metadata?: unknown;
+  user_provided_metadata?: unknown;
+  components?: unknown;
+  upgrade_details?: unknown;
+}
+
+export interface AgentFilter {
+  status?: string | undefined;
+  policy?: string | undefined;
+  host?: string | undefined;
+}
+
+/** Some agents, in the order of their ids. */
+export interface AgentPage {
+  agents: AgentLine[];
+  /** The id behind which there may be more. */
+  next: string | null;
+}
+
+/** The most agents of an answer. */
+export const PAGE = 50;
+
+/** The next agents that fit, or as many of them as the gateway looked at: there may be more as long as it says where to go on. */
+export function listAgents({ status, policy, host }: AgentFilter, after: string | undefined, signal: AbortSignal): Promise<Answer<AgentPage>> {
+  const query = new URLSearchParams({ hostnames: "true", limit: String(PAGE) });
+  for (const [name, value] of Object.entries({ status, policy, host, after })) if (value) query.set(name, value);
+  return getJson<AgentPage>(`/fleet/agents?${query.toString()}`, signal);
+}
+
+export const showAgent = (id: string, signal: AbortSignal): Promise<Answer<AgentDetails>> => getJson<AgentDetails>(`/fleet/agents/${encodeURIComponent(id)}`, signal);
+
+/** Something that an agent runs, or a part of it. */
+export interface Component {
+  id: string;
+  status: string;
+  message: string;
+  units: Component[];
+}
+
+/** What an agent says of its components; nothing of what has another shape. */
+export function componentsOf(components: unknown): Component[] {
+  if (!Array.isArray(components)) return [];
+  return components.filter(isObject).map((part) => ({
+    id: text(part["id"]) || text(part["type"]),
+    status: text(part["status"]).toLowerCase(),
+    message: text(part["message"]),
+    units: componentsOf(part["units"]),
+  }));
+}
+
+/** The leaves of what an agent says, under the names that lead to them: `host.os.name`. */
+export function leavesOf(value: unknown, most: number): Record<string, unknown> {
+  const leaves: Record<string, unknown> = {};
+  let left = most;
+  const visit = (value: unknown, name: string): void => {
+    if (left === 0) return;
+    if (isObject(value) && Object.keys(value).length > 0) {
+      for (const [key, inner] of Object.entries(value)) visit(inner, name === "" ? key : `${name}.${key}`);
+    } else if (name !== "") {
+      leaves[name] = value;
+      left -= 1;
+    }
+  };
+  visit(value, "");
+  return leaves;
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
