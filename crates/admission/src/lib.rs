@@ -22,6 +22,7 @@ mod drain_estimate;
 pub mod elastic;
 mod gate;
 pub mod intake;
+mod origin;
 pub mod otlp;
 mod permit;
 mod rejection;
@@ -38,6 +39,7 @@ pub use gate::{
     BulkDefaults, DecodeBuffer, Gate, GateRules, HeadSeriesGate, MAX_INLINE_BYTES, RESEND_HEADER,
     SINK_HEADER, TranslationCharge,
 };
+pub use origin::{body_came, from_peer, within};
 pub use permit::Permit;
 pub use rejection::{Rejection, RejectionText};
 pub use source_pipelines::{SourcePipeline, SourcePipelines};

@@ -2,6 +2,7 @@
 
 use crate::canned_refusal::CannedRefusal;
 use crate::deliverable::Undeliverable;
+use crate::origin;
 use std::fmt;
 use tidegate_http1::Content;
 use tidegate_ledger::{OpenRequest, Refusal, RefusalDetails, SubmittedRequest};
@@ -89,7 +90,8 @@ impl Rejection {
     }
 
     fn details(&self) -> RefusalDetails<'_> {
-        RefusalDetails { words: &self.words, ..RefusalDetails::default() }
+        let (peer, bytes) = origin::current();
+        RefusalDetails { peer, bytes, words: &self.words, ..RefusalDetails::default() }
     }
 
     /// The same, to be retried after `seconds`.

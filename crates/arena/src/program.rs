@@ -71,7 +71,6 @@ impl ProgramPages {
         }
         outcome
     }
-
 }
 
 /// The kernel's count of resident pages of files. Stays open: to find the file again costs ten times as much as to read it.

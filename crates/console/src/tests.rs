@@ -6,6 +6,7 @@ mod files;
 mod golden;
 mod hostile;
 mod real;
+mod reasons;
 pub(crate) mod sample;
 mod searches;
 pub(crate) mod served;

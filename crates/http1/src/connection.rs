@@ -15,7 +15,7 @@ use timed_stream::{UnsentContent, WRITE_BUFFER_LEN, put, with_scratch};
 
 use crate::certificate::Certificate;
 use crate::clock::coarse_ns;
-use crate::head::{BodyLength, Framing, Head, HeadScanner, ScanProgress, Version, parse};
+use crate::head::{AnswerFraming, BodyLength, Framing, Head, HeadScanner, ScanProgress, Version, parse};
 use crate::refusal::Refusal;
 use crate::reply::{ConnectionHeaders, Reply};
 use crate::server::{ConnectionEnd, Server};
@@ -26,7 +26,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use tidegate_arena::{GROWTH_STEP, PAGE, Window};
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
@@ -52,6 +52,16 @@ enum Ahead<T> {
     /// Another protocol: the request that changes to it, and what was received behind that. In the same place, so that connections which
     /// stay with HTTP have no room for it.
     Upgrade(Box<(T, ReceivedBehind)>),
+}
+
+/// A request that is complete.
+struct ArrivedRequest<T> {
+    ticket: T,
+    body: Body,
+    /// The length of the body, as far as it goes into this: every connection keeps it until the answer.
+    bytes: u32,
+    framing: AnswerFraming,
+    handling: Handling,
 }
 
 /// Why a request could not be received.
@@ -214,16 +224,19 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
 
     /// Receives one request, and has it answered.
     async fn exchange(&mut self) -> SentAnswer {
-        let (ticket, body, framing, handling) = match self.arrival().await {
+        let ArrivedRequest { ticket, body, bytes, framing, handling } = match self.arrival().await {
             Ok(arrived) => arrived,
             Err(answered) => return answered,
         };
         let reply = match handling {
-            Handling::Answer => self.server.service.answer(ticket, body).await,
-            // On the heap: nearly no request is.
-            Handling::AnswerUnlessLeft => {
-                Box::pin(self.answered_unless_left(ticket, body)).await.ok_or(ConnectionEnd::ByClient)?
+            Handling::Answer => {
+                let service = &self.server.service;
+                Answering { service, peer: self.peer, bytes, answer: service.answer(ticket, body) }.await
             }
+            // On the heap: nearly no request is.
+            Handling::AnswerUnlessLeft => Box::pin(self.answered_unless_left(ticket, body, bytes))
+                .await
+                .ok_or(ConnectionEnd::ByClient)?,
             Handling::Upgrade => {
                 let received = self.take_ahead();
                 self.ahead = Ahead::Upgrade(Box::new((ticket, received)));
@@ -231,9 +244,9 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             }
         };
         self.served = self.served.saturating_add(1);
-        let close = reply.is_closing() || !self.may_go_on(&framing);
+        let close = reply.is_closing() || !self.may_go_on(framing);
         let after = NextStep {
-            ending: ending(close, &framing),
+            ending: ending(close, framing),
             ended: ConnectionEnd::Answered,
             // Unless it wished the end, the client may be sending its next request.
             linger: framing.persistent,
@@ -243,8 +256,15 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
     }
 
     /// The answer to a request; nothing when the client leaves before.
-    async fn answered_unless_left(&mut self, ticket: S::RequestState, body: Body) -> Option<Reply> {
-        let mut answer = pin!(self.server.service.answer(ticket, body));
+    async fn answered_unless_left(
+        &mut self,
+        ticket: S::RequestState,
+        body: Body,
+        bytes: u32,
+    ) -> Option<Reply> {
+        let service = &self.server.service;
+        let answer = service.answer(ticket, body);
+        let mut answer = pin!(Answering { service, peer: self.peer, bytes, answer });
         poll_fn(|context| match answer.as_mut().poll(context) {
             Poll::Ready(reply) => Poll::Ready(Some(reply)),
             Poll::Pending => self.link.poll_closed(context).map(|()| None),
@@ -261,7 +281,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
     }
 
     /// Waits for a request, and receives it. The error is what came of one that was not let in.
-    async fn arrival(&mut self) -> Result<(S::RequestState, Body, Framing, Handling), SentAnswer> {
+    async fn arrival(&mut self) -> Result<ArrivedRequest<S::RequestState>, SentAnswer> {
         let mut window = match self.first_bytes().await {
             Ok(window) => window,
             Err(fault) => return Err(self.failed(fault, None, 0, NextStep::END)),
@@ -286,15 +306,17 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         match self.receive_body(&mut window, &framing, max_body, patient, &mut ticket).await {
             Ok(extent) => {
                 self.hint = u32::try_from(window.len().clamp(PAGE, GROWTH_STEP)).unwrap_or(u32::MAX);
-                if framing.persistent {
+                if framing.answer.persistent {
                     self.keep_ahead(&window, extent.rest);
                 }
                 window.truncate(extent.body);
                 let handling = Handling::of(&self.server.service, &ticket);
-                Ok((ticket, Body::received(window, framing.head), framing, handling))
+                let body = Body::received(window, framing.head);
+                let bytes = u32::try_from(body.len()).unwrap_or(u32::MAX);
+                Ok(ArrivedRequest { ticket, body, bytes, framing: framing.answer, handling })
             }
             Err(fault) => {
-                let after = NextStep { ending: ending(true, &framing), ..NextStep::END };
+                let after = NextStep { ending: ending(true, framing.answer), ..NextStep::END };
                 Err(self.failed(fault, Some(&ticket), window.len(), after))
             }
         }
@@ -509,8 +531,8 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             }
             BodyLength::Chunked => None,
         };
-        let after = NextStep { ending: ending(true, framing), ..NextStep::END };
-        let Some(end) = end.filter(|_| !reply.is_closing() && self.may_go_on(framing)) else {
+        let after = NextStep { ending: ending(true, framing.answer), ..NextStep::END };
+        let Some(end) = end.filter(|_| !reply.is_closing() && self.may_go_on(framing.answer)) else {
             return after;
         };
         let missing = end.saturating_sub(window.len());
@@ -523,7 +545,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
             window.truncate(window.len() - end);
             self.ahead = Ahead::Received(ReceivedBehind::Bytes(window));
         }
-        NextStep { ending: ending(false, framing), discard: missing, ..after }
+        NextStep { ending: ending(false, framing.answer), discard: missing, ..after }
     }
 
     /// Does what follows an answer. Returns how the connection ended, if it did.
@@ -547,7 +569,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         Some(after.ended)
     }
 
-    fn may_go_on(&self, framing: &Framing) -> bool {
+    fn may_go_on(&self, framing: AnswerFraming) -> bool {
         framing.persistent
             && self.served < self.server.settings.max_requests
             && !self.server.shutdown.has_begun()
@@ -567,7 +589,27 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
     }
 }
 
-fn ending(close: bool, framing: &Framing) -> ConnectionHeaders {
+pin_project_lite::pin_project! {
+    /// The answer to a request, made where the service knows whose it is.
+    struct Answering<'a, S, F> {
+        service: &'a S,
+        peer: &'a SocketAddr,
+        bytes: u32,
+        #[pin]
+        answer: F,
+    }
+}
+
+impl<S: Service, F: Future> Future for Answering<'_, S, F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        this.service.answering(**this.peer, *this.bytes, || this.answer.poll(context))
+    }
+}
+
+fn ending(close: bool, framing: AnswerFraming) -> ConnectionHeaders {
     let keep_alive = !close && framing.version == Version::Http10;
     ConnectionHeaders { close, keep_alive, bodiless: framing.bodiless }
 }

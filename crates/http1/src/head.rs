@@ -49,11 +49,17 @@ pub(crate) struct Framing {
     /// Bytes of the head.
     pub(crate) head: usize,
     pub(crate) length: BodyLength,
+    /// The client waits for `100 Continue`.
+    pub(crate) expects: bool,
+    pub(crate) answer: AnswerFraming,
+}
+
+/// What matters of a request when its body is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AnswerFraming {
     pub(crate) version: Version,
     /// The method is HEAD: the answer has no body.
     pub(crate) bodiless: bool,
-    /// The client waits for `100 Continue`.
-    pub(crate) expects: bool,
     /// The client allows another request on this connection.
     pub(crate) persistent: bool,
 }
@@ -104,7 +110,7 @@ impl<'a> Head<'a> {
 
     /// The version.
     pub fn version(&self) -> Version {
-        self.framing.version
+        self.framing.answer.version
     }
 
     /// How the end of the body is known.

@@ -54,6 +54,12 @@ pub trait Service: Send + Sync + 'static {
         true
     }
 
+    /// Goes on answering a request of `peer` with a body of so many `bytes`: calls `poll`, once. For those who say beside what has no room
+    /// in the task of each connection.
+    fn answering<R>(&self, _peer: SocketAddr, _bytes: u32, poll: impl FnOnce() -> R) -> R {
+        poll()
+    }
+
     /// Whether this request changes the protocol of its connection. The codec does not answer it: when its body is complete,
     /// [`upgraded`](Self::upgraded) takes the connection over.
     fn is_upgrade(&self, _ticket: &Self::RequestState) -> bool {

@@ -9,9 +9,10 @@ use crate::otlp::Otlp;
 use crate::thanos_receive::{self, MeasuredRequest, Readiness, ThanosMeters, ThanosReceive};
 use std::cell::Cell;
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_admission::tenancy::Tenancy;
-use tidegate_admission::{AnswerFormat, Caller, Gate, Permit, Rejection, answer, codec};
+use tidegate_admission::{AnswerFormat, Caller, Gate, Permit, Rejection, answer, codec, within};
 use tidegate_http1::{
     AdmissionFuture, Admitted, Body, Head, Refusal as Codec, RefusalContext, Reply, Service,
 };
@@ -279,6 +280,10 @@ impl Service for Http {
             self.0.durations.observe(received.elapsed_ns());
             reply
         }
+    }
+
+    fn answering<R>(&self, peer: SocketAddr, mut bytes: u32, poll: impl FnOnce() -> R) -> R {
+        within(peer, &mut bytes, poll)
     }
 
     fn is_patient(&self, ticket: &Ticket) -> bool {

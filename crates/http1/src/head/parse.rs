@@ -1,7 +1,7 @@
 //! Parses the bytes of a whole head into a checked [`Head`].
 
 use super::target::{is_authority, target};
-use super::{BodyLength, Framing, Head, MAX_HEADERS, Version, trimmed};
+use super::{AnswerFraming, BodyLength, Framing, Head, MAX_HEADERS, Version, trimmed};
 use crate::certificate::Certificate;
 use crate::refusal::{Refusal, SyntaxError};
 use std::mem::MaybeUninit;
@@ -40,12 +40,14 @@ pub(crate) fn parse<R>(
     let framing = Framing {
         head,
         length: known.length(version)?,
-        version,
-        bodiless: method == "HEAD",
         expects: known.expects && version == Version::Http11,
-        persistent: match version {
-            Version::Http11 => !known.close,
-            Version::Http10 => known.keep_alive && !known.close,
+        answer: AnswerFraming {
+            version,
+            bodiless: method == "HEAD",
+            persistent: match version {
+                Version::Http11 => !known.close,
+                Version::Http10 => known.keep_alive && !known.close,
+            },
         },
     };
     let host = target.authority.or(known.host).unwrap_or_default();

@@ -24,10 +24,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
-use tidegate_admission::{Caller, Headers, Rejection, is_guarded};
+use tidegate_admission::{Caller, Headers, Rejection, from_peer, is_guarded};
 use tidegate_arena::{Charge, Share};
 use tidegate_http1::{AdmissionFuture, Certificate, ConnectionEnd, DuplicateHeader, Shutdown};
-use tidegate_ledger::Refusal;
+use tidegate_ledger::{Refusal, RefusalDetails};
 use tidegate_limit::Moment;
 use tidegate_wire::otlp::Signal;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -86,7 +86,7 @@ pub(super) async fn serve<T: Transport>(
                     drop((parts, charge));
                     match admitted {
                         Some((start, respond)) => {
-                            start.having_waited().serve((server, flow), way, body, respond).await;
+                            start.having_waited().serve((server, flow), peer, way, body, respond).await;
                         }
                         None if !has_rest => {}
                         None => {
@@ -104,7 +104,7 @@ pub(super) async fn serve<T: Transport>(
                 Some((start, respond)) => {
                     drop(parts);
                     let way = flow.body(stream, start.goes_past());
-                    calls.push(start.serve((server, &flow), way, body, respond));
+                    calls.push(start.serve((server, &flow), peer, way, body, respond));
                 }
                 None if has_end || grpc::is_call(&parts) => flow.abandon(stream),
                 None => {
@@ -209,13 +209,18 @@ impl Start {
     fn serve<'a>(
         self,
         (server, flow): (&'a Inner, &'a Flow),
+        peer: SocketAddr,
         way: Body<'a>,
         body: RecvStream,
         respond: SendResponse<Bytes>,
     ) -> Call<'a> {
         match self {
-            Start::Call(otlp, start) => Box::pin(call::serve(server, otlp, flow, start, way, body, respond)),
-            Start::Request(start) => Box::pin(request::serve(server, flow, start, way, body, respond)),
+            Start::Call(otlp, start) => {
+                Box::pin(from_peer(peer, call::serve(server, otlp, flow, start, way, body, respond)))
+            }
+            Start::Request(start) => {
+                Box::pin(from_peer(peer, request::serve(server, flow, start, way, body, respond)))
+            }
         }
     }
 }
@@ -253,9 +258,9 @@ fn admit_call(
     let length = length(&parts.headers);
     let headers = &Fields(&parts.headers);
     let guarded = is_guarded(parts.method.as_str());
-    let peer = peer.ip();
+    let now = Moment::now();
     let caller =
-        Caller { peer, certificate, headers, bytes: length, now: Moment::now(), guarded, journalled: true };
+        Caller { peer: peer.ip(), certificate, headers, bytes: length, now, guarded, journalled: true };
     let gate = server.http.gate();
     let brings_series = form.as_ref().is_ok_and(|form| form.signal == Signal::Metrics);
     let entered = gate.admit(&caller, &mut open).and_then(|passage| {
@@ -276,7 +281,9 @@ fn admit_call(
         }
         (Err(refused), _) | (Ok(_), Err(refused)) => refused,
     };
-    refused.close(open);
+    let target = format_args!("{} {}", parts.method, parts.uri.path());
+    let details = RefusalDetails { peer: Some(peer), target: &target, bytes: length, words: &refused.words };
+    open.refuse_with(refused.reason, &details);
     answer::grpc(&mut respond, Err(&refused.into()));
     None
 }

@@ -17,6 +17,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::task::Poll;
+use tidegate_admission::body_came;
 use tidegate_arena::{Charge, Share};
 use tidegate_http1::{
     Admitted, Body as Whole, BodyLength, Certificate, Refusal, RefusalContext, Service as _, parse_head,
@@ -105,6 +106,7 @@ pub(super) async fn serve(
     drop(head);
     let reply = match received {
         Ok(window) => {
+            body_came(window.len().saturating_sub(begin));
             let is_withdrawn = server.http.is_withdrawn_by_leaving(&ticket);
             let mut answer = pin!(server.http.answer(ticket, Whole::received(window, begin)));
             let reply = poll_fn(|context| match answer.as_mut().poll(context) {
