@@ -3,12 +3,14 @@
 //! `crates/config/tests/import` has configurations of Collectors and of other programs, which their names begin with; where
 //! tests of pipelines stand beside one, its conversion has to pass them. What they expect is what the original does.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which says what it saw")]
 
+use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tidegate_tests::{binary, finish};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use tidegate_tests::{Gateway, Prometheus, SOON, ScrapeTarget, binary, finish, tidegate, until};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/config/tests/import")
@@ -55,6 +57,92 @@ fn imported_pipelines_do_what_the_originals_do() {
         let tested = finish(&mut command);
         assert_eq!(tested.code, Some(0), "{name}: {tested:?}");
     }
+}
+
+/// The rules of `remote_write` in the test below, as Prometheus documents them: every action, with the defaults that are easily missed.
+const RULES: &str = "
+    - {source_labels: [__name__], regex: 'go_.*|process_.*', action: drop}
+    - {source_labels: [instance], regex: '([^:]+):(\\d+)', target_label: host, replacement: '${1} at ${2}'}
+    - {source_labels: [__name__, job], separator: '@', regex: '(tidegate)_(.+)@.*', target_label: part, replacement: '$2'}
+    - {source_labels: [part], modulus: 7, target_label: lane, action: hashmod}
+    - {source_labels: [part], target_label: PART, action: uppercase}
+    - {source_labels: [host], target_label: whom, action: lowercase}
+    - {regex: 'sha(re)', replacement: 'of_${1}', action: labelmap}
+    - {regex: 'share|PART', action: labeldrop}
+    - {source_labels: [lane, __name__], regex: '[0-5];.*|[0-9];own_.*', action: keep}
+    - {source_labels: [missing], target_label: empty}
+    - {target_label: fixed, replacement: 'a$$b'}
+    - {source_labels: [source], regex: 'otlp', target_label: source, replacement: ''}
+";
+
+/// Of one Prometheus, a receiver gets what its `remote_write` sends, and another what the conversion makes of everything: both have the
+/// same series, with the same samples.
+#[test]
+fn an_imported_prometheus_writes_what_the_original_does() {
+    let (by_original, by_import) = (Prometheus::started("{}"), Prometheus::started("{}"));
+    let remote_write = |url: String, rules: &str| {
+        let queue = "queue_config: {batch_send_deadline: 100ms, min_backoff: 30ms, max_backoff: 200ms}";
+        let rules = if rules.is_empty() { String::new() } else { format!("  write_relabel_configs:{rules}") };
+        format!("- url: {url}\n  {queue}\n{rules}")
+    };
+    let external =
+        "global:\n  scrape_interval: 250ms\n  scrape_timeout: 250ms\n  external_labels: {cluster: eu-1}\n";
+    let mut gateway = Gateway::new(json!({}));
+    let original = gateway.folder().join("prometheus.yml");
+    let text = format!("{external}remote_write:\n{}", remote_write(by_import.write_url(), RULES));
+    fs::write(&original, text).unwrap();
+    let imported = tidegate(&["import", "prometheus", original.to_str().unwrap()]).succeeded();
+    let listen = json!({"http": gateway.http(), "grpc": gateway.grpc(), "admin": gateway.admin()});
+    gateway.configure_text(&format!(
+        "{imported}\nmemory: 96MiB\ndata: {}\nlisten: {listen}\n",
+        gateway.data().display()
+    ));
+    gateway.start();
+
+    let own = ScrapeTarget::started();
+    let target =
+        |job: &str, address| format!("- {{job_name: {job}, static_configs: [{{targets: ['{address}']}}]}}\n");
+    let scrapes = format!("{}{}", target("own", own.address()), target("tidegate", gateway.admin()));
+    let original = remote_write(by_original.write_url(), RULES);
+    let everything = remote_write(gateway.target().to_string(), "");
+    let _prometheus = Prometheus::started(&format!(
+        "{external}scrape_configs:\n{scrapes}remote_write:\n{original}{everything}\n"
+    ));
+
+    let both = |job: &str, from: i64, to: i64| {
+        [&by_original, &by_import].map(|receiver| receiver.samples(("job", job), from, to))
+    };
+    // What was scraped before a queue first read is not sent by it.
+    for job in ["own", "tidegate"] {
+        until(SOON, "the first samples", || both(job, 0, now_ms()).iter().all(|found| !found.is_empty()));
+    }
+    let from = now_ms();
+    until(SOON, "some scrapes", || both("own", from, now_ms())[0].values().any(|samples| samples.len() >= 8));
+    let to = now_ms();
+    for job in ["own", "tidegate"] {
+        let (mut found, begun) = (both(job, from, to), Instant::now());
+        // A scrape may have been under way; what is missing in the end is said below.
+        until(SOON * 2, "the samples to be the same", || {
+            found = both(job, from, to);
+            found[0] == found[1] || begun.elapsed() > SOON
+        });
+        let [by_original, by_import] = found;
+        for series in by_original.keys().chain(by_import.keys()) {
+            assert_eq!(by_original.get(series), by_import.get(series), "{series}");
+        }
+        let names: Vec<&String> = by_original.keys().collect();
+        println!("{job}: {} series are the same", names.len());
+        let has = |part: &str| names.iter().any(|name| name.contains(part));
+        assert!(has("cluster=\"eu-1\"") && has("fixed=\"a$b\"") && has("host=\"127.0.0.1 at "), "{names:?}");
+        assert!(!has("go_goroutines"), "{names:?}");
+        assert_eq!(has("PART") || has("share="), false, "{names:?}");
+        assert_eq!(has("part=\"") && has("of_re=\""), job == "tidegate", "{names:?}");
+    }
+    assert_eq!(gateway.term(), 0);
+}
+
+fn now_ms() -> i64 {
+    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
 }
 
 /// The result is on standard output, and what is missed in it on standard error, with its place.

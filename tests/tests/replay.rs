@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tidegate_load::{
     Behaviour, Check, LoadProfile, SeriesModel, Timeline, VerifyingReceiver, drive_blocking,
 };
-use tidegate_tests::{Finished, Gateway, SOON, tidegate};
+use tidegate_tests::{Finished, Gateway, SOON, certificates, tidegate};
 
 const TIMELINE: Timeline = Timeline { base_ms: 1_700_000_000_000, interval_ms: 1000 };
 
@@ -102,6 +102,61 @@ fn kept_records_reach_one_sink_again_and_are_counted_as_replayed() {
     gateway.kill9();
     gateway.start();
     assert_eq!(book(&gateway.at_rest(SOON), "up")["replayed"], 500);
+    gateway.books_close();
+}
+
+/// Where the gateway speaks TLS, its certificate is checked: against the configuration's own, or the given authorities.
+#[test]
+fn a_replay_speaks_tls_and_checks_the_certificate() {
+    let up = receiver(Behaviour::Healthy);
+    let mut gateway = Gateway::new(json!({}));
+    let (folder, listen) = (
+        gateway.folder().to_owned(),
+        json!({"http": gateway.http(), "grpc": gateway.grpc(), "admin": gateway.admin()}),
+    );
+    let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let settings = |tls: Value| {
+        let mut listen = listen.clone();
+        listen["tls"] = tls;
+        json!({"memory": "96MiB", "journal": {"keep": "1h"}, "sinks": {"up": to(&up)}, "listen": listen})
+    };
+    gateway.configure(settings(json!({})));
+    gateway.start();
+    send(&gateway, 0..2);
+    gateway.at_rest(SOON);
+    assert_eq!(gateway.term(), 0);
+    for authority in ["ca", "other"] {
+        certificates::authority(&folder, authority);
+    }
+    certificates::sign(&folder, "ca", "server", "/CN=server");
+    gateway.configure(settings(
+        json!({"http": {"cert_file": file("server.pem"), "key_file": file("server.key")}}),
+    ));
+    gateway.start();
+
+    let config = gateway.config();
+    let again = |more: &[&str]| {
+        let fixed = ["journal", "--config", config.to_str().unwrap(), "--to", "up", "--restart"];
+        replay(&[&fixed, more].concat())
+    };
+    assert!(again(&[]).succeeded().contains("sent 200 items in 2 requests to https://127.0.0.1:"));
+    let url = format!("https://localhost:{}", gateway.http().port());
+    let (ca, other) = (file("ca.pem"), file("other.pem"));
+    assert!(again(&["--url", &url, "--ca-file", &ca]).succeeded().contains("sent 200 items"));
+    let refused = again(&["--url", &url, "--ca-file", &other]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("UnknownIssuer"), "{}", refused.stderr);
+    let refused = again(&["--url", &url.replace("https", "http")]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("HTTPS"), "{}", refused.stderr);
+
+    // Another certificate than the configuration has, which the gateway does not know of yet.
+    certificates::sign(&folder, "ca", "later", "/CN=later");
+    let with_later = json!({"http": {"cert_file": file("later.pem"), "key_file": file("later.key")}});
+    let text = serde_json::to_string(&settings(with_later)).unwrap();
+    let later = file("later.yaml");
+    std::fs::write(&later, text).unwrap();
+    let refused = replay(&["journal", "--config", &later, "--data", &file("data"), "--to", "up"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("later.pem"), "{}", refused.stderr);
+    assert_eq!(book(&gateway.at_rest(SOON), "up")["replayed"], 400);
     gateway.books_close();
 }
 

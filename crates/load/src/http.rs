@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::time::timeout;
 
@@ -33,8 +33,8 @@ pub enum RequestError {
 
 /// A keep-alive connection to a target.
 #[derive(Debug)]
-pub struct Connection {
-    stream: TcpStream,
+pub struct Connection<S = TcpStream> {
+    stream: S,
     /// The bytes read after the last message.
     rest: Vec<u8>,
     reusable: bool,
@@ -53,18 +53,24 @@ pub struct Response {
     pub body: String,
 }
 
+/// Connects to a target, and sends nothing yet.
+///
+/// # Errors
+/// When there is nobody, or not within `deadline`.
+pub async fn connect(target: &Target, deadline: Duration) -> Result<TcpStream, RequestError> {
+    let connecting = timeout(deadline, TcpStream::connect(target.address()));
+    let stream = connecting.await.map_err(|_| RequestError::Timeout(deadline))??;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
 impl Connection {
     /// Connects.
     ///
     /// # Errors
     /// When there is nobody, or not within `deadline`.
     pub async fn open(target: &Target, deadline: Duration) -> Result<Self, RequestError> {
-        let address = target.address();
-        let stream = timeout(deadline, TcpStream::connect(address))
-            .await
-            .map_err(|_| RequestError::Timeout(deadline))??;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, rest: Vec::new(), reusable: true })
+        Ok(Connection::over(connect(target, deadline).await?))
     }
 
     /// Connects from this address of the machine, as one of many clients.
@@ -80,9 +86,16 @@ impl Connection {
             socket.bind((from, 0).into())?;
             let stream = socket.connect(address).await?;
             stream.set_nodelay(true)?;
-            Ok(Self { stream, rest: Vec::new(), reusable: true })
+            Ok(Connection::over(stream))
         };
         timeout(deadline, connecting).await.map_err(|_| RequestError::Timeout(deadline))?
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// Over a stream that is connected, with TLS perhaps.
+    pub fn over(stream: S) -> Connection<S> {
+        Connection { stream, rest: Vec::new(), reusable: true }
     }
 
     /// Whether another request can follow on this connection.
@@ -130,10 +143,12 @@ impl Connection {
     }
 
     async fn exchange(&mut self, head: &[u8], body: &[u8]) -> Result<Response, RequestError> {
-        let (mut reader, mut writer) = self.stream.split();
+        let (mut reader, mut writer) = split(&mut self.stream);
         let sent = async {
             writer.write_all(head).await?;
-            writer.write_all(body).await
+            writer.write_all(body).await?;
+            // TLS keeps the end of it otherwise.
+            writer.flush().await
         };
         let answer = read_answer(&mut reader, &mut self.rest);
         tokio::pin!(sent, answer);

@@ -29,7 +29,9 @@ pub(crate) use lake::{CatArgs, Format, LakeCommand};
 pub(crate) use opamp::{CollectorCommand, CollectorTokenCommand, ConfigCommand, ConfigPutArgs};
 pub(crate) use pipeline::{EvalArgs, EvalFormat, EvalSignal, PipelineCommand, TestArgs};
 pub(crate) use plan::{PlanArgs, PlanFormat};
-pub(crate) use replay::{ReplayArgs, ReplayCommand, ReplayJournalArgs, ReplayLettersArgs, ReplayToArgs};
+pub(crate) use replay::{
+    ReceiverArgs, ReplayArgs, ReplayCommand, ReplayJournalArgs, ReplayLettersArgs, ReplayToArgs,
+};
 pub(crate) use ring::{ExplainArgs, RingCommand};
 use std::path::PathBuf;
 

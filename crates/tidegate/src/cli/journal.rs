@@ -1,6 +1,6 @@
 //! The commands about the journal and its dead letters.
 
-use super::{AdminArgs, DataArgs, ReplayLettersArgs};
+use super::{AdminArgs, DataArgs, ReceiverArgs, ReplayLettersArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -87,14 +87,6 @@ pub(crate) struct ResendArgs {
     /// Only dead letters of this sink
     #[arg(long, value_name = "NAME")]
     pub(crate) sink: Option<String>,
-    /// Where to send it; by default the configuration's `listen.http`
-    #[arg(long, value_name = "URL")]
-    pub(crate) url: Option<String>,
-    /// Admin token to send. Prefer a file: other users can see arguments
-    #[arg(long, env = "TIDEGATE_TOKEN", hide_env_values = true, hide = true, value_name = "TOKEN")]
-    pub(crate) token: Option<String>,
-    /// File with an admin token (`access.admin_credentials_file`), required by a gateway with credentials or tenants;
-    /// or set TIDEGATE_TOKEN
-    #[arg(long, value_name = "FILE")]
-    pub(crate) token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) receiver: ReceiverArgs,
 }

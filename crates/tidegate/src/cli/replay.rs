@@ -79,9 +79,21 @@ pub(crate) struct ReplayArgs {
     /// The file that says how far the replay is. Default: one for each sink, in `replay` in the data folder
     #[arg(long, value_name = "FILE")]
     pub(crate) progress: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) receiver: ReceiverArgs,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// The gateway that takes what is sent again.
+#[derive(Debug, Args)]
+pub(crate) struct ReceiverArgs {
     /// The gateway to send to; by default the configuration's `listen.http`
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
+    /// File with the certificates to trust where the URL begins with `https://`. Default: those of the system
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) ca_file: Option<PathBuf>,
     /// Admin token to send. Prefer a file: other users can see arguments
     #[arg(long, env = "TIDEGATE_TOKEN", hide_env_values = true, hide = true, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
@@ -89,6 +101,4 @@ pub(crate) struct ReplayArgs {
     /// or set TIDEGATE_TOKEN
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) data: DataArgs,
 }

@@ -112,8 +112,7 @@ fn run(args: &ReplayArgs, mut source: impl Source, progress: Option<&mut Progres
         source.remarks().iter().for_each(|remark| output::note(remark));
         return Ok(());
     }
-    let token = (args.token_file.as_deref(), args.token.as_deref());
-    let sender = RequestSender::new(args.url.as_deref(), &args.data.config, token)?;
+    let sender = RequestSender::new(&args.receiver, &args.data.config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let target = sender.target();
     let mut replay = Run { sender, pace, progress, done: Done::default(), reported: Instant::now() };

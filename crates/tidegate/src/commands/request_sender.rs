@@ -1,12 +1,14 @@
 //! Sends stored bodies to a gateway again, as the requests that they came in.
 
+mod link;
+
+use self::link::{Link, Stream};
 use super::admin::reachable;
 use super::check::config;
 use super::token::authorization;
-use crate::cli::ConfigArgs;
+use crate::cli::{ConfigArgs, ReceiverArgs};
 use crate::{Failure, output};
 use std::fmt::Display;
-use std::path::Path;
 use std::time::{Duration, Instant};
 use tidegate_admission::{RESEND_HEADER, SINK_HEADER};
 use tidegate_config::Listener;
@@ -23,9 +25,9 @@ const BULK: &str = "/elasticsearch/_bulk";
 
 /// A gateway, and a connection to it that is used again and again.
 pub(super) struct RequestSender {
-    target: Target,
+    link: Link,
     authorization: String,
-    connection: Option<Connection>,
+    connection: Option<Connection<Box<dyn Stream>>>,
 }
 
 /// One body to be sent.
@@ -57,32 +59,28 @@ impl RequestSender {
     /// comes before those of the other protocols.
     ///
     /// # Errors
-    /// When there is no such gateway, it can only be reached with TLS, or the token cannot be read.
-    pub(super) fn new(
-        url: Option<&str>,
-        by_config: &ConfigArgs,
-        (token_file, token): (Option<&Path>, Option<&str>),
-    ) -> Result<RequestSender, Failure> {
-        let target = match url {
-            Some(url) => url.parse()?,
+    /// When there is no such gateway, or a certificate or the token cannot be read.
+    pub(super) fn new(receiver: &ReceiverArgs, by_config: &ConfigArgs) -> Result<RequestSender, Failure> {
+        let ReceiverArgs { url, ca_file, token, token_file } = receiver;
+        let link = match url {
+            Some(url) => Link::to_url(url, ca_file.as_deref())?,
             None => {
                 let config = config(by_config)?;
-                if config.listen.tls.is_on(Listener::Http) {
-                    return Err(Failure::from(
-                        "`listen.http` of the configuration requires TLS, which this command does not speak: name an address \
-                         without it in --url",
-                    ));
+                let authority = reachable(config.listen.http).to_string();
+                let target = Target { authority, path: "/".to_owned() };
+                match config.listen.tls.effective(Listener::Http) {
+                    Some(tls) => Link::to_own(target, tls.cert_file)?,
+                    None => Link::plain(target),
                 }
-                Target { authority: reachable(config.listen.http).to_string(), path: "/".to_owned() }
             }
         };
-        Ok(RequestSender { target, authorization: authorization(token_file, token)?, connection: None })
+        let authorization = authorization(token_file.as_deref(), token.as_deref())?;
+        Ok(RequestSender { link, authorization, connection: None })
     }
 
     /// Its URL without the query, which may hold a key.
     pub(super) fn target(&self) -> String {
-        let url = self.target.to_string();
-        url.split_once('?').map_or(url.clone(), |(path, _)| format!("{path}?***"))
+        self.link.shown()
     }
 
     /// Sends a body until it is accepted.
@@ -99,13 +97,13 @@ impl RequestSender {
             let name = meta.protocol.name();
             return Err(Unsent::Refused(unsent(&format!("there is no request for the protocol `{name}`"))));
         };
-        let head = form.head(&self.target, &self.authorization, (meta.tenant.as_str(), to), body.len());
+        let head = form.head(&self.link.target, &self.authorization, (meta.tenant.as_str(), to), body.len());
         let (began, mut last) = (Instant::now(), None);
         while began.elapsed() < BUSY {
             let (mut open, is_used) = match self.connection.take().filter(Connection::is_reusable) {
                 Some(open) => (open, true),
                 None => {
-                    let opened = Connection::open(&self.target, PATIENCE).await;
+                    let opened = self.link.open(PATIENCE).await;
                     (opened.map_err(|error| failed(&error))?, false)
                 }
             };

@@ -99,8 +99,7 @@ pub(super) fn discard(args: &DiscardArgs) -> Outcome {
 /// `tidegate journal resend`
 pub(super) fn resend(args: &ResendArgs) -> Outcome {
     let folder = folder(data(&args.data)?);
-    let token = (args.token_file.as_deref(), args.token.as_deref());
-    let mut sender = RequestSender::new(args.url.as_deref(), &args.data.config, token)?;
+    let mut sender = RequestSender::new(&args.receiver, &args.data.config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (mut sent, mut items, mut refused) = (0u64, 0u64, 0u64);
     let outcome = runtime.block_on(async {

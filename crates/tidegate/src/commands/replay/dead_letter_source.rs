@@ -53,7 +53,7 @@ impl DeadLetterSource {
         let folder = data(&replay.data)?.join("dead-letters");
         let (to, sink) = (to.clone(), sink.clone());
         let letters = read(&folder, false)?;
-        let configured = match (&to, &replay.url) {
+        let configured = match (&to, &replay.receiver.url) {
             (None, None) => {
                 let config = config(&replay.data.config)?;
                 Some(config.sinks.keys().map(ToString::to_string).collect())

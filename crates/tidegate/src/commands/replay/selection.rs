@@ -94,7 +94,7 @@ fn signals(args: &ReplayArgs, to: Option<&str>) -> Result<Vec<Signal>, Failure> 
     if !args.signal.is_empty() {
         return args.signal.iter().map(|name| signal(name)).collect();
     }
-    let (Some(to), None) = (to, &args.url) else { return Ok(Vec::new()) };
+    let (Some(to), None) = (to, &args.receiver.url) else { return Ok(Vec::new()) };
     let config = config(&args.data.config)?;
     match config.sinks.iter().find(|(name, _)| name.as_str() == to) {
         Some((_, sink)) => Ok(sink.signals().iter().map(|signal| of_config(*signal)).collect()),

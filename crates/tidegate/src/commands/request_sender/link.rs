@@ -1,0 +1,215 @@
+//! The connection to a gateway: as it is, or with TLS.
+
+use crate::Failure;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_load::{Connection, RequestError, Target, connect};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+/// The port of a URL with `https` that names none.
+const HTTPS: u16 = 443;
+
+/// Either kind of stream.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
+
+/// How connections are made.
+pub(super) struct Link {
+    pub(super) target: Target,
+    tls: Option<(TlsConnector, ServerName<'static>)>,
+}
+
+impl Link {
+    /// Without TLS.
+    pub(super) fn plain(target: Target) -> Link {
+        Link { target, tls: None }
+    }
+
+    /// To a URL, with TLS where its scheme says so. The certificate has to be for the host, and signed by one in `ca_file`, or by one that
+    /// the system trusts.
+    pub(super) fn to_url(url: &str, ca_file: Option<&Path>) -> Result<Link, Failure> {
+        let Some(rest) = url.strip_prefix("https://") else {
+            if ca_file.is_some() {
+                return Err(Failure::from("--ca-file is for a --url with `https://`"));
+            }
+            return Ok(Link::plain(url.parse()?));
+        };
+        let mut target: Target = format!("http://{rest}").parse()?;
+        let (host, has_port) = host_of(&target.authority);
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| Failure(format!("`{host}` in --url is neither a name nor an address")))?;
+        if !has_port {
+            target.authority = format!("{}:{HTTPS}", target.authority);
+        }
+        let mut roots = RootCertStore::empty();
+        match ca_file {
+            Some(file) => {
+                for certificate in certificates(file)? {
+                    roots.add(certificate).map_err(|error| unusable(file, &error))?;
+                }
+            }
+            None => {
+                let _added = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+                if roots.is_empty() {
+                    return Err(Failure::from(
+                        "this system has no trusted certificates: name the file with the gateway's in --ca-file",
+                    ));
+                }
+            }
+        }
+        let provider = provider();
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+        let verifier = verifier.build().map_err(|error| Failure(format!("setting up TLS: {error}")))?;
+        Ok(Link { target, tls: Some((connector(provider, verifier)?, name)) })
+    }
+
+    /// To the gateway of a configuration on this machine, that shows the certificate in `cert_file` and nothing else, for whatever name.
+    pub(super) fn to_own(target: Target, cert_file: &Path) -> Result<Link, Failure> {
+        let provider = provider();
+        let first = certificates(cert_file)?.into_iter().next();
+        let certificate = first.ok_or_else(|| unusable(cert_file, &"there is none in it"))?;
+        let file = cert_file.to_owned();
+        let verifier = Arc::new(OwnCertificate { certificate, file, provider: Arc::clone(&provider) });
+        let (host, _) = host_of(&target.authority);
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| Failure(format!("`{host}` is neither a name nor an address")))?;
+        Ok(Link { tls: Some((connector(provider, verifier)?, name)), target })
+    }
+
+    /// Its URL without the query, which may hold a key.
+    pub(super) fn shown(&self) -> String {
+        let Target { authority, path } = &self.target;
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        match path.split_once('?') {
+            Some((path, _)) => format!("{scheme}://{authority}{path}?***"),
+            None => format!("{scheme}://{authority}{path}"),
+        }
+    }
+
+    /// Connects.
+    pub(super) async fn open(&self, patience: Duration) -> Result<Connection<Box<dyn Stream>>, RequestError> {
+        let stream = connect(&self.target, patience).await?;
+        let Some((connector, name)) = &self.tls else { return Ok(Connection::over(Box::new(stream))) };
+        let shaken = timeout(patience, connector.connect(name.clone(), stream)).await;
+        let stream = shaken.map_err(|_| RequestError::Timeout(patience))??;
+        Ok(Connection::over(Box::new(stream)))
+    }
+}
+
+/// The host of an authority without the brackets of an IPv6 address, and whether a port follows.
+fn host_of(authority: &str) -> (&str, bool) {
+    match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, rest)) => (host, rest.starts_with(':')),
+        None => authority.rsplit_once(':').map_or((authority, false), |(host, _)| (host, true)),
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn connector(
+    provider: Arc<CryptoProvider>,
+    verifier: Arc<dyn ServerCertVerifier>,
+) -> Result<TlsConnector, Failure> {
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| Failure(format!("setting up TLS: {error}")))?;
+    let config = builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
+    let found = CertificateDer::pem_file_iter(file).map_err(|error| unusable(file, &error))?;
+    let found = found.collect::<Result<Vec<_>, _>>().map_err(|error| unusable(file, &error))?;
+    if found.is_empty() {
+        return Err(unusable(file, &"there is none in it"));
+    }
+    Ok(found)
+}
+
+fn unusable(file: &Path, reason: &dyn Display) -> Failure {
+    Failure(format!("{} holds no certificates that can be used: {reason}", file.display()))
+}
+
+/// Trusts one certificate, which the configuration names, and whoever has its key.
+#[derive(Debug)]
+struct OwnCertificate {
+    certificate: CertificateDer<'static>,
+    file: PathBuf,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for OwnCertificate {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if *shown == self.certificate {
+            return Ok(ServerCertVerified::assertion());
+        }
+        let file = self.file.display();
+        Err(Error::General(format!(
+            "the gateway shows another certificate than that in {file}: has it read the file since?"
+        )))
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_have_no_port_and_no_brackets() {
+        assert_eq!(host_of("a.example"), ("a.example", false));
+        assert_eq!(host_of("a.example:8443"), ("a.example", true));
+        assert_eq!(host_of("[::1]"), ("::1", false));
+        assert_eq!(host_of("[::1]:8443"), ("::1", true));
+    }
+
+    #[test]
+    fn urls_are_shown_without_keys() {
+        let shown = |url: &str| Link::to_url(url, None).unwrap().shown();
+        assert_eq!(shown("http://a/push?key=secret"), "http://a/push?***");
+        let refused = Link::to_url("http://a", Some(Path::new("ca.pem"))).err().unwrap();
+        assert!(refused.0.contains("https://"), "{}", refused.0);
+    }
+}
