@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tidegate_http1::{Body, Head, Reply};
 
-/// Routes under a prefix of their own, for programs: they read and write. Whoever may use the admin address may use them; from
+/// Routes under a prefix of their own, for programs: they read and write; the pages of this gateway read. Whoever may use the admin address may use them; from
 /// other machines, only those with credentials.
 pub trait AdminRoutes: Send + Sync + 'static {
     /// The prefix of their paths, such as `/fleet/`.

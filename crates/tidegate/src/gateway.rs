@@ -52,7 +52,7 @@ use opamp::RunningOpamp;
 use plan::GatewayPlan;
 use reloaded_files::ReloadedFiles;
 pub(crate) use rules::CHANGES;
-use sinks::RunningSink;
+use sinks::SinkSet;
 use sinks::routing::RoutingHistory;
 use sources::checkpoint_keys;
 use sources::pipelines::CompiledPipelines;
@@ -84,7 +84,7 @@ pub(crate) struct Gateway {
     door: Arc<ConnectionLimiter>,
     gate: Gate,
     journal: Journal,
-    sinks: Arc<Mutex<Vec<RunningSink>>>,
+    sinks: Arc<SinkSet>,
     attach: sinks::SinkServices,
     destination: Option<Destination>,
     /// The sources that read or listen by themselves.
@@ -163,7 +163,7 @@ impl Gateway {
         let pool = Pool::start(planned.pool, plan::POOL_PLACES)?;
         let tap = Tap::new(arena.clone());
         let attach = sinks::SinkServices::new(&config, &planned, &arena, &journal, &ledger, &workers, &tap)?;
-        let running = Arc::new(Mutex::new(attach.start_all(&config.sinks)?));
+        let running = Arc::new(SinkSet::new(attach.start_all(&config.sinks)?));
 
         let thanos_meters = thanos_receive::meters(&config, &registry);
         let thanos_reloads = thanos_receive::ReloadMeters::of(&config, &registry);
@@ -378,8 +378,7 @@ impl Gateway {
             std::thread::sleep(Duration::from_millis(5));
         }
         let answered = self.door.open() == 0;
-        let sinks = std::mem::take(&mut *self.sinks.lock().unwrap_or_else(PoisonError::into_inner));
-        let _late = sinks::stop_all(sinks, deadline);
+        let _late = sinks::stop_all(self.sinks.take(), deadline);
         // Before the fleet, whose state it may use.
         if let Some(opamp) = self.opamp {
             opamp.close(deadline);
@@ -411,7 +410,7 @@ fn watch(
     journal: &Journal,
     workers: &Arc<Workers>,
     pool: &Pool,
-    sinks: &Arc<Mutex<Vec<RunningSink>>>,
+    sinks: &Arc<SinkSet>,
 ) -> TaskWatch {
     let mut watch = TaskWatch::default();
     acceptors.iter().for_each(|acceptor| watch.over(acceptor.watched()));
@@ -420,11 +419,7 @@ fn watch(
     watch.over(move || pool.has_ended().then(|| "a thread of the pool".to_owned()));
     watch.over(move || journal.has_ended().then(|| "the journal's writer".to_owned()));
     watch.over(move || workers.gone());
-    watch.over(move || {
-        let sinks = sinks.lock().unwrap_or_else(PoisonError::into_inner);
-        let gone = sinks.iter().find(|sink| sink.is_finished());
-        gone.map(|sink| format!("the supervisor of the sink `{}`", sink.name))
-    });
+    watch.over(move || sinks.ended().map(|name| format!("the supervisor of the sink `{name}`")));
     watch
 }
 

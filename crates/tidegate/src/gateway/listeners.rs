@@ -5,7 +5,7 @@ use super::fleet::RunningFleet;
 use super::ingest::{Admin, Ingest, IngestTls};
 use super::opamp::RunningOpamp;
 use super::reloaded_files::TlsAcceptors;
-use super::sinks::RunningSink;
+use super::sinks::SinkSet;
 use super::thanos_receive;
 use super::unix_socket::{self, SocketFile};
 use super::workers::Workers;
@@ -14,7 +14,7 @@ use std::fmt;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tidegate_admission::Gate;
 use tidegate_arena::Arena;
 use tidegate_config::{Config, Listen, Listener};
@@ -238,7 +238,7 @@ pub(super) struct Services<'a> {
     /// Where there is one.
     pub(super) opamp: Option<&'a RunningOpamp>,
     /// The running sinks; the address of Thanos Receive is ready when its sinks are.
-    pub(super) sinks: &'a Arc<Mutex<Vec<RunningSink>>>,
+    pub(super) sinks: &'a Arc<SinkSet>,
 }
 
 impl Services<'_> {

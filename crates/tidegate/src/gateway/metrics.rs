@@ -8,7 +8,7 @@ mod source_pipelines;
 
 use super::status::StatusView;
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tidegate_arena::{Share, heap};
 use tidegate_console::{Resident, State, StateReport};
@@ -166,7 +166,7 @@ fn state(view: &Arc<StatusView>) {
     let parts = Arc::downgrade(view);
     view.registry.computed(LAST_SUCCESS, Kind::Gauge, ["sink"], MAX_SINKS, move |emit| {
         let Some(view) = parts.upgrade() else { return };
-        for sink in view.sinks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for sink in view.sinks.shown() {
             let at = sink.health.last_success().and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
             if let Some(at) = at {
                 emit([&sink.name], span(at));
@@ -176,7 +176,7 @@ fn state(view: &Arc<StatusView>) {
     let parts = Arc::downgrade(view);
     view.registry.computed(FAILING, Kind::Gauge, ["sink"], MAX_SINKS, move |emit| {
         let Some(view) = parts.upgrade() else { return };
-        for sink in view.sinks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for sink in view.sinks.shown() {
             let trouble = sink.health.trouble();
             emit([&sink.name], Value::Gauge(i64::from(trouble.broken || trouble.retry_at.is_some())));
         }
@@ -296,7 +296,7 @@ fn of_sinks(view: &Arc<StatusView>, name: Name, read: fn(Activity) -> u64) {
     let parts = Arc::downgrade(view);
     view.registry.computed(name, Kind::Counter, ["sink"], MAX_SINKS, move |emit| {
         let Some(view) = parts.upgrade() else { return };
-        for sink in view.sinks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for sink in view.sinks.shown() {
             emit([&sink.name], Value::Counter(read(sink.health.activity())));
         }
     });
@@ -323,7 +323,7 @@ fn pipelines(view: &Arc<StatusView>) {
     let parts = Arc::downgrade(view);
     view.registry.computed(PIPELINE_TIME, Kind::Counter, ["sink"], MAX_SINKS, move |emit| {
         let Some(view) = parts.upgrade() else { return };
-        for sink in view.sinks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for sink in view.sinks.shown() {
             let Some(pipeline) = &sink.pipeline else { continue };
             let time = u64::try_from(pipeline.time().as_nanos()).unwrap_or(u64::MAX);
             emit([&sink.name], Value::Counter(time));
@@ -346,7 +346,7 @@ fn of_steps(view: &Arc<StatusView>, name: Name, read: fn(StepTotals) -> u64) {
 }
 
 fn each_step(view: &StatusView, mut visit: impl FnMut(&str, &StepMeters)) {
-    for sink in view.sinks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+    for sink in view.sinks.shown() {
         let steps = sink.pipeline.iter().flat_map(PipelineMeters::steps);
         steps.for_each(|step| visit(&sink.name, step));
     }

@@ -45,13 +45,9 @@ impl Gateway {
                 self.view.arena.try_charge(Share::Ingest, spared as u64).map_err(|_| {
                     Failure::from("the memory for the change is in use by requests; try again")
                 })?;
-            // Not under the lock: stopping a sink takes its time, and the pages must not wait for it. The lock
-            // of the configuration keeps a second reload out.
-            let sinks = || self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut running = std::mem::take(&mut *sinks());
-            let changed = self.attach.change(&mut running, &config.sinks, &new.sinks, &planned);
-            *sinks() = running;
-            changed.map(|()| spared)
+            // The lock of the configuration keeps a second reload out.
+            let change = |running: &mut _| self.attach.change(running, &config.sinks, &new.sinks, &planned);
+            self.sinks.change(change).map(|()| spared)
         });
         let spared = match changed {
             Ok(spared) => spared,

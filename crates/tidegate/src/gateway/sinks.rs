@@ -5,6 +5,7 @@ pub(crate) mod kinds;
 mod memory;
 pub(crate) mod pipelines;
 pub(crate) mod routing;
+mod set;
 mod start;
 
 use self::pipelines::SinkPipelines;
@@ -13,6 +14,7 @@ use super::plan::{self, GatewayPlan};
 use super::workers::Workers;
 use crate::Failure;
 use memory::SinkMemory;
+pub(crate) use set::{ShownSink, SinkSet};
 use start::{SinkEnvironment, Task};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,7 +26,7 @@ use tidegate_config::{Config, Name, Sink};
 use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Journal, Signal, WhenFull};
 use tidegate_ledger::Ledger;
-use tidegate_sinks::{BorrowQueue, EgressBudget, Health, PipelineMeters, SinkPipeline, StopSender};
+use tidegate_sinks::{BorrowQueue, EgressBudget, Health, SinkPipeline, StopSender};
 use tidegate_tap::Tap;
 use tokio::runtime::Handle;
 
@@ -34,15 +36,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A sink that runs.
 pub(crate) struct RunningSink {
-    pub(crate) name: String,
-    pub(crate) kind: &'static str,
-    /// Where it sends, for people.
-    pub(crate) target: String,
-    pub(crate) health: Health,
-    /// How far behind it is when all is well: a lake finishes a file now and then.
-    pub(crate) usual_lag: Duration,
-    /// Counters of its pipeline, if it has one.
-    pub(crate) pipeline: Option<PipelineMeters>,
+    shown: Arc<ShownSink>,
     /// The memory that it was started with.
     parts: SinkMemory,
     stopper: StopSender,
@@ -50,6 +44,11 @@ pub(crate) struct RunningSink {
 }
 
 impl RunningSink {
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.shown.name
+    }
+
     /// Whether it has ended. Nothing but the order to stop ends it: its supervisor starts it again.
     pub(crate) fn is_finished(&self) -> bool {
         self.task.is_finished()
@@ -156,11 +155,11 @@ impl SinkServices {
         self.routing().check_room(&planned.pipelines.routings(new.keys()), &span_of(&self.journal))?;
         let pipelines = planned.pipelines.with_meters_of(&pipelines_before);
         let is_same = |sink: &RunningSink| {
-            let has_name = |(name, _): &(&Name, &Sink)| name.as_str() == sink.name;
+            let has_name = |(name, _): &(&Name, &Sink)| name.as_str() == sink.name();
             let configured = old.iter().find(has_name);
             configured.is_some()
                 && configured == new.iter().find(has_name)
-                && pipelines.is_same_in(&pipelines_before, &sink.name)
+                && pipelines.is_same_in(&pipelines_before, sink.name())
         };
         self.stop_others(running, |sink| sink.parts == after && is_same(sink));
         self.set_pipelines(&pipelines);
@@ -202,7 +201,7 @@ impl SinkServices {
         for (name, sink) in sinks {
             self.start_if_missing(running, name, sink).unwrap_or_else(log);
         }
-        running.sort_by(|a, b| a.name.cmp(&b.name));
+        running.sort_by(|a, b| a.name().cmp(b.name()));
     }
 
     /// Routes what is journalled from now on by `pipelines`; as before, where that cannot be stored. No sink that is routed otherwise
@@ -231,7 +230,7 @@ impl SinkServices {
         for (name, sink) in sinks {
             self.start_if_missing(running, name, sink)?;
         }
-        running.sort_by(|a, b| a.name.cmp(&b.name));
+        running.sort_by(|a, b| a.name().cmp(b.name()));
         Ok(())
     }
 
@@ -241,7 +240,7 @@ impl SinkServices {
         name: &Name,
         sink: &Sink,
     ) -> Result<(), Failure> {
-        if !running.iter().any(|sink| sink.name == name.as_str()) {
+        if !running.iter().any(|sink| sink.name() == name.as_str()) {
             running.push(self.start(name.as_str(), sink)?);
             tracing::info!(sink = name.as_str(), "the sink is running");
         }
@@ -252,7 +251,7 @@ impl SinkServices {
     fn stop_others(&self, running: &mut Vec<RunningSink>, stays: impl Fn(&RunningSink) -> bool) {
         let (stay, go): (Vec<_>, Vec<_>) = running.drain(..).partition(stays);
         *running = stay;
-        go.iter().for_each(|sink| self.ledger.detach(&sink.name));
+        go.iter().for_each(|sink| self.ledger.detach(sink.name()));
         let late = stop_all(go, Instant::now() + self.patience);
         self.leaving.lock().unwrap_or_else(PoisonError::into_inner).extend(late);
     }
@@ -321,24 +320,22 @@ impl SinkServices {
         let started = kind.starter().run(wiring, self.is_leaving(name));
         let task =
             started.map_err(|Failure(error)| Failure(format!("starting the sink `{name}`: {error}")))?;
-        Ok(RunningSink {
+        let shown = Arc::new(ShownSink {
             name: name.to_owned(),
             kind: sink.kind(),
             target: kind.target(&self.data),
             health,
             usual_lag: kind.usual_lag(),
             pipeline: meters,
-            parts,
-            stopper,
-            task,
-        })
+        });
+        Ok(RunningSink { shown, parts, stopper, task })
     }
 
     /// Whether a sink of this name was told to stop, and is still there.
     fn is_leaving(&self, name: &str) -> bool {
         let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
         leaving.retain(|sink| !sink.is_finished());
-        leaving.iter().any(|sink| sink.name == name)
+        leaving.iter().any(|sink| sink.name() == name)
     }
 
     fn worker(&self) -> &Handle {
@@ -386,7 +383,7 @@ pub(crate) fn stop_all(mut sinks: Vec<RunningSink>, deadline: Instant) -> Vec<Ru
         }
         if !sink.is_finished() {
             tracing::warn!(
-                sink = sink.name,
+                sink = sink.name(),
                 "the sink did not stop in time; its unsent items are in the journal"
             );
         }

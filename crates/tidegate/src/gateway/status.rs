@@ -5,7 +5,7 @@ use super::dead_letters::{DeadLetterTurn, OrderServices, OrderTarget};
 use super::orders::ConfigurationOrders;
 use super::rates::Rates;
 use super::refusals::Refusals;
-use super::sinks::RunningSink;
+use super::sinks::{ShownSink, SinkSet};
 use super::sources::running::RunningSources;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -42,7 +42,7 @@ pub(crate) struct StatusView {
     pub(crate) journal_dir: String,
     pub(crate) durability: Durability,
     pub(crate) ledger: Ledger,
-    pub(crate) sinks: Arc<Mutex<Vec<RunningSink>>>,
+    pub(crate) sinks: Arc<SinkSet>,
     /// The cluster that answers a `_bulk` itself, and its sink's name.
     pub(crate) destination: Option<(String, Cluster)>,
     pub(crate) door: Arc<ConnectionLimiter>,
@@ -79,8 +79,8 @@ impl Gateway for StatusView {
 
     fn broken_sinks(&self) -> Vec<String> {
         let stats = self.journal.stats();
-        let running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
-        let broken = running.iter().filter(|sink| is_broken(sink, cursor(&stats, sink)));
+        let shown = self.sinks.shown();
+        let broken = shown.iter().filter(|sink| is_broken(sink, cursor(&stats, sink)));
         broken.map(|sink| sink.name.clone()).collect()
     }
 
@@ -96,8 +96,7 @@ impl Gateway for StatusView {
     }
 
     fn sink_names(&self) -> Vec<String> {
-        let running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
-        running.iter().map(|sink| sink.name.clone()).collect()
+        self.sinks.shown().iter().map(|sink| sink.name.clone()).collect()
     }
 
     fn pipelines(&self) -> Option<Vec<ListedPipeline>> {
@@ -394,8 +393,8 @@ impl StatusView {
     }
 
     fn sinks(&self, stats: &Stats, books: &Balance, mut steps: usize) -> Vec<Sink> {
-        let running = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut sinks: Vec<Sink> = running.iter().map(|sink| self.sink(sink, stats, books)).collect();
+        let mut sinks: Vec<Sink> =
+            self.sinks.shown().iter().map(|sink| self.sink(sink, stats, books)).collect();
         let (mut left, mut members) = (MOST_WAITING, MOST_MEMBERS);
         for sink in &mut sinks {
             sink.members_left_out = sink.members.len().saturating_sub(members) as u64;
@@ -410,7 +409,7 @@ impl StatusView {
         sinks
     }
 
-    fn sink(&self, sink: &RunningSink, stats: &Stats, books: &Balance) -> Sink {
+    fn sink(&self, sink: &ShownSink, stats: &Stats, books: &Balance) -> Sink {
         let cursor = cursor(stats, sink);
         let book = books.sinks.iter().find(|book| book.name == sink.name);
         let (activity, trouble) = (sink.health.activity(), sink.health.trouble());
@@ -487,12 +486,12 @@ fn waiting(held: BlockedDestination) -> BlockedIndex {
     BlockedIndex { index: what, records, documents: items, since, reason }
 }
 
-fn cursor<'a>(stats: &'a Stats, sink: &RunningSink) -> Option<&'a SinkStats> {
+fn cursor<'a>(stats: &'a Stats, sink: &ShownSink) -> Option<&'a SinkStats> {
     stats.sinks.iter().find(|cursor| cursor.name == sink.name)
 }
 
 /// Whether it failed, and either was not started again yet or has not shown that it works.
-fn is_broken(sink: &RunningSink, cursor: Option<&SinkStats>) -> bool {
+fn is_broken(sink: &ShownSink, cursor: Option<&SinkStats>) -> bool {
     let trouble = sink.health.trouble();
     let waits = trouble.retry_at.is_some_and(|at| at > SystemTime::now());
     trouble.broken && (waits || cursor.is_some_and(|cursor| cursor.lag_records > 0))

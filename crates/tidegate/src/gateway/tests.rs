@@ -255,7 +255,7 @@ fn every_kind_of_sink_is_planned_started_reloaded_and_missed_when_it_ends() {
             [""; 0]
         );
         is_shown("other");
-        gateway.sinks.lock().unwrap()[0].end();
+        gateway.sinks.end_first();
         assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "the supervisor of the sink `other`", "{kind}");
         gateway.stop();
     }

@@ -1,8 +1,8 @@
 //! The address of Thanos Receive: its service, and the metrics that are published by Thanos' names.
 
 use super::rules;
-use super::sinks::RunningSink;
-use std::sync::{Arc, Mutex};
+use super::sinks::SinkSet;
+use std::sync::Arc;
 use tidegate_admission::tenancy::Tenancy;
 use tidegate_arena::{MemoryPlan, Reservation};
 use tidegate_config::Config;
@@ -72,12 +72,7 @@ pub(super) fn declare(plan: &mut MemoryPlan, config: &Config) {
 }
 
 /// The sources as they are served at the address of Thanos Receive, where there is one.
-pub(super) fn of(
-    http: &Http,
-    config: &Config,
-    meters: Option<&ThanosMeters>,
-    sinks: &Arc<Mutex<Vec<RunningSink>>>,
-) -> Http {
+pub(super) fn of(http: &Http, config: &Config, meters: Option<&ThanosMeters>, sinks: &Arc<SinkSet>) -> Http {
     let Some(listener) = &config.listen.thanos_receive else { return http.clone() };
     let tenancy = Tenancy {
         certificate: listener.tenant_certificate_field.map(rules::subject_field),
@@ -91,12 +86,11 @@ pub(super) fn of(
     http.thanos_receive(&settings, tenancy)
 }
 
-/// Ready while every sink `thanos_receive` has its hashrings. While the sinks are changed the journal takes what comes.
-fn readiness(sinks: &Arc<Mutex<Vec<RunningSink>>>) -> Readiness {
+/// Ready while every sink `thanos_receive` has its hashrings.
+fn readiness(sinks: &Arc<SinkSet>) -> Readiness {
     let sinks = Arc::downgrade(sinks);
     Readiness::new(move || {
         let Some(sinks) = sinks.upgrade() else { return false };
-        let Ok(sinks) = sinks.try_lock() else { return true };
-        sinks.iter().filter(|sink| sink.kind == SINK).all(|sink| sink.health.has_forwarding())
+        sinks.shown().iter().filter(|sink| sink.kind == SINK).all(|sink| sink.health.has_forwarding())
     })
 }

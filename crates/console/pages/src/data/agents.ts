@@ -1,5 +1,6 @@
 // The agents one by one: `/fleet/agents`. What an agent says of itself may have any shape.
-import { getJson, type Answer } from "./request";
+import type { Answer } from "./request";
+import { getAsSession } from "./session";
 
 export interface AgentLine {
   id: string;
@@ -43,10 +44,10 @@ export const PAGE = 50;
 export function listAgents({ status, policy, host }: AgentFilter, after: string | undefined, signal: AbortSignal): Promise<Answer<AgentPage>> {
   const query = new URLSearchParams({ hostnames: "true", limit: String(PAGE) });
   for (const [name, value] of Object.entries({ status, policy, host, after })) if (value) query.set(name, value);
-  return getJson<AgentPage>(`/fleet/agents?${query.toString()}`, signal);
+  return getAsSession<AgentPage>(`/fleet/agents?${query.toString()}`, signal);
 }
 
-export const showAgent = (id: string, signal: AbortSignal): Promise<Answer<AgentDetails>> => getJson<AgentDetails>(`/fleet/agents/${encodeURIComponent(id)}`, signal);
+export const showAgent = (id: string, signal: AbortSignal): Promise<Answer<AgentDetails>> => getAsSession<AgentDetails>(`/fleet/agents/${encodeURIComponent(id)}`, signal);
 
 /** Something that an agent runs, or a part of it. */
 export interface Component {

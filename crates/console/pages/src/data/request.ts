@@ -7,8 +7,9 @@ const GET_MS = 15_000;
 /** A search may take a while, and says itself when its time is over. */
 const POST_MS = 120_000;
 
-export async function getJson<T>(path: string, signal?: AbortSignal): Promise<Answer<T>> {
-  return answered<T>(path, { headers: { accept: "application/json" } }, within(GET_MS, signal));
+export async function getJson<T>(path: string, signal?: AbortSignal, token?: string): Promise<Answer<T>> {
+  const headers = { accept: "application/json", ...(token === undefined ? {} : { "x-tidegate-token": token }) };
+  return answered<T>(path, { headers }, within(GET_MS, signal));
 }
 
 export async function postJson<T>(path: string, body: string, type: string, token: string, signal?: AbortSignal): Promise<Answer<T>> {

@@ -32,13 +32,19 @@ async function ask(): Promise<void> {
   if (!answer.ok && answer.status !== 404) asked = undefined;
 }
 
-/** Posts with the token. Where that is refused, it may be of another process: then once more with the present one. */
-export async function postAsSession<T>(path: string, body: string, type: string, signal?: AbortSignal): Promise<Answer<T>> {
+/** Posts with the token. */
+export const postAsSession = <T>(path: string, body: string, type: string, signal?: AbortSignal): Promise<Answer<T>> => asSession((token) => postJson<T>(path, body, type, token, signal));
+
+/** Gets with the token what is for programs otherwise. */
+export const getAsSession = <T>(path: string, signal?: AbortSignal): Promise<Answer<T>> => asSession((token) => getJson<T>(path, signal, token));
+
+/** Asks with the token. Where that is refused, it may be of another process: then once more with the present one. */
+async function asSession<T>(ask: (token: string) => Promise<Answer<T>>): Promise<Answer<T>> {
   await askForSession();
   const shown = session.peek()?.token ?? "";
-  const answer = await postJson<T>(path, body, type, shown, signal);
+  const answer = await ask(shown);
   if (answer.ok || answer.status !== 403) return answer;
   await renewSession();
   const token = session.peek()?.token ?? "";
-  return token === shown ? answer : postJson<T>(path, body, type, token, signal);
+  return token === shown ? answer : ask(token);
 }

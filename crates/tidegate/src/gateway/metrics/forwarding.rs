@@ -143,13 +143,13 @@ fn of_file(
 
 /// The reports of all sinks that send to ingestors.
 fn reports(view: &StatusView) -> Vec<ForwardingReport> {
-    let sinks = view.sinks.lock().unwrap_or_else(PoisonError::into_inner);
+    let sinks = view.sinks.shown();
     sinks.iter().filter_map(|sink| sink.health.forwarding()).collect()
 }
 
 /// The delays of the first ingestors, and those of all others together.
 fn delays(view: &StatusView) -> (BTreeMap<String, SendDelays>, Option<SendDelays>) {
-    let sinks = view.sinks.lock().unwrap_or_else(PoisonError::into_inner);
+    let sinks = view.sinks.shown();
     let members =
         sinks.iter().filter(|sink| sink.health.has_forwarding()).flat_map(|sink| sink.health.members());
     let (mut workers, mut others) = (BTreeMap::<String, SendDelays>::new(), None::<SendDelays>);

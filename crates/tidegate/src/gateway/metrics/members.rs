@@ -1,7 +1,7 @@
 //! The members that sinks spread items over.
 
 use crate::gateway::status::StatusView;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 use tidegate_meters::{Kind, Name, Value};
 use tidegate_sinks::{ConflictReason, MemberReport};
@@ -67,7 +67,7 @@ pub(super) fn publish(view: &Arc<StatusView>) {
 }
 
 fn members(view: &StatusView) -> Vec<(String, MemberReport)> {
-    let sinks = view.sinks.lock().unwrap_or_else(PoisonError::into_inner);
+    let sinks = view.sinks.shown();
     let all = sinks
         .iter()
         .flat_map(|sink| sink.health.members().into_iter().map(|member| (sink.name.clone(), member)));

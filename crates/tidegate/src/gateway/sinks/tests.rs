@@ -54,13 +54,16 @@ fn a_sink_that_does_not_stop_in_time_has_a_successor_when_it_has() {
         drop(follower);
     });
     let (stopper, stop) = StopSender::new();
-    let mut running = vec![RunningSink {
+    let shown = Arc::new(ShownSink {
         name: NAME.to_owned(),
         kind: "blackhole",
         target: String::new(),
         health: Health::default(),
         usual_lag: Duration::from_secs(1),
         pipeline: None,
+    });
+    let mut running = vec![RunningSink {
+        shown,
         // Other memory than planned, so that it is started anew.
         parts: SinkMemory { other: 1, ..*attach.parts() },
         stopper,
@@ -69,8 +72,8 @@ fn a_sink_that_does_not_stop_in_time_has_a_successor_when_it_has() {
     attach.change(&mut running, &config.sinks, &config.sinks, &planned).unwrap();
     assert!(stop.is_given());
     let successor = running.first().expect("there is a successor");
-    until(|| successor.health.trouble().broken);
-    let error = successor.health.trouble().last_error.unwrap();
+    until(|| successor.shown.health.trouble().broken);
+    let error = successor.shown.health.trouble().last_error.unwrap();
     assert!(error.contains("follows the journal already"), "{error}");
     let followed = || journal.stats().sinks.iter().any(|sink| sink.name == NAME && sink.followed);
     drop(let_go);
@@ -94,7 +97,7 @@ fn a_sink_that_cannot_start_fails_the_change() {
 
 /// The names of the sinks that run, and where they send.
 fn shown(running: &[RunningSink]) -> Vec<(&str, &str)> {
-    running.iter().map(|sink| (&*sink.name, &*sink.target)).collect()
+    running.iter().map(|sink| (&*sink.shown.name, &*sink.shown.target)).collect()
 }
 
 fn change(
@@ -195,4 +198,20 @@ fn append(attach: &SinkServices, journal: &Journal) {
             .await
             .unwrap();
     });
+}
+
+/// Those who look while sinks stop and start see those of before, and never none.
+#[test]
+fn sinks_are_shown_while_they_are_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (old, _planned, attach, _journal) = attached(dir.path());
+    let set = SinkSet::new(attach.start_all(&old.sinks).unwrap());
+    let names = || set.shown().iter().map(|sink| sink.name.clone()).collect::<Vec<_>>();
+    let new = config(dir.path(), "other: {type: blackhole}");
+    set.change(|running| {
+        change((&attach, &mut *running), &old, &new).unwrap_or_else(|Failure(error)| panic!("{error}"));
+        assert_eq!((shown(running)[0].0, names()), ("other", vec![NAME.to_owned()]));
+    });
+    assert_eq!((names(), set.ended()), (vec!["other".to_owned()], None));
+    assert!(stop_all(set.take(), Instant::now() + Duration::from_secs(20)).is_empty());
 }
