@@ -212,6 +212,13 @@ async function openAgent(pages) {
   await page.locator(".legend a").first().focus();
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => location.hash.startsWith("#/agents?status="));
+  // What is typed stays while numbers come, and is taken with Enter.
+  const host = page.getByLabel("Host or id");
+  await host.pressSequentially("WEB");
+  await nextFrame(page);
+  await host.pressSequentially("-1");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.endsWith("host=WEB-1"));
   const agent = page.locator("tbody a[href*='agent=']").first();
   await agent.focus();
   await page.keyboard.press("Enter");
@@ -220,7 +227,7 @@ async function openAgent(pages) {
   await page.waitForFunction(() => document.querySelector("dialog.drawer").textContent.includes("no such file: <b>x</b>"));
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => document.querySelector("dialog.drawer") === null);
-  assert.match(await page.evaluate(() => location.hash), /^#\/agents\?status=\w+$/, "the list is as it was");
+  assert.match(await page.evaluate(() => location.hash), /^#\/agents\?status=\w+&host=WEB-1$/, "the list is as it was");
   await page.waitForFunction(() => document.activeElement?.matches("tbody a"));
   await page.context().close();
 }

@@ -117,9 +117,12 @@ fn every_page_in_a_browser() {
     };
     // An admin address takes no data, and says so for good.
     let peer = Gateway::started(json!({"memory": "32MiB", "sinks": {"none": {"type": "blackhole"}}}));
-    let fleet = Fleet::start_in(busy_settings(json!({
+    let mut settings = busy_settings(json!({
         "picky": {"type": "otlp", "protocol": "http", "endpoints": [format!("http://{}", peer.admin())]},
-    })));
+    }));
+    // The fleet has a share of its own beside what searches need.
+    settings["memory"] = json!("160MiB");
+    let fleet = Fleet::start_in(settings);
     let gateway = &fleet.gateway;
     make_busy(gateway);
     enroll_ill_agent(&fleet);

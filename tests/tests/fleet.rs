@@ -687,16 +687,27 @@ fn operators_are_told_what_is_wrong() {
     assert!(said.starts_with("id   revision  agents"), "{said}");
 
     let admin = fleet.gateway.admin();
-    // The gateway's own page may look, and nothing more.
+    // The gateway's own page may look at agents, and nothing more.
     let token = fleet.gateway.page("/console/session").json()["token"].as_str().unwrap().to_owned();
     let from_a_page = |line: &str, token: &str| {
         let token = format!("X-Tidegate-Token: {token}");
         let head = [line, "Sec-Fetch-Site: same-origin", &token, "Connection: close"];
         http::request(admin, &head, b"").unwrap().status
     };
-    assert_eq!(from_a_page("GET /fleet/policies HTTP/1.1", "guessed"), 403);
-    assert_eq!(from_a_page("GET /fleet/policies HTTP/1.1", &token), 200);
-    assert_eq!(from_a_page("DELETE /fleet/policies/web HTTP/1.1", &token), 403);
+    assert_eq!(from_a_page("GET /fleet/agents HTTP/1.1", "guessed"), 403);
+    assert_eq!(from_a_page("GET /fleet/agents?limit=1 HTTP/1.1", &token), 200);
+    assert_eq!(from_a_page("GET /fleet/agents/none HTTP/1.1", &token), 404);
+    let others = [
+        "GET /fleet/policies",
+        "GET /fleet/policies/agents",
+        "DELETE /fleet/agents/none",
+        "POST /fleet/agents/none/reassign",
+        "GET /fleet/agents/none/uploads",
+        "GET /fleet/agentsnone",
+    ];
+    for other in others {
+        assert_eq!(from_a_page(&format!("{other} HTTP/1.1"), &token), 403, "{other}");
+    }
     assert_eq!(http::get(admin, "/fleet/nothing").unwrap().status, 404);
 }
 

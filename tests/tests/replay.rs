@@ -144,7 +144,7 @@ fn a_replay_speaks_tls_and_checks_the_certificate() {
     let (ca, other) = (file("ca.pem"), file("other.pem"));
     assert!(again(&["--url", &url, "--ca-file", &ca]).succeeded().contains("sent 200 items"));
     let refused = again(&["--url", &url, "--ca-file", &other]);
-    assert!(refused.code == Some(1) && refused.stderr.contains("UnknownIssuer"), "{}", refused.stderr);
+    assert!(refused.code == Some(1) && refused.stderr.contains("in --ca-file"), "{}", refused.stderr);
     let refused = again(&["--url", &url.replace("https", "http")]);
     assert!(refused.code == Some(1) && refused.stderr.contains("HTTPS"), "{}", refused.stderr);
 

@@ -39,7 +39,7 @@ pub use gate::{
     BulkDefaults, DecodeBuffer, Gate, GateRules, HeadSeriesGate, MAX_INLINE_BYTES, RESEND_HEADER,
     SINK_HEADER, TranslationCharge,
 };
-pub use origin::{body_came, from_peer, within};
+pub use origin::{from_peer, note_body_length, with_origin};
 pub use permit::Permit;
 pub use rejection::{Rejection, RejectionText};
 pub use source_pipelines::{SourcePipeline, SourcePipelines};

@@ -6,11 +6,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tidegate_http1::{Body, Head, Reply};
 
-/// Routes under a prefix of their own, for programs: they read and write; the pages of this gateway read. Whoever may use the admin address may use them; from
+/// Routes under a prefix of their own, for programs: they read and write. Whoever may use the admin address may use them; from
 /// other machines, only those with credentials.
 pub trait AdminRoutes: Send + Sync + 'static {
     /// The prefix of their paths, such as `/fleet/`.
     fn prefix(&self) -> &'static str;
+
+    /// Whether the pages of this gateway may read what is at this path behind the prefix.
+    fn is_for_pages(&self, _path: &str) -> bool {
+        false
+    }
 
     /// Answers a request.
     fn answer(&self, request: AdminRequest, body: Body) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>>;

@@ -111,8 +111,7 @@ const NOT_FOUND: &str = "unknown path; valid ones are:\n\
     and `tidegate journal forget NAME` asks for DELETE /journal/cursors/NAME\n";
 /// The cursors of sinks: `DELETE` forgets one.
 const CURSORS: &str = "/journal/cursors/";
-const FROM_A_PAGE: &str =
-    "this is for programs: no page in a browser may ask for it but those of this gateway, which may look\n";
+const FROM_A_PAGE: &str = "this is for programs: no page in a browser may ask for it\n";
 const TOO_LONG: &str = "the answer would be longer than the 512 KiB that the console may use; \
     ask for /status as text or HTML, which may be cut\n";
 const METRICS_TOO_LONG: &str = "the metrics would be longer than the 512 KiB that the console may use; \
@@ -181,9 +180,9 @@ impl Console {
         routes: &Arc<dyn AdminRoutes>,
         path: &str,
     ) -> Result<Admitted<Ticket>, Reply> {
-        // Browsers say for which page they ask. Our own may look, and shows by the token that it is ours.
-        let is_own = || head.method() == "GET" && AppRoute::check_token(self, head).is_ok();
-        if is_of_page(head) && !is_own() {
+        // Browsers say for which page they ask. Our own shows by the token that it is ours, and may read some of it.
+        let may_read = || routes.is_for_pages(path) && AppRoute::check_token(self, head).is_ok();
+        if is_of_page(head) && !(head.method() == "GET" && may_read()) {
             return Err(Reply::new(403).text(FROM_A_PAGE));
         }
         let request = AdminRequest::of(head, path)?;

@@ -8,9 +8,11 @@ use crate::control::{ActionOrder, AgentFilter, Fleet, OperatorError};
 use crate::files::{FileError, FleetFiles};
 use crate::gunzip::gunzip;
 use crate::registry::AgentStatus;
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tidegate_arena::{ChargeError, Share};
 use tidegate_http1::Reply;
 use tokio::sync::Mutex;
@@ -20,8 +22,8 @@ const PAGE: usize = 100;
 const LONGEST_PAGE: usize = 1000;
 /// Agents that are read at a time.
 const AT_ONCE: usize = 50;
-/// Agents of which those are listed that fit: a request does not look at more, so that it ends soon.
-const MOST_LOOKED_AT: usize = 20_000;
+/// How long a request looks for agents that fit: other requests wait meanwhile.
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
 /// The longest list of agents of a page, in bytes; one agent is there in any case.
 const LONGEST_LIST: usize = 384 << 10;
 const JSON: &str = "application/json; charset=utf-8";
@@ -155,19 +157,20 @@ impl OperatorApi {
         }
     }
 
-    /// A page of agents: as many as were asked for, as fit, or as there are among [`MOST_LOOKED_AT`].
+    /// A page of agents: as many as were asked for, as fit, or as are found in [`LONGEST_LOOK`].
     async fn agents(
         &self,
         after: Option<AgentId>,
         limit: usize,
         filter: AgentFilter<'_>,
     ) -> Result<String, Failed> {
-        let (mut page, mut listed, mut looked_at, mut last) = (String::new(), 0, 0, after);
+        let begun = Instant::now();
+        let (mut page, mut listed, mut last) = (String::new(), 0, after);
         let next = 'all: loop {
-            if listed == limit || looked_at >= MOST_LOOKED_AT {
+            if listed == limit || begun.elapsed() >= LONGEST_LOOK {
                 break last;
             }
-            let batch = self.fleet.list_agents(last, AT_ONCE, filter).await?;
+            let batch = self.fleet.list_agents(last, AT_ONCE, &filter).await?;
             let Some(end) = batch.last else { break None };
             for agent in &batch.agents {
                 let text = written(agent)?;
@@ -178,8 +181,8 @@ impl OperatorApi {
                 page.push_str(&text);
                 (listed, last) = (listed + 1, agent.id.parse().ok());
             }
-            (looked_at, last) = (looked_at + AT_ONCE, Some(end));
-            // Reading waits for nothing, so others get their turn here.
+            last = Some(end);
+            // A state in a file is read without waiting, so others get their turn here.
             tokio::task::yield_now().await;
         };
         let next = next.map(|next| next.to_string());
@@ -251,7 +254,7 @@ fn agent_filter(query: &str) -> Result<AgentFilter<'_>, Failed> {
     Ok(AgentFilter {
         status: status.transpose()?,
         policy: parameter(query, "policy"),
-        host: parameter(query, "host"),
+        host: parameter(query, "host").map(|text| percent_decode_str(text).decode_utf8_lossy().into_owned()),
         has_hostnames: parameter(query, "hostnames").is_some_and(|value| value != "false"),
     })
 }

@@ -231,7 +231,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         let reply = match handling {
             Handling::Answer => {
                 let service = &self.server.service;
-                Answering { service, peer: self.peer, bytes, answer: service.answer(ticket, body) }.await
+                AnswerFuture { service, peer: self.peer, bytes, answer: service.answer(ticket, body) }.await
             }
             // On the heap: nearly no request is.
             Handling::AnswerUnlessLeft => Box::pin(self.answered_unless_left(ticket, body, bytes))
@@ -264,7 +264,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
     ) -> Option<Reply> {
         let service = &self.server.service;
         let answer = service.answer(ticket, body);
-        let mut answer = pin!(Answering { service, peer: self.peer, bytes, answer });
+        let mut answer = pin!(AnswerFuture { service, peer: self.peer, bytes, answer });
         poll_fn(|context| match answer.as_mut().poll(context) {
             Poll::Ready(reply) => Poll::Ready(Some(reply)),
             Poll::Pending => self.link.poll_closed(context).map(|()| None),
@@ -590,8 +590,8 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
 }
 
 pin_project_lite::pin_project! {
-    /// The answer to a request, made where the service knows whose it is.
-    struct Answering<'a, S, F> {
+    /// The answer to a request, which the service polls knowing whose it is.
+    struct AnswerFuture<'a, S, F> {
         service: &'a S,
         peer: &'a SocketAddr,
         bytes: u32,
@@ -600,12 +600,12 @@ pin_project_lite::pin_project! {
     }
 }
 
-impl<S: Service, F: Future> Future for Answering<'_, S, F> {
+impl<S: Service, F: Future> Future for AnswerFuture<'_, S, F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        this.service.answering(**this.peer, *this.bytes, || this.answer.poll(context))
+        this.service.poll_answer(**this.peer, *this.bytes, || this.answer.poll(context))
     }
 }
 

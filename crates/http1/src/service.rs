@@ -54,9 +54,9 @@ pub trait Service: Send + Sync + 'static {
         true
     }
 
-    /// Goes on answering a request of `peer` with a body of so many `bytes`: calls `poll`, once. For those who say beside what has no room
-    /// in the task of each connection.
-    fn answering<R>(&self, _peer: SocketAddr, _bytes: u32, poll: impl FnOnce() -> R) -> R {
+    /// Polls the answer to a request of `peer` with a body of so many `bytes`: calls `poll`, once. A service that must know while it answers whose the
+    /// request is can keep that for the time of the call, instead of in each connection's task.
+    fn poll_answer<R>(&self, _peer: SocketAddr, _bytes: u32, poll: impl FnOnce() -> R) -> R {
         poll()
     }
 

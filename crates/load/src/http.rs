@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::time::timeout;
 
@@ -29,6 +29,18 @@ pub enum RequestError {
     /// The response is not HTTP.
     #[error("the answer is not HTTP: {0}")]
     Protocol(&'static str),
+}
+
+/// A stream that is read while it is written.
+pub trait Duplex {
+    /// Its two directions.
+    fn halves(&mut self) -> (impl AsyncRead + Unpin, impl AsyncWrite + Unpin);
+}
+
+impl Duplex for TcpStream {
+    fn halves(&mut self) -> (impl AsyncRead + Unpin, impl AsyncWrite + Unpin) {
+        self.split()
+    }
 }
 
 /// A keep-alive connection to a target.
@@ -92,7 +104,7 @@ impl Connection {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+impl<S: Duplex> Connection<S> {
     /// Over a stream that is connected, with TLS perhaps.
     pub fn over(stream: S) -> Connection<S> {
         Connection { stream, rest: Vec::new(), reusable: true }
@@ -143,7 +155,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     async fn exchange(&mut self, head: &[u8], body: &[u8]) -> Result<Response, RequestError> {
-        let (mut reader, mut writer) = split(&mut self.stream);
+        let (mut reader, mut writer) = self.stream.halves();
         let sent = async {
             writer.write_all(head).await?;
             writer.write_all(body).await?;

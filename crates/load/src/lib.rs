@@ -42,7 +42,7 @@ pub use demo::{DEMO_BYTES, DEMO_SERIES, DemoReport, trickle};
 pub use drive::{LoadProfile, LoadReport, OnRefused, RunLimit, drive, drive_blocking};
 #[cfg(feature = "drivers")]
 pub use fleet::{FleetAgents, FleetProgress, FleetSettings, check_ins};
-pub use http::{Connection, RequestError, Response, connect};
+pub use http::{Connection, Duplex, RequestError, Response, connect};
 pub use model::{SampleKind, Series, SeriesModel, Timeline};
 pub use numbers::NumberSet;
 #[cfg(feature = "drivers")]

@@ -24,7 +24,7 @@ use inspect::{BodyVerdict, Content};
 use request_head::{ApmEndpoint, BodyFormat, endpoint_of};
 use rum::Rum;
 use std::sync::Arc;
-use tidegate_admission::{AnswerFormat, Gate, Permit};
+use tidegate_admission::{AnswerFormat, Gate, Permit, Rejection};
 use tidegate_arena::Arena;
 use tidegate_http1::{Body, Head, Reply};
 use tidegate_journal::{Batch, Checkpoints, Meta, Protocol as Layout, Tenant};
@@ -159,7 +159,7 @@ impl ElasticApm {
                 self.keep((gate, passage), open, form, content, body).await
             }
             Ok(BodyVerdict::Useless(report)) => {
-                open.refuse(Refusal::Malformed);
+                Rejection::new(Refusal::Malformed, "none of its events can be taken").close(open);
                 answer::reported(form, &report)
             }
             Err(refused) => {

@@ -12,7 +12,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_admission::tenancy::Tenancy;
-use tidegate_admission::{AnswerFormat, Caller, Gate, Permit, Rejection, answer, codec, within};
+use tidegate_admission::{AnswerFormat, Caller, Gate, Permit, Rejection, answer, codec, with_origin};
 use tidegate_http1::{
     AdmissionFuture, Admitted, Body, Head, Refusal as Codec, RefusalContext, Reply, Service,
 };
@@ -282,8 +282,8 @@ impl Service for Http {
         }
     }
 
-    fn answering<R>(&self, peer: SocketAddr, mut bytes: u32, poll: impl FnOnce() -> R) -> R {
-        within(peer, &mut bytes, poll)
+    fn poll_answer<R>(&self, peer: SocketAddr, mut bytes: u32, poll: impl FnOnce() -> R) -> R {
+        with_origin(peer, &mut bytes, poll)
     }
 
     fn is_patient(&self, ticket: &Ticket) -> bool {

@@ -151,7 +151,7 @@ impl HttpLogs {
         let said = (refused > 0).then(|| report(items, refused, errors));
         if items == 0 {
             if let Some(report) = said {
-                open.refuse(Refusal::Malformed);
+                Rejection::new(Refusal::Malformed, "none of its records can be taken").close(open);
                 return Reply::new(400).content_type(JSON).content(report);
             }
             open.accept_empty(Booked::Logs);

@@ -64,7 +64,7 @@ fn open_pages_cost_what_is_declared() {
     let stalled: Vec<TcpStream> = (0..STALLED).map(|_| open(admin)).collect();
     until(SOON, "all pages to have an event", || events.load(Relaxed) >= READING);
 
-    // At rest all that the gateway does is to make the frames and to send them.
+    // With pages the gateway also makes the frames, and sends them.
     let before = events.load(Relaxed);
     let cores_with_pages = cores(&mut storm, |_| events.load(Relaxed) >= before + 10 * READING);
     let cores_of_pages = cores_with_pages - cores_at_rest;

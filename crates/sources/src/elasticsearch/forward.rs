@@ -150,8 +150,9 @@ impl Elasticsearch {
         let places = content.taken.items.min(WINDOW_ITEMS as u64) as usize;
         let heap = HELD + 2 * places * size_of::<Offered<'_>>();
         let Ok(_heap) = self.0.arena.try_charge(Share::Ingest, heap as u64) else {
-            open.refuse(Refusal::Memory);
-            return Err(gate.no_memory());
+            let refused = gate.no_memory();
+            refused.close(open);
+            return Err(refused);
         };
         let counts = |items: u64| ledger::Counts::of(ledger::Signal::Logs, items, content.as_sent as u64);
         let forwarded = open.forward(content.taken.items);

@@ -14,7 +14,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use tidegate_admission::{Permit, Rejection, body_came};
+use tidegate_admission::{Permit, Rejection, note_body_length};
 use tidegate_arena::Charge;
 use tidegate_ledger::{OpenRequest, Refusal};
 use tokio::time::Instant;
@@ -101,7 +101,7 @@ async fn exchange(
         }
     };
     let arrived = Timestamp::now();
-    body_came(received.range.len());
+    note_body_length(received.range.len());
     let BodyReceiver { server, passage, .. } = *intake;
     let outcome = otlp.receive(server.http.gate(), passage, open, form, received).await;
     server.http.durations().observe(arrived.elapsed_ns());

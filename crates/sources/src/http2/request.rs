@@ -17,7 +17,7 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::task::Poll;
-use tidegate_admission::body_came;
+use tidegate_admission::note_body_length;
 use tidegate_arena::{Charge, Share};
 use tidegate_http1::{
     Admitted, Body as Whole, BodyLength, Certificate, Refusal, RefusalContext, Service as _, parse_head,
@@ -100,13 +100,15 @@ pub(super) async fn serve(
         // It fails only where nobody waits any more.
         let _ = respond.send_informational(go_on);
     }
+    // What is announced, until it is there.
+    note_body_length(length.unwrap_or(0));
     let intake = BodyReceiver { server, flow, way: &way, most: max_body, passage: ticket.passage() };
     let received = intake.whole(&mut body, &head, length).await;
     let begin = head.len();
     drop(head);
     let reply = match received {
         Ok(window) => {
-            body_came(window.len().saturating_sub(begin));
+            note_body_length(window.len().saturating_sub(begin));
             let is_withdrawn = server.http.is_withdrawn_by_leaving(&ticket);
             let mut answer = pin!(server.http.answer(ticket, Whole::received(window, begin)));
             let reply = poll_fn(|context| match answer.as_mut().poll(context) {

@@ -1,6 +1,6 @@
 //! A listener on loopback with a journal behind it.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_admission::access::BulkActions;
@@ -207,11 +207,16 @@ impl Rig {
         sources.find(|source| source.name == name).unwrap()
     }
 
-    /// That exactly one request was refused so far, for this reason, and nothing was accepted.
+    /// That exactly one request was refused so far, for this reason, and nothing was accepted; and that it is known who sent it.
     pub(crate) fn assert_refused(&self, reason: Refusal, what: &str) {
         let books = self.books();
         assert_eq!((books.accepted, books.refused), (0, vec![(reason, 1)]), "{what}");
         assert_eq!(self.journal.stats().head, 0, "{what}");
+        let mut peers = Vec::new();
+        self.ledger.recent_refusals(|refusal| peers.push(refusal.peer.map(|peer| peer.ip())));
+        // Of a client that is gone nobody asks any more.
+        let known = (reason != Refusal::Abandoned).then_some(Ipv4Addr::LOCALHOST.into());
+        assert_eq!(peers, [known], "{what}");
     }
 
     /// The next record of the journal, with its body.

@@ -137,7 +137,7 @@ pub(crate) struct AgentFilter {
 pub(crate) enum AgentCommand {
     /// List agents
     Ls {
-        /// Only those that report this health: online, degraded, error, starting, disconnected, unknown
+        /// Only those that report this health, such as `error` or `degraded`
         #[arg(long)]
         status: Option<String>,
         /// Only those with this policy

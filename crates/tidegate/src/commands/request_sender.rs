@@ -2,7 +2,7 @@
 
 mod link;
 
-use self::link::{Link, Stream};
+use self::link::{GatewayStream, Link};
 use super::admin::reachable;
 use super::check::config;
 use super::token::authorization;
@@ -27,7 +27,7 @@ const BULK: &str = "/elasticsearch/_bulk";
 pub(super) struct RequestSender {
     link: Link,
     authorization: String,
-    connection: Option<Connection<Box<dyn Stream>>>,
+    connection: Option<Connection<GatewayStream>>,
 }
 
 /// One body to be sent.

@@ -33,6 +33,10 @@ pub(super) fn arena(total: u64, longest: usize) -> io::Result<Arena> {
 pub(super) trait AnswersOperators: Send + Sync + 'static {
     /// The prefix of the paths on the admin address.
     const PREFIX: &'static str;
+    /// Whether pages of the console read what is at this path, which is the rest.
+    fn is_for_pages(_path: &str) -> bool {
+        false
+    }
     /// Answers a request, whose path is the rest.
     fn answer(&self, request: OperatorRequest, body: Body) -> impl Future<Output = Reply> + Send;
 }
@@ -43,6 +47,10 @@ pub(super) struct OperatorRoutes<A>(pub(super) A);
 impl<A: AnswersOperators> AdminRoutes for OperatorRoutes<A> {
     fn prefix(&self) -> &'static str {
         A::PREFIX
+    }
+
+    fn is_for_pages(&self, path: &str) -> bool {
+        A::is_for_pages(path)
     }
 
     fn answer(&self, request: AdminRequest, body: Body) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {

@@ -231,6 +231,12 @@ pub(super) fn state(config: &Config) -> PathBuf {
 impl AnswersOperators for OperatorApi {
     const PREFIX: &'static str = "/fleet/";
 
+    /// The agents, and one of them.
+    fn is_for_pages(path: &str) -> bool {
+        let rest = path.strip_prefix("agents");
+        rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('/').is_some_and(|id| !id.contains('/')))
+    }
+
     async fn answer(&self, request: OperatorRequest, body: Body) -> Reply {
         OperatorApi::answer(self, &request, &body).await
     }

@@ -37,8 +37,7 @@ export interface AgentPage {
   next: string | null;
 }
 
-/** The most agents of an answer. */
-export const PAGE = 50;
+const PAGE = 50;
 
 /** The next agents that fit, or as many of them as the gateway looked at: there may be more as long as it says where to go on. */
 export function listAgents({ status, policy, host }: AgentFilter, after: string | undefined, signal: AbortSignal): Promise<Answer<AgentPage>> {
@@ -49,39 +48,46 @@ export function listAgents({ status, policy, host }: AgentFilter, after: string 
 
 export const showAgent = (id: string, signal: AbortSignal): Promise<Answer<AgentDetails>> => getAsSession<AgentDetails>(`/fleet/agents/${encodeURIComponent(id)}`, signal);
 
-/** Something that an agent runs, or a part of it. */
+/** Something that an agent runs, or a unit of it. */
 export interface Component {
   id: string;
   status: string;
   message: string;
-  units: Component[];
 }
 
-/** What an agent says of its components; nothing of what has another shape. */
-export function componentsOf(components: unknown): Component[] {
-  if (!Array.isArray(components)) return [];
-  return components.filter(isObject).map((part) => ({
-    id: text(part["id"]) || text(part["type"]),
-    status: text(part["status"]).toLowerCase(),
-    message: text(part["message"]),
-    units: componentsOf(part["units"]),
-  }));
+/** The components of which an agent speaks, each with its units behind it, `most` in all; nothing of what has another shape. */
+export function componentsOf(components: unknown, most: number): Component[] {
+  const rows: Component[] = [];
+  for (const part of partsOf(components)) {
+    for (const [row, of] of [[part, ""], ...partsOf(part["units"]).map((unit) => [unit, idOf(part)] as const)] as const) {
+      if (rows.length >= most) return rows;
+      rows.push({ id: of === "" ? idOf(row) : `${of} › ${idOf(row)}`, status: text(row["status"]).toLowerCase(), message: text(row["message"]) });
+    }
+  }
+  return rows;
 }
 
-/** The leaves of what an agent says, under the names that lead to them: `host.os.name`. */
+const partsOf = (value: unknown): Record<string, unknown>[] => (Array.isArray(value) ? value.filter(isObject) : []);
+const idOf = (part: Record<string, unknown>): string => text(part["id"]) || text(part["type"]);
+
+/** How deep an agent's metadata is looked into. */
+const DEEPEST = 12;
+
+/** The leaves of what an agent says, under the names that lead to them: `host.os.name`. At most so many, and what is nested too deep is left out. */
 export function leavesOf(value: unknown, most: number): Record<string, unknown> {
   const leaves: Record<string, unknown> = {};
   let left = most;
-  const visit = (value: unknown, name: string): void => {
+  const visit = (value: unknown, name: string, depth: number): void => {
     if (left === 0) return;
     if (isObject(value) && Object.keys(value).length > 0) {
-      for (const [key, inner] of Object.entries(value)) visit(inner, name === "" ? key : `${name}.${key}`);
+      if (depth === DEEPEST) leaves[name] = "…";
+      else for (const [key, inner] of Object.entries(value)) visit(inner, name === "" ? key : `${name}.${key}`, depth + 1);
     } else if (name !== "") {
-      leaves[name] = value;
+      leaves[name] = Array.isArray(value) ? value.map((inner) => (typeof inner === "object" && inner !== null ? "…" : inner)) : value;
       left -= 1;
     }
   };
-  visit(value, "");
+  visit(value, "", 0);
   return leaves;
 }
 

@@ -76,7 +76,6 @@ export class History {
       bucket.grown.set("refused", refused * scale);
       bucket.seen = STEP_MS;
       bucket.told = true;
-      // A process that runs has some memory: zero means that it is not known.
       bucket.levels = { journal_bytes: point.journal_bytes, resident: point.resident, payload: point.payload };
     });
   }

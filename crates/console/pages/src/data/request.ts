@@ -6,6 +6,7 @@ export type Answer<T> = { ok: true; value: T } | { ok: false; status: number; me
 const GET_MS = 15_000;
 /** A search may take a while, and says itself when its time is over. */
 const POST_MS = 120_000;
+const LONGEST_WORDS = 300;
 
 export async function getJson<T>(path: string, signal?: AbortSignal, token?: string): Promise<Answer<T>> {
   const headers = { accept: "application/json", ...(token === undefined ? {} : { "x-tidegate-token": token }) };
@@ -34,13 +35,17 @@ async function answered<T>(path: string, request: RequestInit, signal: AbortSign
 }
 
 /** What a refusal says: its first line, or `error` where it is JSON. */
-function wordsOf(text: string): string {
-  const line = (text.split("\n", 1)[0] ?? "").slice(0, 300);
-  if (!line.startsWith("{")) return line;
+export function wordsOf(text: string): string {
+  return (errorOf(text) ?? text.split("\n", 1)[0] ?? "").slice(0, LONGEST_WORDS);
+}
+
+/** What a refusal in JSON says. */
+function errorOf(text: string): string | undefined {
+  if (!text.startsWith("{")) return undefined;
   try {
-    const { error } = JSON.parse(line) as { error?: unknown };
-    return typeof error === "string" ? error : line;
+    const { error } = JSON.parse(text) as { error?: unknown };
+    return typeof error === "string" ? error : undefined;
   } catch {
-    return line;
+    return undefined;
   }
 }

@@ -4,14 +4,15 @@ use super::OperatorError;
 use crate::agent_id::AgentId;
 use crate::control::Fleet;
 use crate::record::{AgentRecord, MetadataPart, decode};
-use crate::registry::AgentStatus;
+use crate::registry::{Agent, AgentStatus};
 use crate::store::{KeyRange, StoreError, Table};
 use crate::time;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 /// An agent as operators see it.
 #[derive(Debug, Serialize)]
@@ -46,33 +47,37 @@ pub(crate) struct AgentView {
 }
 
 /// The agents to list, and what to say of them.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct AgentFilter<'a> {
     /// Only those that report this health.
     pub(crate) status: Option<AgentStatus>,
     /// Only those with this policy.
     pub(crate) policy: Option<&'a str>,
     /// Only those with this in their id, or in the name of their host, in small or capital letters.
-    pub(crate) host: Option<&'a str>,
+    pub(crate) host: Option<String>,
     /// Whether the name of the host is read from the metadata of each.
     pub(crate) has_hostnames: bool,
 }
 
 impl AgentFilter<'_> {
-    /// Whether an agent has the text that is looked for.
-    fn finds(&self, view: &AgentView) -> bool {
+    /// Whether it leaves nobody out.
+    fn is_all(&self) -> bool {
+        self.status.is_none() && self.policy.is_none() && self.host.is_none()
+    }
+
+    /// Whether an agent's health and policy fit.
+    fn matches_agent(&self, agent: &Agent) -> bool {
+        self.status.is_none_or(|wanted| agent.status == wanted)
+            && self.policy.is_none_or(|wanted| *agent.policy == *wanted)
+    }
+
+    /// Whether an agent's id or the name of its host has the text that is looked for.
+    fn matches_text(&self, view: &AgentView) -> bool {
         let texts = [Some(&view.id), view.hostname.as_ref()];
-        self.host.is_none_or(|wanted| {
+        self.host.as_ref().is_none_or(|wanted| {
             let wanted = wanted.to_ascii_lowercase();
             texts.into_iter().flatten().any(|text| text.to_ascii_lowercase().contains(&wanted))
         })
-    }
-
-    /// Whether it has an agent of which the registry knows this; nothing, while only another gateway knows it.
-    fn has(&self, known: Option<(AgentStatus, &str)>) -> bool {
-        let (status, policy) = known.unzip();
-        self.status.is_none_or(|wanted| status == Some(wanted))
-            && self.policy.is_none_or(|wanted| policy == Some(wanted))
     }
 }
 
@@ -124,6 +129,10 @@ pub struct FleetView {
 
 /// The longest part of an agent's metadata that is shown, in bytes.
 const LONGEST_SHOWN: usize = 128 << 10;
+/// Ids that are found at a time: all agents are looked at for them. Few in tests, which then come behind them.
+const MATCHES: usize = if cfg!(test) { 3 } else { 1_000 };
+/// How long agents are read before others have their turn.
+const TURN: Duration = Duration::from_millis(100);
 /// The longest name of a host that is shown in a list, in bytes: longer than a name of DNS may be.
 const LONGEST_HOSTNAME: usize = 256;
 /// Versions of agents that are told apart.
@@ -161,7 +170,9 @@ impl Fleet {
         self.counts().check_ins.load(Relaxed)
     }
 
-    /// Those of the next `most` agents behind `after` that fit, without their metadata.
+    /// Agents behind `after` that fit, without their metadata, until there are `most` or it is time to let others have their turn.
+    ///
+    /// Health and policy are looked at in memory, and so only of agents that this gateway knows; for a host's name the metadata of each is read.
     ///
     /// # Errors
     /// When the state cannot be read.
@@ -169,24 +180,62 @@ impl Fleet {
         &self,
         after: Option<AgentId>,
         most: usize,
-        filter: AgentFilter<'_>,
+        filter: &AgentFilter<'_>,
     ) -> Result<AgentBatch, OperatorError> {
-        let after = after.map(AgentId::to_bytes);
-        let range = KeyRange { prefix: b"", after: after.as_ref().map(|after| &after[..]), limit: most };
         let mut batch = AgentBatch { agents: Vec::new(), last: None };
-        for (key, stored) in self.store.list(Table::Agents, range).await? {
-            let Some(id) = key.first_chunk().map(|id| AgentId::from_bytes(*id)) else { continue };
+        if filter.is_all() {
+            let after = after.map(AgentId::to_bytes);
+            let range = KeyRange { prefix: b"", after: after.as_ref().map(|after| &after[..]), limit: most };
+            for (key, stored) in self.store.list(Table::Agents, range).await? {
+                let Some(id) = key.first_chunk().map(|id| AgentId::from_bytes(*id)) else { continue };
+                batch.last = Some(id);
+                batch.agents.extend(self.listed(id, decode(&stored.value)?, filter).await?);
+            }
+            return Ok(batch);
+        }
+        let begun = Instant::now();
+        for id in self.matching(after, filter) {
             batch.last = Some(id);
-            let fits = self.registry.with(id, |agent| filter.has(Some((agent.status, &agent.policy))));
-            if fits.unwrap_or_else(|| filter.has(None)) {
-                let mut view = self.view_of(id, decode(&stored.value)?);
-                if filter.has_hostnames || filter.host.is_some() {
-                    view.hostname = self.hostname(id).await?;
-                }
-                batch.agents.extend(Some(view).filter(|view| filter.finds(view)));
+            // It may be gone since.
+            if let Some((record, _)) = self.agent_record(id).await? {
+                batch.agents.extend(self.listed(id, record, filter).await?);
+            }
+            if batch.agents.len() == most || begun.elapsed() >= TURN {
+                break;
             }
         }
         Ok(batch)
+    }
+
+    /// The first agents behind `after` whose health and policy fit, in the order of their ids.
+    fn matching(&self, after: Option<AgentId>, filter: &AgentFilter<'_>) -> Vec<AgentId> {
+        // The smallest ids, with the greatest of them on top.
+        let mut ids = BinaryHeap::new();
+        self.registry.each(|id, agent| {
+            let is_behind = after.is_none_or(|after| id > after);
+            let has_room = ids.len() < MATCHES || ids.peek().is_some_and(|greatest| id < *greatest);
+            if is_behind && has_room && filter.matches_agent(agent) {
+                ids.push(id);
+                if ids.len() > MATCHES {
+                    ids.pop();
+                }
+            }
+        });
+        ids.into_sorted_vec()
+    }
+
+    /// The agent for a list; nothing where it has not the text that is looked for.
+    async fn listed(
+        &self,
+        id: AgentId,
+        record: AgentRecord,
+        filter: &AgentFilter<'_>,
+    ) -> Result<Option<AgentView>, StoreError> {
+        let mut view = self.view_of(id, record);
+        if filter.has_hostnames || filter.host.is_some() {
+            view.hostname = self.hostname(id).await?;
+        }
+        Ok(Some(view).filter(|view| filter.matches_text(view)))
     }
 
     /// The name of an agent's host, if its metadata has one.

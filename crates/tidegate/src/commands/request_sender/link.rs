@@ -1,17 +1,20 @@
 //! The connection to a gateway: as it is, or with TLS.
 
 use crate::Failure;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore,
+    SignatureScheme, WantsVerifier,
+};
 use std::fmt::Display;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_load::{Connection, RequestError, Target, connect};
+use tidegate_load::{Connection, Duplex, RequestError, Target, connect};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -20,9 +23,18 @@ use tokio_rustls::TlsConnector;
 const HTTPS: u16 = 443;
 
 /// Either kind of stream.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin {}
+trait Stream: AsyncRead + AsyncWrite + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
+
+/// A stream to a gateway.
+pub(super) struct GatewayStream(Box<dyn Stream>);
+
+impl Duplex for GatewayStream {
+    fn halves(&mut self) -> (impl AsyncRead + Unpin, impl AsyncWrite + Unpin) {
+        tokio::io::split(&mut self.0)
+    }
+}
 
 /// How connections are made.
 pub(super) struct Link {
@@ -52,26 +64,8 @@ impl Link {
         if !has_port {
             target.authority = format!("{}:{HTTPS}", target.authority);
         }
-        let mut roots = RootCertStore::empty();
-        match ca_file {
-            Some(file) => {
-                for certificate in certificates(file)? {
-                    roots.add(certificate).map_err(|error| unusable(file, &error))?;
-                }
-            }
-            None => {
-                let _added = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-                if roots.is_empty() {
-                    return Err(Failure::from(
-                        "this system has no trusted certificates: name the file with the gateway's in --ca-file",
-                    ));
-                }
-            }
-        }
-        let provider = provider();
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-        let verifier = verifier.build().map_err(|error| Failure(format!("setting up TLS: {error}")))?;
-        Ok(Link { target, tls: Some((connector(provider, verifier)?, name)) })
+        let config = builder(&provider())?.with_root_certificates(roots(ca_file)?).with_no_client_auth();
+        Ok(Link { target, tls: Some((TlsConnector::from(Arc::new(config)), name)) })
     }
 
     /// To the gateway of a configuration on this machine, that shows the certificate in `cert_file` and nothing else, for whatever name.
@@ -84,7 +78,9 @@ impl Link {
         let (host, _) = host_of(&target.authority);
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| Failure(format!("`{host}` is neither a name nor an address")))?;
-        Ok(Link { tls: Some((connector(provider, verifier)?, name)), target })
+        let config = builder(&provider)?.dangerous().with_custom_certificate_verifier(verifier);
+        let connector = TlsConnector::from(Arc::new(config.with_no_client_auth()));
+        Ok(Link { tls: Some((connector, name)), target })
     }
 
     /// Its URL without the query, which may hold a key.
@@ -98,12 +94,25 @@ impl Link {
     }
 
     /// Connects.
-    pub(super) async fn open(&self, patience: Duration) -> Result<Connection<Box<dyn Stream>>, RequestError> {
+    pub(super) async fn open(&self, patience: Duration) -> Result<Connection<GatewayStream>, RequestError> {
         let stream = connect(&self.target, patience).await?;
-        let Some((connector, name)) = &self.tls else { return Ok(Connection::over(Box::new(stream))) };
+        let Some((connector, name)) = &self.tls else {
+            return Ok(Connection::over(GatewayStream(Box::new(stream))));
+        };
         let shaken = timeout(patience, connector.connect(name.clone(), stream)).await;
-        let stream = shaken.map_err(|_| RequestError::Timeout(patience))??;
-        Ok(Connection::over(Box::new(stream)))
+        let stream = shaken.map_err(|_| RequestError::Timeout(patience))?.map_err(advised)?;
+        Ok(Connection::over(GatewayStream(Box::new(stream))))
+    }
+}
+
+/// The same error, with what to do about a certificate of an unknown authority.
+fn advised(error: io::Error) -> io::Error {
+    let known = error.get_ref().and_then(|error| error.downcast_ref::<Error>());
+    match known {
+        Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => io::Error::other(
+            "the gateway's certificate is of an authority that is not trusted here: name the file with the authority's certificate in --ca-file",
+        ),
+        _ => error,
     }
 }
 
@@ -119,14 +128,30 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-fn connector(
-    provider: Arc<CryptoProvider>,
-    verifier: Arc<dyn ServerCertVerifier>,
-) -> Result<TlsConnector, Failure> {
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| Failure(format!("setting up TLS: {error}")))?;
-    let config = builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
+fn builder(provider: &Arc<CryptoProvider>) -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, Failure> {
+    let builder =
+        ClientConfig::builder_with_provider(Arc::clone(provider)).with_safe_default_protocol_versions();
+    builder.map_err(|error| Failure(format!("setting up TLS: {error}")))
+}
+
+/// The authorities in a file, or those that the system trusts.
+fn roots(ca_file: Option<&Path>) -> Result<RootCertStore, Failure> {
+    let mut roots = RootCertStore::empty();
+    if let Some(file) = ca_file {
+        for certificate in certificates(file)? {
+            roots.add(certificate).map_err(|error| unusable(file, &error))?;
+        }
+        return Ok(roots);
+    }
+    let found = rustls_native_certs::load_native_certs();
+    let _added = roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let errors: String = found.errors.iter().map(|error| format!(" ({error})")).collect();
+        return Err(Failure(format!(
+            "this system has no certificates that it trusts{errors}: name the file with the gateway's authority in --ca-file"
+        )));
+    }
+    Ok(roots)
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {

@@ -18,7 +18,8 @@ pub(crate) struct ShownSink {
     pub(crate) pipeline: Option<PipelineMeters>,
 }
 
-/// The sinks that run. While a change stops some of them and starts others, which takes as long as their requests, those of before are shown.
+/// The sinks that run. While a change stops some of them and starts others, which takes as long as their requests, those of before are shown. The
+/// lock of the configuration is held meanwhile: there is one change at a time.
 pub(crate) struct SinkSet {
     /// Empty during a change.
     running: Mutex<Vec<RunningSink>>,
@@ -36,13 +37,10 @@ impl SinkSet {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Has `change` stop and start sinks. One change at a time: the caller sees to that.
+    /// Has `change` stop and start sinks. Those that are left run and are shown afterwards, even if it panics.
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Vec<RunningSink>) -> R) -> R {
-        let mut running = std::mem::take(&mut *self.running());
-        let changed = change(&mut running);
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = all_shown(&running);
-        *self.running() = running;
-        changed
+        let mut under_change = SinksUnderChange { set: self, running: self.take() };
+        change(&mut under_change.running)
     }
 
     /// Those that run, to be stopped for good.
@@ -63,6 +61,19 @@ impl SinkSet {
 
     fn running(&self) -> MutexGuard<'_, Vec<RunningSink>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The sinks while they are changed, which go back to their set.
+struct SinksUnderChange<'a> {
+    set: &'a SinkSet,
+    running: Vec<RunningSink>,
+}
+
+impl Drop for SinksUnderChange<'_> {
+    fn drop(&mut self) {
+        *self.set.shown.lock().unwrap_or_else(PoisonError::into_inner) = all_shown(&self.running);
+        *self.set.running() = std::mem::take(&mut self.running);
     }
 }
 

@@ -14,6 +14,8 @@ import { Table, type Column } from "../../ui/table";
 import { AgentHealth } from "./health";
 
 const POLL_MS = 5_000;
+/** Components and units that are shown. */
+const MOST_PARTS = 200;
 /** Names and values of each kind that are shown; the copy as JSON has all. */
 const MOST_LEAVES = 200;
 
@@ -61,7 +63,7 @@ export function AgentDrawer({ id, close }: { id: string; close: () => void }) {
 }
 
 function Details({ agent }: { agent: AgentDetails }) {
-  const components = componentsOf(agent.components);
+  const components = componentsOf(agent.components, MOST_PARTS);
   return (
     <>
       <Facts
@@ -77,7 +79,8 @@ function Details({ agent }: { agent: AgentDetails }) {
         ]}
       />
       <div class="below">
-        {components.length === 0 ? <p class="none">It has said nothing of its components.</p> : <Table caption="Components" columns={PARTS} rows={components.flatMap(parts)} id={(_, index) => String(index)} />}
+        {components.length === 0 ? <p class="none">It has said nothing of its components.</p> : <Table caption="Components" columns={PARTS} rows={components} id={(_, index) => String(index)} />}
+        {components.length === MOST_PARTS && <p class="more">the first {MOST_PARTS} are shown</p>}
       </div>
       <AttributeList title="Upgrade" attributes={leavesOf(agent.upgrade_details, MOST_LEAVES)} />
       <AttributeList title="Host and agent" attributes={leavesOf(agent.local_metadata, MOST_LEAVES)} />
@@ -94,6 +97,3 @@ function Details({ agent }: { agent: AgentDetails }) {
     </>
   );
 }
-
-/** A component, and its units behind it. */
-const parts = (component: Component): Component[] => [component, ...component.units.map((unit) => ({ ...unit, id: `${component.id} › ${unit.id}` }))];

@@ -1,7 +1,7 @@
 // The agents one by one, some at a time: narrowed down by health, policy and host.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { PAGE, listAgents, type AgentFilter, type AgentLine, type AgentPage } from "../../data/agents";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { listAgents, type AgentFilter, type AgentLine, type AgentPage } from "../../data/agents";
 import { poll } from "../../data/poll";
 import { count } from "../../format/count";
 import { harmless } from "../../format/text";
@@ -24,36 +24,45 @@ const address = (filter: AgentFilter, agent?: string): string => {
 
 export function AgentList({ statuses, policies }: { statuses: readonly string[]; policies: readonly string[] }) {
   const { query } = route.value;
-  const [status, policy, host] = ["status", "policy", "host"].map((name) => query.get(name) ?? "");
+  const [status = "", policy = "", host = ""] = ["status", "policy", "host"].map((name) => query.get(name) ?? "");
   const filter: AgentFilter = { status, policy, host };
   const opened = query.get("agent") ?? undefined;
   const found = useSignal<AgentPage | undefined>(undefined);
   const failed = useSignal<string | undefined>(undefined);
   const busy = useSignal(false);
+  /** Ends with the filter. */
+  const ended = useRef(new AbortController());
+  /** Whether somebody has gone on behind the first agents: those that are shown stay then. */
+  const wentOn = useRef(false);
 
   /** Asks for the first agents anew, or for more of them. */
-  const ask = async (signal: AbortSignal, after?: string): Promise<void> => {
+  const ask = async (after?: string): Promise<void> => {
+    const { signal } = ended.current;
     const answer = await listAgents(filter, after, signal);
-    if (signal.aborted) return;
+    if (signal.aborted || (after === undefined && wentOn.current)) return;
     failed.value = answer.ok ? undefined : answer.message;
     if (!answer.ok) return;
     const before = after === undefined ? [] : (found.peek()?.agents ?? []);
     found.value = { agents: [...before, ...answer.value.agents], next: answer.value.next };
   };
   useEffect(() => {
+    ended.current = new AbortController();
+    wentOn.current = false;
+    busy.value = false;
     found.value = undefined;
-    const ended = new AbortController();
     const first = async (): Promise<void> => {
-      // What somebody has gone on to stays as it is.
-      if (!busy.peek() && (found.peek()?.agents.length ?? 0) <= PAGE) await ask(ended.signal);
+      if (!wentOn.current) await ask();
     };
-    void poll(first, POLL_MS, ended.signal);
-    return () => ended.abort();
+    // A name is looked for in what each agent says, which takes longer.
+    void poll(first, host === "" ? POLL_MS : 4 * POLL_MS, ended.current.signal);
+    return () => ended.current.abort();
   }, [status, policy, host]);
   const more = async (): Promise<void> => {
+    const { signal } = ended.current;
+    wentOn.current = true;
     busy.value = true;
-    await ask(new AbortController().signal, found.peek()?.next ?? undefined);
-    busy.value = false;
+    await ask(found.peek()?.next ?? undefined);
+    if (!signal.aborted) busy.value = false;
   };
 
   const change = (changed: AgentFilter): void => go(address({ ...filter, ...changed }));
@@ -87,11 +96,9 @@ export function AgentList({ statuses, policies }: { statuses: readonly string[];
   return (
     <Card title="One by one" class="wide">
       <div class="filters">
-        <Choose label="Health" all={statuses} chosen={status ?? ""} choose={(status) => change({ status })} />
-        <Choose label="Policy" all={policies} chosen={policy ?? ""} choose={(policy) => change({ policy })} />
-        <Field label="Host or id">
-          <input type="search" value={host} placeholder="a part of it" onChange={(event) => change({ host: event.currentTarget.value.trim() })} />
-        </Field>
+        <Choose label="Health" all={statuses} chosen={status} choose={(status) => change({ status })} />
+        <Typed key={`policy ${policy}`} label="Policy" given={policy} suggested={policies} take={(policy) => change({ policy })} />
+        <Typed key={`host ${host}`} label="Host or id" given={host} hint="a part of it" take={(host) => change({ host })} />
       </div>
       {failed.value !== undefined && <p class="say bad">{harmless(failed.value)}</p>}
       {page !== undefined && <Table caption="Agents" columns={columns} rows={page.agents} id={({ id }) => id} none={page.next === null ? "No agent fits." : "None of those that were looked at fits."} />}
@@ -104,6 +111,24 @@ export function AgentList({ statuses, policies }: { statuses: readonly string[];
       )}
       {opened !== undefined && <AgentDrawer key={opened} id={opened} close={() => go(address(filter))} />}
     </Card>
+  );
+}
+
+/** A text that is taken when it is complete: with Enter, or when the field is left. */
+function Typed({ label, given, suggested = [], hint = "", take }: { label: string; given: string; suggested?: readonly string[]; hint?: string; take: (text: string) => void }) {
+  const draft = useSignal(given);
+  const id = useId();
+  return (
+    <Field label={label}>
+      <input type="search" value={draft.value} placeholder={hint} list={suggested.length > 0 ? id : undefined} onInput={(event) => (draft.value = event.currentTarget.value)} onChange={() => take(draft.value.trim())} />
+      {suggested.length > 0 && (
+        <datalist id={id}>
+          {suggested.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+      )}
+    </Field>
   );
 }
 
