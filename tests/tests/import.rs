@@ -59,7 +59,8 @@ fn imported_pipelines_do_what_the_originals_do() {
     }
 }
 
-/// The rules of `remote_write` in the test below, as Prometheus documents them: every action, with the defaults that are easily missed.
+/// The rules of `remote_write` in the test below, as Prometheus documents them: every action, with the defaults that are easily missed. None
+/// makes one series of two, since a receiver takes only one of their samples then.
 const RULES: &str = "
     - {source_labels: [__name__], regex: 'go_.*|process_.*', action: drop}
     - {source_labels: [instance], regex: '([^:]+):(\\d+)', target_label: host, replacement: '${1} at ${2}'}
@@ -68,7 +69,7 @@ const RULES: &str = "
     - {source_labels: [part], target_label: PART, action: uppercase}
     - {source_labels: [host], target_label: whom, action: lowercase}
     - {regex: 'sha(re)', replacement: 'of_${1}', action: labelmap}
-    - {regex: 'share|PART', action: labeldrop}
+    - {regex: 'PART|of_nothing', action: labeldrop}
     - {source_labels: [lane, __name__], regex: '[0-5];.*|[0-9];own_.*', action: keep}
     - {source_labels: [missing], target_label: empty}
     - {target_label: fixed, replacement: 'a$$b'}
@@ -135,7 +136,7 @@ fn an_imported_prometheus_writes_what_the_original_does() {
         let has = |part: &str| names.iter().any(|name| name.contains(part));
         assert!(has("cluster=\"eu-1\"") && has("fixed=\"a$b\"") && has("host=\"127.0.0.1 at "), "{names:?}");
         assert!(!has("go_goroutines"), "{names:?}");
-        assert_eq!(has("PART") || has("share="), false, "{names:?}");
+        assert!(!has("PART"), "{names:?}");
         assert_eq!(has("part=\"") && has("of_re=\""), job == "tidegate", "{names:?}");
     }
     assert_eq!(gateway.term(), 0);

@@ -92,6 +92,10 @@ impl<'a> Iterator for Fields<'a> {
 impl<'a> Fields<'a> {
     fn field(&mut self) -> Result<(u64, Value<'a>), DecodeError> {
         let tag = take_varint(&mut self.0)?;
+        // Real receivers refuse it, too.
+        if tag >> 3 == 0 {
+            return Err(DecodeError::Type);
+        }
         let value = match tag & 7 {
             0 => Value::Varint(take_varint(&mut self.0)?),
             1 => {

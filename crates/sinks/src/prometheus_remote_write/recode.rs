@@ -157,16 +157,24 @@ impl Recoder {
     /// The batch, when there is no room for it or it is damaged.
     pub(super) async fn begin(&self, batch: Batch, to: To) -> Result<Recoding, (Batch, DropReason)> {
         let BatchMode::Recode { from, .. } = batch.key.mode else { return Err((batch, DropReason::Damaged)) };
+        let is_decoded = matches!(batch.bodies.as_slice(), [BatchBody { encoding: Encoding::Identity, .. }]);
         let decoded = match batch.bodies.as_slice() {
-            [BatchBody { range, encoding: Encoding::Identity, .. }] => Ok((None, vec![range.clone()])),
-            bodies => self.decode(from, &batch.window, bodies).await.map(|(raw, ranges)| (Some(raw), ranges)),
+            _ if is_decoded => None,
+            bodies => match self.decode(from, &batch.window, bodies).await {
+                Ok(decoded) => Some(decoded),
+                Err(why) => return Err((batch, why)),
+            },
         };
-        let (raw, ranges) = match decoded {
-            Ok(decoded) => decoded,
-            Err(why) => return Err((batch, why)),
-        };
-        let Batch { meta, sequences, items, window, .. } = batch;
-        let source = Source::new(from, raw.unwrap_or(window), ranges);
+        let Batch { meta, sequences, items, mut window, bodies, .. } = batch;
+        let (raw, ranges) = decoded.unwrap_or_else(|| {
+            // Bodies are read from the beginning of their window on, one after the other.
+            let range = bodies.into_iter().next().map_or(0..0, |body| body.range);
+            let len = range.len();
+            window.copy_within(range, 0);
+            window.truncate(len);
+            (window, vec![0..len])
+        });
+        let source = Source::new(from, raw, ranges);
         let records = Records { meta, sequences, items, losses: Losses::NONE };
         Ok(Recoding { records, progress: RecodeProgress::new(source, to) })
     }
