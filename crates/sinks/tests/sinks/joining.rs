@@ -1,6 +1,7 @@
 //! Promise: bodies that need no decoding are joined, and arrive whole and in order.
 
 use crate::rig::{Rig, answers, peer, settings};
+use tidegate_journal::Encoding;
 use tidegate_load::Behaviour;
 use tidegate_load::remote_write::{RequestExtras, Version};
 
@@ -49,4 +50,22 @@ async fn single_records_are_sent_without_waiting_for_more() {
     tokio::join!(sink.run(), script);
     rig.assert_exact(&peer.report());
     assert_eq!(answers(&peer.report(), 204), 3);
+}
+
+/// A body that is not compressed, as behind a pipeline, is sent whole and without anything in front of it: alone, and joined with others.
+#[tokio::test]
+async fn bodies_without_compression_arrive_as_they_are() {
+    let extras = RequestExtras { exemplars: true, metadata: true, stale: true };
+    for version in [Version::V1, Version::V2] {
+        for records in [1, 3] {
+            let mut rig = Rig::new(100, 1 << 20);
+            let peer = peer(Behaviour::Healthy);
+            for _ in 0..records {
+                rig.put_in(Encoding::Identity, version, 0..100, 2, extras).await;
+            }
+            rig.drain(settings(&peer)).await;
+            rig.assert_exact(&peer.report());
+            assert_eq!(rig.dropped(), [], "{records} records of {version:?}");
+        }
+    }
 }

@@ -140,6 +140,18 @@ impl Rig {
         samples: u64,
         extras: RequestExtras,
     ) {
+        self.put_in(Encoding::Snappy, version, series, samples, extras).await;
+    }
+
+    /// The same in this encoding: a body that a pipeline has changed is not compressed.
+    pub(crate) async fn put_in(
+        &mut self,
+        encoding: Encoding,
+        version: Version,
+        series: Range<usize>,
+        samples: u64,
+        extras: RequestExtras,
+    ) {
         let first = self.next[series.start];
         self.next[series.clone()].fill(first + samples);
         self.acked.add(series.clone(), first, first + samples);
@@ -153,7 +165,12 @@ impl Rig {
         compress(&raw, &mut body);
         let totals = remote_write::decode(version, &body, raw.len(), &mut |_| {}).unwrap();
         let items = totals.samples + totals.histograms + totals.exemplars + totals.metadata;
-        self.append(version, &body, raw.len(), items).await;
+        let body = if encoding == Encoding::Identity { &raw } else { &body };
+        let protocol = match version {
+            Version::V1 => Protocol::RemoteWrite1,
+            Version::V2 => Protocol::RemoteWrite2,
+        };
+        self.append_in(encoding, Signal::Metrics, protocol, body, raw.len(), items).await;
     }
 
     /// Appends a body as a source does.
