@@ -169,10 +169,10 @@ impl Recoder {
         let (raw, ranges) = decoded.unwrap_or_else(|| {
             // Bodies are read from the beginning of their window on, one after the other.
             let range = bodies.into_iter().next().map_or(0..0, |body| body.range);
-            let len = range.len();
+            let decoded = 0..range.len();
             window.copy_within(range, 0);
-            window.truncate(len);
-            (window, vec![0..len])
+            window.truncate(decoded.end);
+            (window, vec![decoded])
         });
         let source = Source::new(from, raw, ranges);
         let records = Records { meta, sequences, items, losses: Losses::NONE };
