@@ -13,4 +13,8 @@ start();
 void askForSession();
 
 const root = document.getElementById("app");
-if (root) render(<App />, root);
+if (root) {
+  // What the document shows until the program is here.
+  root.replaceChildren();
+  render(<App />, root);
+}
