@@ -4,11 +4,13 @@
 //! large value by value (its future would hold it twice), no await is inside a `match` that owns something, and a
 //! reply is written as soon as it is made: only the bytes that the socket did not accept are kept.
 
+mod answer_future;
 mod body_deadlines;
 mod body_receiver;
 mod receive;
 mod timed_stream;
 
+use answer_future::AnswerFuture;
 pub use body_deadlines::BodyDeadlines;
 pub(crate) use timed_stream::{ReadOutcome, TimedStream, UnsentAnswer};
 use timed_stream::{UnsentContent, WRITE_BUFFER_LEN, put, with_scratch};
@@ -26,7 +28,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::task::Poll;
 use tidegate_arena::{GROWTH_STEP, PAGE, Window};
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
@@ -434,7 +436,7 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         }
     }
 
-    /// What was received behind the last request.
+    /// Takes the bytes that were received behind the last request.
     fn take_ahead(&mut self) -> ReceivedBehind {
         match std::mem::replace(&mut self.ahead, Ahead::Received(ReceivedBehind::Nothing)) {
             Ahead::Received(received) => received,
@@ -586,26 +588,6 @@ impl<'a, 's, S: Service, T: Stream> Connection<'a, 's, S, T> {
         let kept = self.server.arena.try_window(self.server.settings.share, tail.len());
         let kept = kept.and_then(|mut kept| kept.append(tail).map(|()| kept));
         self.ahead = Ahead::Received(kept.map_or(ReceivedBehind::Lost, ReceivedBehind::Bytes));
-    }
-}
-
-pin_project_lite::pin_project! {
-    /// The answer to a request, which the service polls knowing whose it is.
-    struct AnswerFuture<'a, S, F> {
-        service: &'a S,
-        peer: &'a SocketAddr,
-        bytes: u32,
-        #[pin]
-        answer: F,
-    }
-}
-
-impl<S: Service, F: Future> Future for AnswerFuture<'_, S, F> {
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let this = self.project();
-        this.service.poll_answer(**this.peer, *this.bytes, || this.answer.poll(context))
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct Framing {
     pub(crate) answer: AnswerFraming,
 }
 
-/// What matters of a request when its body is complete.
+/// The properties of a request that its answer depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AnswerFraming {
     pub(crate) version: Version,
