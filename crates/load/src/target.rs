@@ -23,9 +23,28 @@ impl Target {
 
     /// Host and port, with the port that HTTP has when none is given.
     pub(crate) fn address(&self) -> String {
+        self.clone().with_port(80).authority
+    }
+
+    /// The same target, at this port where it names none.
+    #[must_use]
+    pub fn with_port(mut self, port: u16) -> Target {
+        if self.port_at().is_none() {
+            self.authority = format!("{}:{port}", self.authority);
+        }
+        self
+    }
+
+    /// The host alone: a name or an address, without the brackets of IPv6.
+    pub fn host(&self) -> &str {
+        let host = &self.authority[..self.port_at().unwrap_or(self.authority.len())];
+        host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+    }
+
+    /// Where the port begins, with its colon.
+    fn port_at(&self) -> Option<usize> {
         let host_end = self.authority.rfind(']').unwrap_or(0);
-        let has_port = self.authority[host_end..].contains(':');
-        if has_port { self.authority.clone() } else { format!("{}:80", self.authority) }
+        self.authority[host_end..].find(':').map(|colon| host_end + colon)
     }
 }
 
@@ -49,5 +68,24 @@ impl FromStr for Target {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "http://{}{}", self.authority, self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_ports_are_told_apart() {
+        let cases = [
+            ("a.example", "a.example", "a.example:443"),
+            ("a.example:8443", "a.example", "a.example:8443"),
+            ("[::1]", "::1", "[::1]:443"),
+            ("[::1]:8443", "::1", "[::1]:8443"),
+        ];
+        for (authority, host, with_port) in cases {
+            let target: Target = format!("http://{authority}/x").parse().unwrap();
+            assert_eq!((target.host(), &*target.clone().with_port(443).authority), (host, with_port));
+        }
     }
 }

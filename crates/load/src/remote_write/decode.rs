@@ -57,6 +57,9 @@ pub enum DecodeError {
     /// A field has another wire type than its number says.
     #[error("a field has a wrong wire type")]
     Type,
+    /// A field has the number 0, which no message may have.
+    #[error("a field has the number 0")]
+    Number,
     /// A reference points behind the table of symbols, or refs do not come in pairs.
     #[error("a reference points outside the table of symbols")]
     Reference,

@@ -94,7 +94,7 @@ impl<'a> Fields<'a> {
         let tag = take_varint(&mut self.0)?;
         // Real receivers refuse it, too.
         if tag >> 3 == 0 {
-            return Err(DecodeError::Type);
+            return Err(DecodeError::Number);
         }
         let value = match tag & 7 {
             0 => Value::Varint(take_varint(&mut self.0)?),

@@ -57,13 +57,8 @@ impl Link {
             }
             return Ok(Link::plain(url.parse()?));
         };
-        let mut target: Target = format!("http://{rest}").parse()?;
-        let (host, has_port) = host_of(&target.authority);
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| Failure(format!("`{host}` in --url is neither a name nor an address")))?;
-        if !has_port {
-            target.authority = format!("{}:{HTTPS}", target.authority);
-        }
+        let target = format!("http://{rest}").parse::<Target>()?.with_port(HTTPS);
+        let name = server_name(&target)?;
         let config = builder(&provider())?.with_root_certificates(roots(ca_file)?).with_no_client_auth();
         Ok(Link { target, tls: Some((TlsConnector::from(Arc::new(config)), name)) })
     }
@@ -75,9 +70,7 @@ impl Link {
         let certificate = first.ok_or_else(|| unusable(cert_file, &"there is none in it"))?;
         let file = cert_file.to_owned();
         let verifier = Arc::new(OwnCertificate { certificate, file, provider: Arc::clone(&provider) });
-        let (host, _) = host_of(&target.authority);
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| Failure(format!("`{host}` is neither a name nor an address")))?;
+        let name = server_name(&target)?;
         let config = builder(&provider)?.dangerous().with_custom_certificate_verifier(verifier);
         let connector = TlsConnector::from(Arc::new(config.with_no_client_auth()));
         Ok(Link { tls: Some((connector, name)), target })
@@ -116,12 +109,11 @@ fn advised(error: io::Error) -> io::Error {
     }
 }
 
-/// The host of an authority without the brackets of an IPv6 address, and whether a port follows.
-fn host_of(authority: &str) -> (&str, bool) {
-    match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((host, rest)) => (host, rest.starts_with(':')),
-        None => authority.rsplit_once(':').map_or((authority, false), |(host, _)| (host, true)),
-    }
+/// The name that the certificate has to be for.
+fn server_name(target: &Target) -> Result<ServerName<'static>, Failure> {
+    let host = target.host();
+    ServerName::try_from(host.to_owned())
+        .map_err(|_| Failure(format!("the host `{host}` is neither a name nor an address")))
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -221,14 +213,6 @@ impl ServerCertVerifier for OwnCertificate {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hosts_have_no_port_and_no_brackets() {
-        assert_eq!(host_of("a.example"), ("a.example", false));
-        assert_eq!(host_of("a.example:8443"), ("a.example", true));
-        assert_eq!(host_of("[::1]"), ("::1", false));
-        assert_eq!(host_of("[::1]:8443"), ("::1", true));
-    }
 
     #[test]
     fn urls_are_shown_without_keys() {
