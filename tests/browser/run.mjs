@@ -219,6 +219,8 @@ async function openAgent(pages) {
   await host.pressSequentially("-1");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => location.hash.endsWith("host=WEB-1"));
+  await nextFrame(page);
+  assert.equal(await host.evaluate((field) => field === document.activeElement && field.value), "WEB-1", "the focus stays in the field");
   const agent = page.locator("tbody a[href*='agent=']").first();
   await agent.focus();
   await page.keyboard.press("Enter");

@@ -97,8 +97,8 @@ export function AgentList({ statuses, policies }: { statuses: readonly string[];
     <Card title="One by one" class="wide">
       <div class="filters">
         <Choose label="Health" all={statuses} chosen={status} choose={(status) => change({ status })} />
-        <Typed key={`policy ${policy}`} label="Policy" given={policy} suggested={policies} take={(policy) => change({ policy })} />
-        <Typed key={`host ${host}`} label="Host or id" given={host} hint="a part of it" take={(host) => change({ host })} />
+        <Typed label="Policy" given={policy} suggested={policies} take={(policy) => change({ policy })} />
+        <Typed label="Host or id" given={host} hint="a part of it" take={(host) => change({ host })} />
       </div>
       {failed.value !== undefined && <p class="say bad">{harmless(failed.value)}</p>}
       {page !== undefined && <Table caption="Agents" columns={columns} rows={page.agents} id={({ id }) => id} none={page.next === null ? "No agent fits." : "None of those that were looked at fits."} />}
@@ -118,6 +118,8 @@ export function AgentList({ statuses, policies }: { statuses: readonly string[];
 function Typed({ label, given, suggested = [], hint = "", take }: { label: string; given: string; suggested?: readonly string[]; hint?: string; take: (text: string) => void }) {
   const draft = useSignal(given);
   const id = useId();
+  // Also when the address changes: with the link of a health, or back.
+  useEffect(() => void (draft.value = given), [given]);
   return (
     <Field label={label}>
       <input type="search" value={draft.value} placeholder={hint} list={suggested.length > 0 ? id : undefined} onInput={(event) => (draft.value = event.currentTarget.value)} onChange={() => take(draft.value.trim())} />
