@@ -49,10 +49,18 @@ pub use scrape_target::ScrapeTarget;
 pub use until::{POLL, until, until_some};
 
 use std::io::Write as _;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long anything may take that usually takes well under a second, on a busy machine.
 pub const SOON: Duration = Duration::from_secs(60);
+
+/// Now, in milliseconds since 1970.
+///
+/// # Panics
+/// When the clock is before 1970.
+pub fn now_ms() -> i64 {
+    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
+}
 
 /// Capabilities that a machine may lack for good, under their names in [`WITHOUT`]; `make test` sets up everything
 /// else.

@@ -181,7 +181,7 @@ fn at_most_sixteen_pages_are_open() {
     until(SOON, "room for a page", || &open().1 == b"HTTP/1.1 200");
 }
 
-/// What was refused is listed with where it came from, and why.
+/// Refused requests are listed with their peer and the reason.
 #[test]
 fn refused_requests_are_listed() {
     let gateway = busy_gateway();

@@ -6,15 +6,10 @@
 
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_load::otlp::{self, ContentCoding, OtlpSink, Transport};
 use tidegate_load::remote_write::{RequestExtras, Version};
 use tidegate_load::{Behaviour, LoadProfile, RunLimit, SeriesModel, Target, Timeline, drive_blocking};
-use tidegate_tests::{Gateway, Prometheus, SOON, http, until};
-
-fn now_ms() -> i64 {
-    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
-}
+use tidegate_tests::{Gateway, Prometheus, SOON, http, now_ms, until};
 
 /// A counter, a delta sum and a histogram of one service, as OTLP/JSON. (A Prometheus takes exponential histograms only
 /// where it has been told to.)

@@ -9,8 +9,8 @@ use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use tidegate_tests::{Gateway, Prometheus, SOON, ScrapeTarget, binary, finish, tidegate, until};
+use std::time::Instant;
+use tidegate_tests::{Gateway, Prometheus, SOON, ScrapeTarget, binary, finish, now_ms, tidegate, until};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/config/tests/import")
@@ -71,6 +71,11 @@ const RULES: &str = "
     - {regex: 'sha(re)', replacement: 'of_${1}', action: labelmap}
     - {regex: 'PART|of_nothing', action: labeldrop}
     - {source_labels: [lane, __name__], regex: '[0-5];.*|[0-9];own_.*', action: keep}
+    - {source_labels: [instance], target_label: where}
+    - {source_labels: [instance], target_label: where, action: keepequal}
+    - {source_labels: [instance], target_label: host, action: dropequal}
+    - {regex: 'where', action: labeldrop}
+    - {regex: '.+', action: labelkeep}
     - {source_labels: [missing], target_label: empty}
     - {target_label: fixed, replacement: 'a$$b'}
     - {source_labels: [source], regex: 'otlp', target_label: source, replacement: ''}
@@ -140,10 +145,6 @@ fn an_imported_prometheus_writes_what_the_original_does() {
         assert_eq!(has("part=\"") && has("of_re=\""), job == "tidegate", "{names:?}");
     }
     assert_eq!(gateway.term(), 0);
-}
-
-fn now_ms() -> i64 {
-    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
 }
 
 /// The result is on standard output, and what is missed in it on standard error, with its place.

@@ -10,8 +10,10 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::process::Command;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use tidegate_tests::{Gateway, Program, Prometheus, SOON, Samples, ScrapeTarget, free_address, http, until};
+use std::time::Instant;
+use tidegate_tests::{
+    Gateway, Program, Prometheus, SOON, Samples, ScrapeTarget, free_address, http, now_ms, until,
+};
 
 const STALE: u64 = 0x7ff0_0000_0000_0002;
 const JOBS: [&str; 3] = ["node", "own", "tidegate"];
@@ -23,10 +25,6 @@ fn node_exporter(folder: &std::path::Path) -> (Program, SocketAddr) {
     let program = Program::start("node-exporter", command, folder);
     until(SOON, "node_exporter to answer", || http::get(address, "/").is_ok());
     (program, address)
-}
-
-fn now_ms() -> i64 {
-    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
 }
 
 /// Everything, from the target to the last Prometheus.

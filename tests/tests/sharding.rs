@@ -6,17 +6,12 @@
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_tests::messages::{self, TimeSeries, WriteRequest};
-use tidegate_tests::{Gateway, Prometheus, SOON, binary, finish, http, until};
+use tidegate_tests::{Gateway, Prometheus, SOON, binary, finish, http, now_ms, until};
 
 /// Series in each request: far more than fit into one piece of a Snappy block, so that requests are put together of several.
 const SERIES: usize = 3000;
 const REPLICAS: usize = 2;
-
-fn now_ms() -> i64 {
-    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
-}
 
 struct Rig {
     gateway: Gateway,

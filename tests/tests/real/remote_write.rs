@@ -3,10 +3,10 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tidegate_load::{LoadProfile, OnRefused, RunLimit, SeriesModel, Timeline, drive_blocking};
 use tidegate_tests::promql::{self, SamplesByLabels};
-use tidegate_tests::{Gateway, SOON, until};
+use tidegate_tests::{Gateway, SOON, now_ms, until};
 
 /// The name of the sink.
 pub(crate) const SINK: &str = "receiver";
@@ -107,8 +107,4 @@ pub(crate) fn everything_arrives(receiver: &mut impl Receiver, gateway: &mut Gat
     gateway.at_rest(SOON);
     gateway.books_close();
     assert_eq!(gateway.sink(SINK)["dropped"], json!({}), "{}", gateway.sink(SINK));
-}
-
-pub(crate) fn now_ms() -> i64 {
-    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
 }

@@ -1,6 +1,5 @@
 //! Telegraf's HTTP listener behind the sink `http`: a reader of JSON that nobody wrote for this gateway.
 
-use crate::remote_write::now_ms;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 use tidegate_tests::http::request;
-use tidegate_tests::{Gateway, Program, SOON, free_address, real_program, until};
+use tidegate_tests::{Gateway, Program, SOON, free_address, now_ms, real_program, until};
 
 /// Log records in a request.
 const RECORDS: i64 = 50;

@@ -1,6 +1,6 @@
 //! Thanos Receive behind the sink `prometheus_remote_write`.
 
-use crate::remote_write::{Load, Receiver, SINK, everything_arrives, gateway, now_ms};
+use crate::remote_write::{Load, Receiver, SINK, everything_arrives, gateway};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tidegate_tests::http::{self, request};
 use tidegate_tests::messages::{self, TimeSeries, WriteRequest};
 use tidegate_tests::promql::{SamplesByLabels, raw_samples};
-use tidegate_tests::{Gateway, Program, SOON, free_address, real_program, until};
+use tidegate_tests::{Gateway, Program, SOON, free_address, now_ms, real_program, until};
 
 /// One `thanos receive`.
 struct Receive {

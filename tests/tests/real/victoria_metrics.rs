@@ -1,6 +1,6 @@
 //! VictoriaMetrics behind the sink `prometheus_remote_write`, and vmagent before the gateway.
 
-use crate::remote_write::{Load, Receiver, everything_arrives, gateway, now_ms};
+use crate::remote_write::{Load, Receiver, everything_arrives, gateway};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 use tidegate_tests::promql::{LabelSet, SamplesByLabels};
-use tidegate_tests::{Program, SOON, ScrapeTarget, free_address, http, real_program, until};
+use tidegate_tests::{Program, SOON, ScrapeTarget, free_address, http, now_ms, real_program, until};
 
 /// A single-node VictoriaMetrics.
 struct VictoriaMetrics {
