@@ -254,7 +254,8 @@ fn agent_filter(query: &str) -> Result<AgentFilter<'_>, Failed> {
     Ok(AgentFilter {
         status: status.transpose()?,
         policy: parameter(query, "policy"),
-        host: parameter(query, "host").map(|text| percent_decode_str(text).decode_utf8_lossy().into_owned()),
+        host: parameter(query, "host")
+            .map(|text| percent_decode_str(text).decode_utf8_lossy().to_ascii_lowercase()),
         has_hostnames: parameter(query, "hostnames").is_some_and(|value| value != "false"),
     })
 }

@@ -53,7 +53,7 @@ pub(crate) struct AgentFilter<'a> {
     pub(crate) status: Option<AgentStatus>,
     /// Only those with this policy.
     pub(crate) policy: Option<&'a str>,
-    /// Only those with this in their id, or in the name of their host, in small or capital letters.
+    /// Only those with this text, in small letters, in their id or in the name of their host. Capital letters match, too.
     pub(crate) host: Option<String>,
     /// Whether the name of the host is read from the metadata of each.
     pub(crate) has_hostnames: bool,
@@ -73,11 +73,8 @@ impl AgentFilter<'_> {
 
     /// Whether an agent's id or the name of its host has the text that is looked for.
     fn matches_text(&self, view: &AgentView) -> bool {
-        let texts = [Some(&view.id), view.hostname.as_ref()];
-        self.host.as_ref().is_none_or(|wanted| {
-            let wanted = wanted.to_ascii_lowercase();
-            texts.into_iter().flatten().any(|text| text.to_ascii_lowercase().contains(&wanted))
-        })
+        let mut texts = [Some(&view.id), view.hostname.as_ref()].into_iter().flatten();
+        self.host.as_ref().is_none_or(|wanted| texts.any(|text| text.to_ascii_lowercase().contains(wanted)))
     }
 }
 
@@ -89,7 +86,7 @@ pub(crate) struct AgentBatch {
     pub(crate) last: Option<AgentId>,
 }
 
-/// What is read of the local metadata of an agent for a list.
+/// The part of an agent's local metadata that a list needs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct LocalMetadata {
@@ -342,3 +339,6 @@ impl Fleet {
 pub(super) fn unknown(id: AgentId) -> OperatorError {
     OperatorError::Unknown(format!("agent {id}"))
 }
+
+#[cfg(test)]
+mod tests;
