@@ -73,7 +73,7 @@ impl ProgramPages {
     }
 }
 
-/// The kernel's count of resident pages of files. Stays open: to find the file again costs ten times as much as to read it.
+/// The kernel's count of resident pages of files. It stays open, since opening a file of `/proc` costs more than reading it.
 #[derive(Debug)]
 pub struct ResidentPages {
     statm: File,

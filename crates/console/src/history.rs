@@ -32,7 +32,7 @@ struct Steps {
     at: Option<SystemTime>,
 }
 
-/// What is counted, since the start of the process.
+/// Items and refused requests since the start of the process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counts {
     received: u64,
@@ -122,7 +122,7 @@ impl Default for History {
 }
 
 impl Steps {
-    /// What the sinks have delivered since this was last called.
+    /// Items that the sinks have delivered since the last call.
     fn deliveries(&mut self, books: &Balance) -> u64 {
         let before =
             |name: &str| self.delivered.iter().find(|(known, _)| known == name).map(|(_, count)| *count);

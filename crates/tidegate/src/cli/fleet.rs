@@ -214,7 +214,7 @@ pub(crate) enum ActionCommand {
     },
     /// Cancel an action: agents that have not got it do not get it, and those that have got it are told to cancel it
     ///
-    /// What an agent has finished stays done. If this fails in the middle, run it again: it tells the agents that were left out.
+    /// An agent that has finished the action does not undo it. If this fails in the middle, run it again: it tells the agents that were left out.
     Cancel {
         /// The action's id
         id: String,
@@ -252,7 +252,7 @@ pub(crate) enum ArtifactCommand {
     Put {
         /// The file, as agents get it
         file: PathBuf,
-        /// What policies call it. Default: the file's name
+        /// Its id in policies. Default: the file's name
         #[arg(long)]
         id: Option<String>,
         /// The SHA-256 of what the file decodes to, where it is compressed: policies list it by that

@@ -95,7 +95,7 @@ impl RunningFleet {
         Ok(Some(RunningFleet { fleet, files, store, arena, tasks }))
     }
 
-    /// Who may send: agents too, with the keys that their policies bring.
+    /// Access for senders: `others`, and agents with the keys that their policies bring.
     pub(super) fn senders(&self, others: Access) -> Access {
         others.with_issuer(self.fleet.api_key_issuer())
     }
