@@ -53,7 +53,8 @@ pub(crate) struct AgentFilter<'a> {
     pub(crate) status: Option<AgentStatus>,
     /// Only those with this policy.
     pub(crate) policy: Option<&'a str>,
-    /// Only those with this text, in small letters, in their id or in the name of their host. Capital letters match, too.
+    /// Only those with this text, in small letters, in the name of their host or at the beginning of their id. Capital letters of a
+    /// name match, too.
     pub(crate) host: Option<String>,
     /// Whether the name of the host is read from the metadata of each.
     pub(crate) has_hostnames: bool,
@@ -71,10 +72,13 @@ impl AgentFilter<'_> {
             && self.policy.is_none_or(|wanted| *agent.policy == *wanted)
     }
 
-    /// Whether an agent's id or the name of its host has the text that is looked for.
+    /// Whether the name of an agent's host has the text that is looked for, or its id begins with it: inside of an id, which is
+    /// random, letters of a name would be found by chance.
     fn matches_text(&self, view: &AgentView) -> bool {
-        let mut texts = [Some(&view.id), view.hostname.as_ref()].into_iter().flatten();
-        self.host.as_ref().is_none_or(|wanted| texts.any(|text| text.to_ascii_lowercase().contains(wanted)))
+        self.host.as_ref().is_none_or(|wanted| {
+            let is_part = |name: &String| name.to_ascii_lowercase().contains(wanted);
+            view.id.starts_with(wanted) || view.hostname.as_ref().is_some_and(is_part)
+        })
     }
 }
 

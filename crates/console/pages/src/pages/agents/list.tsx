@@ -98,7 +98,7 @@ export function AgentList({ statuses, policies }: { statuses: readonly string[];
       <div class="filters">
         <Choose label="Health" all={statuses} chosen={status} choose={(status) => change({ status })} />
         <Typed label="Policy" given={policy} suggested={policies} take={(policy) => change({ policy })} />
-        <Typed label="Host or id" given={host} hint="a part of it" take={(host) => change({ host })} />
+        <Typed label="Host or id" given={host} hint="part of a name, or an id" take={(host) => change({ host })} />
       </div>
       {failed.value !== undefined && <p class="say bad">{harmless(failed.value)}</p>}
       {page !== undefined && <Table caption="Agents" columns={columns} rows={page.agents} id={({ id }) => id} none={page.next === null ? "No agent fits." : "None of those that were looked at fits."} />}

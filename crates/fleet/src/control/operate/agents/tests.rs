@@ -11,11 +11,18 @@ fn lists_go_on_behind_the_last_agent() {
         let mut agents = trial.agents(11).await;
         agents.sort();
         let of_policy = AgentFilter { policy: Some("p"), ..AgentFilter::default() };
-        let of_host = AgentFilter { host: Some(agents[10].to_string()), ..AgentFilter::default() };
+        let with_text = |text: &str| AgentFilter { host: Some(text.to_owned()), ..AgentFilter::default() };
+        let last = agents[10].to_string();
+        let (of_id, of_its_end) = (with_text(&last[..18]), with_text(&last[1..]));
         let of_nobody = AgentFilter { policy: Some("q"), ..AgentFilter::default() };
         let everybody = AgentFilter::default();
-        let cases =
-            [(everybody, &agents[..]), (of_policy, &agents[..]), (of_host, &agents[10..]), (of_nobody, &[])];
+        let cases = [
+            (everybody, &agents[..]),
+            (of_policy, &agents[..]),
+            (of_id, &agents[10..]),
+            (of_its_end, &[]),
+            (of_nobody, &[]),
+        ];
         for (filter, expected) in cases {
             let (mut found, mut after) = (Vec::new(), None);
             loop {
