@@ -40,7 +40,6 @@ use crate::egress_budget::EgressBudget;
 use crate::endpoints::{Endpoints, Reservation};
 use crate::http_peer::{HttpAnswer, NoAnswer};
 use crate::journal_consumer::{Record, SinkContext};
-use crate::losses::Losses;
 use crate::need::Need;
 use crate::probe::Probe;
 use crate::stop::StopSignal;
@@ -203,7 +202,7 @@ impl SinkProtocol for RemoteWriteProtocol {
 
     fn unprepared(&mut self, pipeline: &mut Pipeline<Self>, more: Recoding, why: DropReason) {
         let Recoding { mut records, .. } = more;
-        records.losses = records.losses.and(Losses::of(why.reason(), records.items));
+        records.lose_the_rest(why.reason());
         self.settle(pipeline, records);
     }
 

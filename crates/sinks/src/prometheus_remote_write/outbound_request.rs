@@ -8,6 +8,7 @@ use crate::egress_budget::BorrowTurn;
 use crate::losses::Losses;
 use bytes::Bytes;
 use tidegate_journal::Meta;
+use tidegate_ledger::Dropped;
 use tidegate_wire::remote_write::Version;
 
 /// A batch, or a piece of one. Its lanes are sent at once, and nothing else until all of them are answered for good.
@@ -15,12 +16,10 @@ pub(super) struct OutboundRequest {
     pub(super) records: Records,
     /// One for each that has something.
     pub(super) lanes: Vec<Lane>,
-    /// Items that the version which is sent cannot say.
-    pub(super) untranslatable: u64,
-    /// Items that relabeling dropped.
-    pub(super) filtered: u64,
-    /// Items that the peer does not take.
-    pub(super) unwanted: u64,
+    /// Items of the records that it was made from, those that are left out of it among them.
+    pub(super) items: u64,
+    /// Those that are left out of it.
+    pub(super) losses: Losses,
     /// How far a batch has come that is recoded.
     pub(super) progress: Option<RecodeProgress>,
     /// While more than the sink's own part is held.
@@ -38,8 +37,35 @@ pub(super) struct Records {
     /// The metadata of the first; the others are alike.
     pub(super) meta: Meta,
     pub(super) sequences: Vec<u64>,
-    pub(super) items: u64,
-    pub(super) losses: Losses,
+    items: u64,
+    /// Items of which something has become: delivered or lost.
+    concluded: u64,
+    losses: Losses,
+}
+
+impl Records {
+    pub(super) fn new(meta: Meta, sequences: Vec<u64>, items: u64) -> Records {
+        Records { meta, sequences, items, concluded: 0, losses: Losses::NONE }
+    }
+
+    /// Takes in what became of `items` of them, of which these were lost.
+    pub(super) fn conclude(&mut self, items: u64, losses: Losses) {
+        self.concluded = self.concluded.saturating_add(items);
+        self.losses = self.losses.and(losses);
+    }
+
+    /// Takes in that all of which nothing has become yet are lost.
+    pub(super) fn lose_the_rest(&mut self, why: Dropped) {
+        let rest = self.items.saturating_sub(self.concluded);
+        self.conclude(rest, Losses::of(why, rest));
+    }
+
+    /// The sequence numbers, and what was lost in the end. Items are counted by reading the bodies: those that are in no body that could
+    /// be read are damaged, whatever the peer said of it.
+    pub(super) fn settled(mut self) -> (Vec<u64>, Losses) {
+        self.lose_the_rest(Dropped::Damaged);
+        (self.sequences, self.losses)
+    }
 }
 
 /// A request of a batch, and what the peer thinks of it.
@@ -74,13 +100,11 @@ impl OutboundRequest {
             items,
             entries: ResendRange::All(items),
         };
-        let records = Records { meta, sequences, items, losses: Losses::NONE };
         Ok(OutboundRequest {
-            records,
+            records: Records::new(meta, sequences, items),
             lanes: vec![request.into()],
-            untranslatable: 0,
-            filtered: 0,
-            unwanted: 0,
+            items,
+            losses: Losses::NONE,
             progress: None,
             turn: BorrowTurn::none(),
         })

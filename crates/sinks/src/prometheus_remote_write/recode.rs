@@ -175,7 +175,7 @@ impl Recoder {
             (window, vec![decoded])
         });
         let source = Source::new(from, raw, ranges);
-        let records = Records { meta, sequences, items, losses: Losses::NONE };
+        let records = Records::new(meta, sequences, items);
         Ok(Recoding { records, progress: RecodeProgress::new(source, to) })
     }
 
@@ -193,7 +193,7 @@ impl Recoder {
             self.encoder.turn_to(&records.meta.tenant);
         }
         let mut turn = BorrowTurn::none();
-        let (mut lanes, mut untranslatable, mut unwanted, mut filtered) = (Vec::new(), 0, 0, 0);
+        let (mut lanes, mut items, mut losses) = (Vec::new(), 0, Losses::NONE);
         while lanes.is_empty()
             && let Some(source) = progress.source.take()
             && let Some(piece) = progress.left.pop()
@@ -203,16 +203,15 @@ impl Recoder {
             match step {
                 Some(RecodeStep::Requests(encoded)) if encoded.requests.is_empty() => {
                     self.keep();
-                    records.losses.add(Dropped::Untranslatable, encoded.untranslatable);
-                    records.losses.add(Dropped::Rejected, encoded.unwanted);
-                    records.losses.add(Dropped::Filtered, encoded.filtered);
+                    records.conclude(encoded.items, encoded.losses);
                 }
                 Some(RecodeStep::Requests(encoded)) => {
-                    (untranslatable, unwanted) = (encoded.untranslatable, encoded.unwanted);
-                    filtered = encoded.filtered;
+                    (items, losses) = (encoded.items, encoded.losses);
                     lanes = encoded.requests.into_iter().map(Lane::from).collect();
                 }
-                Some(RecodeStep::Lost(items)) => records.losses.add(Dropped::TooLarge, items),
+                Some(RecodeStep::Lost(items)) => {
+                    records.conclude(items, Losses::of(Dropped::TooLarge, items));
+                }
                 None => {}
             }
             if lanes.is_empty() {
@@ -222,7 +221,7 @@ impl Recoder {
         if !self.room.is_over() {
             turn = BorrowTurn::none();
         }
-        OutboundRequest { records, lanes, untranslatable, unwanted, filtered, progress: Some(progress), turn }
+        OutboundRequest { records, lanes, items, losses, progress: Some(progress), turn }
     }
 
     /// Encodes the beginning of `piece`; `None` if it is split into halves.

@@ -226,14 +226,10 @@ impl RemoteWriteProtocol {
 
     /// Takes in what became of a request that is not sent again.
     fn concluded(&mut self, pipeline: &mut Pipeline<Self>, outbound: OutboundRequest) -> NextStep<Self> {
-        let OutboundRequest { mut records, lanes, untranslatable, unwanted, filtered, progress, turn: _turn } =
-            outbound;
+        let OutboundRequest { mut records, lanes, items, mut losses, progress, turn: _turn } = outbound;
         if let (Some(_), Some(recoder)) = (&progress, &mut pipeline.tools) {
             recoder.keep();
         }
-        records.losses.add(Dropped::Untranslatable, untranslatable);
-        records.losses.add(Dropped::Filtered, filtered);
-        records.losses.add(Dropped::Rejected, unwanted);
         for Lane { request, verdict } in lanes {
             let Some(Verdict::Rejected(rejection)) = verdict else { continue };
             let lost = request.lost(rejection.written);
@@ -243,8 +239,9 @@ impl RemoteWriteProtocol {
                 pipeline.report.rejected(lost, &rejection.to_string());
             }
             keep(pipeline, &request, &rejection, &records.meta);
-            records.losses.add(Dropped::Rejected, lost);
+            losses.add(Dropped::Rejected, lost);
         }
+        records.conclude(items, losses);
         match progress {
             Some(progress) if !progress.is_finished() => NextStep::Prepare(Recoding { records, progress }),
             _ => {
@@ -256,7 +253,8 @@ impl RemoteWriteProtocol {
 
     /// Enters what became of records in the books.
     pub(super) fn settle(&mut self, pipeline: &mut Pipeline<Self>, records: Records) {
-        let Records { meta, sequences, losses, .. } = records;
+        let meta = records.meta;
+        let (sequences, losses) = records.settled();
         let too_large = losses.entries().find(|(why, _)| *why == Dropped::TooLarge);
         if let (Some((_, items)), Some(first)) = (too_large, sequences.first()) {
             pipeline.report.too_large(*first, &meta, items, meta.raw_len as usize);

@@ -3,9 +3,10 @@
 use crate::rig::{NAME, Rig, SECOND, answers, arrival, order, peer, settings};
 use hyper::header::HeaderName;
 use tidegate_journal::dead_letters::read;
+use tidegate_journal::{Encoding, Protocol, Signal};
 use tidegate_ledger::Dropped;
 use tidegate_load::Behaviour;
-use tidegate_load::remote_write::{Version, compress};
+use tidegate_load::remote_write::{RequestExtras, Version, compress};
 use tidegate_sinks::{Prefer, RemoteWriteSettings};
 
 /// A body that the source would take and this peer does not: labels out of order.
@@ -60,6 +61,33 @@ async fn of_a_joined_request_only_the_bad_record_is_dropped() {
         assert!(letter.reason.starts_with("400"), "{}", letter.reason);
         assert!(!letters.body().unwrap().is_empty());
         assert_eq!(letters.next(), None);
+    }
+}
+
+/// A body that cannot be read, which a source never takes: its items are not delivered, though nobody can count them in it.
+#[tokio::test]
+async fn items_of_a_body_that_cannot_be_read_are_damaged() {
+    for version in [Version::V1, Version::V2] {
+        for good in [0, 2] {
+            let mut rig = Rig::new(20, 1 << 20);
+            let peer = peer(Behaviour::Healthy);
+            for _ in 0..good {
+                rig.put_in(Encoding::Identity, version, 0..20, 1, RequestExtras::default()).await;
+            }
+            let protocol = match version {
+                Version::V1 => Protocol::RemoteWrite1,
+                Version::V2 => Protocol::RemoteWrite2,
+            };
+            // A field of number 0, which there is not.
+            let body = [0; 5];
+            rig.append_in(Encoding::Identity, Signal::Metrics, protocol, &body, body.len(), 310).await;
+            rig.drain(settings(&peer)).await;
+            assert_eq!(rig.dropped(), [(Dropped::Damaged, 310)], "{version:?} behind {good} good records");
+            rig.assert_closed(0);
+            let mut arrived = peer.report();
+            arrived.malformed = 0;
+            rig.assert_exact(&arrived);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::piece::{self, RequestPart, Source};
 use super::relabeling::{Relabeling, share_of};
 use crate::egress_budget::{BudgetError, Charged, EgressBudget};
+use crate::losses::Losses;
 use crate::pipeline_stage::SinkPipeline;
 use crate::prometheus_remote_write::batching::BodyFormat;
 use crate::prometheus_remote_write::outbound_request::{Request, ResendRange};
@@ -10,6 +11,7 @@ use crate::prometheus_remote_write::settings::Translation;
 use bytes::Bytes;
 use tidegate_arena::Window;
 use tidegate_journal::Tenant;
+use tidegate_ledger::Dropped;
 use tidegate_wire::otlp::prometheus::{self as otlp, Deltas};
 use tidegate_wire::output::{Counter, Output, SliceOutput};
 use tidegate_wire::remote_write::exemplars::{self, OrphanExemplars};
@@ -57,12 +59,10 @@ impl Most {
 pub(super) struct Encoded {
     /// One for each lane that has something.
     pub(super) requests: Vec<Request>,
-    /// Items that the version which is sent cannot say.
-    pub(super) untranslatable: u64,
-    /// Items that the peer does not take.
-    pub(super) unwanted: u64,
-    /// Items that relabeling dropped.
-    pub(super) filtered: u64,
+    /// Items of the piece.
+    pub(super) items: u64,
+    /// Those that are in no request: the version has no place for them, the peer does not take them, or relabeling dropped them.
+    pub(super) losses: Losses,
     /// Whether twice as much of the source would be likely to fit too.
     pub(super) is_half_empty: bool,
 }
@@ -212,8 +212,11 @@ impl Encoder {
             is_empty = left_out.remaining == 0;
         }
         let whole = without.as_ref().map_or(whole, AsRef::as_ref);
-        let mut items =
-            items.saturating_sub(untranslatable).saturating_sub(unwanted).saturating_sub(filtered);
+        let mut losses = Losses::of(Dropped::Untranslatable, untranslatable);
+        losses.add(Dropped::Rejected, unwanted);
+        losses.add(Dropped::Filtered, filtered);
+        let of_piece = items;
+        let (_, mut items) = losses.within(of_piece);
         let mut requests = Vec::new();
         let lone = if to == Version::V2 { exemplars::count_orphans(whole) } else { 0 };
         let with_series = if lone > 0 {
@@ -254,7 +257,7 @@ impl Encoder {
             request.histograms = histograms;
             request.points = source.form() == BodyFormat::Otlp;
         }
-        Ok(Encoded { requests, untranslatable, unwanted, filtered, is_half_empty })
+        Ok(Encoded { requests, items: of_piece, losses, is_half_empty })
     }
 
     /// A 2.0 body with the exemplars that stand alone in it in their series, and what is left of those as a request of
