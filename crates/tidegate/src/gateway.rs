@@ -28,7 +28,7 @@ mod refusals;
 mod reload;
 mod reloaded_files;
 mod rules;
-mod search;
+pub(crate) mod search;
 pub(crate) mod sinks;
 pub(crate) mod sources;
 mod state_log;

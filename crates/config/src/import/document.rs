@@ -170,6 +170,11 @@ impl Entry {
 
 impl Yaml {
     fn render_item(&self, out: &mut String, indent: usize) {
+        if let Yaml::Map(Map { entries }) = self {
+            // The dash takes the place where they would stand.
+            let first = entries.first().into_iter().flat_map(|entry| &entry.comments);
+            first.for_each(|text| comment(out, indent, text));
+        }
         push_indent(out, indent);
         out.push('-');
         match self {

@@ -33,7 +33,7 @@ pub fn vmagent(arguments: &[String], read: ReadFile<'_>) -> Result<Imported, Err
         let help = "write the flags of vmagent behind `--`: tidegate import vmagent -- -remoteWrite.url=…";
         return Err(Errors::of_file(ARGUMENTS, "there is no `-remoteWrite.url`".to_owned(), help));
     }
-    let common = common_rules(&mut flags, read, &mut notes)?;
+    let (common, labels) = (common_rules(&mut flags, read, &mut notes)?, labels(&mut flags, &mut notes));
     let sharding = Sharding::read(&mut flags, &urls, &mut notes)?;
     let mut each = Vec::new();
     for (index, url) in urls.iter().enumerate() {
@@ -41,6 +41,7 @@ pub fn vmagent(arguments: &[String], read: ReadFile<'_>) -> Result<Imported, Err
         if let Some(file) = flags.at("remoteWrite.urlRelabelConfig", index) {
             rules.extend(rules_in(&file, read, &mut notes)?);
         }
+        rules.extend(labels.iter().cloned());
         let mut settings = sink(&mut flags, index, url, &mut notes);
         relabel::set_rules(&mut settings, rules);
         each.push(settings);
@@ -60,13 +61,21 @@ pub fn vmagent(arguments: &[String], read: ReadFile<'_>) -> Result<Imported, Err
     Ok(notes.print(ARGUMENTS, "Converted from the command line of vmagent.", &configuration, &[]))
 }
 
-/// The relabeling and the labels of all remote writes.
+/// The relabeling of all remote writes.
 fn common_rules(flags: &mut Flags, read: ReadFile<'_>, notes: &mut Notes) -> Result<Vec<Map>, Errors> {
+    let mut rules = Vec::new();
+    for file in flags.all("remoteWrite.relabelConfig") {
+        rules.extend(rules_in(&file, read, notes)?);
+    }
+    Ok(rules)
+}
+
+/// The labels of all remote writes, as rules behind all others: vmagent adds them last. Unlike external labels, they replace what is there.
+fn labels(flags: &mut Flags, notes: &mut Notes) -> Vec<Map> {
     let mut rules = Vec::new();
     for label in flags.all("remoteWrite.label") {
         match label.split_once('=') {
             Some((name, value)) => {
-                // Unlike external labels, these replace what is there.
                 let mut rule = Map::default();
                 rule.set("target_label", name);
                 rule.set("replacement", references::plain(value).0);
@@ -79,10 +88,7 @@ fn common_rules(flags: &mut Flags, read: ReadFile<'_>, notes: &mut Notes) -> Res
             ),
         }
     }
-    for file in flags.all("remoteWrite.relabelConfig") {
-        rules.extend(rules_in(&file, read, notes)?);
-    }
-    Ok(rules)
+    rules
 }
 
 /// The rules in a file.
@@ -94,9 +100,22 @@ fn rules_in(file: &str, read: ReadFile<'_>, notes: &mut Notes) -> Result<Vec<Map
         let message = format!("cannot read the relabeling rules in {file}: {error}");
         Errors::of_file(file, message, "check the path; it is relative to the working directory")
     })?;
-    group::file(file, &text, notes, references::vmagent, |root, reader| {
+    let mut rules = group::file(file, &text, notes, references::vmagent, |root, reader| {
         relabel::rules(root, "rules", Dialect::Vmagent, reader)
-    })
+    })?;
+    if !rules.is_empty() {
+        rules.push(without_hidden_labels());
+    }
+    Ok(rules)
+}
+
+/// A rule that drops the labels whose names begin with `__`, but for the metric's name: vmagent drops them behind each file.
+fn without_hidden_labels() -> Map {
+    let mut rule = Map::default();
+    let comment = "As vmagent does behind its rules: labels that begin with `__` are dropped.";
+    rule.set_with("regex", "__name__|_?[^_].*|_", Some(comment));
+    rule.set("action", "labelkeep");
+    rule
 }
 
 /// The addresses and limits of the server.

@@ -111,6 +111,7 @@ pub(super) fn look(config: &Config) -> CheckedFiles {
             .chain(planned.pipelines.notes(config))
             .chain(planned.source_pipelines.notes())
             .chain(hashring_notes)
+            .chain(has_plan.then(|| gateway::search::shortfall(config, &planned)).flatten())
             .collect(),
     }
 }

@@ -37,6 +37,13 @@ pub(super) struct BoundedCommand {
     pub(super) wall_time: Duration,
 }
 
+impl BoundedCommand {
+    /// The memory without which it never runs: the least of its budgets, with what that must leave to requests.
+    pub(super) fn least(&self) -> u64 {
+        self.sizes.iter().map(|(size, left)| size + left).min().unwrap_or(0)
+    }
+}
+
 /// Runs a command with `input` on its standard input.
 ///
 /// # Errors

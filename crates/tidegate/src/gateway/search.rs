@@ -2,11 +2,12 @@
 //! known beforehand.
 
 use super::bounded_process::{self, BoundedCommand, MIB};
+use super::plan::{self, GatewayPlan};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_arena::Arena;
-use tidegate_config::{Config, Durability, Sink};
+use tidegate_arena::{Arena, Share};
+use tidegate_config::{Bytes, Config, Durability, Sink};
 use tidegate_console::{LONGEST_SEARCH_ANSWER, ProcessError, ProcessInput, ProcessOutput};
 use tidegate_http1::Body;
 use tidegate_search::Order;
@@ -43,6 +44,21 @@ pub(super) fn order(config: &Config, kind: &'static str, journal_id: u64) -> Ord
     }
 }
 
+/// A warning where no search could ever have its memory, so that each would be refused.
+pub(crate) fn shortfall(config: &Config, planned: &GatewayPlan) -> Option<String> {
+    let left = |planned: &GatewayPlan| planned.plan.ceiling(Share::Ingest);
+    if left(planned) >= SEARCH.least() {
+        return None;
+    }
+    let sufficient = plan::sufficient(config, planned, |more| left(more) >= SEARCH.least());
+    Some(format!(
+        "the console refuses searches: they need {}, and `memory: {}` leaves {} for requests and them; it takes {sufficient}",
+        Bytes::new(SEARCH.least()),
+        planned.budget.bytes,
+        Bytes::new(left(planned) / MIB * MIB)
+    ))
+}
+
 /// Runs a search.
 ///
 /// # Errors
@@ -61,8 +77,27 @@ pub(super) async fn run(
 
 #[cfg(test)]
 mod tests {
+    use super::shortfall;
+    use crate::gateway::plan;
     use tidegate_console::SEARCHES;
     use tidegate_search::Kind;
+
+    /// Where a search could never have its memory, it is said, with an amount that suffices and one MiB less that does not.
+    #[test]
+    fn too_little_memory_for_searches_is_said() {
+        let of = |memory: &str, listen: &str| {
+            let text = format!("memory: {memory}\nlisten: {{{listen}}}\nsinks: {{lake: {{type: lake}}}}\n");
+            let config = tidegate_config::parse("test", &text, &|_| None).unwrap();
+            shortfall(&config, &plan::of(&config))
+        };
+        let fleet = "fleet: {address: '127.0.0.1:8220'}";
+        let said = of("96MiB", fleet).unwrap();
+        let sufficient = said.rsplit_once("it takes ").unwrap().1;
+        assert_eq!(of(sufficient, fleet), None);
+        let less = sufficient.trim_end_matches("MiB").parse::<u64>().unwrap() - 1;
+        assert!(of(&format!("{less}MiB"), fleet).is_some(), "{said}");
+        assert_eq!(of("96MiB", ""), None);
+    }
 
     #[test]
     fn the_console_knows_all_kinds() {
