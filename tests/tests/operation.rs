@@ -286,6 +286,36 @@ fn reloading_removes_a_sink_and_brings_it_back() {
     );
 }
 
+/// A receiver that does not know the gateway loses nothing: the data waits and the page says why, also over `kill -9`, until a reload brings
+/// the right address.
+#[test]
+fn data_waits_for_credentials_that_are_mended() {
+    let (stranger, friend) = (checking(), checking());
+    stranger.set(Behaviour::Status { code: 401, retry_after: None });
+    let mut gateway = Gateway::started(settings(json!({"upstream": to(&stranger)})));
+    let model = Arc::new(SeriesModel::new(8, 100, TIMELINE));
+    let profile = LoadProfile { connections: 1, series_per_request: 100, ..LoadProfile::default() };
+    let report = drive_blocking(&gateway.target(), &model, &profile).unwrap();
+    let waits = |gateway: &Gateway| {
+        until(SOON, "the refusal to be shown", || {
+            gateway.sink("upstream")["last_error"]["message"].to_string().contains("401")
+        });
+        let sink = gateway.sink("upstream");
+        assert_eq!((&sink["lag"]["items"], &sink["delivered"]), (&json!(100), &json!(0)), "{sink}");
+        assert_eq!(sink["dropped"], json!({}), "{sink}");
+    };
+    waits(&gateway);
+    gateway.kill9();
+    gateway.start();
+    waits(&gateway);
+    gateway.configure(settings(json!({"upstream": to(&friend)})));
+    gateway.hangup();
+    gateway.at_rest(SOON);
+    gateway.books_close();
+    let verdict = compare(&model, &report.acked, &friend.stop());
+    assert!(verdict.nothing_lost(), "{verdict:?}");
+}
+
 /// SIGHUP with something that cannot be taken over changes nothing, and the log says why.
 #[test]
 fn reloading_something_invalid_changes_nothing() {

@@ -12,4 +12,5 @@ mod remote_write;
 mod rotation;
 mod telegraf;
 mod thanos;
+mod vector;
 mod victoria_metrics;

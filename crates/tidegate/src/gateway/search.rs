@@ -47,7 +47,7 @@ pub(super) fn order(config: &Config, kind: &'static str, journal_id: u64) -> Ord
 /// A warning where no search could ever have its memory, so that each would be refused.
 pub(crate) fn shortfall(config: &Config, planned: &GatewayPlan) -> Option<String> {
     let left = |planned: &GatewayPlan| planned.plan.ceiling(Share::Ingest);
-    if left(planned) >= SEARCH.least() {
+    if !config.console.search || left(planned) >= SEARCH.least() {
         return None;
     }
     let sufficient = plan::sufficient(config, planned, |more| left(more) >= SEARCH.least());
@@ -85,18 +85,19 @@ mod tests {
     /// Where a search could never have its memory, it is said, with an amount that suffices and one MiB less that does not.
     #[test]
     fn too_little_memory_for_searches_is_said() {
-        let of = |memory: &str, listen: &str| {
-            let text = format!("memory: {memory}\nlisten: {{{listen}}}\nsinks: {{lake: {{type: lake}}}}\n");
+        let of = |memory: &str, more: &str| {
+            let text = format!("memory: {memory}\n{more}\nsinks: {{lake: {{type: lake}}}}\n");
             let config = tidegate_config::parse("test", &text, &|_| None).unwrap();
             shortfall(&config, &plan::of(&config))
         };
-        let fleet = "fleet: {address: '127.0.0.1:8220'}";
+        let fleet = "listen: {fleet: {address: '127.0.0.1:8220'}}";
         let said = of("96MiB", fleet).unwrap();
         let sufficient = said.rsplit_once("it takes ").unwrap().1;
         assert_eq!(of(sufficient, fleet), None);
         let less = sufficient.trim_end_matches("MiB").parse::<u64>().unwrap() - 1;
         assert!(of(&format!("{less}MiB"), fleet).is_some(), "{said}");
         assert_eq!(of("96MiB", ""), None);
+        assert_eq!(of("96MiB", &format!("{fleet}\nconsole: {{search: false}}")), None);
     }
 
     #[test]

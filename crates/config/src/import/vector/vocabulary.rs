@@ -74,6 +74,7 @@ impl Vocabulary {
 
     /// Where a field is, or why it is nowhere.
     pub(super) fn place(&self, path: &[Segment]) -> Result<Place, String> {
+        forward(path)?;
         match self.origin {
             Origin::Traces => Err("the fields of Vector's traces have no counterpart".to_owned()),
             Origin::Metrics => metric(path),
@@ -218,6 +219,14 @@ fn metric(path: &[Segment]) -> Result<Place, String> {
         [Segment::Field(tags)] if tags == "tags" => Ok(whole("datapoint.attributes", PlaceKind::Other)),
         [Segment::Field(tags), rest @ ..] if tags == "tags" => Ok(within("datapoint.attributes", rest)),
         _ => Err("of metrics, only `.name` and `.tags` have counterparts".to_owned()),
+    }
+}
+
+/// Refuses the path of a list's member that is counted from its end.
+pub(super) fn forward(path: &[Segment]) -> Result<(), String> {
+    match path.iter().any(|segment| matches!(segment, Segment::Index(..0))) {
+        true => Err("members of lists cannot be counted from the end here".to_owned()),
+        false => Ok(()),
     }
 }
 

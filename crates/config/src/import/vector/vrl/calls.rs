@@ -5,10 +5,10 @@ use super::conditions::{escaped, is_condition};
 use super::statements::Translator;
 use super::syntax::{Call, Expression};
 use crate::import::references;
-use crate::import::vector::vocabulary::within;
+use crate::import::vector::vocabulary::{forward, within};
 
 /// Functions of one argument with the same meaning.
-const SAME: [(&str, &str); 26] = [
+const SAME: [(&str, &str); 25] = [
     ("parse_json", "ParseJSON"),
     ("parse_logfmt", "ParseKeyValue"),
     ("parse_url", "URL"),
@@ -24,7 +24,6 @@ const SAME: [(&str, &str); 26] = [
     ("encode_json", "String"),
     ("length", "Len"),
     ("strlen", "Len"),
-    ("keys", "Keys"),
     ("values", "Values"),
     ("md5", "MD5"),
     ("sha1", "SHA1"),
@@ -62,6 +61,7 @@ fn default_of(conversion: &str) -> Option<&'static str> {
 impl Translator<'_> {
     /// The value of a call.
     pub(super) fn call(&mut self, call: &Call) -> Translation<String> {
+        forward(&call.path)?;
         let value = self.whole_call(call)?;
         if call.path.is_empty() {
             return Ok(value);
@@ -100,8 +100,15 @@ impl Translator<'_> {
         if is_condition(name) {
             let condition = self.condition(&Expression::Call(call.clone()))?;
             let result = self.temporary();
-            self.emit(&format!("set({result}, false)"));
-            self.emit_where(&format!("set({result}, true)"), Some(&condition));
+            if matches!(name, "is_empty" | "includes") {
+                // Of what is no list, the condition fails: there is no result.
+                self.emit_where(&format!("set({result}, true)"), Some(&condition));
+                self.emit_where(&format!("set({result}, false)"), Some(&format!("not ({condition})")));
+                self.conditions.push(format!("{result} != nil"));
+            } else {
+                self.emit(&format!("set({result}, false)"));
+                self.emit_where(&format!("set({result}, true)"), Some(&condition));
+            }
             return Ok(result);
         }
         match name {
@@ -116,6 +123,8 @@ impl Translator<'_> {
                 }
                 _ => Err("`del` takes the path of a field".to_owned()),
             },
+            // The members of a map are in order there.
+            "keys" => Ok(format!("Sort({})", self.one(call, "Keys")?)),
             "sha2" => match call.argument(1, "variant").and_then(|variant| variant.as_text()).as_deref() {
                 Some("SHA-256") => self.one(call, "SHA256"),
                 Some("SHA-512") => self.one(call, "SHA512"),
@@ -179,7 +188,7 @@ impl Translator<'_> {
     }
 
     fn timestamp(&mut self, call: &Call, function: &str) -> Translation<String> {
-        let value = self.first(call)?;
+        let value = if function == "Time" { self.first(call)? } else { self.time(call)? };
         let format = call.argument(1, "format").and_then(|format| format.as_text());
         let format = format.ok_or_else(|| "the format of a time has to be a literal".to_owned())?;
         if format.contains("%j") || format.contains("%s") {
@@ -194,8 +203,15 @@ impl Translator<'_> {
         Ok(format!("{function}({value}, {}{zone})", self.literal(&format)))
     }
 
-    fn unix_timestamp(&mut self, call: &Call) -> Translation<String> {
+    /// The first argument as a time: fields and variables hold the text of one, as it is written into them.
+    fn time(&mut self, call: &Call) -> Translation<String> {
         let value = self.first(call)?;
+        let is_time = ["log.time", "Time(", "Now(", "Unix("].iter().any(|time| value.starts_with(time));
+        Ok(if is_time { value } else { format!("Time({value}, \"%Y-%m-%dT%H:%M:%SZ\")") })
+    }
+
+    fn unix_timestamp(&mut self, call: &Call) -> Translation<String> {
+        let value = self.time(call)?;
         let unit = call.argument(1, "unit").and_then(|unit| unit.as_text());
         let function = match unit.as_deref() {
             None | Some("seconds") => "UnixSeconds",

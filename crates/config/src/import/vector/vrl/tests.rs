@@ -63,6 +63,25 @@ fn programs_become_statements() {
                 r#"set(log.attributes["x"], "none") where log.attributes["x"] == nil or log.attributes["x"] == false"#,
             ],
         ),
+        (".x = keys(.o)", vec![r#"set(log.attributes["x"], Sort(Keys(log.attributes["o"])))"#]),
+        // Attributes hold the texts of times.
+        (
+            r#".x = format_timestamp!(.t, format: "%Y")"#,
+            vec![
+                r#"set(log.attributes["x"], FormatTime(Time(log.attributes["t"], "%Y-%m-%dT%H:%M:%SZ"), "%Y"))"#,
+            ],
+        ),
+        // Of what is no list, `is_empty` fails, so the other value is taken.
+        (
+            ".x = is_empty(.l) ?? true",
+            vec![
+                r#"set(log.cache["value_2"], true) where Len(log.attributes["l"]) == 0"#,
+                r#"set(log.cache["value_2"], false) where not (Len(log.attributes["l"]) == 0)"#,
+                r#"set(log.cache["value_1"], log.cache["value_2"])"#,
+                r#"set(log.cache["value_1"], true) where log.cache["value_1"] == nil"#,
+                r#"set(log.attributes["x"], log.cache["value_1"])"#,
+            ],
+        ),
     ] {
         assert_eq!(lines(vrl), ottl, "{vrl}");
     }
@@ -108,6 +127,8 @@ fn functions_that_differ_are_refused() {
         r#".a = "\u{1b}[0m""#,
         r#".a = "\{{ b }}""#,
         ".a = merge(.b, .c, deep: true)",
+        ".a = .list[-1]",
+        "x = .list\n.a = x[-1]",
         "if .a == 1 { x, err = parse_json(.b)\n y, err = parse_json(.c) }",
     ] {
         assert!(!program(text).notes.is_empty(), "{text}: {:?}", lines(text));
