@@ -149,7 +149,10 @@ impl SearchAnswer<'_> {
             (Ok(()), ..) => reply(500).text("the search gave no answer; please report this\n"),
             (Err(ProcessError::Memory), ..) => reply(503)
                 .retry_after(5)
-                .text("requests and sinks have the memory that a search needs; try again later, or raise `memory`\n"),
+                .text(
+                    "requests and sinks have the memory that a search needs; try again later, or raise `memory`: `tidegate check` says \
+                     where it is too little for any search\n",
+                ),
             (Err(ProcessError::Late), ..) => {
                 reply(422).text("the search took too long and was ended: try a shorter range of time\n")
             }

@@ -49,6 +49,7 @@ pub struct BadRate {
 
 /// The most of anything in a second: beyond it somebody mistyped.
 const MOST: f64 = 1e15;
+const OF_WHAT: &str = "it does not say of what: samples, points, spans or logs";
 /// The longest text that is quoted in an error.
 const QUOTED: usize = 60;
 
@@ -91,6 +92,7 @@ impl FromStr for Rate {
         let number: f64 = number.parse().map_err(|_| bad("it does not begin with a number".to_owned()))?;
         let (what, per) = rest
             .split_once('/')
+            .filter(|(_, per)| !per.trim().is_empty())
             .ok_or_else(|| bad("it does not say in what time: `/s`, `/min` or `/h`".to_owned()))?;
         let mut after = per.split_whitespace();
         let seconds = match after.next() {
@@ -110,14 +112,15 @@ impl FromStr for Rate {
         };
         let (factor, kind, is_bytes) = match (byte_unit(what), kind) {
             (Some(unit), Some(kind)) => (unit, kind_of(kind)?, true),
-            (Some(_), None) => {
-                return Err(bad("it does not say of what: samples, points, spans or logs".to_owned()));
+            (Some(_), None) => return Err(bad(OF_WHAT.to_owned())),
+            (None, kind) => {
+                let (factor, before) = scale(what);
+                match (before, kind) {
+                    ("", None) => return Err(bad(OF_WHAT.to_owned())),
+                    (word, None) | ("", Some(word)) => (factor, kind_of(word)?, false),
+                    (_, Some(kind)) => return Err(bad(format!("`{kind}` is too much"))),
+                }
             }
-            (None, None) => {
-                let (factor, word) = scale(what);
-                (factor, kind_of(word)?, false)
-            }
-            (None, Some(kind)) => return Err(bad(format!("`{kind}` is too much"))),
         };
         let amount = number * factor / seconds;
         if !(amount > 0.0 && amount <= MOST) {
@@ -147,7 +150,7 @@ fn scale(what: &str) -> (f64, &str) {
     for (letters, factor) in [(["k", "K"], 1e3), (["M", "m"], 1e6), (["G", "g"], 1e9)] {
         for letter in letters {
             if let Some(word) = what.strip_prefix(letter)
-                && (word.starts_with(' ') || ItemKind::named(word).is_some())
+                && (word.is_empty() || word.starts_with(' ') || ItemKind::named(word).is_some())
             {
                 return (factor, word.trim_start());
             }
@@ -188,6 +191,8 @@ mod tests {
             ("3600 lines/h", ItemKind::Logs, Amount::Items(1.0)),
             ("7ksamples/s", ItemKind::Samples, Amount::Items(7_000.0)),
             ("30MB/s logs", ItemKind::Logs, Amount::Bytes(3e7)),
+            ("100k/s spans", ItemKind::Spans, Amount::Items(100_000.0)),
+            ("100 /s spans", ItemKind::Spans, Amount::Items(100.0)),
             (" 2 MiB/s spans ", ItemKind::Spans, Amount::Bytes(2_097_152.0)),
             ("1 sample/s", ItemKind::Samples, Amount::Items(1.0)),
         ] {
@@ -204,9 +209,11 @@ mod tests {
             ("1.2.3 samples/s", "it does not begin with a number"),
             ("200k samples", "it does not say in what time"),
             ("200k samples/fortnight", "`fortnight` is no time"),
-            ("200k samples/", "`` is no time"),
+            ("200k samples/", "it does not say in what time"),
             ("200k apples/s", "`apples` are no items"),
             ("30MB/s", "it does not say of what"),
+            ("100000/s", "it does not say of what"),
+            ("5k /s", "it does not say of what"),
             ("30MB/s apples", "`apples` are no items"),
             ("5 spans/s logs", "`logs` is too much"),
             ("5MB/s logs please", "`please` is too much"),

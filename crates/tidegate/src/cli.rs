@@ -7,6 +7,7 @@ mod fleet;
 mod import;
 mod journal;
 mod lake;
+mod mistakes;
 mod opamp;
 mod pipeline;
 mod plan;
@@ -26,6 +27,7 @@ pub(crate) use journal::{
     DeadLetterArgs, DeadLetterCommand, DiscardArgs, ForgetArgs, ForgetSourceArgs, JournalCommand, ResendArgs,
 };
 pub(crate) use lake::{CatArgs, Format, LakeCommand};
+pub(crate) use mistakes::explained;
 pub(crate) use opamp::{CollectorCommand, CollectorTokenCommand, ConfigCommand, ConfigPutArgs};
 pub(crate) use pipeline::{EvalArgs, EvalFormat, EvalSignal, PipelineCommand, TestArgs};
 pub(crate) use plan::{PlanArgs, PlanFormat};

@@ -135,6 +135,9 @@ impl Gateway {
         let planned = plan::of_queued(&config, &RoutingHistory::read(&config.data)?);
         plan::check(&config, &planned)?;
         tell_of_bodies(&planned);
+        if let Some(shortfall) = search::shortfall(&config, &planned) {
+            tracing::warn!(setting = "memory", "{shortfall}");
+        }
         let keys = ReloadedFiles::read(&config)?;
         let bound = listeners::bind(&config.listen)?;
         let files = planned.files;

@@ -34,7 +34,11 @@ impl<E: std::fmt::Display> From<E> for Failure {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        let arguments: Vec<String> =
+            std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+        cli::explained(error, &arguments).exit()
+    });
     let outcome = match logging::start(&cli.log, cli.log_format) {
         Ok(()) => {
             if matches!(cli.command, Command::Run(_) | Command::Demo(_)) {

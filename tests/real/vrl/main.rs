@@ -1,5 +1,5 @@
 //! Reads lines of JSON, each a `program` of VRL and an `event`, and says of each in a line what became of the event:
-//! `{"event": …}`, `{"dropped": true}`, `{"failed": "…"}`, or `{"invalid": "…"}` for a program that Vector does not take.
+//! `{"event": …, "result": …}`, `{"dropped": true}`, `{"failed": "…"}`, or `{"invalid": "…"}` for a program that Vector does not take.
 
 use serde_json::{Value as Json, json};
 use std::io::{BufRead as _, stdin};
@@ -19,7 +19,7 @@ fn outcome(program: &str, event: &Json) -> Json {
     };
     let (mut state, zone) = (RuntimeState::default(), TimeZone::default());
     match compiled.resolve(&mut Context::new(&mut target, &mut state, &zone)) {
-        Ok(_) => json!({"event": target.value}),
+        Ok(result) => json!({"event": target.value, "result": result}),
         Err(ExpressionError::Abort { .. }) => json!({"dropped": true}),
         Err(error) => json!({"failed": error.to_string()}),
     }

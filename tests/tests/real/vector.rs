@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tidegate_tests::{binary as tidegate, finish, real_program};
 
@@ -25,7 +25,13 @@ const PROGRAMS: &[&str] = &[
     ".x = to_int(.b) ?? -1",
     ".x = to_float(.status) ?? -1.0",
     ".x = to_bool(.b) ?? false",
+    ".x = to_bool(.status) ?? false",
     ".x = to_bool(.status) ?? true",
+    ".x = to_bool(.yes) ?? false",
+    ".x = to_bool(.yes) ?? true",
+    ".x = to_bool(.n) ?? false",
+    ".x = to_string(.o) ?? \"q\"",
+    ".x = to_string(.yes) ?? \"q\"",
     ".x = int(.n) ?? 1",
     ".x = int(.f) ?? 1",
     ".x = string(.app) ?? \"d\"",
@@ -67,6 +73,10 @@ const PROGRAMS: &[&str] = &[
     ".x = merge(object!(.o), {\"q\": 1})",
     ".x = keys(object!(.o))",
     ".x = parse_int(.status) ?? 5",
+    ".x = parse_int(.zero) ?? 5",
+    ".x = parse_int(.n) ?? 5",
+    ".x = parse_int(.hex, 16) ?? 5",
+    "x = parse_json!(string!(.copy))\n.first = x.list[0]",
     ".x = parse_regex(.message, r'^(?P<first>\\w+) (?P<rest>.*)$') ?? {}",
     ".x = md5(string!(.level))",
     ".x = sha1(string!(.level))",
@@ -103,10 +113,28 @@ const PROGRAMS: &[&str] = &[
     ".x = del(.message)",
 ];
 
+/// Conditions of filters, which are asked of an event made of a line of JSON. One that fails drops the event.
+const CONDITIONS: &[&str] = &[
+    "int!(.n) >= 5",
+    "int!(.f) >= 1",
+    ".n == 7",
+    ".level == \"info\" || .b == true",
+    "exists(.app) && string!(.app) != \"x\"",
+    "match(string!(.level), r'^W') ",
+    "!contains(string!(.level), \"IN\", case_sensitive: false)",
+    "length(array!(.list)) > 0",
+    "is_integer(.n)",
+    "to_int!(.status) > 201",
+    "includes(array!(.list), \"x\")",
+    "starts_with(string!(.path), \"/a\")",
+    "is_nullish(.empty)",
+    "downcase(string!(.level)) == \"warn\"",
+];
+
 /// Lines of a log. A `z` that is `null` is absent here.
 const LINES: &[&str] = &[
-    r#"{"app":"shop","level":"WARN","status":"503","n":7,"f":1.5,"b":true,"z":null,"s":" a b ","list":["x","y",3],"o":{"k":"v","d":{"e":1}},"empty":"","path":"/a/b","message":"hello World"}"#,
-    r#"{"level":"info","status":"200","n":-3,"f":2.25,"b":false,"s":"x=1 y=\"2 3\"","list":[],"o":{},"t":"2024-05-01T10:20:30Z"}"#,
+    r#"{"app":"shop","level":"WARN","status":"503","n":7,"f":1.5,"b":true,"z":null,"s":" a b ","list":["x","y",3],"o":{"k":"v","d":{"e":1}},"empty":"","path":"/a/b","yes":"Yes","zero":"010","hex":"1f","copy":"{\"list\":[4]}","message":"hello World"}"#,
+    r#"{"level":"info","status":"200","n":-3,"f":2.25,"b":false,"s":"x=1 y=\"2 3\"","list":[],"o":{},"t":"2024-05-01T10:20:30Z","yes":"N","zero":"0x1f","hex":"0x1f"}"#,
     "{}",
     "no json",
 ];
@@ -154,11 +182,11 @@ fn members(list: &Value) -> Map<String, Value> {
 }
 
 /// The imported program's event for a line; nothing where it drops it.
-fn imported(configuration: &Path, line: &str) -> Option<Value> {
+fn imported(configuration: &Path, line: &str, pipeline: &str) -> Option<Value> {
     let record = json!({"body": {"stringValue": line}});
     let request = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]});
     let mut command = Command::new(tidegate());
-    command.args(["pipeline", "eval", "--pipeline", "parse", "--config"]).arg(configuration);
+    command.args(["pipeline", "eval", "--pipeline", pipeline, "--config"]).arg(configuration);
     let out = piped(&mut command, &format!("{request}\n"));
     let request: Value = serde_json::from_str(out.lines().next()?).unwrap();
     let record = &request["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0];
@@ -167,46 +195,54 @@ fn imported(configuration: &Path, line: &str) -> Option<Value> {
     Some(normal(&event.into()))
 }
 
+/// Has these transforms imported, of which the last is `last`, into a file of this folder.
+fn convert(folder: &Path, transforms: &Value, last: &str) -> PathBuf {
+    let (original, configuration) = (folder.join("vector.json"), folder.join("tidegate.yaml"));
+    let sink = json!({"type": "http", "inputs": [last], "uri": "http://127.0.0.1:1/", "encoding": {"codec": "json"}});
+    let vector = json!({
+        "sources": {"app": {"type": "file", "include": ["/srv/log/*.log"]}},
+        "transforms": transforms,
+        "sinks": {"out": sink},
+    });
+    // A dollar sign begins a variable in the file, and two are one.
+    std::fs::write(&original, vector.to_string().replace('$', "$$")).unwrap();
+    let converted = finish(Command::new(tidegate()).args(["import", "vector"]).arg(&original));
+    assert_eq!(converted.code, Some(0), "{transforms}: {converted:?}");
+    assert!(!converted.stderr.contains("transforms."), "{transforms}: {}", converted.stderr);
+    std::fs::write(&configuration, converted.stdout).unwrap();
+    configuration
+}
+
+/// The outcomes of a program in Vector, for each line.
+fn outcomes(oracle: &Path, program: &str) -> Vec<Value> {
+    let case = |line: &&str| format!("{}\n", json!({"program": program, "event": {"message": line}}));
+    let cases: String = LINES.iter().map(case).collect();
+    let outcomes = piped(&mut Command::new(oracle), &cases);
+    let outcomes: Vec<Value> = outcomes.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(outcomes.iter().all(|outcome| outcome["invalid"].is_null()), "{program}: {outcomes:?}");
+    assert_eq!(outcomes.len(), LINES.len());
+    outcomes
+}
+
 #[test]
 #[ignore = "`make test-real` runs it"]
 fn imported_programs_do_what_the_originals_do() {
     let Some(oracle) = real_program("vrl", "oracle") else { return };
     let folder = tempfile::tempdir().unwrap();
-    let (original, configuration) = (folder.path().join("vector.json"), folder.path().join("tidegate.yaml"));
     let (mut same, mut failed, mut differences) = (0, 0, Vec::new());
-    for (beginning, program) in
-        BEGINNINGS.iter().flat_map(|beginning| PROGRAMS.iter().map(move |program| (beginning, program)))
-    {
-        let program = format!("{beginning}{program}");
-        // A dollar sign begins a variable in the file, and two are one.
-        let source = program.replace('$', "$$");
-        let remap = json!({"type": "remap", "inputs": ["app"], "source": source});
-        let sink = json!({"type": "http", "inputs": ["parse"], "uri": "http://127.0.0.1:1/", "encoding": {"codec": "json"}});
-        let vector = json!({
-            "sources": {"app": {"type": "file", "include": ["/srv/log/*.log"]}},
-            "transforms": {"parse": remap},
-            "sinks": {"out": sink},
-        });
-        std::fs::write(&original, vector.to_string()).unwrap();
-        let converted = finish(Command::new(tidegate()).args(["import", "vector"]).arg(&original));
-        assert_eq!(converted.code, Some(0), "{program}: {converted:?}");
-        assert!(!converted.stderr.contains("transforms.parse"), "{program}: {}", converted.stderr);
-        std::fs::write(&configuration, converted.stdout).unwrap();
-
-        let cases: String = LINES
-            .iter()
-            .map(|line| format!("{}\n", json!({"program": program, "event": {"message": line}})))
-            .collect();
-        let outcomes = piped(&mut Command::new(&oracle), &cases);
-        for (line, outcome) in LINES.iter().zip(outcomes.lines()) {
-            let outcome: Value = serde_json::from_str(outcome).unwrap();
-            assert!(outcome["invalid"].is_null(), "{program}: {outcome}");
+    let programs = BEGINNINGS
+        .iter()
+        .flat_map(|beginning| PROGRAMS.iter().map(move |program| format!("{beginning}{program}")));
+    for program in programs {
+        let parse = json!({"parse": {"type": "remap", "inputs": ["app"], "source": program}});
+        let configuration = convert(folder.path(), &parse, "parse");
+        for (line, outcome) in LINES.iter().zip(outcomes(&oracle, &program)) {
             if !outcome["failed"].is_null() {
                 failed += 1;
                 continue;
             }
             let expected = outcome.get("event").map(normal);
-            let found = imported(&configuration, line);
+            let found = imported(&configuration, line, "parse");
             if found == expected {
                 same += 1;
             } else {
@@ -218,4 +254,32 @@ fn imported_programs_do_what_the_originals_do() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
     println!("{same} events are the same, and {failed} programs failed with theirs");
     assert!(same > failed, "{same} and {failed}");
+}
+
+#[test]
+#[ignore = "`make test-real` runs it"]
+fn imported_filters_keep_what_the_originals_keep() {
+    let Some(oracle) = real_program("vrl", "oracle") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (mut kept, mut dropped, mut differences) = (0, 0, Vec::new());
+    let [parse, _] = BEGINNINGS;
+    for condition in CONDITIONS {
+        let transforms = json!({
+            "parse": {"type": "remap", "inputs": ["app"], "source": parse},
+            "wanted": {"type": "filter", "inputs": ["parse"], "condition": condition},
+        });
+        let configuration = convert(folder.path(), &transforms, "wanted");
+        let lines = LINES.iter().zip(outcomes(&oracle, &format!("{parse}{condition}")));
+        // A line that is no JSON is no event for the condition alone.
+        for (line, outcome) in lines.filter(|(line, _)| line.starts_with('{')) {
+            let is_kept = outcome["result"] == true;
+            *(if is_kept { &mut kept } else { &mut dropped }) += 1;
+            if imported(&configuration, line, "wanted").is_some() != is_kept {
+                differences.push(format!("{condition} of {line}: {outcome}"));
+            }
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    println!("{kept} events are kept, and {dropped} are dropped");
+    assert!(kept >= CONDITIONS.len() && dropped >= CONDITIONS.len(), "{kept} and {dropped}");
 }

@@ -35,11 +35,13 @@ pub fn vmagent(arguments: &[String], read: ReadFile<'_>) -> Result<Imported, Err
     }
     let (common, labels) = (common_rules(&mut flags, read, &mut notes)?, labels(&mut flags, &mut notes));
     let sharding = Sharding::read(&mut flags, &urls, &mut notes)?;
+    // Unlike values of other flags, a single one is for the first URL alone.
+    let url_rules = flags.all("remoteWrite.urlRelabelConfig");
     let mut each = Vec::new();
     for (index, url) in urls.iter().enumerate() {
         let mut rules = common.clone();
-        if let Some(file) = flags.at("remoteWrite.urlRelabelConfig", index) {
-            rules.extend(rules_in(&file, read, &mut notes)?);
+        if let Some(file) = url_rules.get(index) {
+            rules.extend(rules_in(file, read, &mut notes)?);
         }
         rules.extend(labels.iter().cloned());
         let mut settings = sink(&mut flags, index, url, &mut notes);
@@ -70,7 +72,7 @@ fn common_rules(flags: &mut Flags, read: ReadFile<'_>, notes: &mut Notes) -> Res
     Ok(rules)
 }
 
-/// The labels of all remote writes, as rules behind all others: vmagent adds them last. Unlike external labels, they replace what is there.
+/// The labels of all remote writes, as rules after all others: vmagent adds them last. Unlike external labels, they replace what is there.
 fn labels(flags: &mut Flags, notes: &mut Notes) -> Vec<Map> {
     let mut rules = Vec::new();
     for label in flags.all("remoteWrite.label") {
@@ -78,7 +80,8 @@ fn labels(flags: &mut Flags, notes: &mut Notes) -> Vec<Map> {
             Some((name, value)) => {
                 let mut rule = Map::default();
                 rule.set("target_label", name);
-                rule.set("replacement", references::plain(value).0);
+                // It is no replacement with groups.
+                rule.set("replacement", references::plain(&value.replace('$', "$$")).0);
                 rules.push(rule);
             }
             None => notes.argument(
@@ -109,10 +112,10 @@ fn rules_in(file: &str, read: ReadFile<'_>, notes: &mut Notes) -> Result<Vec<Map
     Ok(rules)
 }
 
-/// A rule that drops the labels whose names begin with `__`, but for the metric's name: vmagent drops them behind each file.
+/// A rule that drops the labels whose names begin with `__`, but for the metric's name: vmagent drops them after each file.
 fn without_hidden_labels() -> Map {
     let mut rule = Map::default();
-    let comment = "As vmagent does behind its rules: labels that begin with `__` are dropped.";
+    let comment = "As vmagent does after its rules: labels that begin with `__` are dropped.";
     rule.set_with("regex", "__name__|_?[^_].*|_", Some(comment));
     rule.set("action", "labelkeep");
     rule

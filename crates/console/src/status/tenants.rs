@@ -40,10 +40,54 @@ impl Tenants {
     /// The most that are shown.
     pub const MAX_SHOWN: usize = 32;
 
-    /// These of `known` of at most `most` tenants: those that hold most first, then those that were refused most.
+    /// Of `known` of at most `most` tenants the first by memory, by refusals, by items and by bytes; those that hold most first.
     pub fn of(mut tenants: Vec<Tenant>, known: u64, most: u64) -> Tenants {
-        tenants.sort_by_key(|tenant| std::cmp::Reverse((tenant.held, tenant.refused, tenant.bytes)));
-        tenants.truncate(Tenants::MAX_SHOWN);
-        Tenants { known, most, shown: tenants }
+        const ORDERS: [fn(&Tenant) -> u64; 4] =
+            [|tenant| tenant.held, |tenant| tenant.refused, |tenant| tenant.items, |tenant| tenant.bytes];
+        let mut shown = Vec::with_capacity(Tenants::MAX_SHOWN.min(tenants.len()));
+        for order in ORDERS {
+            tenants.sort_by_key(|tenant| std::cmp::Reverse(order(tenant)));
+            let first = (Tenants::MAX_SHOWN / ORDERS.len()).min(tenants.len());
+            shown.extend(tenants.drain(..first));
+        }
+        shown.sort_by_key(|tenant| std::cmp::Reverse((tenant.held, tenant.refused, tenant.bytes)));
+        Tenants { known, most, shown }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tenant(name: &str, [held, refused, items, bytes]: [u64; 4]) -> Tenant {
+        Tenant {
+            name: name.to_owned(),
+            received: 0,
+            accepted: 0,
+            refused,
+            mostly: None,
+            open: 0,
+            items,
+            bytes,
+            held,
+        }
+    }
+
+    /// Whoever is first by any measure is shown, however many are before it by another.
+    #[test]
+    fn the_first_by_each_measure_are_shown() {
+        let many = (0..100).map(|number| tenant(&format!("t{number}"), [1, 1, 1, 1]));
+        let first = [
+            tenant("memory", [9, 0, 0, 0]),
+            tenant("refusals", [0, 9, 0, 0]),
+            tenant("items", [0, 0, 9, 0]),
+            tenant("bytes", [0, 0, 0, 9]),
+        ];
+        let tenants = Tenants::of(many.chain(first).collect(), 104, 200);
+        assert_eq!((tenants.shown.len(), tenants.shown[0].name.as_str()), (Tenants::MAX_SHOWN, "memory"));
+        for name in ["refusals", "items", "bytes"] {
+            assert!(tenants.shown.iter().any(|tenant| tenant.name == name), "{name}");
+        }
+        assert_eq!(Tenants::of(vec![tenant("one", [0; 4])], 1, 200).shown.len(), 1);
     }
 }

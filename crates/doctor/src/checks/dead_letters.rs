@@ -81,7 +81,7 @@ fn told(sink: &str, counted: Counted, (folder, now): (&Path, SystemTime), is_cut
     let is_old = !is_cut && seconds_between(newest, now) > LATELY.as_secs_f64();
     let finding = if is_old { Finding::note(what, evidence) } else { Finding::at_risk(what, evidence) };
     finding.quoting(lines.chain(rest).collect::<Vec<_>>().join("\n"))
-    .remedy("`tidegate journal dead-letters` lists them; when the cause is mended, `tidegate journal resend` sends them again")
+    .remedy("`tidegate journal dead-letters` lists them; when the cause is mended, `tidegate replay dead-letters` sends them again, each to its sink alone")
 }
 
 /// A reason without its numbers, so that those that differ in nothing else count together.

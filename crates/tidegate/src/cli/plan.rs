@@ -32,7 +32,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, requires = "outage")]
     pub(crate) measure: bool,
     /// Format of the answer
-    #[arg(long, value_enum, default_value_t = PlanFormat::Text)]
+    #[arg(long, value_enum, default_value_t = PlanFormat::Text, requires = "outage")]
     pub(crate) format: PlanFormat,
     #[command(flatten)]
     pub(crate) admin: AdminArgs,

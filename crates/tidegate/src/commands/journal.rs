@@ -256,7 +256,7 @@ fn forget_online(args: &ForgetArgs, pid: Option<String>) -> Outcome {
 }
 
 /// Nanoseconds since 1970, to the second, for people.
-fn time(ns: u64) -> String {
+pub(super) fn time(ns: u64) -> String {
     let second = Timestamp::from_second((ns / 1_000_000_000).cast_signed());
     second.map_or_else(|_| "-".to_owned(), |time| time.to_string())
 }

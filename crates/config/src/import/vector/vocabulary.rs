@@ -74,7 +74,7 @@ impl Vocabulary {
 
     /// Where a field is, or why it is nowhere.
     pub(super) fn place(&self, path: &[Segment]) -> Result<Place, String> {
-        forward(path)?;
+        refuse_negative_index(path)?;
         match self.origin {
             Origin::Traces => Err("the fields of Vector's traces have no counterpart".to_owned()),
             Origin::Metrics => metric(path),
@@ -223,7 +223,7 @@ fn metric(path: &[Segment]) -> Result<Place, String> {
 }
 
 /// Refuses the path of a list's member that is counted from its end.
-pub(super) fn forward(path: &[Segment]) -> Result<(), String> {
+pub(super) fn refuse_negative_index(path: &[Segment]) -> Result<(), String> {
     match path.iter().any(|segment| matches!(segment, Segment::Index(..0))) {
         true => Err("members of lists cannot be counted from the end here".to_owned()),
         false => Ok(()),

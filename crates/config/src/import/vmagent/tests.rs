@@ -84,3 +84,16 @@ fn what_one_sink_cannot_do_is_named() {
     let error = vmagent(&arguments(line), &no_file).unwrap_err().to_string();
     assert!(error.contains("exclude each other"), "{error}");
 }
+
+/// The rules of a URL are those of its own file; a label is no replacement with groups.
+#[test]
+fn a_single_file_of_rules_is_for_the_first_url() {
+    let line = "-remoteWrite.url=http://a:1/w -remoteWrite.url=http://b:1/w -remoteWrite.urlRelabelConfig=rules.yml \
+                -remoteWrite.label=cost=$5";
+    let read = |_: &str| Ok("- action: drop\n  source_labels: [a]\n".to_owned());
+    let converted = vmagent(&arguments(line), &read).unwrap().configuration;
+    let (first, second) = converted.split_once("upstream-2").unwrap();
+    assert!(first.contains("action: drop") && !second.contains("action: drop"), "{converted}");
+    // Read back it is `$$5`, which stands for `$5` in a replacement.
+    assert!(second.contains("replacement: $$$5\n"), "{converted}");
+}

@@ -257,12 +257,16 @@ impl Source {
         points: u64,
     ) -> (RequestPart, Option<RequestPart>) {
         match piece {
-            RequestPart::Bytes(ref range) => match self.first(range, Limit { samples: items, bytes }) {
-                Some(end) if end < range.end => {
-                    (RequestPart::Bytes(range.start..end), Some(RequestPart::Bytes(end..range.end)))
+            RequestPart::Bytes(ref range) => {
+                // What cannot be read does not take the bodies after it along.
+                let first = self.first(range, Limit { samples: items, bytes });
+                match first.or_else(|| self.end_of_body(range.start)) {
+                    Some(end) if end < range.end => {
+                        (RequestPart::Bytes(range.start..end), Some(RequestPart::Bytes(end..range.end)))
+                    }
+                    _ => (piece, None),
                 }
-                _ => (piece, None),
-            },
+            }
             RequestPart::Members(ref range) => {
                 let end = match self.form {
                     BodyFormat::Otlp => range.start.saturating_add(points.max(1)).min(range.end),
@@ -348,6 +352,11 @@ impl Source {
     fn first(&self, range: &Range<usize>, limit: Limit) -> Option<usize> {
         let raw = self.raw.get(range.clone())?;
         split::split(raw, limit).next().map(|first| range.start + first.range.end)
+    }
+
+    /// Where the body ends that has this byte.
+    fn end_of_body(&self, at: usize) -> Option<usize> {
+        self.bodies.iter().find(|body| body.contains(&at)).map(|body| body.end)
     }
 
     /// Where the first request within the limits ends: at least one series on.

@@ -4,7 +4,7 @@ use super::selection::Selection;
 use super::{Replayed, Source};
 use crate::Failure;
 use crate::cli::{ReplayJournalArgs, ReplayToArgs};
-use crate::commands::journal::folder;
+use crate::commands::journal::{folder, time};
 use std::collections::VecDeque;
 use std::io;
 use tidegate_files::FolderLock;
@@ -23,6 +23,8 @@ pub(super) struct JournalSource {
     is_running: bool,
     /// Those from here on waited for the sink of the running gateway when the replay began.
     end: Option<u64>,
+    /// When the oldest record was received that is still there, once it was read.
+    oldest_ns: Option<u64>,
     counts: Counts,
 }
 
@@ -89,6 +91,7 @@ impl JournalSource {
             next,
             is_running,
             end,
+            oldest_ns: None,
             counts: Counts::default(),
         })
     }
@@ -143,6 +146,9 @@ impl Source for JournalSource {
             let is_replayed = recipient.is_some_and(|recipient| self.is_running || recipient != self.to);
             self.counts.missing += sequence - next;
             self.next = sequence + 1;
+            if let (None, Some(meta)) = (self.oldest_ns, &meta) {
+                self.oldest_ns = Some(meta.received_at_ns);
+            }
             let wanted = |meta: &tidegate_journal::Meta| {
                 self.selection.has_time(meta.received_at_ns) && self.selection.has(meta)
             };
@@ -178,7 +184,18 @@ impl Source for JournalSource {
     fn remarks(&self) -> Vec<String> {
         let Counts { missing, damaged, waiting, replayed, gone } = self.counts;
         let remark = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
+        // Where everything from the beginning on is asked for, that is what is still there.
+        let begin = self.selection.from_ns;
+        let is_short = begin > 0 && self.oldest_ns.is_none_or(|oldest| oldest > begin);
+        let kept = is_short.then(|| {
+            let oldest = match self.oldest_ns {
+                Some(oldest) => format!("the oldest record that was read is of {}", time(oldest)),
+                None => "the journal has no record to read".to_owned(),
+            };
+            format!("{oldest}: what all sinks have had stays as long as `journal.keep` says")
+        });
         [
+            kept,
             remark(missing, "records are not in the journal any more"),
             remark(damaged, "records are damaged"),
             remark(replayed, "records were sent again before, to this sink or another, and are left out"),

@@ -4,7 +4,7 @@ use super::access_logs;
 use super::statements::Translator;
 use super::syntax::{Call, Expression, Target};
 use super::{Segment, Translation};
-use crate::import::vector::vocabulary::{Place, PlaceKind, whole, within};
+use crate::import::vector::vocabulary::{Place, PlaceKind, refuse_negative_index, whole, within};
 
 const TIME_IN_VARIABLE: &str = "variables are no times: assign it to the field";
 
@@ -110,6 +110,7 @@ impl Translator<'_> {
                 self.store(target, &source, Some(&present))
             }
             Expression::Variable(name, path) => {
+                refuse_negative_index(path)?;
                 let containers = self.containers.len();
                 let source = self.variable(name, path);
                 let present = self.guarded(containers, &format!("{source} != nil"));
@@ -173,6 +174,7 @@ impl Translator<'_> {
             Target::Path(path) => path,
             Target::Variable(..) if is_time => return Err(TIME_IN_VARIABLE.to_owned()),
             Target::Variable(name, path) => {
+                refuse_negative_index(path)?;
                 let place = self.variable(name, path);
                 self.emit(&format!("set({place}, {value})"));
                 return Ok(());

@@ -5,10 +5,10 @@ use super::conditions::{escaped, is_condition};
 use super::statements::Translator;
 use super::syntax::{Call, Expression};
 use crate::import::references;
-use crate::import::vector::vocabulary::{forward, within};
+use crate::import::vector::vocabulary::{refuse_negative_index, within};
 
 /// Functions of one argument with the same meaning.
-const SAME: [(&str, &str); 25] = [
+const SAME: [(&str, &str); 23] = [
     ("parse_json", "ParseJSON"),
     ("parse_logfmt", "ParseKeyValue"),
     ("parse_url", "URL"),
@@ -20,11 +20,9 @@ const SAME: [(&str, &str); 25] = [
     ("to_string", "String"),
     ("to_int", "Int"),
     ("to_float", "Double"),
-    ("to_bool", "Bool"),
     ("encode_json", "String"),
     ("length", "Len"),
     ("strlen", "Len"),
-    ("values", "Values"),
     ("md5", "MD5"),
     ("sha1", "SHA1"),
     ("encode_base64", "Base64Encode"),
@@ -52,7 +50,6 @@ fn default_of(conversion: &str) -> Option<&'static str> {
     match conversion {
         "to_int" => Some("0"),
         "to_float" => Some("0.0"),
-        "to_bool" => Some("false"),
         "to_string" => Some("\"\""),
         _ => None,
     }
@@ -61,7 +58,7 @@ fn default_of(conversion: &str) -> Option<&'static str> {
 impl Translator<'_> {
     /// The value of a call.
     pub(super) fn call(&mut self, call: &Call) -> Translation<String> {
-        forward(&call.path)?;
+        refuse_negative_index(&call.path)?;
         let value = self.whole_call(call)?;
         if call.path.is_empty() {
             return Ok(value);
@@ -123,7 +120,9 @@ impl Translator<'_> {
                 }
                 _ => Err("`del` takes the path of a field".to_owned()),
             },
-            // The members of a map are in order there.
+            "to_bool" => self.to_bool(call),
+            "values" => Err("`Values` has them in the order in which they stand".to_owned()),
+            // In the order of the keys.
             "keys" => Ok(format!("Sort({})", self.one(call, "Keys")?)),
             "sha2" => match call.argument(1, "variant").and_then(|variant| variant.as_text()).as_deref() {
                 Some("SHA-256") => self.one(call, "SHA256"),
@@ -150,7 +149,8 @@ impl Translator<'_> {
                     let (value, base) = (self.first(call)?, self.value(base)?);
                     Ok(format!("ParseInt({value}, {base})"))
                 }
-                None => self.one(call, "Int"),
+                // A prefix names the base.
+                None => Ok(format!("ParseInt({}, 0)", self.first(call)?)),
             },
             "merge" => self.merged(call),
             "parse_syslog" => Err("the source `syslog` parses syslog".to_owned()),
@@ -181,8 +181,32 @@ impl Translator<'_> {
     fn converted(&mut self, call: &Call, function: &str, default: &str) -> Translation<String> {
         let value = self.first(call)?;
         let result = self.temporary();
-        self.emit(&format!("set({result}, {function}({value}))"));
+        // Of maps and lists, `to_string` makes no text.
+        let has_text = (function == "String").then(|| format!("not (IsMap({value}) or IsList({value}))"));
+        self.emit_where(&format!("set({result}, {function}({value}))"), has_text.as_deref());
         self.emit_where(&format!("set({result}, {default})"), Some(&format!("{value} == nil")));
+        self.conditions.push(format!("{result} != nil"));
+        Ok(result)
+    }
+
+    /// `to_bool`, which takes more words for texts than `Bool` does.
+    fn to_bool(&mut self, call: &Call) -> Translation<String> {
+        if !call.has_only(1, &["value"]) {
+            return Err("the options of `to_bool` have no counterpart".to_owned());
+        }
+        let value = self.first(call)?;
+        let result = self.temporary();
+        let text = |pattern: &str| format!("IsString({value}) and IsMatch({value}, \"{pattern}\")");
+        self.emit_where(&format!("set({result}, Bool({value}))"), Some(&format!("not IsString({value})")));
+        let cases = [
+            ("true", text("(?i)^(true|t|yes|y)$$")),
+            ("true", text("^[+-]?0*[1-9][0-9]*$$")),
+            ("false", text("(?i)^(false|f|no|n|[+-]?0+)$$")),
+            ("false", format!("{value} == nil")),
+        ];
+        for (word, condition) in cases {
+            self.emit_where(&format!("set({result}, {word})"), Some(&condition));
+        }
         self.conditions.push(format!("{result} != nil"));
         Ok(result)
     }

@@ -3,7 +3,7 @@
 use super::Translation;
 use super::statements::Translator;
 use super::syntax::{Call, Expression};
-use super::values::tested;
+use super::values::type_condition;
 
 impl Translator<'_> {
     /// A condition without operators that join others.
@@ -94,7 +94,7 @@ impl Translator<'_> {
             "is_array" => "IsList",
             name => return Err(format!("`{name}` has no counterpart in conditions")),
         };
-        Ok(tested(test, &self.value(first)?))
+        Ok(type_condition(test, &self.value(first)?))
     }
 
     /// Whether a list has a value.

@@ -5,6 +5,7 @@
 use super::Translation;
 use super::statements::{Translator, bracketed};
 use super::syntax::{Call, Expression};
+use super::values::type_condition;
 
 /// When a condition holds, and when it does not.
 pub(super) struct Outcomes {
@@ -126,7 +127,7 @@ impl Translator<'_> {
             "downcase" | "upcase" | "strip_whitespace" | "strlen" | "split" => format!("IsString({value})"),
             "object" | "keys" | "values" => format!("IsMap({value})"),
             "array" | "includes" => format!("IsList({value})"),
-            "int" => format!("IsInt({value})"),
+            "int" => type_condition("IsInt", &value),
             "float" => format!("IsDouble({value})"),
             "bool" => format!("IsBool({value})"),
             "length" | "is_empty" => {

@@ -231,7 +231,7 @@ impl<'p> Translator<'p> {
             (_, Some((parent, Segment::Field(key)))) => {
                 self.emit(&format!("delete_key({parent}, {})", self.literal(&key)));
             }
-            (_, Some((parent, Segment::Index(index)))) if index >= 0 => {
+            (_, Some((parent, Segment::Index(index)))) => {
                 self.emit(&format!("delete_index({parent}, {index})"));
             }
             _ => self.emit(&format!("set({path}, nil)")),

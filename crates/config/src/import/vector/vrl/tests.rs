@@ -128,7 +128,9 @@ fn functions_that_differ_are_refused() {
         r#".a = "\{{ b }}""#,
         ".a = merge(.b, .c, deep: true)",
         ".a = .list[-1]",
-        "x = .list\n.a = x[-1]",
+        "x = parse_json!(.message)\n.a = x.list[-1]",
+        "x = {}\nx.list[-1] = 1",
+        ".a = values(.o)",
         "if .a == 1 { x, err = parse_json(.b)\n y, err = parse_json(.c) }",
     ] {
         assert!(!program(text).notes.is_empty(), "{text}: {:?}", lines(text));

@@ -5,7 +5,7 @@ use super::statements::Translator;
 use super::syntax::{Branches, Expression, Piece, StatementKind};
 use super::{Segment, Translation};
 use crate::import::references;
-use crate::import::vector::vocabulary::{PlaceKind, forward, within};
+use crate::import::vector::vocabulary::{PlaceKind, refuse_negative_index, within};
 
 impl Translator<'_> {
     /// A value in OTTL. What it needs is computed by statements before it.
@@ -22,7 +22,7 @@ impl Translator<'_> {
                 if self.errors.contains_key(name) {
                     return Err("the text of an error has no counterpart".to_owned());
                 }
-                forward(path)?;
+                refuse_negative_index(path)?;
                 Ok(self.variable(name, path))
             }
             Expression::Call(call) => self.call(call),
@@ -160,7 +160,7 @@ impl Translator<'_> {
         let kept = |value: String| if is_time { format!("UnixNano({value})") } else { value };
         let assertion = assertion(first).filter(|_| is_error);
         let mut first = kept(if is_error { self.attempted(first)? } else { self.value(first)? });
-        let has_type = assertion.map(|test| tested(test, &first));
+        let has_type = assertion.map(|test| type_condition(test, &first));
         if assertion == Some("IsInt") {
             first = format!("Int({first})");
         }
@@ -255,7 +255,7 @@ impl Translator<'_> {
 }
 
 /// The condition of a test about the type of a value. Numbers of JSON are doubles here: those that are whole pass for integers.
-pub(super) fn tested(test: &str, value: &str) -> String {
+pub(super) fn type_condition(test: &str, value: &str) -> String {
     match test {
         "IsInt" => format!("(IsInt({value}) or (IsDouble({value}) and {value} == Double(Int({value}))))"),
         _ => format!("{test}({value})"),

@@ -6,7 +6,7 @@ import { poll } from "../../data/poll";
 import { session } from "../../data/session";
 import { bytes } from "../../format/bytes";
 import { count, plural } from "../../format/count";
-import { harmless } from "../../format/text";
+import { harmless, sentence } from "../../format/text";
 import { shortTime, utc } from "../../format/time";
 import { link } from "../../router";
 import { search, type SearchEnd } from "../../search/answer";
@@ -14,6 +14,7 @@ import { Card, Empty } from "../../ui/card";
 import { Copy } from "../../ui/copy";
 import { Name, Stranger } from "../../ui/stranger";
 import { Table, type Column } from "../../ui/table";
+import { Ticked } from "../../ui/ticked";
 import { LettersBySink, type SinkLetters } from "./by_sink";
 import { OrderDialog, type LetterOrder } from "./order";
 
@@ -54,13 +55,16 @@ const COLUMNS: Column<DeadLetter>[] = [
 
 export function DeadLetters() {
   const answer = useSignal<DeadLetterAnswer | undefined>(undefined);
+  const failed = useSignal<string | undefined>(undefined);
   const order = useSignal<LetterOrder | undefined>(undefined);
   const asked = useRef(-1);
   const searchable = session.value?.search === true;
   const ask = async (signal?: AbortSignal): Promise<void> => {
     asked.current = rejected.peek();
     const found = await search<DeadLetterAnswer>("dead-letters", {}, signal);
-    if (signal?.aborted !== true && found.ok) answer.value = found.value;
+    if (signal?.aborted === true) return;
+    failed.value = found.ok ? undefined : found.message;
+    if (found.ok) answer.value = found.value;
   };
   useEffect(() => {
     if (!searchable) return;
@@ -77,7 +81,11 @@ export function DeadLetters() {
     setTimeout(() => document.activeElement === document.body && document.querySelector<HTMLElement>("main h1")?.focus());
   };
   const found = answer.value;
-  if (!searchable || found === undefined) return null;
+  if (found === undefined) {
+    const off = session.value?.search === false && rejected.value > 0;
+    const why = off ? "searches are off: `console.search`" : failed.value;
+    return why === undefined ? null : <Unseen why={why} />;
+  }
   return (
     <Card title="Dead letters" note={found.total === 0 ? "" : `${plural(found.total, "letter")}, ${plural(found.items, "item")}`} aside={found.total > 0 && <Commands />} class="wide">
       {found.total === 0 ? (
@@ -96,11 +104,25 @@ export function DeadLetters() {
   );
 }
 
-/** On the gateway's machine: they need its data folder, and `resend` an admin's token where there are credentials. */
+/** In the place of letters that this page cannot read. */
+function Unseen({ why }: { why: string }) {
+  return (
+    <Card title="Dead letters" aside={<Commands />} class="wide">
+      <p class="say bad">
+        <Ticked>{sentence(harmless(why))}</Ticked>
+      </p>
+      <p class="say">
+        <code>tidegate journal dead-letters</code> lists them on the gateway's machine.
+      </p>
+    </Card>
+  );
+}
+
+/** On the gateway's machine: they need its data folder, and sending an admin's token where there are credentials. */
 function Commands() {
   return (
     <div class="buttons">
-      <Copy text="tidegate journal resend" label="Copy: send again" what="the command that sends dead letters again" />
+      <Copy text="tidegate replay dead-letters" label="Copy: send again" what="the command that sends dead letters again" />
       <Copy text="tidegate journal dead-letters --export letters" label="Copy: export" what="the command that writes dead letters to files" />
       <Copy text="tidegate journal discard --sink NAME" label="Copy: discard" what="the command that discards a sink's dead letters" />
     </div>
