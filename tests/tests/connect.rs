@@ -346,3 +346,31 @@ fn the_page_has_all_kinds() {
         assert!(page.contains(&format!("| `{name}` |")), "{name}");
     }
 }
+
+/// Where nothing has arrived yet, the console shows for each kind what the command prints, and what the configuration lacks for others.
+#[test]
+fn the_console_shows_what_the_command_prints() {
+    for access in BOTH {
+        let rig = Rig::started(access, json!({}), json!({}));
+        let config = rig.gateway.config();
+        let printed = |arguments: &[&str]| -> Value {
+            let all =
+                [&["connect", "--format", "json", "--config", config.to_str().unwrap()], arguments].concat();
+            serde_json::from_str(&tidegate(&all).succeeded()).unwrap()
+        };
+        let kinds = rig.gateway.page("/console/connect").json();
+        assert_eq!(kinds, printed(&[]));
+        let mut missing = 0;
+        for kind in kinds.as_array().unwrap() {
+            let name = kind["kind"].as_str().unwrap();
+            let shown = rig.gateway.page(&format!("/console/connect?kind={name}")).json();
+            if kind["received"] == true {
+                assert_eq!(shown["snippets"], printed(&[name]), "{name}");
+            } else {
+                assert_eq!(shown["missing"]["lines"], kind["lines"], "{name}");
+                missing += 1;
+            }
+        }
+        assert!(missing > 0, "{kinds}");
+    }
+}

@@ -6,6 +6,7 @@
 
 use crate::assets::AssetRequest;
 use crate::configuration::ConfigurationOrder;
+use crate::connect::ConnectQuery;
 use crate::console::{Console, DATA_HEADERS, failed};
 use crate::dead_letters::{DeadLetterAction, DeadLetterOrder};
 use crate::page_buffer::PageBuffer;
@@ -23,6 +24,7 @@ pub(crate) enum AppRoute {
     History,
     Session { is_operator: bool, may_search: bool },
     Configuration,
+    Connect(ConnectQuery),
     Rejects,
     Order(ConfigurationOrder),
     DeadLetters(Box<DeadLetterOrder>),
@@ -91,6 +93,10 @@ impl AppRoute {
                 may_search: console.may_search(head),
             },
             "/console/configuration" => AppRoute::Configuration,
+            "/console/connect" => match ConnectQuery::of(head) {
+                Ok(query) => AppRoute::Connect(query),
+                Err(refused) => return Some(Err(refused)),
+            },
             "/console/rejects" => AppRoute::Rejects,
             _ => AppRoute::Asset(AssetRequest::of(head)?),
         };
@@ -139,6 +145,10 @@ impl Console {
                 let running = self.gateway().configuration();
                 self.json(|out| serde_json::to_writer(out, &running))
             }
+            AppRoute::Connect(query) => match self.gateway().connect(&query) {
+                Ok(answer) => self.json(|out| serde_json::to_writer(out, &answer)),
+                Err(error) => error.reply(),
+            },
             AppRoute::Rejects => self
                 .json(|out| self.showing(|status| rejects::write_json(self.gateway(), &status.books, out))),
             AppRoute::Order(order) => match self.gateway().order(order).await {

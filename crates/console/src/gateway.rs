@@ -1,6 +1,7 @@
 //! The console's interface to the gateway.
 
 use crate::configuration::{ConfigurationFuture, ConfigurationOrder, RunningConfiguration};
+use crate::connect::{ConnectAnswer, ConnectQuery};
 use crate::dead_letters::{DeadLetterFuture, DeadLetterOrder};
 use crate::files::{FilesFuture, FilesQuery};
 use crate::history::History;
@@ -65,6 +66,12 @@ pub trait Gateway: Send + Sync + 'static {
 
     /// The configuration in effect. Texts in it must hold no secrets.
     fn configuration(&self) -> RunningConfiguration;
+
+    /// What to paste into senders, with no secrets.
+    ///
+    /// # Errors
+    /// [`ConnectError`](crate::ConnectError).
+    fn connect(&self, query: &ConnectQuery) -> ConnectAnswer;
 
     /// Checks the configured file, or has it take effect.
     fn order(&self, order: ConfigurationOrder) -> ConfigurationFuture<'_>;

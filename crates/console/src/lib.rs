@@ -22,6 +22,7 @@ mod app_routes;
 mod assets;
 mod capture;
 mod configuration;
+mod connect;
 mod console;
 mod dead_letters;
 mod files;
@@ -54,6 +55,7 @@ pub use configuration::{
     ChangeEffect, ConfigurationError, ConfigurationFuture, ConfigurationOrder, ConfigurationReport,
     RunningConfiguration, SettingChange,
 };
+pub use connect::{ConnectAnswer, ConnectError, ConnectQuery};
 pub use console::{Console, LONGEST_ANSWER, PATHS};
 pub use dead_letters::{
     DeadLetterAction, DeadLetterError, DeadLetterFuture, DeadLetterOrder, DeadLetterReport,

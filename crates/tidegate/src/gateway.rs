@@ -8,6 +8,7 @@ mod admin_access;
 mod agent_service;
 mod backlog;
 mod bounded_process;
+mod connect;
 mod data_folder;
 mod dead_letters;
 mod destination;

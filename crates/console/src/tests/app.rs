@@ -132,6 +132,22 @@ fn dead_letters_are_resent_and_discarded_with_the_token_of_the_session() {
     }
 }
 
+/// Instructions are asked for by kind; the host by which the page was reached is passed on.
+#[test]
+fn instructions_for_senders_are_passed_on() {
+    let served = served();
+    let ask = |target: &str| served.ask_with(&format!("GET /console/connect{target}"), "X-None: 1");
+    let list: serde_json::Value = serde_json::from_str(&ask("").body).unwrap();
+    assert!(list["kind"].is_null() && !list["host"].as_str().unwrap().contains(':'), "{list}");
+    let one: serde_json::Value = serde_json::from_str(&ask("?kind=otel-go").body).unwrap();
+    assert_eq!(one["kind"], "otel-go");
+    for (target, status) in
+        [("?kind=unknown", 404), ("?kind=changing", 503), ("?other=1", 400), ("?kind=a&b=c", 400)]
+    {
+        assert_eq!(ask(target).status, status, "{target}");
+    }
+}
+
 /// As many refusals as there can be, with the longest texts, are one answer; texts of strangers are JSON strings.
 #[test]
 fn refusals_are_listed_with_what_is_known() {

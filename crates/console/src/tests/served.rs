@@ -2,10 +2,10 @@
 
 use super::sample::{healthy, troubled};
 use crate::{
-    ConfigurationFuture, ConfigurationOrder, ConfigurationReport, Console, DeadLetterError, DeadLetterFuture,
-    DeadLetterOrder, DeadLetterReport, FilesFuture, FilesQuery, FilesReport, ForgetError, Gateway, History,
-    LONGEST_ANSWER, ListedPipeline, ProcessError, ProcessFuture, ProcessInput, ProcessOutput,
-    RunningConfiguration, Status,
+    ConfigurationFuture, ConfigurationOrder, ConfigurationReport, ConnectAnswer, ConnectError, ConnectQuery,
+    Console, DeadLetterError, DeadLetterFuture, DeadLetterOrder, DeadLetterReport, FilesFuture, FilesQuery,
+    FilesReport, ForgetError, Gateway, History, LONGEST_ANSWER, ListedPipeline, ProcessError, ProcessFuture,
+    ProcessInput, ProcessOutput, RunningConfiguration, Status,
 };
 use std::fmt;
 use std::io::{Read, Write};
@@ -53,6 +53,14 @@ impl Gateway for FakeGateway {
 
     fn ready(&self) -> Result<(), String> {
         self.ready.clone()
+    }
+
+    fn connect(&self, query: &ConnectQuery) -> ConnectAnswer {
+        match query.kind.as_deref() {
+            Some("unknown") => Err(ConnectError::Unknown),
+            Some("changing") => Err(ConnectError::Changing),
+            kind => Ok(serde_json::json!({"kind": kind, "host": query.host})),
+        }
     }
 
     fn tap(&self) -> &Tap {

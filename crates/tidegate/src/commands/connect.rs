@@ -47,7 +47,7 @@ fn kind(name: &str) -> Result<&'static tidegate_connect::Kind, Failure> {
 }
 
 /// This machine's name, where it can stand in a URL.
-fn machine() -> HostName {
+pub(crate) fn machine() -> HostName {
     let name = rustix::system::uname();
     let named = name.nodename().to_str().ok().and_then(|name| name.parse().ok());
     named.unwrap_or_else(HostName::localhost)

@@ -1,6 +1,7 @@
 //! Collects the contents of the pages from all parts.
 
 use super::acceptor::ConnectionLimiter;
+use super::connect;
 use super::dead_letters::{DeadLetterTurn, OrderServices, OrderTarget};
 use super::orders::ConfigurationOrders;
 use super::rates::Rates;
@@ -14,11 +15,12 @@ use tidegate_admission::Gate;
 use tidegate_arena::{Arena, MemoryPlan, heap};
 use tidegate_config::{Config, Durability};
 use tidegate_console::{
-    BlockedIndex, ConfigurationFuture, ConfigurationOrder, Damage, DeadLetterFuture, DeadLetterOrder,
-    DeclaredLine, Destination, Failed, FilesFuture, FilesQuery, ForgetError, Gateway, Handshakes, History,
-    Journal as JournalStatus, Lag, LastError, LeftBehind, Levels, ListedPipeline, MOST_MEMBERS, MOST_STEPS,
-    MOST_WAITING, Memory, Payload, PipelineStep, ProcessError, ProcessFuture, ProcessInput, ProcessOutput,
-    Resident, RingMember, RunningConfiguration, Sink, SourcePipeline, Status, Syncs, Tenant, Tenants,
+    BlockedIndex, ConfigurationFuture, ConfigurationOrder, ConnectAnswer, ConnectError, ConnectQuery, Damage,
+    DeadLetterFuture, DeadLetterOrder, DeclaredLine, Destination, Failed, FilesFuture, FilesQuery,
+    ForgetError, Gateway, Handshakes, History, Journal as JournalStatus, Lag, LastError, LeftBehind, Levels,
+    ListedPipeline, MOST_MEMBERS, MOST_STEPS, MOST_WAITING, Memory, Payload, PipelineStep, ProcessError,
+    ProcessFuture, ProcessInput, ProcessOutput, Resident, RingMember, RunningConfiguration, Sink,
+    SourcePipeline, Status, Syncs, Tenant, Tenants,
 };
 use tidegate_http1::Body;
 use tidegate_journal::{Journal, SinkStats, Stats};
@@ -117,6 +119,11 @@ impl Gateway for StatusView {
 
     fn configuration(&self) -> RunningConfiguration {
         self.configuration.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn connect(&self, query: &ConnectQuery) -> ConnectAnswer {
+        let config = self.try_config().ok_or(ConnectError::Changing)?;
+        connect::answer(&config, query)
     }
 
     fn order(&self, order: ConfigurationOrder) -> ConfigurationFuture<'_> {

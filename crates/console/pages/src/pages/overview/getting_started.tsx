@@ -1,47 +1,77 @@
-// How to send data, while there is none.
-import { useEffect, useState } from "preact/hooks";
-import { getConfiguration, listeners, reachable, type Listener } from "../../data/configuration";
+// How to send data, while there is none: what `tidegate connect` prints.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { getInstructions, getKinds, type Instructions, type SenderKind, type Snippet } from "../../data/connect";
+import { harmless, sentence } from "../../format/text";
 import { Card } from "../../ui/card";
 import { Copy } from "../../ui/copy";
+import { Field } from "../../ui/field";
+import { Ticked } from "../../ui/ticked";
 
-const HTTP = 4318;
-const GRPC = 4317;
+/** The kind that is shown first. */
+const FIRST = "otel-python";
 
 export function GettingStarted() {
-  const [known, know] = useState(new Map<string, Listener>());
+  const kinds = useSignal<SenderKind[]>([]);
+  const chosen = useSignal(FIRST);
+  const shown = useSignal<Instructions>({});
+  const failed = useSignal<string | undefined>(undefined);
   useEffect(() => {
-    void getConfiguration().then((answer) => {
-      if (answer.ok) know(listeners(answer.value.text));
+    const left = new AbortController();
+    void getKinds(left.signal).then((answer) => {
+      if (answer.ok) kinds.value = answer.value;
     });
+    return () => left.abort();
   }, []);
-  const url = (name: string, port: number): string => {
-    const host = location.hostname;
-    const listener = known.get(name) ?? { address: `${host}:${port}`, tls: false };
-    return `${listener.tls ? "https" : "http"}://${reachable(listener.address, host)}`;
-  };
-  const http = url("http", HTTP);
-  const grpc = url("grpc", GRPC);
+  const kind = chosen.value;
+  useEffect(() => {
+    const left = new AbortController();
+    void getInstructions(kind, left.signal).then((answer) => {
+      if (left.signal.aborted) return;
+      failed.value = answer.ok ? undefined : answer.message;
+      shown.value = answer.ok ? answer.value : {};
+    });
+    return () => left.abort();
+  }, [kind]);
+  const { snippets = [], missing } = shown.value;
   return (
     <Card title="Nothing has arrived yet" class="started">
-      <p class="say">Point an application, a Collector or Prometheus at this gateway:</p>
-      <dl class="commands">
-        <Command title="OpenTelemetry, over HTTP" text={`export OTEL_EXPORTER_OTLP_ENDPOINT=${http}`} />
-        <Command title="OpenTelemetry, over gRPC" text={`export OTEL_EXPORTER_OTLP_ENDPOINT=${grpc} OTEL_EXPORTER_OTLP_PROTOCOL=grpc`} />
-        <Command title="Prometheus, remote write" text={`url: ${http}/api/v1/write`} />
-        <Command title="Everything else, with ready-made snippets" text="tidegate connect" />
-      </dl>
+      <Field label="Send to this gateway from">
+        <select value={kind} onChange={(event) => (chosen.value = event.currentTarget.value)}>
+          {kinds.value.map(({ kind, title, received }) => (
+            <option key={kind} value={kind}>
+              {received ? title : `${title} (not received yet)`}
+            </option>
+          ))}
+        </select>
+      </Field>
+      {failed.value !== undefined && <p class="say bad">{harmless(failed.value)}</p>}
+      {missing && <Pasted snippet={{ title: `\`${missing.setting}\` is not set: add these lines to the configuration`, file: null, content: missing.lines, notes: [missing.note] }} />}
+      {snippets.map((snippet) => (
+        <Pasted key={snippet.title} snippet={snippet} />
+      ))}
     </Card>
   );
 }
 
-function Command({ title, text }: { title: string; text: string }) {
+/** A text to paste, with what to know about it. */
+function Pasted({ snippet: { title, file, content, notes } }: { snippet: Snippet }) {
   return (
-    <div>
-      <dt>{title}</dt>
-      <dd>
-        <code>{text}</code>
-        <Copy text={text} what={title} />
-      </dd>
-    </div>
+    <section class="paste">
+      <h3>
+        <Ticked>{file === null ? title : `${file}: ${title}`}</Ticked>
+      </h3>
+      <div>
+        <pre tabIndex={0}>{content}</pre>
+        <Copy text={content} what={title} />
+      </div>
+      {notes
+        .filter((note) => note !== "")
+        .map((note) => (
+          <p key={note}>
+            <Ticked>{sentence(note)}</Ticked>
+          </p>
+        ))}
+    </section>
   );
 }
