@@ -38,7 +38,7 @@ demo: setup
 ## every test: set-up, the console's pages, unit and property tests, concurrency, whole programs, the sender from Python, a short fuzz run
 test: setup-test pages unit loom programs python packages fuzz
 
-## before a release: real receivers and senders that take minutes to build (Thanos, VictoriaMetrics, vmagent, Telegraf, opampsupervisor)
+## before a release: real receivers and senders that take minutes to build (Thanos, VictoriaMetrics, vmagent, Telegraf, opampsupervisor, a kube-apiserver)
 test-real: setup
 	cargo build --release -p tidegate
 	scripts/test-real $(REAL)

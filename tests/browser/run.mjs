@@ -59,6 +59,26 @@ async function everything(at) {
   await openAgent(pages);
   // Only of a gateway that is there for the test.
   if (process.env.TIDEGATE_TEST_DEAD_LETTERS) await orderLetters();
+  if (process.env.TIDEGATE_TEST_EMPTY) await begin(process.env.TIDEGATE_TEST_EMPTY);
+}
+
+/** A gateway without data has what to paste, for the kind of sender that is chosen. */
+async function begin(at) {
+  url = at;
+  scene = "begin-";
+  const started = { name: "overview", hash: "#/", ready: ".started pre" };
+  await Promise.all([visit([started], 1440, "light"), visit([started], 360, "dark")]);
+  const { page } = await open(1440, "light");
+  await page.goto(`${url}/`);
+  const kinds = page.getByLabel("Send to this gateway from");
+  await kinds.focus();
+  // The list is closed, so what is typed chooses.
+  await page.keyboard.type("Prometheus");
+  await page.waitForFunction(() => document.querySelector(".started pre")?.textContent.includes("remote_write:"));
+  // One that the gateway does not receive has the lines that turn it on.
+  await kinds.selectOption("rsyslog");
+  await page.waitForFunction(() => document.querySelector(".started h3")?.textContent.includes("is not set"));
+  await page.context().close();
 }
 
 async function everyScene() {
@@ -250,11 +270,28 @@ async function orderLetters() {
     await page.keyboard.press("Escape");
     await page.waitForFunction(() => document.querySelector("dialog.reload") === null);
   };
+  await page.waitForSelector('main button[aria-label^="Send again"]');
+  const listed = await lettersOf(page);
+  assert.match(await page.locator(".card", { hasText: "Dropped items" }).first().textContent(), /picky\s*rejected/, "its drops are listed, too");
   await follow('main button[aria-label^="Send again"]', "letters? with .* sent again\\.$");
+  // Those that are not back yet would come after the others are discarded.
+  await page.waitForFunction(
+    ({ count, last }) => {
+      const rows = [...document.querySelectorAll("main tbody th")].map((head) => Number(head.textContent));
+      return rows.filter((number) => number > last).length === count && !rows.includes(last);
+    },
+    { count: listed.length, last: Math.max(...listed) },
+  );
   await follow(DISCARD, "letters? with .* discarded\\.$");
   await page.waitForFunction(() => document.querySelector("main").textContent.includes("No peer has rejected anything that is kept."));
   await page.waitForFunction(() => document.activeElement?.tagName === "H1");
   await page.context().close();
+}
+
+/** The numbers of the dead letters that the page lists. */
+async function lettersOf(page) {
+  const heads = await page.locator("main tbody th").allTextContents();
+  return heads.map(Number).filter((number) => number > 0);
 }
 
 /** Without a stream the numbers go on, by polling; without an answer the page says how old they are; with both it is live again. */

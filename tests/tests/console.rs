@@ -115,7 +115,7 @@ fn every_page_in_a_browser() {
     let Some(packages) = std::env::var_os(variable).filter(|value| !value.is_empty()) else {
         return skip(variable, &format!("{variable} is not set; `make test` sets it"));
     };
-    // An admin address takes no data, and says so for good.
+    // An admin address takes no data, and says so for good; and nothing ever arrives at this gateway.
     let peer = Gateway::started(json!({"memory": "32MiB", "sinks": {"none": {"type": "blackhole"}}}));
     let mut settings = busy_settings(json!({
         "picky": {"type": "otlp", "protocol": "http", "endpoints": [format!("http://{}", peer.admin())]},
@@ -134,6 +134,7 @@ fn every_page_in_a_browser() {
         .arg(scripts.join("run.mjs"))
         .arg(format!("http://{}", gateway.admin()))
         .env("TIDEGATE_TEST_DEAD_LETTERS", "1")
+        .env("TIDEGATE_TEST_EMPTY", format!("http://{}", peer.admin()))
         .env("TIDEGATE_TEST_NODE_MODULES", Path::new(&packages).join("node_modules"));
     let seen = finish(&mut browser).succeeded();
     println!("{seen}");

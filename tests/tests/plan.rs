@@ -165,6 +165,8 @@ fn the_smallest_budget_is_the_smallest() {
 
 #[test]
 fn says_it_in_sentences_and_tells_mistakes() {
+    let refused = tidegate(&["plan", "--format", "json"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("--outage"), "{}", refused.stderr);
     let plan = ["plan", "--rate", "200k samples/s", "--rate", "30MB/s logs", "--outage", "6h"];
     let text = tidegate(&plan).succeeded();
     for words in [

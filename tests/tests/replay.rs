@@ -98,11 +98,32 @@ fn kept_records_reach_one_sink_again_and_are_counted_as_replayed() {
     // What was sent again is not sent again by the next one.
     assert!(replay_to(&["--dry-run"]).succeeded().contains("would send 500 items in 5 requests"));
 
+    // Nothing is gone, though the gateway is not six hours old.
+    assert!(!replay_to(&["--last", "6h"]).stderr.contains("journal.keep"));
     // The counts are as they were after a restart.
     gateway.kill9();
     gateway.start();
     assert_eq!(book(&gateway.at_rest(SOON), "up")["replayed"], 500);
     gateway.books_close();
+}
+
+/// Records that all sinks have had are gone where nothing keeps them, and a replay says so.
+#[test]
+fn what_is_not_kept_is_said() {
+    let up = receiver(Behaviour::Healthy);
+    let mut gateway = Gateway::started(json!({"memory": "64MiB", "sinks": {"up": to(&up)}}));
+    send(&gateway, 0..2);
+    gateway.at_rest(SOON);
+    // A start drops what nobody needs.
+    assert_eq!(gateway.term(), 0);
+    gateway.start();
+    let config = gateway.config();
+    let said = replay(&["journal", "--config", config.to_str().unwrap(), "--to", "up", "--last", "6h"]);
+    assert!(said.stdout.contains("sent 0 items"), "{said:?}");
+    assert!(
+        said.stderr.contains("the journal has no record to read") && said.stderr.contains("journal.keep"),
+        "{said:?}"
+    );
 }
 
 /// Where the gateway speaks TLS, its certificate is checked: against the configuration's own, or the given authorities.

@@ -47,9 +47,11 @@ impl Tenants {
         let mut shown = Vec::with_capacity(Tenants::MAX_SHOWN.min(tenants.len()));
         for order in ORDERS {
             tenants.sort_by_key(|tenant| std::cmp::Reverse(order(tenant)));
-            let first = (Tenants::MAX_SHOWN / ORDERS.len()).min(tenants.len());
-            shown.extend(tenants.drain(..first));
+            let with_any = tenants.partition_point(|tenant| order(tenant) > 0);
+            shown.extend(tenants.drain(..with_any.min(Tenants::MAX_SHOWN / ORDERS.len())));
         }
+        // In the last order, by bytes.
+        shown.extend(tenants.drain(..tenants.len().min(Tenants::MAX_SHOWN - shown.len())));
         shown.sort_by_key(|tenant| std::cmp::Reverse((tenant.held, tenant.refused, tenant.bytes)));
         Tenants { known, most, shown }
     }
@@ -76,16 +78,17 @@ mod tests {
     /// Whoever is first by any measure is shown, however many are before it by another.
     #[test]
     fn the_first_by_each_measure_are_shown() {
-        let many = (0..100).map(|number| tenant(&format!("t{number}"), [1, 1, 1, 1]));
+        let many = (0..100).map(|number| tenant(&format!("t{number}"), [0, 0, 1, 100 - number]));
         let first = [
             tenant("memory", [9, 0, 0, 0]),
             tenant("refusals", [0, 9, 0, 0]),
             tenant("items", [0, 0, 9, 0]),
-            tenant("bytes", [0, 0, 0, 9]),
+            tenant("bytes", [0, 0, 0, 900]),
         ];
         let tenants = Tenants::of(many.chain(first).collect(), 104, 200);
         assert_eq!((tenants.shown.len(), tenants.shown[0].name.as_str()), (Tenants::MAX_SHOWN, "memory"));
-        for name in ["refusals", "items", "bytes"] {
+        // Nobody else holds memory or was refused, so those places are for the largest by bytes.
+        for name in ["refusals", "items", "bytes", "t0", "t20"] {
             assert!(tenants.shown.iter().any(|tenant| tenant.name == name), "{name}");
         }
         assert_eq!(Tenants::of(vec![tenant("one", [0; 4])], 1, 200).shown.len(), 1);

@@ -21,9 +21,9 @@ pub(crate) fn explained(mut error: Error, arguments: &[String]) -> Error {
 fn has_config(arguments: &[String]) -> bool {
     let mut command = Cli::command();
     for name in arguments.iter().skip(1) {
-        match command.find_subcommand(name) {
-            Some(found) => command = found.clone(),
-            None => break,
+        // Others are options and their values.
+        if let Some(found) = command.find_subcommand(name) {
+            command = found.clone();
         }
     }
     command.get_arguments().any(|argument| argument.get_long() == Some("config"))
@@ -41,8 +41,12 @@ mod tests {
 
     #[test]
     fn a_configuration_without_its_option_is_told_apart() {
-        for line in ["tidegate run tidegate.yaml", "tidegate doctor a/b.yml", "tidegate pipeline eval x.yaml"]
-        {
+        for line in [
+            "tidegate run tidegate.yaml",
+            "tidegate doctor a/b.yml",
+            "tidegate pipeline eval x.yaml",
+            "tidegate --log debug run x.yaml",
+        ] {
             let file = line.rsplit(' ').next().unwrap();
             assert!(
                 said(line).contains(&format!("tip: the configuration is given as `--config {file}`")),

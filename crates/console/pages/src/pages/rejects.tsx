@@ -1,9 +1,9 @@
-// The last refused requests: who, what, why; and dead letters.
+// The last refused requests: who, what, why; dropped items; and dead letters.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { reasonKey } from "../data/counters";
 import { poll } from "../data/poll";
-import { whyRefused } from "../data/reasons";
+import { isIntended, whyDropped, whyRefused } from "../data/reasons";
 import { refusalKeys, type RefusedRequest, type Rejections } from "../data/refusals";
 import { history, now, part, step } from "../data/store";
 import { getJson } from "../data/request";
@@ -11,7 +11,7 @@ import type { Books, Counts } from "../data/status";
 import { TimeChart } from "../chart/time_chart";
 import { bytes } from "../format/bytes";
 import { compact, count, plural } from "../format/count";
-import { words } from "../format/text";
+import { harmless, words } from "../format/text";
 import { dateTime, shortTime, utc } from "../format/time";
 import { link } from "../router";
 import { Card, Empty, PageHead } from "../ui/card";
@@ -72,11 +72,13 @@ export function Rejects() {
     <>
       <PageHead title="Rejects" aside={typeof answer.value === "object" && <FilterBox value={filter} label="Filter requests" />}>
         Requests that were refused before anything of them was acknowledged: their clients know, and send them again or mend them.
+        Below are items that were acknowledged and that a sink dropped.
       </PageHead>
       <div class="grid">
         <RefusedChart />
         <ReasonsCard told={typeof answer.value === "object" ? answer.value.by_reason : []} />
         <RequestsCard answer={answer.value} filter={filter.value} />
+        <DroppedCard />
         <DeadLetters />
       </div>
     </>
@@ -136,6 +138,32 @@ function ReasonsCard({ told }: { told: Rejections["by_reason"] }) {
           </dl>
         </>
       )}
+    </Card>
+  );
+}
+
+interface Dropped {
+  sink: string;
+  reason: string;
+  items: number;
+}
+
+const DROPPED: Column<Dropped>[] = [
+  { title: "Sink", head: true, cell: ({ sink }) => <a href={link("sinks", sink)}>{harmless(sink)}</a> },
+  { title: "Reason", cell: ({ reason }) => words(reason) },
+  { title: "Items", right: true, cell: ({ items, reason }) => <span class={isIntended(reason) ? "dim" : "warn"}>{count(items)}</span> },
+  { title: "What that means", wide: true, cell: ({ reason }) => whyDropped(reason) },
+];
+
+/** Items that were acknowledged and not delivered, by sink and reason: what nobody asked for first. */
+function DroppedCard() {
+  const sinks = books.value?.sinks ?? [];
+  const rows = sinks.flatMap(({ name, dropped }) => Object.entries(dropped).map(([reason, items = 0]) => ({ sink: name, reason, items })));
+  if (rows.length === 0) return null;
+  rows.sort((a, b) => Number(isIntended(a.reason)) - Number(isIntended(b.reason)) || b.items - a.items);
+  return (
+    <Card title="Dropped items" note="since the start" class="wide">
+      <Table caption="Dropped items" columns={DROPPED} rows={rows} id={({ sink, reason }) => `${sink} ${reason}`} none="" />
     </Card>
   );
 }

@@ -258,7 +258,7 @@ impl Source {
     ) -> (RequestPart, Option<RequestPart>) {
         match piece {
             RequestPart::Bytes(ref range) => {
-                // What cannot be read does not take the bodies after it along.
+                // Where it cannot be read, it ends with its body, so that it does not take those after it along.
                 let first = self.first(range, Limit { samples: items, bytes });
                 match first.or_else(|| self.end_of_body(range.start)) {
                     Some(end) if end < range.end => {

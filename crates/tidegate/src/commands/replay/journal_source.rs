@@ -23,7 +23,9 @@ pub(super) struct JournalSource {
     is_running: bool,
     /// Those from here on waited for the sink of the running gateway when the replay began.
     end: Option<u64>,
-    /// When the oldest record was received that is still there, once it was read.
+    /// It begins with the oldest record that is there, and older ones are not there any more.
+    lacks_oldest: bool,
+    /// When the first record was received that was read.
     oldest_ns: Option<u64>,
     counts: Counts,
 }
@@ -79,6 +81,8 @@ impl JournalSource {
                 (next, stored.or(end))
             }
         };
+        let is_from_oldest = position.is_none() && !args.unsent;
+        let lacks_oldest = is_from_oldest && journal.segments.first().is_some_and(|oldest| oldest.first > 0);
         let segments = journal.segments.iter().filter(|segment| segment.next.is_none_or(|end| end > next));
         let segments = segments.cloned().collect();
         let to = to.clone();
@@ -91,6 +95,7 @@ impl JournalSource {
             next,
             is_running,
             end,
+            lacks_oldest,
             oldest_ns: None,
             counts: Counts::default(),
         })
@@ -184,10 +189,9 @@ impl Source for JournalSource {
     fn remarks(&self) -> Vec<String> {
         let Counts { missing, damaged, waiting, replayed, gone } = self.counts;
         let remark = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
-        // Where everything from the beginning on is asked for, that is what is still there.
         let begin = self.selection.from_ns;
         let is_short = begin > 0 && self.oldest_ns.is_none_or(|oldest| oldest > begin);
-        let kept = is_short.then(|| {
+        let kept = (self.lacks_oldest && is_short).then(|| {
             let oldest = match self.oldest_ns {
                 Some(oldest) => format!("the oldest record that was read is of {}", time(oldest)),
                 None => "the journal has no record to read".to_owned(),

@@ -46,7 +46,7 @@ fn difference(name: &str) -> Option<&'static str> {
 }
 
 /// The result of a conversion of an absent value.
-fn default_of(conversion: &str) -> Option<&'static str> {
+pub(super) fn default_of(conversion: &str) -> Option<&'static str> {
     match conversion {
         "to_int" => Some("0"),
         "to_float" => Some("0.0"),
@@ -181,9 +181,17 @@ impl Translator<'_> {
     fn converted(&mut self, call: &Call, function: &str, default: &str) -> Translation<String> {
         let value = self.first(call)?;
         let result = self.temporary();
-        // Of maps and lists, `to_string` makes no text.
-        let has_text = (function == "String").then(|| format!("not (IsMap({value}) or IsList({value}))"));
-        self.emit_where(&format!("set({result}, {function}({value}))"), has_text.as_deref());
+        if function == "String" {
+            // Of maps and lists, `to_string` makes no text.
+            let has_none = format!("IsMap({value}) or IsList({value})");
+            self.emit_where(&format!("set({result}, String({value}))"), Some(&format!("not ({has_none})")));
+            if call.aborts {
+                // A statement that fails where the conversion does, for `on_error`.
+                self.emit_where(&format!("set({result}, ParseJSON(\"no text\"))"), Some(&has_none));
+            }
+        } else {
+            self.emit(&format!("set({result}, {function}({value}))"));
+        }
         self.emit_where(&format!("set({result}, {default})"), Some(&format!("{value} == nil")));
         self.conditions.push(format!("{result} != nil"));
         Ok(result)
@@ -197,7 +205,6 @@ impl Translator<'_> {
         let value = self.first(call)?;
         let result = self.temporary();
         let text = |pattern: &str| format!("IsString({value}) and IsMatch({value}, \"{pattern}\")");
-        self.emit_where(&format!("set({result}, Bool({value}))"), Some(&format!("not IsString({value})")));
         let cases = [
             ("true", text("(?i)^(true|t|yes|y)$$")),
             ("true", text("^[+-]?0*[1-9][0-9]*$$")),
@@ -207,6 +214,8 @@ impl Translator<'_> {
         for (word, condition) in cases {
             self.emit_where(&format!("set({result}, {word})"), Some(&condition));
         }
+        // It fails where `to_bool` does.
+        self.emit_where(&format!("set({result}, Bool({value}))"), Some(&format!("{result} == nil")));
         self.conditions.push(format!("{result} != nil"));
         Ok(result)
     }

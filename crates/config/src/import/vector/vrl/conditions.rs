@@ -1,9 +1,11 @@
 //! Conditions of VRL.
 
 use super::Translation;
+use super::calls::default_of;
 use super::statements::Translator;
 use super::syntax::{Call, Expression};
 use super::values::type_condition;
+use std::cmp::Ordering;
 
 impl Translator<'_> {
     /// A condition without operators that join others.
@@ -30,6 +32,11 @@ impl Translator<'_> {
         {
             let opposite = if operator == "==" { "!=" } else { "==" };
             return Ok(format!("{value} {opposite} nil"));
+        }
+        if self.is_lone && default_fulfils(left, operator, right) {
+            return Err(
+                "an absent field has a value after this conversion, which fulfils the condition".to_owned()
+            );
         }
         let (left, right) = (self.operand(left)?, self.operand(right)?);
         Ok(format!("{left} {operator} {right}"))
@@ -127,6 +134,26 @@ impl Translator<'_> {
         let case = if insensitive { "(?i)" } else { "" };
         let pattern = format!("{case}{before}{}{behind}", escaped(&part));
         Ok(format!("IsMatch({value}, {})", self.literal(&pattern)))
+    }
+}
+
+/// Whether a conversion of an absent field fulfils a comparison, as far as that can be told.
+fn default_fulfils(left: &Expression, operator: &str, right: &Expression) -> bool {
+    let Expression::Call(call) = left.bare() else { return false };
+    let Some(default) = default_of(&call.name) else { return false };
+    let ordering = match right.bare() {
+        Expression::Number(number) => number.parse().ok().and_then(|number: f64| 0_f64.partial_cmp(&number)),
+        Expression::Negative(_) => Some(Ordering::Greater),
+        other => other.as_text().map(|text| default.trim_matches('"').cmp(text.as_str())),
+    };
+    let Some(ordering) = ordering else { return true };
+    match operator {
+        "==" => ordering.is_eq(),
+        "!=" => ordering.is_ne(),
+        "<" => ordering.is_lt(),
+        "<=" => ordering.is_le(),
+        ">" => ordering.is_gt(),
+        _ => ordering.is_ge(),
     }
 }
 

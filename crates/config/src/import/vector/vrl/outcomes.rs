@@ -124,8 +124,11 @@ impl Translator<'_> {
             }
             // In a program these fail by themselves, for `on_error`.
             _ if !self.is_lone => return Ok(()),
-            "downcase" | "upcase" | "strip_whitespace" | "strlen" | "split" => format!("IsString({value})"),
-            "object" | "keys" | "values" => format!("IsMap({value})"),
+            "downcase" | "upcase" | "strip_whitespace" | "strlen" | "split" | "parse_int" => {
+                format!("IsString({value})")
+            }
+            "to_string" => format!("not (IsMap({value}) or IsList({value}))"),
+            "object" | "keys" => format!("IsMap({value})"),
             "array" | "includes" => format!("IsList({value})"),
             "int" => type_condition("IsInt", &value),
             "float" => format!("IsDouble({value})"),

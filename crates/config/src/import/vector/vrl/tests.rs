@@ -116,6 +116,27 @@ fn conditions_become_conditions() {
     }
 }
 
+/// A conversion of an absent field has a value in VRL, and fulfils no comparison here: where it would, the condition is refused.
+#[test]
+fn conditions_that_an_absent_field_fulfils_are_refused() {
+    let of = |text: &str| condition(text, &Vocabulary::new(Origin::Lines));
+    for text in [
+        "to_int!(.status) < 500",
+        "to_int!(.status) != 7",
+        "to_float!(.x) <= 0",
+        "to_string!(.x) == \"\"",
+        "to_string!(.x) != \"a\"",
+        "to_int!(.x) > -1",
+        "to_int!(.x) == .y",
+        "to_bool!(.x)",
+    ] {
+        assert!(of(text).is_err(), "{text}: {:?}", of(text));
+    }
+    for text in ["to_int!(.status) >= 500", "to_float!(.x) > 0.5", "to_string!(.x) == \"a\""] {
+        assert!(of(text).is_ok(), "{text}: {:?}", of(text));
+    }
+}
+
 /// Functions that OTTL has with another meaning are not translated.
 #[test]
 fn functions_that_differ_are_refused() {

@@ -39,6 +39,7 @@ interface DeadLetterAnswer extends SearchEnd {
 
 /** Items that peers rejected: when there are more, there are more letters. */
 const rejected = part((status) => status.books.sinks.reduce((all, sink) => all + (sink.dropped["rejected"] ?? 0), 0), 0);
+const OFF = "search is off (`console.search`), or you are neither on this machine nor have credentials";
 /** Letters are read from the disk, so they are not asked for with each that comes. */
 const POLL_MS = 10_000;
 
@@ -81,13 +82,15 @@ export function DeadLetters() {
     setTimeout(() => document.activeElement === document.body && document.querySelector<HTMLElement>("main h1")?.focus());
   };
   const found = answer.value;
-  if (found === undefined) {
-    const off = session.value?.search === false && rejected.value > 0;
-    const why = off ? "searches are off: `console.search`" : failed.value;
-    return why === undefined ? null : <Unseen why={why} />;
-  }
+  if (session.value?.search === false) return rejected.value > 0 ? <Unseen why={OFF} /> : null;
+  if (found === undefined) return failed.value === undefined ? null : <Unseen why={failed.value} />;
   return (
     <Card title="Dead letters" note={found.total === 0 ? "" : `${plural(found.total, "letter")}, ${plural(found.items, "item")}`} aside={found.total > 0 && <Commands />} class="wide">
+      {failed.value !== undefined && (
+        <p class="say bad" role="status">
+          <Ticked>{sentence(harmless(failed.value))}</Ticked>
+        </p>
+      )}
       {found.total === 0 ? (
         <Empty title="No peer has rejected anything that is kept." />
       ) : (

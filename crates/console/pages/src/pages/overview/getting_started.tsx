@@ -20,6 +20,7 @@ export function GettingStarted() {
     const left = new AbortController();
     void getKinds(left.signal).then((answer) => {
       if (answer.ok) kinds.value = answer.value;
+      else if (!left.signal.aborted) failed.value = answer.message;
     });
     return () => left.abort();
   }, []);
@@ -28,7 +29,7 @@ export function GettingStarted() {
     const left = new AbortController();
     void getInstructions(kind, left.signal).then((answer) => {
       if (left.signal.aborted) return;
-      failed.value = answer.ok ? undefined : answer.message;
+      if (!answer.ok) failed.value = answer.message;
       shown.value = answer.ok ? answer.value : {};
     });
     return () => left.abort();
@@ -45,7 +46,9 @@ export function GettingStarted() {
           ))}
         </select>
       </Field>
-      {failed.value !== undefined && <p class="say bad">{harmless(failed.value)}</p>}
+      <p class="say bad" role="status">
+        {failed.value === undefined ? "" : `${harmless(failed.value)}: load the page again.`}
+      </p>
       {missing && <Pasted snippet={{ title: `\`${missing.setting}\` is not set: add these lines to the configuration`, file: null, content: missing.lines, notes: [missing.note] }} />}
       {snippets.map((snippet) => (
         <Pasted key={snippet.title} snippet={snippet} />
