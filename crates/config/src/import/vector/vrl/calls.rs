@@ -120,7 +120,7 @@ impl Translator<'_> {
                 }
                 _ => Err("`del` takes the path of a field".to_owned()),
             },
-            "to_bool" => self.to_bool(call),
+            "to_bool" => self.boolean(call),
             "values" => Err("`Values` has them in the order in which they stand".to_owned()),
             // In the order of the keys.
             "keys" => Ok(format!("Sort({})", self.one(call, "Keys")?)),
@@ -198,7 +198,7 @@ impl Translator<'_> {
     }
 
     /// `to_bool`, which takes more words for texts than `Bool` does.
-    fn to_bool(&mut self, call: &Call) -> Translation<String> {
+    fn boolean(&mut self, call: &Call) -> Translation<String> {
         if !call.has_only(1, &["value"]) {
             return Err("the options of `to_bool` have no counterpart".to_owned());
         }
