@@ -62,7 +62,7 @@ function Pasted({ snippet: { title, file, content, notes } }: { snippet: Snippet
   return (
     <section class="paste">
       <h3>
-        <Ticked>{file === null ? title : `${file}: ${title}`}</Ticked>
+        <Ticked>{file === null ? sentence(title) : `${file}: ${title}`}</Ticked>
       </h3>
       <div>
         <pre tabIndex={0}>{content}</pre>
