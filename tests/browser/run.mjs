@@ -71,6 +71,7 @@ async function begin(at) {
   const { page } = await open(1440, "light");
   await page.goto(`${url}/`);
   const kinds = page.getByLabel("Send to this gateway from");
+  await page.waitForFunction(() => document.querySelectorAll(".started option").length > 1);
   await kinds.focus();
   // The list is closed, so what is typed chooses.
   await page.keyboard.type("Prometheus");
