@@ -111,8 +111,9 @@ fn kept_records_reach_one_sink_again_and_are_counted_as_replayed() {
 #[test]
 fn what_is_not_kept_is_said() {
     let up = receiver(Behaviour::Healthy);
-    let gateway =
-        Gateway::started(json!({"memory": "64MiB", "journal": {"segment": "1MiB"}, "sinks": {"up": to(&up)}}));
+    let gateway = Gateway::started(
+        json!({"memory": "64MiB", "journal": {"segment": "1MiB"}, "sinks": {"up": to(&up)}}),
+    );
     let config = gateway.config();
     let mut sent = 0;
     // A segment goes when every sink has had all of it.

@@ -1,4 +1,4 @@
-//! What to paste into senders, for where nothing has arrived yet: `/console/connect`.
+//! Instructions for senders, shown where nothing has arrived yet: `/console/connect`.
 
 use crate::console::DATA_HEADERS;
 use serde_json::Value;
@@ -9,8 +9,8 @@ use tidegate_http1::{Head, Reply};
 pub struct ConnectQuery {
     /// The kind whose instructions are asked for; `None` for the list of all kinds.
     pub kind: Option<String>,
-    /// The host by which the page was reached, without its port.
-    pub host: Option<String>,
+    /// The host and port by which the page was reached; may be empty.
+    pub authority: String,
 }
 
 /// The list of all kinds, or `snippets`, or what is `missing` in the configuration.
@@ -39,8 +39,7 @@ impl ConnectQuery {
                 }
             },
         };
-        let host = head.sole_header("host").ok().flatten().and_then(|host| str::from_utf8(host).ok());
-        Ok(ConnectQuery { kind, host: host.and_then(host_of) })
+        Ok(ConnectQuery { kind, authority: head.host().to_owned() })
     }
 }
 
@@ -54,33 +53,6 @@ impl ConnectError {
                 .retry_after(1)
                 .headers(&DATA_HEADERS)
                 .text("the configuration is being changed\n"),
-        }
-    }
-}
-
-/// The host of an authority: `[::1]:8080` is of `::1`.
-fn host_of(authority: &str) -> Option<String> {
-    let host = match authority.strip_prefix('[') {
-        Some(address) => address.split_once(']')?.0,
-        None => authority.split_once(':').map_or(authority, |(host, _)| host),
-    };
-    (!host.is_empty()).then(|| host.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::host_of;
-
-    #[test]
-    fn a_host_has_no_port_and_no_brackets() {
-        for (authority, host) in [
-            ("gateway.example:13133", Some("gateway.example")),
-            ("gateway.example", Some("gateway.example")),
-            ("[::1]:13133", Some("::1")),
-            ("[::1", None),
-            (":13133", None),
-        ] {
-            assert_eq!(host_of(authority).as_deref(), host, "{authority}");
         }
     }
 }

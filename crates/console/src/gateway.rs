@@ -67,7 +67,7 @@ pub trait Gateway: Send + Sync + 'static {
     /// The configuration in effect. Texts in it must hold no secrets.
     fn configuration(&self) -> RunningConfiguration;
 
-    /// What to paste into senders, with no secrets.
+    /// Instructions for senders. Texts in them must hold no secrets.
     ///
     /// # Errors
     /// [`ConnectError`](crate::ConnectError).

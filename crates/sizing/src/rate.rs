@@ -31,7 +31,7 @@ pub enum Amount {
 /// A rate of one kind of items.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rate {
-    /// What they are.
+    /// The kind of the items.
     pub kind: ItemKind,
     /// How much a second.
     pub amount: Amount,

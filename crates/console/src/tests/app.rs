@@ -132,13 +132,13 @@ fn dead_letters_are_resent_and_discarded_with_the_token_of_the_session() {
     }
 }
 
-/// Instructions are asked for by kind; the host by which the page was reached is passed on.
+/// Instructions are asked for by kind; the address by which the page was reached is passed on.
 #[test]
 fn instructions_for_senders_are_passed_on() {
     let served = served();
     let ask = |target: &str| served.ask_with(&format!("GET /console/connect{target}"), "X-None: 1");
     let list: serde_json::Value = serde_json::from_str(&ask("").body).unwrap();
-    assert!(list["kind"].is_null() && !list["host"].as_str().unwrap().contains(':'), "{list}");
+    assert!(list["kind"].is_null() && !list["authority"].as_str().unwrap().is_empty(), "{list}");
     let one: serde_json::Value = serde_json::from_str(&ask("?kind=otel-go").body).unwrap();
     assert_eq!(one["kind"], "otel-go");
     for (target, status) in

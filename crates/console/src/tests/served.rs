@@ -59,7 +59,7 @@ impl Gateway for FakeGateway {
         match query.kind.as_deref() {
             Some("unknown") => Err(ConnectError::Unknown),
             Some("changing") => Err(ConnectError::Changing),
-            kind => Ok(serde_json::json!({"kind": kind, "host": query.host})),
+            kind => Ok(serde_json::json!({"kind": kind, "authority": query.authority})),
         }
     }
 

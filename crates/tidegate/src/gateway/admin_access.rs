@@ -72,7 +72,7 @@ impl AdminAccess {
 }
 
 /// The host in a `Host`, without the port and the brackets.
-fn host_of(authority: &str) -> &str {
+pub(super) fn host_of(authority: &str) -> &str {
     match authority.strip_prefix('[').and_then(|literal| literal.split_once(']')) {
         Some((address, _port)) => address,
         None => authority.split(':').next().unwrap_or_default(),

@@ -1,5 +1,6 @@
-//! What to paste into senders, for the console: the same as `tidegate connect` prints.
+//! Instructions for senders, for the console: the same as `tidegate connect` prints.
 
+use super::admin_access::host_of;
 use crate::commands::connect::machine;
 use serde_json::json;
 use std::net::IpAddr;
@@ -10,7 +11,8 @@ use tidegate_console::{ConnectAnswer, ConnectError, ConnectQuery};
 /// The answer of a gateway with this configuration. Where it listens on all addresses, senders reach it as the page was reached; a page on
 /// the same machine says nothing about that.
 pub(super) fn answer(config: &Config, query: &ConnectQuery) -> ConnectAnswer {
-    let host = query.host.as_deref().filter(|host| !is_this_machine(host)).and_then(|host| host.parse().ok());
+    let host = Some(host_of(&query.authority)).filter(|host| !is_this_machine(host));
+    let host = host.and_then(|host| host.parse().ok());
     let sender = Sender::new(host.unwrap_or_else(machine));
     let gateway = Gateway::new(config, &sender);
     let Some(name) = &query.kind else { return Ok(list(gateway).json()) };
@@ -38,14 +40,15 @@ mod tests {
         let config =
             tidegate_config::parse("test", "listen: {http: '0.0.0.0:4318', insecure: true}\n", &|_| None);
         let config = config.unwrap();
-        let of = |host: Option<&str>| {
-            let query = ConnectQuery { kind: Some("otel-python".to_owned()), host: host.map(str::to_owned) };
+        let of = |authority: &str| {
+            let query =
+                ConnectQuery { kind: Some("otel-python".to_owned()), authority: authority.to_owned() };
             answer(&config, &query).unwrap().to_string()
         };
-        assert!(of(Some("gateway.example")).contains("http://gateway.example:4318"));
-        let command = of(None);
-        for host in ["localhost", "127.0.0.1", "::1", "not a host"] {
-            assert_eq!(of(Some(host)), command, "{host}");
+        assert!(of("gateway.example:4319").contains("http://gateway.example:4318"));
+        let command = of("");
+        for authority in ["localhost:4319", "127.0.0.1", "[::1]:4319", "not a host"] {
+            assert_eq!(of(authority), command, "{authority}");
         }
     }
 }
