@@ -26,6 +26,7 @@ export async function pagesOf(url) {
     at("journal", "#/journal", "main .facts"),
     at("rejects", "#/rejects", letter ? DISCARD : "main .card"),
     ...(letter ? [at("discard", "#/rejects", DISCARD, DISCARD)] : []),
+    ...(letter ? [at("letter", `#/rejects?letter=${letter.id}`, "dialog.drawer .log-line", "dialog.drawer .log-line > button")] : []),
     at("files", "#/files", "main .card, main .empty"),
     at("agents", "#/agents", "main .card, main .empty"),
     ...(agent ? [at("agent", `#/agents?agent=${agent.id}`, "dialog.drawer .facts")] : []),

@@ -58,7 +58,10 @@ async function everything(at) {
   await reconnect();
   await openAgent(pages);
   // Only of a gateway that is there for the test.
-  if (process.env.TIDEGATE_TEST_DEAD_LETTERS) await orderLetters();
+  if (process.env.TIDEGATE_TEST_DEAD_LETTERS) {
+    await openLetters();
+    await orderLetters();
+  }
   if (process.env.TIDEGATE_TEST_EMPTY) await begin(process.env.TIDEGATE_TEST_EMPTY);
 }
 
@@ -252,6 +255,33 @@ async function openAgent(pages) {
   await page.waitForFunction(() => document.querySelector("dialog.drawer") === null);
   assert.match(await page.evaluate(() => location.hash), /^#\/agents\?status=\w+&host=WEB-1$/, "the list is as it was");
   await page.waitForFunction(() => document.activeElement?.matches("tbody a"));
+  await page.context().close();
+}
+
+/** Each dead letter is opened and closed by keyboard alone, and has its items: log records, spans, or points. */
+async function openLetters() {
+  const { page } = await open(360, "light");
+  await page.goto(`${url}/#/rejects`);
+  const links = page.locator("main tbody th a[href*='letter=']");
+  await links.first().waitFor();
+  const seen = [];
+  for (let place = 0; place < (await links.count()); place++) {
+    await links.nth(place).focus();
+    await page.keyboard.press("Enter");
+    const line = page.locator("dialog.drawer .log-line > button").first();
+    await line.focus();
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("dialog.drawer .details");
+    seen.push(await page.locator("dialog.drawer .log-body").first().textContent());
+    await check(page, "a dead letter at 360 light");
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => document.querySelector("dialog.drawer") === null);
+    assert.equal(await page.evaluate(() => location.hash), "#/rejects");
+    await page.waitForFunction(() => document.activeElement?.matches("tbody th a"));
+  }
+  for (const item of [/^payment declined$/, /^POST \/pay, |^charge the card, /, /^payments: \d/]) {
+    assert.ok(seen.some((text) => item.test(text)), `${item} is among the items: ${seen}`);
+  }
   await page.context().close();
 }
 

@@ -141,6 +141,23 @@ fn every_page_in_a_browser() {
     gateway.books_close();
 }
 
+/// Pages that ask at the same moment do not shut each other out of the configuration.
+#[test]
+fn pages_that_ask_at_once_are_all_answered() {
+    let gateway = Gateway::started(json!({"memory": "64MiB", "sinks": {"s": {"type": "blackhole"}}}));
+    let ask = || {
+        for kind in ["otel-python", "prometheus"].iter().cycle().take(100) {
+            let answer = gateway.page(&format!("/console/connect?kind={kind}"));
+            assert_eq!(answer.status, 200, "{answer:?}");
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(ask);
+        }
+    });
+}
+
 /// A page that stays open gets the status each second, and ends when the gateway does.
 #[test]
 fn an_open_page_ends_with_the_gateway() {

@@ -15,7 +15,8 @@ use tidegate_http1::{Body, Head, Reply};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The kinds of searches, as `tidegate-search` names them.
-pub const SEARCHES: [&str; 7] = ["logs", "traces", "trace", "services", "metrics", "plot", "dead-letters"];
+pub const SEARCHES: [&str; 8] =
+    ["logs", "traces", "trace", "services", "metrics", "plot", "dead-letters", "dead-letter"];
 /// The longest answer to a search, in bytes.
 pub const LONGEST_SEARCH_ANSWER: usize = LONGEST_ANSWER - (16 << 10);
 

@@ -67,6 +67,14 @@ impl Answer {
         self.json.extend_from_slice(&written);
     }
 
+    /// Adds a member that is JSON already, if there is room for it; `null` otherwise.
+    pub(crate) fn raw_member(&mut self, name: &str, json: &[u8]) {
+        self.name(name);
+        let has_room = self.json.len() + json.len() + 1 <= self.most;
+        self.is_cut |= !has_room;
+        self.json.extend_from_slice(if has_room { json } else { b"null" });
+    }
+
     /// Adds a member that is a list; of elements that are JSON already, as many as there is room for.
     pub(crate) fn list<'j>(&mut self, name: &str, elements: impl Iterator<Item = &'j [u8]>) {
         self.name(name);
@@ -137,7 +145,7 @@ fn incomplete(walk: &Walk<'_>, mut sentences: Vec<String>) -> Vec<String> {
     say(read.is_late, &|| {
         format!("the time was over after {seconds:.0} seconds: a shorter range of time takes less")
     });
-    say(walk.stores.journal.is_none(), &|| {
+    say(read.is_unsearched, &|| {
         "the journal is kept in memory, where nothing is searched: rows appear when a lake has them"
             .to_owned()
     });

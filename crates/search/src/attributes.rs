@@ -12,6 +12,14 @@ const LONGEST: usize = 16 << 10;
 /// The body is a string, and no other JSON.
 const STRING: &str = "1";
 
+/// The store in which a row was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Origin {
+    Journal,
+    Lake,
+    DeadLetter,
+}
+
 /// The columns of a log record that is shown.
 pub(crate) const LOG: [&str; 19] = [
     "time",
@@ -68,6 +76,44 @@ pub(crate) const SPAN: [&str; 29] = [
     "enduser.id",
 ];
 
+/// The columns of a point of a metric that is shown.
+pub(crate) const POINT: [&str; 15] = [
+    "time",
+    "time_ns",
+    "service_name",
+    "metric_name",
+    "unit",
+    "attributes",
+    "resource",
+    "job",
+    "instance",
+    "k8s.namespace.name",
+    "k8s.pod.name",
+    "host.name",
+    "quantile",
+    "value",
+    "value_int",
+];
+
+/// The columns of a histogram that is shown, as [`POINT`].
+pub(crate) const HISTOGRAM: [&str; 15] = [
+    "time",
+    "time_ns",
+    "service_name",
+    "metric_name",
+    "unit",
+    "attributes",
+    "resource",
+    "job",
+    "instance",
+    "k8s.namespace.name",
+    "k8s.pod.name",
+    "host.name",
+    "count",
+    "count_float",
+    "sum",
+];
+
 /// Writes a row as an object.
 struct RowWriter<'r> {
     rows: &'r RecordBatch,
@@ -77,7 +123,7 @@ struct RowWriter<'r> {
 }
 
 /// A log record.
-pub(crate) fn log(rows: &RecordBatch, row: usize, is_of_lake: bool) -> Vec<u8> {
+pub(crate) fn log(rows: &RecordBatch, row: usize, from: Origin) -> Vec<u8> {
     let mut out = RowWriter::new(rows, row);
     out.value("time", "time");
     out.text("service", "service_name");
@@ -90,11 +136,11 @@ pub(crate) fn log(rows: &RecordBatch, row: usize, is_of_lake: bool) -> Vec<u8> {
     out.value("span_id", "span_id");
     out.text("scope", "scope_name");
     out.attributes(Table::Logs);
-    out.end(is_of_lake)
+    out.end(from)
 }
 
 /// A span.
-pub(crate) fn span(rows: &RecordBatch, row: usize, is_of_lake: bool) -> Vec<u8> {
+pub(crate) fn span(rows: &RecordBatch, row: usize, from: Origin) -> Vec<u8> {
     let mut out = RowWriter::new(rows, row);
     out.value("time", "start_time");
     out.text("service", "service_name");
@@ -109,12 +155,52 @@ pub(crate) fn span(rows: &RecordBatch, row: usize, is_of_lake: bool) -> Vec<u8> 
     out.text("scope", "scope_name");
     out.attributes(Table::Spans);
     out.events();
-    out.end(is_of_lake)
+    out.end(from)
+}
+
+/// A point of a metric.
+pub(crate) fn point(rows: &RecordBatch, row: usize, from: Origin) -> Vec<u8> {
+    let mut out = RowWriter::of_metric(rows, row);
+    out.value("quantile", "quantile");
+    let value = if json_of(rows, "value", row) == "null" { "value_int" } else { "value" };
+    out.value("value", value);
+    out.attributes(Table::MetricPoints);
+    out.end(from)
+}
+
+/// A histogram of a metric.
+pub(crate) fn histogram(rows: &RecordBatch, row: usize, from: Origin) -> Vec<u8> {
+    let mut out = RowWriter::of_metric(rows, row);
+    let count = if json_of(rows, "count", row) == "null" { "count_float" } else { "count" };
+    out.value("count", count);
+    out.value("sum", "sum");
+    out.attributes(Table::MetricHistograms);
+    out.end(from)
+}
+
+impl Origin {
+    fn json(self) -> &'static str {
+        match self {
+            Origin::Journal => "\"journal\"",
+            Origin::Lake => "\"lake\"",
+            Origin::DeadLetter => "\"dead letter\"",
+        }
+    }
 }
 
 impl<'r> RowWriter<'r> {
     fn new(rows: &'r RecordBatch, row: usize) -> Self {
         RowWriter { rows, row, json: "{".to_owned(), is_cut: false }
+    }
+
+    /// With that which points and histograms have alike.
+    fn of_metric(rows: &'r RecordBatch, row: usize) -> Self {
+        let mut out = RowWriter::new(rows, row);
+        out.value("time", "time");
+        out.text("service", "service_name");
+        out.text("name", "metric_name");
+        out.text("unit", "unit");
+        out
     }
 
     fn member(&mut self, name: &str, json: &str) {
@@ -170,8 +256,8 @@ impl<'r> RowWriter<'r> {
         self.member("events", json);
     }
 
-    fn end(mut self, is_of_lake: bool) -> Vec<u8> {
-        self.member("from", if is_of_lake { "\"lake\"" } else { "\"journal\"" });
+    fn end(mut self, from: Origin) -> Vec<u8> {
+        self.member("from", from.json());
         let cut = if self.is_cut { "true" } else { "false" };
         self.member("cut", cut);
         self.json.push('}');

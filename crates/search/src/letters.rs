@@ -80,7 +80,8 @@ pub(crate) fn letters(query: &LettersQuery, walk: &mut Walk<'_>) -> Result<Vec<u
     Ok(answer.end(walk, totals, None))
 }
 
-fn json(letter: &StoredDeadLetter) -> Option<Vec<u8>> {
+/// A letter as answers have it.
+pub(crate) fn json(letter: &StoredDeadLetter) -> Option<Vec<u8>> {
     let time = Timestamp::from_nanosecond(i128::from(letter.at_ns));
     let shown = ShownLetter {
         id: letter.id,

@@ -15,6 +15,7 @@
 mod answer;
 mod attributes;
 mod histogram;
+mod letter;
 mod letters;
 mod literals;
 mod names;
@@ -132,5 +133,6 @@ pub fn search(query: &Query, stores: &Stores, bounds: &Bounds) -> Result<Vec<u8>
         Query::Metrics(query) => names::metrics(query, &mut walk),
         Query::Plot(query) => plot::plot(query, &mut walk),
         Query::DeadLetters(query) => letters::letters(query, &mut walk),
+        Query::DeadLetter(query) => letter::letter(query, &mut walk),
     }
 }

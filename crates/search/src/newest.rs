@@ -1,7 +1,7 @@
-//! The newest rows, whole: log records, and the spans of a trace.
+//! The newest rows, whole: log records, spans, and points of metrics.
 
 use crate::answer::{Answer, Totals};
-use crate::attributes::{self, LOG, SPAN, column};
+use crate::attributes::{self, HISTOGRAM, LOG, Origin, POINT, SPAN, column};
 use crate::histogram::Histogram;
 use crate::query::{LogQuery, TraceQuery};
 use crate::walk::{Collector, Walk};
@@ -59,24 +59,28 @@ pub(crate) fn trace(query: &TraceQuery, walk: &mut Walk<'_>) -> Result<Vec<u8>, 
 }
 
 /// How rows of a table are looked at and shown.
-struct RowShape {
+pub(crate) struct RowShape {
     looked_at: &'static [&'static str],
     shown: &'static [&'static str],
-    show: fn(&RecordBatch, usize, bool) -> Vec<u8>,
+    show: fn(&RecordBatch, usize, Origin) -> Vec<u8>,
 }
 
-const LOGS: RowShape =
+pub(crate) const LOGS: RowShape =
     RowShape { looked_at: &["time", "time_ns", "severity_number"], shown: &LOG, show: attributes::log };
-const SPANS: RowShape =
+pub(crate) const SPANS: RowShape =
     RowShape { looked_at: &["start_time", "start_ns"], shown: &SPAN, show: attributes::span };
+pub(crate) const POINTS: RowShape =
+    RowShape { looked_at: &["time", "time_ns"], shown: &POINT, show: attributes::point };
+pub(crate) const HISTOGRAMS: RowShape =
+    RowShape { looked_at: &["time", "time_ns"], shown: &HISTOGRAM, show: attributes::histogram };
 
 /// Keeps the newest rows.
-struct Newest<'b> {
+pub(crate) struct Newest<'b> {
     shape: &'static RowShape,
     limit: usize,
     bounds: &'b Bounds,
     histogram: Option<Histogram>,
-    is_in_lake: bool,
+    from: Origin,
     /// Of the group that is looked at: times in nanoseconds, and places.
     candidates: Vec<(i128, usize)>,
     /// The oldest comes out first.
@@ -89,25 +93,30 @@ struct Newest<'b> {
 
 /// Ordered by time.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct FoundRow {
+pub(crate) struct FoundRow {
     time_ns: i128,
-    json: Vec<u8>,
-    is_of_lake: bool,
+    pub(crate) json: Vec<u8>,
+    from: Origin,
 }
 
 impl<'b> Newest<'b> {
-    fn new(shape: &'static RowShape, limit: usize, bounds: &'b Bounds) -> Self {
+    pub(crate) fn new(shape: &'static RowShape, limit: usize, bounds: &'b Bounds) -> Self {
         Newest {
             shape,
             limit,
             bounds,
             histogram: None,
-            is_in_lake: false,
+            from: Origin::Journal,
             candidates: Vec::new(),
             rows: BinaryHeap::new(),
             bytes: 0,
             has_more: false,
         }
+    }
+
+    /// For the rows of a dead letter.
+    pub(crate) fn of_letter(shape: &'static RowShape, limit: usize, bounds: &'b Bounds) -> Self {
+        Newest { from: Origin::DeadLetter, ..Newest::new(shape, limit, bounds) }
     }
 
     /// The time that a row must be behind to be among the newest; `None` while there is room.
@@ -125,18 +134,18 @@ impl<'b> Newest<'b> {
         }
     }
 
-    fn totals(&self) -> Totals {
-        let of_lake = self.rows.iter().filter(|Reverse(row)| row.is_of_lake).count() as u64;
+    pub(crate) fn totals(&self) -> Totals {
+        let of = |from| self.rows.iter().filter(|Reverse(row)| row.from == from).count() as u64;
         Totals {
             has_more: self.has_more || (self.histogram.is_none() && self.oldest().is_some()),
-            from_lake: of_lake,
-            from_journal: self.rows.len() as u64 - of_lake,
+            from_lake: of(Origin::Lake),
+            from_journal: of(Origin::Journal),
             incomplete: Vec::new(),
         }
     }
 
     /// The newest first.
-    fn into_sorted(self) -> Vec<FoundRow> {
+    pub(crate) fn into_sorted(self) -> Vec<FoundRow> {
         self.rows.into_sorted_vec().into_iter().map(|Reverse(row)| row).collect()
     }
 }
@@ -203,9 +212,9 @@ impl Visitor for Newest<'_> {
                 self.has_more = true;
                 continue;
             }
-            let json = (self.shape.show)(rows, row, self.is_in_lake);
+            let json = (self.shape.show)(rows, row, self.from);
             self.bytes += json.len();
-            self.rows.push(Reverse(FoundRow { time_ns, json, is_of_lake: self.is_in_lake }));
+            self.rows.push(Reverse(FoundRow { time_ns, json, from: self.from }));
             // At least one stays, however long it is.
             while self.rows.len() > self.limit || (self.bytes > self.bounds.answer && self.rows.len() > 1) {
                 let gone = self.rows.pop();
@@ -217,7 +226,7 @@ impl Visitor for Newest<'_> {
     }
 
     fn enter_lake(&mut self) {
-        self.is_in_lake = true;
+        self.from = Origin::Lake;
     }
 
     fn is_over(&mut self) -> bool {
@@ -227,7 +236,7 @@ impl Visitor for Newest<'_> {
 
 impl Collector for Newest<'_> {
     fn reset(&mut self) {
-        self.is_in_lake = false;
+        self.from = Origin::Journal;
         self.candidates.clear();
         self.rows.clear();
         (self.bytes, self.has_more) = (0, false);

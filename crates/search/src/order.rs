@@ -24,27 +24,33 @@ pub struct Order {
     pub answer: usize,
     /// How long it may take.
     pub milliseconds: u64,
+    /// So much processor time it may take beside other programs, in milliseconds; what is beyond runs where a processor would be idle.
+    pub prompt_milliseconds: u64,
 }
 
 impl Order {
-    /// Does what `input`, an order and a query, asks for, with `memory` bytes: a status of HTTP, and an answer in JSON, or what is wrong in
-    /// words. Calls `at_steps` [between steps](Bounds::at_steps). `None` if it is no order.
+    /// An order and the query behind it. `None` if `input` is something else.
     #[must_use]
-    pub fn answer(input: &[u8], memory: u64, at_steps: fn()) -> Option<(u16, Vec<u8>)> {
+    pub fn read(input: &[u8]) -> Option<(Order, &[u8])> {
         let end = input.iter().position(|byte| *byte == b'\n')?;
-        let order: Order = serde_json::from_slice(input.get(..end)?).ok()?;
-        let kind = Kind::of_name(&order.kind)?;
+        Some((serde_json::from_slice(input.get(..end)?).ok()?, input.get(end + 1..)?))
+    }
+
+    /// Answers `query` with `memory` bytes: a status of HTTP, and an answer in JSON, or what is wrong in words. Calls `at_steps`
+    /// [between steps](Bounds::at_steps). `None` if there is no such kind of search.
+    #[must_use]
+    pub fn answer(self, query: &[u8], memory: u64, at_steps: fn()) -> Option<(u16, Vec<u8>)> {
+        let kind = Kind::of_name(&self.kind)?;
         let stores = Stores {
-            journal: order.journal,
-            lake: order.lake.map(|dir| StoredLake { dir, node: order.node, sink: order.lake_sink }),
-            dead_letters: order.dead_letters,
+            journal: self.journal,
+            lake: self.lake.map(|dir| StoredLake { dir, node: self.node, sink: self.lake_sink }),
+            dead_letters: self.dead_letters,
         };
         let bounds = Bounds {
             at_steps,
-            ..Bounds::within(memory, Duration::from_millis(order.milliseconds), order.answer)
+            ..Bounds::within(memory, Duration::from_millis(self.milliseconds), self.answer)
         };
-        let found =
-            Query::parse(kind, input.get(end + 1..)?).and_then(|query| search(&query, &stores, &bounds));
+        let found = Query::parse(kind, query).and_then(|query| search(&query, &stores, &bounds));
         Some(match found {
             Ok(answer) => (200, answer),
             Err(error @ SearchError::Query(_)) => (400, format!("{error}\n").into_bytes()),

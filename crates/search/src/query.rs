@@ -23,12 +23,22 @@ pub enum Kind {
     Plot,
     /// What peers rejected for good.
     DeadLetters,
+    /// The items of a dead letter.
+    DeadLetter,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 7] =
-        [Kind::Logs, Kind::Traces, Kind::Trace, Kind::Services, Kind::Metrics, Kind::Plot, Kind::DeadLetters];
+    pub const ALL: [Kind; 8] = [
+        Kind::Logs,
+        Kind::Traces,
+        Kind::Trace,
+        Kind::Services,
+        Kind::Metrics,
+        Kind::Plot,
+        Kind::DeadLetters,
+        Kind::DeadLetter,
+    ];
 
     /// Its name.
     #[must_use]
@@ -41,6 +51,7 @@ impl Kind {
             Kind::Metrics => "metrics",
             Kind::Plot => "plot",
             Kind::DeadLetters => "dead-letters",
+            Kind::DeadLetter => "dead-letter",
         }
     }
 
@@ -68,6 +79,8 @@ pub enum Query {
     Plot(PlotQuery),
     /// What peers rejected for good.
     DeadLetters(LettersQuery),
+    /// The items of a dead letter.
+    DeadLetter(LetterQuery),
 }
 
 impl Query {
@@ -86,6 +99,7 @@ impl Query {
             Kind::Metrics => serde_json::from_slice(json).map(Query::Metrics),
             Kind::Plot => serde_json::from_slice(json).map(Query::Plot),
             Kind::DeadLetters => serde_json::from_slice(json).map(Query::DeadLetters),
+            Kind::DeadLetter => serde_json::from_slice(json).map(Query::DeadLetter),
         }
         .map_err(unreadable)
     }
@@ -190,6 +204,17 @@ pub struct PlotQuery {
 pub struct LettersQuery {
     /// Of this sink.
     pub(crate) sink: Option<String>,
+    #[serde(default)]
+    pub(crate) limit: Limit<100>,
+}
+
+/// The items of a dead letter, the newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LetterQuery {
+    /// Its number.
+    pub(crate) id: u64,
+    /// At most so many of each kind.
     #[serde(default)]
     pub(crate) limit: Limit<100>,
 }

@@ -1,4 +1,4 @@
-//! Records of the journal, as rows.
+//! Records of the journal and dead letters, as rows.
 
 use crate::literals::Literals;
 use crate::walk::ReadCounts;
@@ -40,7 +40,7 @@ pub(crate) fn read(
 ) -> io::Result<bool> {
     let journal = inspect(dir)?;
     let first_wanted = bounds.after.map_or(0, |after| after + 1);
-    let mut reader = RecordReader { bounds, rows, counts, body: Vec::new(), raw: Vec::new() };
+    let mut reader = RecordReader { bounds, rows, counts, buffers: BodyBuffers::default() };
     let mut is_whole = journal.segments.first().is_none_or(|oldest| oldest.first <= first_wanted);
     for (place, segment) in journal.segments.iter().enumerate().rev() {
         let is_behind = segment.next.is_none_or(|next| next > first_wanted);
@@ -73,12 +73,18 @@ struct RecordReader<'r, 'v> {
     bounds: &'r RecordBounds<'r>,
     rows: &'r mut Uncommitted<'v>,
     counts: &'r mut ReadCounts,
+    buffers: BodyBuffers,
+}
+
+/// Memory for a body, as it is stored and decompressed.
+#[derive(Default)]
+pub(crate) struct BodyBuffers {
     body: Vec<u8>,
     raw: Vec<u8>,
 }
 
-/// Why a record gave no rows.
-enum Unread {
+/// Why a body gave no rows, or not all.
+pub(crate) enum Unread {
     TooLong,
     Damaged,
     Lake(Error),
@@ -107,7 +113,7 @@ impl RecordReader<'_, '_> {
             if bodies.recipient().is_some_and(|sink| self.bounds.lake != Some(sink)) {
                 continue;
             }
-            let Some(meta) = meta.filter(|meta| self.may_have_wanted(meta)) else { continue };
+            let Some(meta) = meta.filter(|meta| may_have(meta, self.bounds.signal)) else { continue };
             self.counts.records += 1;
             match self.record(bodies, sequence, &meta) {
                 Ok(()) => {}
@@ -121,35 +127,48 @@ impl RecordReader<'_, '_> {
         Ok(is_whole && next.is_none_or(|next| next == expected))
     }
 
-    fn may_have_wanted(&self, meta: &Meta) -> bool {
-        let is_readable = !matches!(meta.protocol, Protocol::OtlpJson | Protocol::Cri);
-        is_readable && (meta.signal == self.bounds.signal || meta.is_mixed())
-    }
-
     fn record(&mut self, bodies: &mut Bodies, sequence: u64, meta: &Meta) -> Result<(), Unread> {
         let body_len = bodies.body_len();
-        let raw_len = if meta.encoding == Encoding::Identity { 0 } else { meta.raw_len as usize + SLACK };
-        if body_len + raw_len > self.bounds.body {
-            return Err(Unread::TooLong);
-        }
-        sized(&mut self.body, body_len)?;
-        match bodies.read_body(&mut self.body) {
-            Ok(true) => {}
-            Ok(false) | Err(_) => return Err(Unread::Damaged),
-        }
+        let raw = self.buffers.read(body_len, meta, self.bounds.body, |body| bodies.read_body(body))?;
         let position = BatchPosition { sequence, received_at_ns: meta.received_at_ns };
-        let raw = if meta.encoding == Encoding::Identity {
-            &self.body
-        } else {
-            sized(&mut self.raw, raw_len)?;
-            let len = decoded(meta.encoding, &self.body, &mut self.raw).ok_or(Unread::Damaged)?;
-            self.raw.get(..len).unwrap_or_default()
-        };
         if !self.bounds.literals.may_be_in(meta.protocol, raw) {
             return Ok(());
         }
         items(raw, meta, &position, self.bounds.signal, self.rows)
     }
+}
+
+impl BodyBuffers {
+    /// A body of `len` bytes, decompressed. `fill` reads it, and says whether it is as it was written. Both together take at most `most`
+    /// bytes.
+    pub(crate) fn read(
+        &mut self,
+        len: usize,
+        meta: &Meta,
+        most: usize,
+        fill: impl FnOnce(&mut [u8]) -> io::Result<bool>,
+    ) -> Result<&[u8], Unread> {
+        let raw_len = if meta.encoding == Encoding::Identity { 0 } else { meta.raw_len as usize + SLACK };
+        if len + raw_len > most {
+            return Err(Unread::TooLong);
+        }
+        sized(&mut self.body, len)?;
+        if !fill(&mut self.body).unwrap_or(false) {
+            return Err(Unread::Damaged);
+        }
+        if meta.encoding == Encoding::Identity {
+            return Ok(&self.body);
+        }
+        sized(&mut self.raw, raw_len)?;
+        let len = decoded(meta.encoding, &self.body, &mut self.raw).ok_or(Unread::Damaged)?;
+        Ok(self.raw.get(..len).unwrap_or_default())
+    }
+}
+
+/// Whether a body can have rows of that signal.
+pub(crate) fn may_have(meta: &Meta, signal: Signal) -> bool {
+    let is_readable = !matches!(meta.protocol, Protocol::OtlpJson | Protocol::Cri);
+    is_readable && (meta.signal == signal || meta.is_mixed())
 }
 
 /// Room beyond what a body decodes to, so that a decoder that works in steps can see its end.
@@ -198,7 +217,7 @@ impl Grow for Room<'_> {
 }
 
 /// Shows the items of a decoded body that are of `signal`.
-fn items(
+pub(crate) fn items(
     raw: &[u8],
     meta: &Meta,
     position: &BatchPosition,

@@ -39,6 +39,8 @@ pub(crate) struct ReadCounts {
     pub(crate) dropped: u64,
     /// Records went out of the journal while it was read, each time.
     pub(crate) is_torn: bool,
+    /// The journal is kept in memory, where nothing is searched.
+    pub(crate) is_unsearched: bool,
     /// The time was over.
     pub(crate) is_late: bool,
     /// When the oldest record of the journal was received, in nanoseconds since the Unix epoch.
@@ -98,7 +100,10 @@ impl<'s> Walk<'s> {
         query: &Query,
         rows: &mut Uncommitted<'_>,
     ) -> Result<bool, SearchError> {
-        let Some(dir) = &self.stores.journal else { return Ok(true) };
+        let Some(dir) = &self.stores.journal else {
+            self.read.is_unsearched = true;
+            return Ok(true);
+        };
         let signal = match query.table {
             Table::Logs => Signal::Logs,
             Table::Spans => Signal::Traces,

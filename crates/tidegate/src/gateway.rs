@@ -59,7 +59,7 @@ use sources::checkpoint_keys;
 use sources::pipelines::CompiledPipelines;
 use sources::running::{RunningServices, RunningSources};
 use status::StatusView;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use task_watch::{PeriodicThread, TaskWatch};
 use thanos_receive::ReloadMeters;
@@ -78,7 +78,7 @@ use workers::Workers;
 
 /// A running gateway.
 pub(crate) struct Gateway {
-    config: Arc<Mutex<Config>>,
+    config: Arc<RwLock<Config>>,
     planned: GatewayPlan,
     workers: Arc<Workers>,
     pool: Pool,
@@ -209,7 +209,7 @@ impl Gateway {
         let http =
             sources::start_all(http, plan, &ledger, memory, destination.as_ref(), &mut running_services)?;
         let running_sources = running_services.running;
-        let running_config = Arc::new(Mutex::new(config.clone()));
+        let running_config = Arc::new(RwLock::new(config.clone()));
         let view = Arc::new(StatusView {
             started: Instant::now(),
             memory: origin(&planned.budget.to_string()),
@@ -229,6 +229,7 @@ impl Gateway {
             config: Arc::clone(&running_config),
             running_sources: running_sources.clone(),
             rates: rates::Rates::default(),
+            search_pace: search::SearchPace::default(),
             refusals: refusals::Refusals::default(),
             history: tidegate_console::History::new(),
             configuration: Mutex::new(status::running_configuration(&config)),
@@ -362,7 +363,7 @@ impl Gateway {
     /// Stops accepting, answers what is in flight, lets the sinks finish what they are at, syncs. Returns
     /// whether all of that was done within the deadline.
     pub(crate) fn stop(self) -> bool {
-        let limit = self.config.lock().unwrap_or_else(PoisonError::into_inner).limits.shutdown_timeout.get();
+        let limit = self.config.read().unwrap_or_else(PoisonError::into_inner).limits.shutdown_timeout.get();
         let deadline = Instant::now() + limit;
         let left = || deadline.saturating_duration_since(Instant::now());
         // From now on an end is what was ordered.

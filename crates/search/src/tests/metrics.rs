@@ -22,7 +22,7 @@ fn request(metric: Metric) -> ExportMetricsServiceRequest {
 }
 
 /// A counter of orders, by region, at each second.
-fn counter(points: &[(&str, u64, i64)]) -> ExportMetricsServiceRequest {
+pub(super) fn counter(points: &[(&str, u64, i64)]) -> ExportMetricsServiceRequest {
     let point = |&(region, second, value): &(&str, u64, i64)| NumberDataPoint {
         attributes: attributes(&[("region", region)]),
         time_unix_nano: (START + second) * SECOND,
@@ -115,27 +115,30 @@ fn series_that_are_too_many_or_too_long_are_left_out() {
     assert!(answer["incomplete"][0].as_str().unwrap().starts_with("series are left out"), "{answer}");
 }
 
-/// Both kinds of classic histograms have quantiles: buckets of Prometheus, and explicit bounds of OpenTelemetry.
-#[test]
-fn histograms_have_quantiles() {
-    let mut stored = Stored::new();
-    let point = |second, counts: [u64; 3]| HistogramDataPoint {
+/// A histogram of latencies with one point, bounds at 0.1 and 0.5.
+pub(super) fn histogram(second: u64, counts: [u64; 3]) -> ExportMetricsServiceRequest {
+    let point = HistogramDataPoint {
         time_unix_nano: (START + second) * SECOND,
         count: counts.iter().sum(),
         bucket_counts: counts.to_vec(),
         explicit_bounds: vec![0.1, 0.5],
         ..HistogramDataPoint::default()
     };
-    let histogram = |points| {
-        request(Metric {
-            name: "latency".to_owned(),
-            unit: "s".to_owned(),
-            data: Some(Data::Histogram(Histogram { data_points: points, aggregation_temporality: 2 })),
-            ..Metric::default()
-        })
-    };
-    stored.commit_otlp(Signal::Metrics, &histogram(vec![point(5, [10, 0, 0])]));
-    stored.append_otlp(Signal::Metrics, &histogram(vec![point(15, [60, 40, 10])]));
+    let histogram = Histogram { data_points: vec![point], aggregation_temporality: 2 };
+    request(Metric {
+        name: "latency".to_owned(),
+        unit: "s".to_owned(),
+        data: Some(Data::Histogram(histogram)),
+        ..Metric::default()
+    })
+}
+
+/// Both kinds of classic histograms have quantiles: buckets of Prometheus, and explicit bounds of OpenTelemetry.
+#[test]
+fn histograms_have_quantiles() {
+    let mut stored = Stored::new();
+    stored.commit_otlp(Signal::Metrics, &histogram(5, [10, 0, 0]));
+    stored.append_otlp(Signal::Metrics, &histogram(15, [60, 40, 10]));
     let answer = plot(&stored, &json!({"metric": "latency", "function": "quantile", "quantile": 0.5}));
     // Of 100 new values, 50 are at most 0.1.
     assert_eq!(answer["series"][0]["values"], json!([null, 0.1, null]));
@@ -190,7 +193,7 @@ fn exponential_histograms_have_quantiles() {
 }
 
 /// A series of Remote-Write 1.0, as a field of its request.
-fn series(labels: &[(&str, &str)], millis: u64, value: f64) -> Vec<u8> {
+pub(super) fn series(labels: &[(&str, &str)], millis: u64, value: f64) -> Vec<u8> {
     #[derive(Message)]
     struct Label {
         #[prost(string, tag = "1")]

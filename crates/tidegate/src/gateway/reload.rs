@@ -15,7 +15,7 @@ impl Gateway {
     /// When the new sinks do not fit, could not deliver what is queued, or one of them cannot be started; nothing has changed then.
     pub(crate) fn reload(&self, new: Config) -> Result<Vec<String>, Failure> {
         self.keys.reload();
-        let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut config = self.config.write().unwrap_or_else(PoisonError::into_inner);
         let wanted = new;
         let new = changeable(&config, wanted.clone());
         let waiting = tidegate_config::differing(&new, &wanted);
@@ -82,7 +82,7 @@ impl Gateway {
     /// The settings of `new` that differ from those in effect: those that [`reload`](Self::reload) changes, and those that need a
     /// restart.
     pub(crate) fn differences(&self, new: &Config) -> (Vec<String>, Vec<String>) {
-        let running = self.config.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = self.config.read().unwrap_or_else(PoisonError::into_inner);
         let next = changeable(&running, new.clone());
         (tidegate_config::differing(&running, &next), tidegate_config::differing(&next, new))
     }

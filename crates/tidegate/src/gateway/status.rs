@@ -6,10 +6,11 @@ use super::dead_letters::{DeadLetterTurn, OrderServices, OrderTarget};
 use super::orders::ConfigurationOrders;
 use super::rates::Rates;
 use super::refusals::Refusals;
+use super::search::SearchPace;
 use super::sinks::{ShownSink, SinkSet};
 use super::sources::running::RunningSources;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 use tidegate_admission::Gate;
 use tidegate_arena::{Arena, MemoryPlan, heap};
@@ -53,11 +54,12 @@ pub(crate) struct StatusView {
     pub(crate) gate: Gate,
     pub(crate) registry: Registry,
     pub(crate) tap: Tap,
-    /// As it is running; locked while it is being changed.
-    pub(crate) config: Arc<Mutex<Config>>,
+    /// As it is running; locked for writing while it is being changed.
+    pub(crate) config: Arc<RwLock<Config>>,
     /// The sources that read or listen by themselves.
     pub(crate) running_sources: RunningSources,
     pub(crate) rates: Rates,
+    pub(crate) search_pace: SearchPace,
     pub(crate) refusals: Refusals,
     pub(crate) history: History,
     /// As the pages show it.
@@ -154,7 +156,8 @@ impl Gateway for StatusView {
         let order = self.try_config().map(|config| super::search::order(&config, kind, self.journal.id()));
         Box::pin(async move {
             let changing = || ProcessError::Start("the configuration is being changed".to_owned());
-            super::search::run(&self.arena, order.ok_or_else(changing)?, query, output).await
+            super::search::run(&self.arena, &self.search_pace, order.ok_or_else(changing)?, query, output)
+                .await
         })
     }
 
@@ -270,7 +273,7 @@ impl StatusView {
     /// Cursors that no sink follows, or will.
     fn left_behind(&self, stats: &Stats) -> Vec<LeftBehind> {
         // While it is being changed, sinks stop and start: what is left behind is known afterwards.
-        let Ok(config) = self.config.try_lock() else { return Vec::new() };
+        let Some(config) = self.try_config() else { return Vec::new() };
         let known = |name: &str| config.sinks.keys().any(|known| known.as_str() == name);
         let left = stats.sinks.iter().filter(|cursor| !cursor.followed && !known(&cursor.name));
         let left = left.map(|cursor| LeftBehind {
@@ -380,8 +383,8 @@ impl StatusView {
     }
 
     /// The configuration, unless it is being changed now.
-    fn try_config(&self) -> Option<MutexGuard<'_, Config>> {
-        match self.config.try_lock() {
+    fn try_config(&self) -> Option<RwLockReadGuard<'_, Config>> {
+        match self.config.try_read() {
             Ok(config) => Some(config),
             Err(TryLockError::Poisoned(config)) => Some(config.into_inner()),
             Err(TryLockError::WouldBlock) => None,

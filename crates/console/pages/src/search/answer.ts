@@ -1,7 +1,7 @@
 // The answer to a search: one JSON object.
 import type { Answer } from "../data/request";
 import { postAsSession } from "../data/session";
-import type { FoundTrace, HistogramBar, LogRow, SpanRow } from "./rows";
+import type { DeadLetter, FoundTrace, HistogramBar, LogRow, PointRow, SpanRow } from "./rows";
 
 /** How every answer ends: what was read, and what is missing. */
 export interface SearchEnd {
@@ -36,6 +36,15 @@ export interface TraceAnswer extends SearchEnd {
 
 export interface ServiceAnswer extends SearchEnd {
   services: string[];
+}
+
+/** One dead letter with its items; those of other signals than its own are not there. */
+export interface LetterAnswer extends SearchEnd {
+  letter: DeadLetter | null;
+  logs?: LogRow[];
+  spans?: SpanRow[];
+  points?: PointRow[];
+  histograms?: PointRow[];
 }
 
 /** Asks `/console/search/KIND`. */

@@ -10,7 +10,7 @@ interface FoundRow {
   scope: string | null;
   attributes: Attributes | null;
   resource: Attributes | null;
-  /** `lake` or `journal`. */
+  /** `lake`, `journal` or `dead letter`. */
   from: string;
   /** Whether texts of it were too long, and are cut. */
   cut: boolean;
@@ -39,6 +39,37 @@ export interface SpanRow extends FoundRow {
   status_message: string | null;
   parent_span_id: string | null;
   events: SpanEvent[];
+}
+
+/** A point of a metric, or a histogram. */
+export interface PointRow {
+  time: string;
+  service: string;
+  name: string | null;
+  unit: string | null;
+  /** Of a point. */
+  value?: number | null;
+  /** Of a point of a summary. */
+  quantile?: number | null;
+  /** Of a histogram. */
+  count?: number | null;
+  sum?: number | null;
+  attributes: Attributes | null;
+  resource: Attributes | null;
+  cut: boolean;
+}
+
+/** What a peer rejected for good. */
+export interface DeadLetter {
+  id: number;
+  time: string;
+  sink: string;
+  tenant: string;
+  signal: string;
+  protocol: string;
+  items: number;
+  bytes: number;
+  reason: string;
 }
 
 export interface FoundTrace {

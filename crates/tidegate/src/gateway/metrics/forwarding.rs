@@ -62,7 +62,7 @@ const OTHER: &str = "other";
 
 /// Publishes them where the configuration asks for the metrics of Thanos.
 pub(super) fn publish(view: &Arc<StatusView>) {
-    let is_on = thanos_receive::has_metrics(&view.config.lock().unwrap_or_else(PoisonError::into_inner));
+    let is_on = thanos_receive::has_metrics(&view.config.read().unwrap_or_else(PoisonError::into_inner));
     if !is_on {
         return;
     }

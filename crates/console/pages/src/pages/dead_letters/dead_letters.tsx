@@ -8,27 +8,17 @@ import { bytes } from "../../format/bytes";
 import { count, plural } from "../../format/count";
 import { harmless, sentence } from "../../format/text";
 import { shortTime, utc } from "../../format/time";
-import { link } from "../../router";
+import { go, link, route } from "../../router";
 import { search, type SearchEnd } from "../../search/answer";
+import type { DeadLetter } from "../../search/rows";
 import { Card, Empty } from "../../ui/card";
 import { Copy } from "../../ui/copy";
 import { Name, Stranger } from "../../ui/stranger";
 import { Table, type Column } from "../../ui/table";
 import { Ticked } from "../../ui/ticked";
 import { LettersBySink, type SinkLetters } from "./by_sink";
+import { LetterDrawer } from "./letter";
 import { OrderDialog, type LetterOrder } from "./order";
-
-interface DeadLetter {
-  id: number;
-  time: string;
-  sink: string;
-  tenant: string;
-  signal: string;
-  protocol: string;
-  items: number;
-  bytes: number;
-  reason: string;
-}
 
 interface DeadLetterAnswer extends SearchEnd {
   total: number;
@@ -44,7 +34,7 @@ const OFF = "search is off (`console.search`), or you are neither on this machin
 const POLL_MS = 10_000;
 
 const COLUMNS: Column<DeadLetter>[] = [
-  { title: "Number", head: true, cell: (letter) => letter.id },
+  { title: "Number", head: true, cell: ({ id }) => <a href={link("rejects", undefined, { letter: String(id) })} aria-label={`Dead letter ${id}`}>{id}</a> },
   { title: "Time", cell: (letter) => <time title={utc(Date.parse(letter.time))}>{shortTime(Date.parse(letter.time), now.peek())}</time> },
   { title: "Sink", cell: (letter) => <a href={link("sinks", letter.sink)}>{harmless(letter.sink)}</a> },
   { title: "Signal", cell: (letter) => letter.signal },
@@ -81,6 +71,7 @@ export function DeadLetters() {
     // The button that opened it may be gone with the sink's letters.
     setTimeout(() => document.activeElement === document.body && document.querySelector<HTMLElement>("main h1")?.focus());
   };
+  const opened = Number(route.value.query.get("letter") ?? "");
   const found = answer.value;
   if (session.value?.search === false) return rejected.value > 0 ? <Unseen why={OFF} /> : null;
   if (found === undefined) return failed.value === undefined ? null : <Unseen why={failed.value} />;
@@ -102,6 +93,7 @@ export function DeadLetters() {
           {found.has_more && <p class="more">the newest {count(found.letters.length)} are shown</p>}
         </>
       )}
+      {Number.isSafeInteger(opened) && opened > 0 && <LetterDrawer key={opened} id={opened} close={() => go(link("rejects"))} />}
       {order.value && <OrderDialog order={order.value} done={() => void ask()} close={close} />}
     </Card>
   );

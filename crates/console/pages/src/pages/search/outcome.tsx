@@ -28,7 +28,7 @@ export function Outcome<T extends SearchEnd>({ found }: { found: Found<T> }) {
 }
 
 /** What the answer may lack. */
-function Missing({ end }: { end: SearchEnd }) {
+export function Missing({ end }: { end: SearchEnd }) {
   const why = end.incomplete.map((reason) => `${sentence(harmless(reason))}.`);
   if (end.answer_cut) why.push("The answer was too long: its last rows are left out.");
   if (why.length === 0) return null;

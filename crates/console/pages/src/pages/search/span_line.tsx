@@ -78,7 +78,8 @@ function logPlace(time: string, row: WaterfallRow, whole: number): number {
   return Number.isFinite(place) && place >= 0 && place <= 1 ? place : row.start;
 }
 
-function SpanDetails({ row: { span, logs, failed } }: { row: WaterfallRow }) {
+/** What there is to know of a span. */
+export function SpanDetails({ row: { span, logs, failed } }: { row: Pick<WaterfallRow, "span" | "logs" | "failed"> }) {
   return (
     <div class="details">
       <div class="detail-links">
