@@ -70,7 +70,7 @@ impl Answer {
     /// Adds a member that is JSON already, if there is room for it; `null` otherwise.
     pub(crate) fn raw_member(&mut self, name: &str, json: &[u8]) {
         self.name(name);
-        let has_room = self.json.len() + json.len() + 1 <= self.most;
+        let has_room = self.json.len() + json.len() < self.most;
         self.is_cut |= !has_room;
         self.json.extend_from_slice(if has_room { json } else { b"null" });
     }
