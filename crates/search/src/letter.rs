@@ -89,7 +89,8 @@ fn rows(
         }
         found.flush()?;
         if found.dropped() > 0 {
-            missing.say(TOO_LONG);
+            missing
+                .say("items that are too long for the memory of a search or cannot be stored are left out");
         }
         let all = found.into_search().counts().rows_read;
         let shown = newest.into_sorted();
@@ -98,8 +99,6 @@ fn rows(
     }
     Ok(has_more)
 }
-
-const TOO_LONG: &str = "items that are too long for the memory of a search or cannot be stored are left out";
 
 /// Why items may be missing, a sentence each.
 #[derive(Default)]
@@ -115,7 +114,9 @@ impl Missing {
 
     fn unread(&mut self, unread: Unread) -> Result<(), SearchError> {
         match unread {
-            Unread::TooLong => self.say(TOO_LONG),
+            Unread::TooLong => self.say(
+                "an item is too long for the memory of a search: it is left out, and so are those behind it",
+            ),
             Unread::Damaged => self.say("the letter cannot be read: it is damaged"),
             Unread::Lake(error) => return Err(error.into()),
         }

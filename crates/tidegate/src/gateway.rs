@@ -30,6 +30,7 @@ mod reload;
 mod reloaded_files;
 mod rules;
 pub(crate) mod search;
+mod search_pace;
 pub(crate) mod sinks;
 pub(crate) mod sources;
 mod state_log;
@@ -229,7 +230,7 @@ impl Gateway {
             config: Arc::clone(&running_config),
             running_sources: running_sources.clone(),
             rates: rates::Rates::default(),
-            search_pace: search::SearchPace::default(),
+            search_pace: search_pace::SearchPace::default(),
             refusals: refusals::Refusals::default(),
             history: tidegate_console::History::new(),
             configuration: Mutex::new(status::running_configuration(&config)),

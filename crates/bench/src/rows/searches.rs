@@ -26,8 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(1800);
 const ANSWER_WITHIN: Duration = Duration::from_secs(120);
 const CONNECTIONS: u64 = 48;
 const PER_REQUEST: u64 = 500;
-/// Searches of each kind, one after the other, before there is load.
-const ROUNDS: usize = 9;
+/// Searches of each kind, one after the other, before there is load: so few that none has to rest.
+const ROUNDS: usize = 4;
 const VIEWERS: usize = 16;
 const SEARCHING: usize = 4;
 /// Times without and with viewers and searches, by turns.

@@ -6,7 +6,7 @@ use super::dead_letters::{DeadLetterTurn, OrderServices, OrderTarget};
 use super::orders::ConfigurationOrders;
 use super::rates::Rates;
 use super::refusals::Refusals;
-use super::search::SearchPace;
+use super::search_pace::SearchPace;
 use super::sinks::{ShownSink, SinkSet};
 use super::sources::running::RunningSources;
 use std::fmt;

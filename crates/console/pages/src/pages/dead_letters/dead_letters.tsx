@@ -74,7 +74,15 @@ export function DeadLetters() {
   const opened = Number(route.value.query.get("letter") ?? "");
   const found = answer.value;
   if (session.value?.search === false) return rejected.value > 0 ? <Unseen why={OFF} /> : null;
-  if (found === undefined) return failed.value === undefined ? null : <Unseen why={failed.value} />;
+  const drawer = Number.isSafeInteger(opened) && opened > 0 && <LetterDrawer key={opened} id={opened} close={() => go(link("rejects"))} />;
+  if (found === undefined) {
+    return (
+      <>
+        {failed.value !== undefined && <Unseen why={failed.value} />}
+        {drawer}
+      </>
+    );
+  }
   return (
     <Card title="Dead letters" note={found.total === 0 ? "" : `${plural(found.total, "letter")}, ${plural(found.items, "item")}`} aside={found.total > 0 && <Commands />} class="wide">
       {failed.value !== undefined && (
@@ -93,7 +101,7 @@ export function DeadLetters() {
           {found.has_more && <p class="more">the newest {count(found.letters.length)} are shown</p>}
         </>
       )}
-      {Number.isSafeInteger(opened) && opened > 0 && <LetterDrawer key={opened} id={opened} close={() => go(link("rejects"))} />}
+      {drawer}
       {order.value && <OrderDialog order={order.value} done={() => void ask()} close={close} />}
     </Card>
   );

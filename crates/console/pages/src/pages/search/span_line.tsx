@@ -54,7 +54,11 @@ export function SpanLine({ row, color, duration: whole, folded, fold }: SpanLine
           <Took row={row} />
         </div>
       </div>
-      {open && <SpanDetails row={row} />}
+      {open && (
+        <div class="details">
+          <SpanDetails row={row} />
+        </div>
+      )}
     </li>
   );
 }
@@ -81,7 +85,7 @@ function logPlace(time: string, row: WaterfallRow, whole: number): number {
 /** What there is to know of a span. */
 export function SpanDetails({ row: { span, logs, failed } }: { row: Pick<WaterfallRow, "span" | "logs" | "failed"> }) {
   return (
-    <div class="details">
+    <>
       <div class="detail-links">
         <span class="dim">from the {span.from}</span>
         <Copy text={() => JSON.stringify(span, null, 2)} label="Copy as JSON" what="this span" />
@@ -111,6 +115,6 @@ export function SpanDetails({ row: { span, logs, failed } }: { row: Pick<Waterfa
       ))}
       <AttributeList title="Attributes" attributes={span.attributes} />
       <AttributeList title="Resource" attributes={span.resource} />
-    </div>
+    </>
   );
 }
