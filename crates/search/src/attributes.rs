@@ -76,8 +76,8 @@ pub(crate) const SPAN: [&str; 29] = [
     "enduser.id",
 ];
 
-/// The columns of a point of a metric that is shown.
-pub(crate) const POINT: [&str; 15] = [
+/// The columns of a shown point or histogram; each of their tables has some of the last six.
+pub(crate) const METRIC: [&str; 18] = [
     "time",
     "time_ns",
     "service_name",
@@ -93,22 +93,6 @@ pub(crate) const POINT: [&str; 15] = [
     "quantile",
     "value",
     "value_int",
-];
-
-/// The columns of a histogram that is shown, as [`POINT`].
-pub(crate) const HISTOGRAM: [&str; 15] = [
-    "time",
-    "time_ns",
-    "service_name",
-    "metric_name",
-    "unit",
-    "attributes",
-    "resource",
-    "job",
-    "instance",
-    "k8s.namespace.name",
-    "k8s.pod.name",
-    "host.name",
     "count",
     "count_float",
     "sum",

@@ -1,7 +1,7 @@
 //! The newest rows, whole: log records, spans, and points of metrics.
 
 use crate::answer::{Answer, Totals};
-use crate::attributes::{self, HISTOGRAM, LOG, Origin, POINT, SPAN, column};
+use crate::attributes::{self, LOG, METRIC, Origin, SPAN, column};
 use crate::histogram::Histogram;
 use crate::query::{LogQuery, TraceQuery};
 use crate::walk::{Collector, Walk};
@@ -70,9 +70,9 @@ pub(crate) const LOGS: RowShape =
 pub(crate) const SPANS: RowShape =
     RowShape { looked_at: &["start_time", "start_ns"], shown: &SPAN, show: attributes::span };
 pub(crate) const POINTS: RowShape =
-    RowShape { looked_at: &["time", "time_ns"], shown: &POINT, show: attributes::point };
+    RowShape { looked_at: &["time", "time_ns"], shown: &METRIC, show: attributes::point };
 pub(crate) const HISTOGRAMS: RowShape =
-    RowShape { looked_at: &["time", "time_ns"], shown: &HISTOGRAM, show: attributes::histogram };
+    RowShape { looked_at: &["time", "time_ns"], shown: &METRIC, show: attributes::histogram };
 
 /// Keeps the newest rows.
 pub(crate) struct Newest<'b> {

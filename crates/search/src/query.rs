@@ -21,7 +21,7 @@ pub enum Kind {
     Metrics,
     /// Points of a metric over time.
     Plot,
-    /// What peers rejected for good.
+    /// A list of dead letters.
     DeadLetters,
     /// The items of a dead letter.
     DeadLetter,
@@ -77,7 +77,7 @@ pub enum Query {
     Metrics(MetricsQuery),
     /// Points of a metric over time.
     Plot(PlotQuery),
-    /// What peers rejected for good.
+    /// A list of dead letters.
     DeadLetters(LettersQuery),
     /// The items of a dead letter.
     DeadLetter(LetterQuery),

@@ -63,7 +63,7 @@ fn events_are_a_stream_without_length() {
     }
 }
 
-/// What changes something needs the token of the session, which a page of another origin cannot read.
+/// A change needs the token of the session, which a page of another origin cannot read.
 #[test]
 fn changes_need_the_token_of_the_session() {
     let served = served();

@@ -153,7 +153,7 @@ fn a_letter_of_several_signals_has_all_of_them() {
     assert_eq!(told["logs"], json!([]));
 }
 
-/// What cannot be shown is said.
+/// The answer names the reason for missing items.
 #[test]
 fn a_letter_that_cannot_be_shown_says_why() {
     let of = Letters::new();

@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep_until};
 /// Processor time that a search may take beside the data, in milliseconds: enough for a short one, which is then answered on a busy machine,
 /// too. A longer one runs only where a processor would be idle.
 const PROMPT_MS: u64 = 40;
-/// What all searches have of it: ten searches at once, and 10 ms for each second without one. A person who looks around gets prompt answers,
-/// and programs that search without pause do not take the processors from the data. A search counts as [`PROMPT_MS`], however little it
-/// takes.
+/// The allowance of prompt processor time that all searches share: ten searches at once, and 10 ms for each second without a search. A person
+/// gets prompt answers, and programs that search without pause leave the processors to the data. Each search costs [`PROMPT_MS`], even if it
+/// uses less.
 const PROMPT_OF_ALL: PerSecond = PerSecond { rate: 10, burst: 10 * PROMPT_MS };
 /// The longest rest before a search: its client waits as long, and those behind it.
 const LONGEST_REST: Duration = Duration::from_secs(2);
@@ -53,7 +53,7 @@ impl SearchPace {
 impl Drop for RunningSearch<'_> {
     fn drop(&mut self) {
         let (now, took) = (Instant::now(), self.begun.elapsed());
-        // Prompt time is earned without a search alone.
+        // The allowance does not grow while a search runs.
         let unearned = (took.as_millis() * u128::from(PROMPT_OF_ALL.rate)).div_ceil(1000);
         self.pace.prompt.charge(Moment::now(), u64::try_from(unearned).unwrap_or(u64::MAX));
         let rested = now + took.min(LONGEST_REST);
@@ -87,7 +87,7 @@ mod tests {
         }
     }
 
-    /// What a client that goes away left undone does not count.
+    /// A client that leaves during its rest does not delay the next search.
     #[tokio::test(start_paused = true)]
     async fn a_search_that_never_began_makes_nobody_rest() {
         let pace = SearchPace::default();
