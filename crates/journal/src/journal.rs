@@ -361,6 +361,13 @@ impl Journal {
         self.shared.salt
     }
 
+    /// Promises that no record which is not written yet is received before `floor_ns`, in nanoseconds since 1970: an earlier time becomes
+    /// that, unless the clock is set back by more than some seconds. Returns the sequence of the first record that the promise is
+    /// about; those before it are written, or may be refused yet. The promise ends with the process.
+    pub fn advance_clock(&self, floor_ns: u64) -> u64 {
+        self.shared.receive_clock.advance(floor_ns)
+    }
+
     /// When it is worth trying again after a refusal, from how fast sinks free space: 1 to 60 seconds.
     pub fn retry_after(&self) -> Duration {
         Duration::from_millis(self.shared.retry_after_ms.load(Ordering::Relaxed))

@@ -30,6 +30,7 @@ pub mod inspect;
 mod journal;
 mod meta;
 mod queue;
+mod receive_clock;
 mod receive_times;
 mod record;
 mod record_scanner;

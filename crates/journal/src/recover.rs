@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::commit_order::CommitOrder;
 use crate::drain_rate::DrainRate;
 use crate::queue::Queue;
+use crate::receive_clock::ReceiveClock;
 use crate::record::random;
 use crate::segment_index::SegmentIndex;
 use crate::settings::{Durability, OpenError, Settings};
@@ -91,6 +92,7 @@ pub(crate) fn recover(
         clock,
         index: Mutex::new(index),
         order: CommitOrder::default(),
+        receive_clock: ReceiveClock::new(found.head.sequence),
         held_bytes: AtomicU64::new(0),
         closed: AtomicBool::new(false),
         starved: AtomicBool::new(false),

@@ -4,6 +4,7 @@ use crate::append::{AppendResult, PendingAppend};
 use crate::clock::Clock;
 use crate::commit_order::CommitOrder;
 use crate::queue::Queue;
+use crate::receive_clock::ReceiveClock;
 use crate::segment_index::SegmentIndex;
 use crate::settings::{AppendError, DiskError, RETRY_INTERVAL_NS, Settings};
 use crate::sync::{Mutex, lock};
@@ -21,6 +22,8 @@ pub(crate) struct Shared {
     pub(crate) queue: Queue<PendingAppend, AppendResult>,
     pub(crate) index: Mutex<SegmentIndex>,
     pub(crate) order: CommitOrder,
+    /// Gives records their times.
+    pub(crate) receive_clock: ReceiveClock,
     /// The journal is closing: sinks that have read everything are told so.
     pub(crate) closed: AtomicBool,
     /// Appends are refused for the quota: completing records should free space at once.

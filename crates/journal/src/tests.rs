@@ -98,6 +98,30 @@ fn acknowledged_records_are_read_in_order_and_bit_for_bit() {
     assert_eq!(arena.usage().shares[Share::Ingest as usize].used, 0, "windows are given back");
 }
 
+/// Times in the journal are those of its order: of a record that was overtaken, and of one that comes behind a promise.
+#[test]
+fn receive_times_do_not_decrease() {
+    for durability in [Durability::PageCache, Durability::Memory] {
+        let (dir, arena) = (tempfile::tempdir().unwrap(), arena());
+        let settings = Settings { durability, ..Settings::new(dir.path()) };
+        let (journal, _) = Journal::open(settings).unwrap();
+        let mut follower = journal.follow("up", StartAt::Oldest, WhenFull::Block).unwrap();
+        let mut read = |seconds: u64| {
+            let mut batch = batch(&arena, 1, b"x");
+            batch.meta.received_at_ns = seconds * 1_000_000_000;
+            let append = journal.append(batch);
+            let record = record(&mut follower);
+            assert!(follower.commit(record.sequence));
+            wait(append).unwrap();
+            record.meta.received_at_ns / 1_000_000_000
+        };
+        assert_eq!([100, 99, 101].map(&mut read), [100, 100, 101]);
+        assert_eq!(journal.advance_clock(104_000_000_000), 3);
+        assert_eq!([102, 105, 90].map(&mut read), [104, 105, 90]);
+        assert_eq!(journal.advance_clock(0), 6);
+    }
+}
+
 #[test]
 fn an_uncompleted_record_can_be_reread_beside_the_next_ones() {
     for durability in [Durability::PageCache, Durability::Memory] {

@@ -202,6 +202,8 @@ impl Writer {
             end <= tail.capacity
         });
         let count = fit.count();
+        let times = self.group.iter_mut().take(count).map(|(_, entry)| &mut entry.meta.received_at_ns);
+        self.shared.receive_clock.give(times, self.head.sequence + count as u64);
         let first = self.group.first().map(|(_, entry)| SegmentHead {
             items_before: self.head.items,
             received_at_ns: entry.meta.received_at_ns,
@@ -280,6 +282,7 @@ impl Writer {
         }
         let index = lock(&self.shared.index);
         self.head = index.head;
+        self.shared.receive_clock.take_back(self.head.sequence);
         if let Some(tail) = &mut self.tail {
             let segment = index.begun.as_ref().or(index.segments.back());
             tail.end = segment.map_or(0, |segment| segment.end);
@@ -296,6 +299,9 @@ impl Writer {
         if self.group.is_empty() {
             return;
         }
+        let head = self.head.sequence + self.group.len() as u64;
+        let times = self.group.iter_mut().map(|(_, entry)| &mut entry.meta.received_at_ns);
+        self.shared.receive_clock.give(times, head);
         let mut index = lock(&self.shared.index);
         for (slot, entry) in self.group.drain(..) {
             let Head { sequence, items, .. } = self.head;

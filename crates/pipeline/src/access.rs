@@ -63,6 +63,16 @@ impl Access {
         (*reads, *writes, *attributes) = (true, true, true);
     }
 
+    /// Adds a look at spans, and at the attributes of spans and resources where `attributes` says so.
+    pub(crate) fn reads_item(&mut self, attributes: bool) {
+        let [resource, _, item, _] = &mut self.reads;
+        let [of_resource, _, of_item, _] = &mut self.attributes;
+        *item = true;
+        *resource |= attributes;
+        *of_resource |= attributes;
+        *of_item |= attributes;
+    }
+
     /// Adds a statement.
     pub(crate) fn statement(&mut self, statement: &Statement) {
         self.call(&statement.call);

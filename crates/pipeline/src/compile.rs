@@ -15,6 +15,8 @@ use crate::regex::Regexes;
 use crate::relabel::{Rules, StepRules};
 use crate::sample_step::SampleStep;
 use crate::step::{Step, Work};
+use crate::traces::SpanTest;
+use crate::watch_step::WatchStep;
 
 impl Pipeline {
     /// Compiles `definition`. Returns the pipeline and what its author should know, or all errors at once.
@@ -68,6 +70,12 @@ fn text_size(definition: &Definition) -> TextSize {
                 }
                 sampling.priority.as_deref().into_iter().for_each(&mut add);
             }
+            StepKind::WatchTraces(tests) => {
+                tests.iter().flat_map(SpanTest::texts).for_each(|text| add(text));
+                // Each has an entry of its own.
+                tests.iter().for_each(|_| add(""));
+            }
+            StepKind::SampleTraces => {}
             StepKind::Relabel(rules) => {
                 for rule in rules {
                     let lists = [&rule.source_labels, &rule.regex, &rule.condition];
@@ -136,6 +144,8 @@ impl Compiler {
             StepKind::Edit(texts) => self.edit(texts, when.as_ref()),
             StepKind::Redact(redaction) => self.redact(redaction, when.as_ref()),
             StepKind::Sample(sampling) => self.sample(sampling, when.as_ref()),
+            StepKind::WatchTraces(tests) => self.watch(tests),
+            StepKind::SampleTraces => Some(Work::SampleTraces),
             StepKind::Relabel(rules) => Some(Work::Relabel { rules: rules.len() }),
         };
         let is_one = matches!(definition.kind, StepKind::Redact(_));
@@ -211,6 +221,39 @@ impl Compiler {
             return None;
         }
         Some(Work::Sample(Box::new(SampleStep::new(sampling, &mut self.literals)), contexts))
+    }
+
+    /// Tests of spans. A condition is compiled for spans or for their events, whatever it looks at.
+    fn watch(&mut self, tests: &[SpanTest]) -> Option<Work> {
+        let mut watch = WatchStep::default();
+        // Conditions are counted over all tests.
+        let mut item = 0;
+        let mut is_right = true;
+        for (number, test) in tests.iter().enumerate() {
+            if let Err((pattern, error)) = watch.add(number, test, &mut self.literals) {
+                let (item, range) = (Some(item + pattern), error.range);
+                let at = Anchor { step: self.step, setting: "values", item, field: "", range };
+                self.problems.push(Problem {
+                    at,
+                    severity: Severity::Error,
+                    message: error.message,
+                    help: None,
+                });
+                is_right = false;
+            }
+            let SpanTest::Condition { span, span_event } = test else { continue };
+            for (texts, context) in [(span, Context::Span), (span_event, Context::SpanEvent)] {
+                for text in texts {
+                    let scope = Scope { given: Some(context), ..Scope::ALL };
+                    match self.condition(text, "condition", Some(item), scope) {
+                        Some((_, condition)) => watch.add_condition(number, context, condition),
+                        None => is_right = false,
+                    }
+                    item += 1;
+                }
+            }
+        }
+        is_right.then(|| Work::WatchTraces(Box::new(watch)))
     }
 
     /// Statements that share one context.

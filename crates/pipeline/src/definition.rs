@@ -71,7 +71,10 @@ impl StepDefinition {
                     .map(|(at, rule)| format!("rule {}: {}", at + 1, action(rule)))
                     .collect()
             }
-            StepKind::Sample(_) => vec!["sample".to_owned()],
+            StepKind::Sample(_) | StepKind::SampleTraces => vec!["sample".to_owned()],
+            StepKind::WatchTraces(tests) => {
+                tests.iter().flat_map(crate::SpanTest::conditions).cloned().collect()
+            }
             StepKind::Redact(_) => vec!["redact".to_owned()],
         };
         own.into_iter().chain(self.when.clone()).collect()
@@ -91,6 +94,10 @@ pub enum StepKind {
     Relabel(Vec<crate::relabel::RuleDefinition>),
     /// Keeps a part of the items.
     Sample(Sampling),
+    /// Tells the [sampler](crate::TraceSampler) of the run which of these tests spans fulfil, and changes nothing.
+    WatchTraces(Vec<crate::SpanTest>),
+    /// Drops the spans of traces that the [sampler](crate::TraceSampler) of the run does not keep.
+    SampleTraces,
     /// Masks and removes secrets in attributes and in the bodies of log records.
     Redact(Redaction),
 }

@@ -40,7 +40,9 @@ mod step;
 mod table;
 #[cfg(test)]
 mod testing;
+mod traces;
 mod value;
+mod watch_step;
 
 pub use definition::{
     Anchor, Definition, ErrorMode, Preset, Problem, Redaction, SampleBy, SampleMode, Sampling, Severity,
@@ -58,4 +60,5 @@ pub use required::LiteralSearch;
 pub use tidegate_wire::otlp::Signal;
 /// The versions of [`Format::RemoteWrite`].
 pub use tidegate_wire::remote_write::Version;
+pub use traces::{MAX_SPAN_TESTS, SpanFacts, SpanTest, TraceId, TraceSampler};
 pub use value::FailureReason;

@@ -17,6 +17,7 @@ use crate::ottl::field::{Context, Field};
 use crate::ottl::program::{Condition, Expression, Statement};
 use crate::record::data::Data;
 use crate::table::MapTable;
+use crate::traces::TraceSampler;
 use crate::value::{Failure, Kind, Value};
 
 /// The fields of the current record, and of what encloses it.
@@ -61,6 +62,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) spare: &'a mut Spare,
     /// Nanoseconds since the Unix epoch: one reading for each run.
     pub(crate) now_ns: i64,
+    /// Decides about traces, where a step asks.
+    pub(crate) traces: Option<&'a mut (dyn TraceSampler + Send)>,
 }
 
 /// Working memory of functions: a constant amount, made once.

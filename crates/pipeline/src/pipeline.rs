@@ -9,6 +9,7 @@ use crate::relabel::{RelabelRun, RelabelWorkspace, Rules};
 use crate::required::{LiteralSearch, Required};
 use crate::run::{self, Drops, Tools, Walk};
 use crate::step::Step;
+use crate::traces::TraceSampler;
 use crate::value::{Failure, FailureReason};
 use tidegate_wire::otlp::Signal;
 use tidegate_wire::remote_write::Version;
@@ -334,7 +335,7 @@ impl<'a> Run<'a> {
                 Passing::RemoteWrite(RelabelRun::new(rules, workspace, version, body, scratch))
             }));
         }
-        let tools = Tools { record, regexes, spare, counts, drops, now_ns };
+        let tools = Tools { record, regexes, spare, counts, drops, now_ns, traces: None };
         let pass = pipeline.passes_of(format).get(pass).filter(|_| body.len() < 1 << 30);
         let walk = pass.map(|pass| {
             let signal = if let Format::Otlp(signal) = format { signal } else { Signal::Profiles };
@@ -350,6 +351,15 @@ impl<'a> Run<'a> {
             Passing::Nothing => {}
             Passing::Otlp(walk) => walk.limit(limits),
             Passing::RemoteWrite(run) => run.limit(limits),
+        }
+        self
+    }
+
+    /// Has steps about traces ask `traces`. Without it they keep all.
+    #[must_use]
+    pub fn with_traces(mut self, traces: &'a mut (dyn TraceSampler + Send)) -> Run<'a> {
+        if let Passing::Otlp(walk) = &mut self.0 {
+            walk.ask(traces);
         }
         self
     }

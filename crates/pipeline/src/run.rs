@@ -18,6 +18,7 @@ use crate::pipeline::{Limits, Outcome, StepCounts};
 use crate::record::Record;
 use crate::regex::Caches;
 use crate::step::Step;
+use crate::traces::TraceSampler;
 use open::Open;
 use rope::{Position, Rope};
 use tidegate_wire::otlp::Signal;
@@ -67,6 +68,8 @@ pub(crate) struct Tools<'a> {
     /// Items that each step dropped in this run.
     pub(crate) drops: &'a mut [Drops],
     pub(crate) now_ns: i64,
+    /// Decides about traces.
+    pub(crate) traces: Option<&'a mut (dyn TraceSampler + Send)>,
 }
 
 /// The bytes of the temporary space for a body of `body_len` bytes: room for the values of one record, of which each
@@ -138,6 +141,11 @@ impl<'a> Walk<'a> {
             true => (limits.growth / 2, limits.growth / 8),
             false => (limits.growth, limits.growth),
         };
+    }
+
+    /// Has steps about traces ask `traces`.
+    pub(crate) fn ask(&mut self, traces: &'a mut (dyn TraceSampler + Send)) {
+        self.tools.traces = Some(traces);
     }
 
     /// Does a bounded amount of work; returns the outcome when that is known.

@@ -9,6 +9,7 @@ use crate::ottl::program::{Call, Condition, Statement};
 use crate::pipeline::StepCounts;
 use crate::sample_step::SampleStep;
 use crate::value::Failure;
+use crate::watch_step::{self, WatchStep};
 use tidegate_wire::otlp::Signal;
 
 /// A compiled step.
@@ -30,6 +31,10 @@ pub(crate) enum Work {
     Edit(Vec<(Context, Statement)>),
     /// Keeps a part of the things of these contexts: spans, log records.
     Sample(Box<SampleStep>, Vec<Context>),
+    /// Tells the sampler of the run about spans.
+    WatchTraces(Box<WatchStep>),
+    /// Drops spans of traces that the sampler of the run does not keep.
+    SampleTraces,
     /// So many rules over the series of remote write, and nothing that OTLP bodies need.
     Relabel { rules: usize },
 }
@@ -58,7 +63,8 @@ impl Step {
             _ if self.is_one => 1,
             Work::Filter { conditions, .. } => conditions.len(),
             Work::Edit(statements) => statements.len(),
-            Work::Sample(..) => 1,
+            Work::Sample(..) | Work::SampleTraces => 1,
+            Work::WatchTraces(watch) => watch.conditions.len(),
             Work::Relabel { rules } => *rules,
         }
     }
@@ -69,6 +75,13 @@ impl Step {
             Work::Filter { conditions, .. } => (conditions.as_slice(), [].as_slice(), [].as_slice()),
             Work::Edit(statements) => ([].as_slice(), statements.as_slice(), [].as_slice()),
             Work::Sample(_, contexts) => ([].as_slice(), [].as_slice(), contexts.as_slice()),
+            Work::WatchTraces(watch) => {
+                let has_events = watch.conditions.iter().any(|(_, at, _)| *at == Context::SpanEvent);
+                let contexts: &[Context] =
+                    if has_events { &[Context::Span, Context::SpanEvent] } else { &[Context::Span] };
+                ([].as_slice(), [].as_slice(), contexts)
+            }
+            Work::SampleTraces => ([].as_slice(), [].as_slice(), [Context::Span].as_slice()),
             Work::Relabel { .. } => ([].as_slice(), [].as_slice(), [].as_slice()),
         };
         let conditions = conditions.iter().map(|(context, _)| *context);
@@ -88,7 +101,10 @@ impl Step {
                 let statements = statements.iter().filter(|(context, _)| context.is_in(signal));
                 statements.for_each(|(_, statement)| calls::of_statement(statement, each));
             }
-            Work::Sample(..) | Work::Relabel { .. } => {}
+            Work::WatchTraces(watch) if signal == Signal::Traces => {
+                watch.conditions.iter().for_each(|(.., condition)| calls::of_condition(condition, each));
+            }
+            Work::WatchTraces(_) | Work::Sample(..) | Work::SampleTraces | Work::Relabel { .. } => {}
         }
         if let Some(when) = &self.when {
             calls::of_condition(when, each);
@@ -108,7 +124,12 @@ impl Step {
                 statements.for_each(|(_, statement)| access.statement(statement));
             }
             Work::Sample(..) => access.changes_item(),
-            Work::Relabel { .. } => {}
+            Work::WatchTraces(watch) if signal == Signal::Traces => {
+                access.reads_item(watch.needs_attributes());
+                watch.conditions.iter().for_each(|(.., condition)| access.condition(condition));
+            }
+            Work::SampleTraces if signal == Signal::Traces => access.reads_item(false),
+            Work::WatchTraces(_) | Work::SampleTraces | Work::Relabel { .. } => {}
         }
         if let Some(when) = &self.when {
             access.condition(when);
@@ -119,7 +140,8 @@ impl Step {
     /// Whether it may drop things of the contexts that it works on.
     pub(crate) fn drops(&self) -> bool {
         match self.work {
-            Work::Filter { .. } | Work::Sample(..) => true,
+            Work::Filter { .. } | Work::Sample(..) | Work::SampleTraces => true,
+            Work::WatchTraces(_) => false,
             Work::Edit(_) | Work::Relabel { .. } => self.on_error == ErrorMode::Drop,
         }
     }
@@ -177,6 +199,26 @@ impl Step {
             Work::Sample(sample, _) => {
                 let context = if signal == Signal::Traces { Context::Span } else { Context::Log };
                 sample.run(machine, context).unwrap_or_else(|why| self.failed(counts, 0, why))
+            }
+            Work::WatchTraces(watch) => {
+                let mut failed = |number, why| counts.fail(number, why);
+                let watched = match level == Context::Span.level() {
+                    true => watch.span(machine, &mut failed),
+                    false => watch.event(machine, &mut failed),
+                };
+                if let Err(why) = watched {
+                    counts.fail(0, why);
+                }
+                Verdict::Keep
+            }
+            Work::SampleTraces => {
+                // A span that cannot be read stays.
+                let trace_id = watch_step::trace_id(machine).ok().flatten();
+                let is_kept = match (&mut machine.traces, trace_id) {
+                    (Some(traces), Some(trace_id)) => traces.keeps(&trace_id),
+                    _ => true,
+                };
+                if is_kept { Verdict::Keep } else { Verdict::LeaveOut }
             }
             Work::Relabel { .. } => Verdict::Keep,
         }

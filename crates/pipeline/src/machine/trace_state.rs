@@ -10,7 +10,7 @@ const MEMBERS: usize = 32;
 
 impl Machine<'_> {
     /// The value of a member: an empty text when it is missing, `nil` when the trace state is malformed.
-    pub(super) fn trace_state_get(&mut self, state: Value, key: &Key) -> Result<Value, Failure> {
+    pub(crate) fn trace_state_get(&mut self, state: Value, key: &Key) -> Result<Value, Failure> {
         let name = self.name(key)?;
         let Value::Text(state) = state else { return Ok(Value::Nil) };
         let text = self.memory.get(state);

@@ -315,6 +315,10 @@ impl<'a> Walk<'a> {
                 regexes: &mut *self.tools.regexes,
                 spare: &mut *self.tools.spare,
                 now_ns: self.tools.now_ns,
+                traces: match &mut self.tools.traces {
+                    Some(traces) => Some(&mut **traces),
+                    None => None,
+                },
             };
             let verdict = step.run(&mut machine, level, self.signal, self.tools.counts.get_mut(number)?);
             let mark = machine.memory.mark();
