@@ -14,6 +14,7 @@ mod pipeline_steps;
 mod pipeline_test;
 mod sinks;
 mod sources;
+pub mod tail_sampling;
 mod thanos_receive;
 
 use std::collections::BTreeMap;
@@ -50,6 +51,7 @@ pub use sources::{
     LokiSource, OnLongLine, OtlpSource, RemoteWriteSource, RumSource, Source, SourcePipeline, Sources,
     SyslogFormat, SyslogFraming, SyslogListener, SyslogSource,
 };
+pub use tail_sampling::{ConfiguredSampling, SinkSample, TailPolicies, TailPolicy, TailSampling};
 pub use thanos_receive::ThanosReceiveListener;
 
 use crate::declare::settings;

@@ -71,7 +71,7 @@ fn property(field: &Field) -> Json {
     schema
 }
 
-fn shape(shape: &Shape) -> Json {
+pub(crate) fn shape(shape: &Shape) -> Json {
     match shape {
         Shape::Scalar(scalar) => self::scalar(scalar),
         Shape::Section(fields) => section(fields, None),

@@ -198,6 +198,11 @@ impl Follower {
         event
     }
 
+    /// The sequence of the record that is looked for next.
+    pub fn next_sequence(&self) -> u64 {
+        self.reader.next_sequence()
+    }
+
     /// The record that was handed out last, until its body turned out to be damaged.
     pub fn current(&self) -> Option<&Record> {
         self.reader.current()

@@ -226,7 +226,7 @@ impl Compiler {
     /// Tests of spans. A condition is compiled for spans or for their events, whatever it looks at.
     fn watch(&mut self, tests: &[SpanTest]) -> Option<Work> {
         let mut watch = WatchStep::default();
-        // Conditions are counted over all tests.
+        // Patterns and conditions are counted over all tests.
         let mut item = 0;
         let mut is_right = true;
         for (number, test) in tests.iter().enumerate() {
@@ -240,6 +240,9 @@ impl Compiler {
                     help: None,
                 });
                 is_right = false;
+            }
+            if let SpanTest::StringAttribute { values, are_patterns: true, .. } = test {
+                item += values.len();
             }
             let SpanTest::Condition { span, span_event } = test else { continue };
             for (texts, context) in [(span, Context::Span), (span_event, Context::SpanEvent)] {

@@ -11,6 +11,7 @@ use crate::health::Health;
 use crate::losses::Losses;
 use crate::pipeline_stage::{KeptBodies, PipelineStage, SinkPipeline, Staged};
 use crate::signals::Signals;
+use crate::trace_sampling::Sampling;
 use entries::{CursorLosses, completion, enter};
 pub(crate) use record::Record;
 use skipped_records::SkippedRecords;
@@ -22,7 +23,7 @@ use tidegate_arena::Window;
 use tidegate_journal::dead_letters::DeadLetters;
 use tidegate_journal::{
     self as journal, CURSOR_METADATA_LEN, Event, Journal, Meta, OpenError, Protocol, ReadError, Recipient,
-    StartAt, WhenFull,
+    Signal, StartAt, WhenFull,
 };
 use tidegate_ledger::{Dropped, Ledger, Settlement, SinkAccount, SinkLedger, TooMany, UnknownVersion};
 use tidegate_tap::Tap;
@@ -45,6 +46,10 @@ pub(crate) struct JournalConsumer {
     over: SkippedRecords,
     /// The sink's pipeline, if it has one.
     stage: Option<PipelineStage>,
+    /// Reads ahead, where the sink takes whole traces.
+    sampling: Option<Sampling>,
+    /// A record that waits until its traces are decided.
+    undecided: Option<Record>,
 }
 
 /// Why a sink could not be attached to the journal.
@@ -99,6 +104,11 @@ impl SinkContext<'_> {
         book.restore(Dropped::Damaged, position.damaged);
         let page = self.ledger.attach(self.name, book, position.items, follower.ahead())?;
         let entered = CursorLosses { quota: position.dropped, damaged: position.damaged };
+        let sampling = self.pipeline.and_then(|pipeline| pipeline.sampling.as_ref());
+        let sink = follower.committer();
+        let sampling = sampling
+            .map(|sampling| sampling.start(self.name, self.journal, self.when_full, sink))
+            .transpose()?;
         let follower = TapState::new(follower, self.tap.cloned());
         Ok(JournalConsumer {
             follower,
@@ -108,6 +118,8 @@ impl SinkContext<'_> {
             unspoken: Vec::new(),
             over: SkippedRecords::default(),
             stage: self.pipeline.map(|pipeline| PipelineStage::new(self.name, pipeline)),
+            sampling,
+            undecided: None,
         })
     }
 }
@@ -119,7 +131,22 @@ impl JournalConsumer {
 
     /// The next record; nothing when the journal was closed and everything was read. What the quota took
     /// and what cannot be read is entered in the books on the way.
+    ///
+    /// Of a sink that takes whole traces it comes when they are decided.
     pub(crate) async fn next(&mut self) -> Option<Record> {
+        if self.undecided.is_none() {
+            let record = self.next_read().await?;
+            self.undecided = Some(record);
+        }
+        if let (Some(sampling), Some(record)) = (&mut self.sampling, &self.undecided)
+            && is_sampled(record)
+        {
+            sampling.decided(record).await;
+        }
+        self.undecided.take()
+    }
+
+    async fn next_read(&mut self) -> Option<Record> {
         let mut passed = 0_u32;
         loop {
             match self.follower.next().await {
@@ -145,6 +172,15 @@ impl JournalConsumer {
     /// As [`next`](Self::next) on a thread of its own, for `patience` at most, however many records are passed over; says
     /// whether the journal was closed.
     pub(crate) fn next_blocking(&mut self, patience: Duration) -> Result<Record, IdleReason> {
+        if let Some(sampling) = &self.sampling {
+            let runtime = sampling.runtime.clone();
+            // Made inside the wait: on this thread there is no runtime that could tell the time.
+            let next = runtime.block_on(async { tokio::time::timeout(patience, self.next()).await });
+            return match next {
+                Ok(next) => next.ok_or(IdleReason::Closed),
+                Err(_) => Err(IdleReason::Nothing),
+            };
+        }
         let until = Instant::now() + patience;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -196,7 +232,9 @@ impl JournalConsumer {
         record: &mut Record,
         room: &EgressBudget,
     ) -> Result<Staged, DropReason> {
-        let JournalConsumer { stage: Some(stage), follower, .. } = self else { return Ok(Staged::Ready) };
+        let JournalConsumer { stage: Some(stage), follower, sampling, .. } = self else {
+            return Ok(Staged::Ready);
+        };
         stage.forget(record.sequence);
         *record = record.as_journalled();
         let Some(format) = stage.format(record.sequence, &record.meta) else { return Ok(Staged::Ready) };
@@ -207,7 +245,8 @@ impl JournalConsumer {
             false => follower.follower.read_into(&mut body)?,
         }
         let numbers = (record.sequence, follower.position().sequence);
-        match Box::pin(stage.apply(numbers, &record.meta, format, body, room)).await? {
+        let traces = sampling.as_ref().filter(|_| is_sampled(record)).map(Sampling::sampler);
+        match Box::pin(stage.apply(numbers, &record.meta, (format, traces), body, room)).await? {
             Some(form) => {
                 record.put(form);
                 Ok(Staged::Ready)
@@ -293,7 +332,7 @@ impl JournalConsumer {
 
     /// Enters that every record taken up to `last` was delivered but for `losses`, and moves the cursor past it.
     pub(crate) fn settle(&mut self, last: &Record, losses: Losses) {
-        let JournalConsumer { follower, page, entered, over, .. } = self;
+        let JournalConsumer { follower, page, entered, over, sampling, .. } = self;
         let last = over.through(*last);
         let passed = over.settle(&last);
         follower.commit_through(&last.as_journalled(), |completed| {
@@ -305,12 +344,13 @@ impl JournalConsumer {
             let passed = passed + losses.passed();
             enter(page, Settlement { delivered, passed, ..completion(&completed) }, losses)
         });
+        sampling.iter().for_each(Sampling::settled);
     }
 
     /// Enters that these records were delivered but for `losses`, in whatever order they were taken, and moves
     /// the cursor past what is done without a gap.
     pub(crate) fn settle_each(&mut self, sequences: impl IntoIterator<Item = u64>, losses: Losses) {
-        let JournalConsumer { follower, page, entered, stage, .. } = self;
+        let JournalConsumer { follower, page, entered, stage, sampling, .. } = self;
         let dropped = Cell::new(Losses::NONE);
         let sequences = sequences.into_iter().inspect(|sequence| {
             if let Some(stage) = stage {
@@ -325,6 +365,7 @@ impl JournalConsumer {
             let passed = losses.passed();
             enter(page, Settlement { delivered, passed, ..completion(&completed) }, losses)
         });
+        sampling.iter().for_each(Sampling::settled);
     }
 
     /// Enters that `waiting` items are on disk for members of the sink's ring.
@@ -342,6 +383,7 @@ impl JournalConsumer {
     pub(crate) fn rewind(&mut self) {
         self.follower.rewind();
         self.over.rewind();
+        self.undecided = None;
     }
 
     /// Passes over records of this protocol, whatever their signal.
@@ -418,6 +460,14 @@ impl JournalConsumer {
     pub(crate) fn unreadable(&self, error: &io::Error) {
         tracing::warn!(sink = self.name(), %error, "the journal cannot be read now; trying again in a second");
     }
+}
+
+/// Whether a record has spans whose traces are decided: not one that is for one sink, which was decided before it was sent
+/// again.
+fn is_sampled(record: &Record) -> bool {
+    record.recipient == Recipient::All
+        && record.meta.protocol == Protocol::Otlp
+        && record.meta.signal == Signal::Traces
 }
 
 /// Why there was no record.

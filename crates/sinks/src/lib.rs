@@ -36,6 +36,7 @@ mod supervisor;
 mod tenant;
 mod thanos_receive;
 mod tls;
+mod trace_sampling;
 
 use tidegate_stage::decoding;
 
@@ -82,3 +83,4 @@ pub use tidegate_wire::otlp::json::Layout;
 pub use tidegate_wire::otlp::route::RouteKey;
 pub use tidegate_wire::otlp::splunk_hec::{Metadata, MetadataField};
 pub use tls::{Tls, TlsError};
+pub use trace_sampling::{SamplingReport, SharedSampler, TraceSampling};

@@ -13,9 +13,10 @@ mod passes;
 
 use crate::batch::DropReason;
 use crate::decoding::{self, END_SLACK, decode, state_bytes};
-use crate::egress_budget::{Charged, EgressBudget};
+use crate::egress_budget::{BudgetError, Charged, EgressBudget};
 use crate::losses::Losses;
 use crate::need::Need;
+use crate::trace_sampling::{SharedSampler, TraceSampling};
 pub use capacity::SinkCapacity;
 pub(crate) use passes::{PassInput, PassedBody, run_passes};
 use std::ops::Range;
@@ -42,6 +43,8 @@ pub struct SinkPipeline {
     pub capacities: Vec<(Protocol, Signal, SinkCapacity)>,
     /// Those for records of earlier periods, oldest first.
     pub earlier: Vec<EarlierPipeline>,
+    /// How traces are sampled, where a step asks.
+    pub sampling: Option<TraceSampling>,
 }
 
 /// The pipeline for the records that were journalled while the sink took other items: it differs in the steps that select.
@@ -154,6 +157,39 @@ impl KeptBodies {
             KeptBodies::None => false,
         }
     }
+}
+
+/// A record's body behind its decoder.
+pub(crate) enum DecodedBody {
+    /// It was not encoded.
+    AsItCame,
+    /// It is this.
+    Decoded(Charged<Window>),
+    /// It cannot be decoded.
+    Damaged,
+}
+
+/// Decodes the body of a record, and gives others their turn meanwhile.
+///
+/// # Errors
+/// When there is no memory for it in `room`.
+pub(crate) async fn decoded(
+    meta: &Meta,
+    body: &[u8],
+    room: &EgressBudget,
+) -> Result<DecodedBody, BudgetError> {
+    if meta.encoding == Encoding::Identity {
+        return Ok(DecodedBody::AsItCame);
+    }
+    let mut raw = room.window(meta.raw_len as usize + END_SLACK).await?;
+    let _state = room.charge(state_bytes(meta.encoding)).await?;
+    Ok(match decode(meta.encoding, body, raw.spare_mut()).await {
+        Ok(len) => {
+            raw.advance(len);
+            DecodedBody::Decoded(raw)
+        }
+        Err(decoding::DamagedBody) => DecodedBody::Damaged,
+    })
 }
 
 /// The pipeline of a sink at work.
@@ -281,7 +317,7 @@ impl PipelineStage {
     }
 
     /// Passes `body`, as it is in the journal, through the pipeline. `low` is the first record that is not settled.
-    /// Returns the form in which it goes on; `None` when no item is left.
+    /// Returns the form in which it goes on; `None` when no item is left. `traces` decides about its traces.
     ///
     /// # Errors
     /// When there is no memory for it. Nothing is held or remembered then.
@@ -289,32 +325,28 @@ impl PipelineStage {
         &mut self,
         (sequence, low): (u64, u64),
         meta: &Meta,
-        format: Format,
+        (format, traces): (Format, Option<SharedSampler>),
         body: Charged<Window>,
         room: &EgressBudget,
     ) -> Result<Option<StagedForm>, DropReason> {
-        let raw_len = meta.raw_len as usize;
-        let (came, decoded) = match meta.encoding {
-            Encoding::Identity => (None, body),
-            encoding => {
-                let mut raw = room.window(raw_len + END_SLACK).await?;
-                let _state = room.charge(state_bytes(encoding)).await?;
-                match decode(encoding, &body, raw.spare_mut()).await {
-                    Ok(len) => {
-                        raw.advance(len);
-                        (Some(body), raw)
-                    }
-                    Err(decoding::DamagedBody) => return Ok(Some(self.goes_on(sequence, meta, body))),
-                }
-            }
+        let (came, decoded) = match decoded(meta, &body, room).await? {
+            DecodedBody::AsItCame => (None, body),
+            DecodedBody::Decoded(raw) => (Some(body), raw),
+            DecodedBody::Damaged => return Ok(Some(self.goes_on(sequence, meta, body))),
         };
         let kept = came.as_ref().map_or(0, |body| body.len());
         let (pipeline, workspace) = self.of_record(sequence);
         let capacity = pipeline.capacity(meta.protocol, meta.signal);
         let limits = capacity.limits(kept, decoded.len(), pipeline.pipeline.passes(format));
-        let from = PassInput { format, now_ns: meta.received_at_ns, limits };
-        let passed =
-            Box::pin(run_passes(pipeline, workspace, from, (decoded, meta.items.into()), room)).await?;
+        let from = PassInput { format, now_ns: meta.received_at_ns, limits, traces };
+        let passed = Box::pin(run_passes(
+            (&pipeline.pipeline, &pipeline.meters),
+            workspace,
+            from,
+            (decoded, meta.items.into()),
+            room,
+        ))
+        .await?;
         let PassedBody { body: current, items, is_changed } = passed;
         self.count(sequence, low);
         if items == 0 && meta.items > 0 {

@@ -17,6 +17,8 @@ pub(crate) struct Checkpoints {
     all: VecDeque<Checkpoint>,
     /// So many of the first are closed.
     closed: usize,
+    /// The first record behind the last that was begun.
+    newest: Option<u64>,
 }
 
 /// A place in the journal.
@@ -37,7 +39,7 @@ impl Checkpoints {
     pub(crate) const BYTES: usize = MOST * size_of::<Checkpoint>();
 
     pub(crate) fn new() -> Checkpoints {
-        Checkpoints { all: VecDeque::with_capacity(MOST), closed: 0 }
+        Checkpoints { all: VecDeque::with_capacity(MOST), closed: 0, newest: None }
     }
 
     /// Begins one before the record `sequence`, where the last is older than `distance_ms`.
@@ -46,7 +48,13 @@ impl Checkpoints {
         if self.all.len() < MOST && !self.all.back().is_some_and(is_near) {
             let open = Checkpoint { sequence, at_ms, decided_before: u64::MAX, rates: Rates::default() };
             self.all.push_back(open);
+            self.newest = Some(sequence);
         }
+    }
+
+    /// The first record behind the last that was begun.
+    pub(crate) fn newest(&self) -> Option<u64> {
+        self.newest
     }
 
     /// Closes those before which no undecided trace was met: the oldest of them was met at `oldest_ms`.

@@ -205,6 +205,12 @@ impl Sampler {
         self.checkpoints.pass(sequence).map(|checkpoint| (checkpoint.sequence, checkpoint.rates))
     }
 
+    /// The first record behind the last place from which a restart may read again, as soon as [`pass`](Self::pass) says so.
+    #[must_use]
+    pub fn newest_checkpoint(&self) -> Option<u64> {
+        self.checkpoints.newest()
+    }
+
     /// Traces that are not decided, and decisions that are remembered.
     #[must_use]
     pub fn remembered(&self) -> (u64, u64) {

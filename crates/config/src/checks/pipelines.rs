@@ -5,7 +5,7 @@ use std::ops::Range;
 use tidegate_pipeline::{self as engine, Anchor, Definition, Format, Pipeline, Severity, StepKind, Version};
 
 use super::path;
-use crate::model::{Config, RelabelRule, Route, Signal, selecting, texts};
+use crate::model::{Config, RelabelRule, Route, Signal, SinkSample, selecting, texts};
 use crate::suggest::nearest;
 use crate::values::Name;
 
@@ -172,7 +172,7 @@ fn idle(config: &Config, source: &str, wanted: &Name, path: Vec<String>) -> Opti
 
 fn sink(config: &Config, name: &Name, findings: &mut Vec<Finding>) {
     let Some(sink) = config.sinks.get(name) else { return };
-    let Route { pipeline, when, otherwise, relabel } = sink.route();
+    let Route { pipeline, when, otherwise, sample, relabel } = sink.route();
     let at = path(["sinks", name.as_str()]);
     let mut note = |setting: &str, severity, message: String, help: String| {
         let path = below(&at, [setting.to_owned()]);
@@ -201,6 +201,25 @@ fn sink(config: &Config, name: &Name, findings: &mut Vec<Finding>) {
     if !when.is_empty() {
         let definition = Definition { steps: vec![selecting(StepKind::Keep(texts(when)))] };
         compile(&definition, findings, |anchor| within(below(&at, ["when".to_owned()]), anchor));
+    }
+    if let Some(SinkSample { tail }) = sample {
+        let at = below(&at, ["sample", "tail", "policies"].map(str::to_owned));
+        match tail.configured() {
+            Ok(sampling) => {
+                let definition = Definition { steps: vec![selecting(StepKind::WatchTraces(sampling.tests))] };
+                compile(&definition, findings, |anchor| {
+                    let text = anchor.item.and_then(|item| sampling.texts.get(item));
+                    below(&at, text.into_iter().flatten().cloned())
+                });
+            }
+            Err(problems) => findings.extend(problems.into_iter().map(|problem| Finding {
+                path: below(&at, problem.path),
+                range: None,
+                severity: Severity::Error,
+                message: problem.message,
+                help: problem.help,
+            })),
+        }
     }
     if !relabel.is_empty() {
         let rules = relabel.iter().map(RelabelRule::definition).collect();

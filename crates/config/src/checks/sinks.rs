@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Component, PathBuf};
 
 use super::{Clash, addresses_of, cleartext, path};
-use crate::model::{Backoff, Config, Delivery, Outbound, Tls};
+use crate::model::{Backoff, Config, Delivery, Durability, Outbound, Signal, Tls};
 use crate::values::{HeaderName, Name, Secret, Url};
 
 pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
@@ -16,6 +16,9 @@ pub(super) fn check(config: &Config, clashes: &mut Vec<Clash>) {
             sending(config, name, &outbound, clashes);
         }
         settings.check(&mut SinkCheck { config, name, clashes });
+        if settings.sample().is_some() {
+            sampling(&mut SinkCheck { config, name, clashes }, settings.signals());
+        }
     }
 }
 
@@ -63,6 +66,36 @@ impl SinkCheck<'_> {
     pub(crate) fn clash_with<const N: usize>(&mut self, other: [&str; N], message: String, help: &str) {
         let about = vec![path(other), path(["sinks", self.name.as_str()])];
         self.clashes.push(Clash { about, message, help: help.to_owned() });
+    }
+}
+
+/// What a sink needs that takes a part of the traces.
+fn sampling(check: &mut SinkCheck<'_>, signals: &[Signal]) {
+    /// The name of the cursor that reads ahead is longer by that.
+    const LONGEST_NAME: usize = 59;
+    let SinkCheck { config, name, .. } = *check;
+    if !signals.contains(&Signal::Traces) {
+        let message = format!("`sinks.{name}` samples traces, and takes none");
+        check.clash("sample", message, "add `traces` to its `signals`, or take `sample` out");
+    }
+    if name.as_str().len() > LONGEST_NAME {
+        let message = format!("the name of `sinks.{name}` is too long for a sink that samples traces");
+        check.clash("sample", message, "give it one of 59 letters at most");
+    }
+    if config.journal.durability == Durability::Memory {
+        let message = format!("`sinks.{name}` samples traces, and the journal is kept in memory");
+        let help = "a request would be answered when its traces are decided: set `journal.durability` to `fsync` or `page_cache`";
+        check.clash_with(["journal", "durability"], message, help);
+    }
+    if let Some(tail) = config.sinks.get(name).and_then(|sink| sink.settings().sample()).map(|it| &it.tail)
+        && tail.decisions() / 2 < tail.max_traces
+    {
+        let message = format!("`sinks.{name}.sample.tail.max_decisions` is less than twice `max_traces`");
+        check.clash(
+            "sample",
+            message,
+            "a decision is remembered until the spans of its trace were sent: raise it",
+        );
     }
 }
 

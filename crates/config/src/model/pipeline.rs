@@ -2,7 +2,7 @@
 
 use super::pipeline_steps::Steps;
 use super::sinks::{Sink, SinkRouting};
-use super::{Config, SourcePipeline};
+use super::{Config, ConfiguredSampling, SinkSample, SourcePipeline};
 use crate::declare::{choices, settings};
 use crate::presets::Parse;
 use crate::setting::Sequence;
@@ -156,7 +156,7 @@ choices! {
 }
 
 /// The pipeline that the items of a source or sink pass through. For a sink: its `when` or `otherwise`, its `pipeline`, and its own relabeling.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ConfiguredPipeline {
     /// All steps.
     pub definition: engine::Definition,
@@ -164,6 +164,8 @@ pub struct ConfiguredPipeline {
     pub routing: usize,
     /// For each step the pipeline that it is in and its name, as metrics have them.
     pub labels: Vec<StepLabel>,
+    /// How traces are sampled: the step behind those that select drops the others.
+    pub sampling: Option<ConfiguredSampling>,
 }
 
 /// The name of a step in metrics and messages.
@@ -191,8 +193,7 @@ impl Config {
     /// The pipeline of the sink `name`, if it has steps.
     pub fn pipeline_of(&self, name: &Name) -> Option<ConfiguredPipeline> {
         let route = self.sinks.get(name)?.route();
-        let mut steps =
-            ConfiguredPipeline { definition: engine::Definition::default(), routing: 0, labels: Vec::new() };
+        let mut steps = ConfiguredPipeline::default();
         if !route.when.is_empty() {
             steps.push(selecting(engine::StepKind::Keep(texts(route.when))), "", "when".to_owned());
         }
@@ -204,6 +205,11 @@ impl Config {
             }
         }
         steps.routing = steps.labels.len();
+        // What is wrong with it is reported elsewhere.
+        steps.sampling = route.sample.and_then(|sample| sample.tail.configured().ok());
+        if steps.sampling.is_some() {
+            steps.push(selecting(engine::StepKind::SampleTraces), "", "sample".to_owned());
+        }
         if let Some(pipeline) = route.pipeline {
             self.add_steps(pipeline, &mut steps);
         }
@@ -219,8 +225,7 @@ impl Config {
     pub fn pipeline_of_source(&self, name: &str) -> Option<ConfiguredPipeline> {
         let (_, SourcePipeline { pipeline, parse, .. }) =
             self.sources.pipelines().into_iter().find(|(source, _)| *source == name)?;
-        let mut steps =
-            ConfiguredPipeline { definition: engine::Definition::default(), routing: 0, labels: Vec::new() };
+        let mut steps = ConfiguredPipeline::default();
         for (step, definition) in self.parsing_of(name, *parse) {
             steps.push(definition, "", step);
         }
@@ -274,8 +279,7 @@ impl Config {
 
     /// The pipeline `name` on its own; `None` if there is none.
     pub fn pipeline(&self, name: &Name) -> Option<ConfiguredPipeline> {
-        let mut steps =
-            ConfiguredPipeline { definition: engine::Definition::default(), routing: 0, labels: Vec::new() };
+        let mut steps = ConfiguredPipeline::default();
         self.pipelines.get(name)?;
         self.add_steps(name, &mut steps);
         Some(steps)
@@ -317,6 +321,7 @@ pub(crate) struct Route<'a> {
     pub(crate) pipeline: Option<&'a Name>,
     pub(crate) when: &'a [Condition],
     pub(crate) otherwise: bool,
+    pub(crate) sample: Option<&'a SinkSample>,
     pub(crate) relabel: &'a [RelabelRule],
 }
 
@@ -328,6 +333,7 @@ impl Sink {
             pipeline: pipeline.as_ref(),
             when: when.as_deref().unwrap_or_default(),
             otherwise: *otherwise,
+            sample: settings.sample(),
             relabel: settings.relabel(),
         }
     }

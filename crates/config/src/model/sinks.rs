@@ -30,7 +30,7 @@ pub use thanos_receive::{HashringAlgorithm, IngestorVersion, ThanosCompression, 
 
 use std::path::{Path, PathBuf};
 
-use super::{Journal, RelabelRule, WhenFull};
+use super::{Journal, RelabelRule, SinkSample, WhenFull};
 use crate::checks::SinkCheck;
 use crate::declare::{choices, kinds};
 use crate::values::Url;
@@ -80,6 +80,11 @@ pub(crate) trait SinkSettings {
 
     /// The items that it takes, and the pipeline that they pass.
     fn routing(&self) -> &SinkRouting;
+
+    /// The part of the traces that it takes; `None` for all.
+    fn sample(&self) -> Option<&SinkSample> {
+        None
+    }
 
     /// Relabeling of everything that it sends, after its pipeline.
     fn relabel(&self) -> &[RelabelRule] {

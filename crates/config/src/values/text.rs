@@ -21,6 +21,14 @@ pub struct Condition(String);
 #[derive(Debug, Clone, Copy)]
 pub struct Ratio(f64);
 
+/// A part of a hundred, from 0 to 100.
+#[derive(Debug, Clone, Copy)]
+pub struct Percentage(f64);
+
+/// A whole number, which may be negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Integer(i64);
+
 /// A whole number of 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Modulus(u64);
@@ -129,6 +137,76 @@ impl Scalar for Ratio {
 
     fn schema() -> Json {
         json!({ "type": ["number", "string"], "minimum": 0, "maximum": 1, "pattern": r"^[0-9.]+ *%$" })
+    }
+}
+
+impl Percentage {
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// It is never NaN.
+impl PartialEq for Percentage {
+    fn eq(&self, other: &Percentage) -> bool {
+        self.0.total_cmp(&other.0).is_eq()
+    }
+}
+
+impl Eq for Percentage {}
+
+impl Scalar for Percentage {
+    const WHAT: &'static str = "a percentage";
+    const EXAMPLE: &'static str = "10";
+    const NOTATION: &'static str = "A number from 0 to 100: `12.5`.";
+
+    fn parse(text: &str) -> Result<Percentage, Invalid> {
+        match text.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent)) {
+            Some(percent) => Ok(Percentage(percent)),
+            None => Err(Invalid::new(
+                format!("{} is not a percentage", quote(text)),
+                "write a number from 0 to 100, for example `12.5`",
+            )),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "number", "minimum": 0, "maximum": 100 })
+    }
+}
+
+impl Integer {
+    /// The number.
+    pub fn get(self) -> i64 {
+        self.0
+    }
+}
+
+impl Scalar for Integer {
+    const WHAT: &'static str = "a whole number";
+    const EXAMPLE: &'static str = "-5";
+
+    fn parse(text: &str) -> Result<Integer, Invalid> {
+        let number = text.parse().map_err(|_| {
+            Invalid::new(
+                format!("{} is not a whole number", quote(text)),
+                "write digits, and `-` before them",
+            )
+        });
+        number.map(Integer)
+    }
+
+    fn text(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "integer" })
     }
 }
 

@@ -63,6 +63,10 @@ impl Reader {
         }
     }
 
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.next
+    }
+
     pub(super) fn current(&self) -> Option<&Record> {
         self.current.as_ref().map(|current| &current.record)
     }

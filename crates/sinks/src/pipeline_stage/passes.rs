@@ -1,18 +1,21 @@
 //! Runs the passes of a pipeline over one decoded body.
 
-use super::SinkPipeline;
 use crate::egress_budget::{BudgetError, Charged, EgressBudget};
+use crate::trace_sampling::SharedSampler;
 use tidegate_arena::Window;
 use tidegate_pipeline::{Format, Limits, Outcome, Pipeline, Run, Workspace};
+use tidegate_stage::PipelineMeters;
 
 /// Facts about a body that passes need.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct PassInput {
     pub(crate) format: Format,
     /// When it was received, since the Unix epoch.
     pub(crate) now_ns: u64,
     /// How long it may become.
     pub(crate) limits: Limits,
+    /// Decides about traces, where steps ask.
+    pub(crate) traces: Option<SharedSampler>,
 }
 
 /// A body behind all passes.
@@ -29,16 +32,15 @@ pub(crate) struct PassedBody {
 /// # Errors
 /// When there is no memory for it in `room`.
 pub(crate) async fn run_passes(
-    pipeline: &SinkPipeline,
+    (pipeline, meters): (&Pipeline, &PipelineMeters),
     workspace: &mut Workspace,
-    PassInput { format, now_ns, limits }: PassInput,
+    PassInput { format, now_ns, limits, mut traces }: PassInput,
     (body, items): (Charged<Window>, u64),
     room: &EgressBudget,
 ) -> Result<PassedBody, BudgetError> {
     // A run that was given up has left its counts.
     workspace.take_counts(|_, _| {});
     let now_ns = i64::try_from(now_ns).unwrap_or(i64::MAX);
-    let SinkPipeline { pipeline, meters, .. } = pipeline;
     let mut passed = PassedBody { body, items, is_changed: false };
     for pass in 0..pipeline.passes(format) {
         let body = &passed.body;
@@ -49,6 +51,9 @@ pub(crate) async fn run_passes(
         let mut scratch = room.window(scratch_len).await?;
         let buffer = scratch.spare_mut().get_mut(..scratch_len).unwrap_or_default();
         let mut run = Run::new(pipeline, pass, workspace, format, body, buffer, now_ns).limited(limits);
+        if let Some(traces) = &mut traces {
+            run = run.with_traces(traces);
+        }
         let outcome = tidegate_stage::run(&mut run, meters).await;
         match outcome {
             Outcome::Unchanged => {}

@@ -114,7 +114,8 @@ fn with(config: &Config, (pipelines, source_pipelines): (SinkPipelines, Compiled
 
     let is_lake = |sink: &&Sink| kinds::of(sink).share() == Share::Lake;
     let lakes = config.sinks.values().filter(is_lake).count() as u64;
-    let others = config.sinks.len() as u64 - lakes;
+    // One that samples traces has a reader ahead of it.
+    let others = config.sinks.len() as u64 - lakes + pipelines.samplers();
     let payload = plan.payload();
     let part = |of: u64| (payload / of).max(MIN_SHARE);
     let slice = (payload / 3).clamp(Writer::smallest_slice(), LARGEST_SLICE) & !(MIB / 4 - 1);

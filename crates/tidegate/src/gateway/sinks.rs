@@ -21,12 +21,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tidegate_arena::Arena;
+use tidegate_arena::{Arena, Share};
 use tidegate_config::{Config, Name, Sink};
 use tidegate_journal::dead_letters::{self, DeadLetters};
 use tidegate_journal::{Journal, Signal, WhenFull};
 use tidegate_ledger::Ledger;
-use tidegate_sinks::{BorrowQueue, EgressBudget, Health, SinkPipeline, StopSender};
+use tidegate_sinks::{BorrowQueue, EgressBudget, Health, SinkPipeline, StopSender, TraceSampling};
 use tidegate_tap::Tap;
 use tokio::runtime::Handle;
 
@@ -290,7 +290,17 @@ impl SinkServices {
         let part = parts.charged_to(share);
         let room = EgressBudget::new(&self.arena, share, part, &self.borrowers);
         let most = room.most().saturating_sub(kind.log_reserve(part));
+        let sampling = self.pipelines().sampling(name).map(|sampling| TraceSampling {
+            watch: Arc::clone(&sampling.watch),
+            meters: sampling.meters.clone(),
+            settings: sampling.settings.clone(),
+            version: sampling.version,
+            room: EgressBudget::new(&self.arena, Share::Egress, parts.other, &self.borrowers),
+            runtime: self.worker().clone(),
+            shared: sampling.shared.clone(),
+        });
         let pipeline = self.pipelines().get(name).map(|pipeline| SinkPipeline {
+            sampling,
             earlier: self.pipelines().earlier(name, &self.routing()),
             capacities: plan::capacities(kind, pipeline, (most as u64, parts.slice)),
             ..pipeline.clone()
@@ -327,6 +337,7 @@ impl SinkServices {
             health,
             usual_lag: kind.usual_lag(),
             pipeline: meters,
+            sampling: self.pipelines().sampling(name).cloned(),
         });
         Ok(RunningSink { shown, parts, stopper, task })
     }
@@ -346,6 +357,17 @@ impl SinkServices {
     /// the sink was renamed or is gone.
     fn tell_of_cursors(&self, sinks: &BTreeMap<Name, Sink>) {
         for name in self.journal.sinks() {
+            // A cursor that only reads ahead has nothing that is not sent.
+            let samples = |sink: &str| self.pipelines().sampling(sink).is_some();
+            if TraceSampling::sink_of(&name).is_some_and(|sink| !samples(sink)) {
+                if let Err(error) = self.journal.forget(&name) {
+                    tracing::warn!(cursor = name, %error, "the cursor of a sink that sampled traces cannot be removed");
+                }
+                continue;
+            }
+            if TraceSampling::sink_of(&name).is_some() {
+                continue;
+            }
             if !sinks.keys().any(|known| known.as_str() == name) {
                 tracing::warn!(
                     sink = name,

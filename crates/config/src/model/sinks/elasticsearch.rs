@@ -1,4 +1,4 @@
-use super::{Delivery, Outbound, Signal, SinkRouting, SinkSettings};
+use super::{Delivery, Outbound, Signal, SinkRouting, SinkSample, SinkSettings};
 use crate::checks::SinkCheck;
 use crate::declare::{choices, settings};
 use crate::values::{Bytes, Duration, IndexPattern, Secret, Url};
@@ -47,6 +47,8 @@ settings! {
         linger: Duration [Duration::milliseconds(0)..=Duration::minutes(1)] = Duration::milliseconds(200),
         /// Response timeout; after it the request is retried.
         timeout: Duration [Duration::milliseconds(100)..=Duration::minutes(10)] = Duration::seconds(60),
+        /// The part of the traces that it takes, decided when they are complete. Default: all.
+        sample: Option<SinkSample> = None,
     }
 }
 
@@ -83,6 +85,10 @@ choices! {
 impl SinkSettings for ElasticsearchSink {
     fn routing(&self) -> &SinkRouting {
         &self.routing
+    }
+
+    fn sample(&self) -> Option<&SinkSample> {
+        self.sample.as_ref()
     }
 
     fn signals(&self) -> &[Signal] {

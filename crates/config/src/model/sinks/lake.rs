@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use super::{Signal, SinkRouting, SinkSettings};
+use super::{Signal, SinkRouting, SinkSample, SinkSettings};
 use crate::checks::SinkCheck;
 use crate::declare::settings;
 use crate::model::Durability;
@@ -22,6 +22,8 @@ settings! {
         file_age: Duration [Duration::seconds(1)..=Duration::hours(1)] = Duration::seconds(60),
         /// Size at which a file is finished; earlier when a quarter of `journal.quota` waits for it.
         file_bytes: Bytes [Bytes::mib(1)..=Bytes::gib(4)] = Bytes::mib(128),
+        /// The part of the traces that it takes, decided when they are complete. Default: all.
+        sample: Option<SinkSample> = None,
     }
 }
 
@@ -46,6 +48,10 @@ impl LakeSink {
 impl SinkSettings for LakeSink {
     fn routing(&self) -> &SinkRouting {
         &self.routing
+    }
+
+    fn sample(&self) -> Option<&SinkSample> {
+        self.sample.as_ref()
     }
 
     fn signals(&self) -> &[Signal] {

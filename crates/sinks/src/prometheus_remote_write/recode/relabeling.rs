@@ -44,9 +44,15 @@ impl Relabeling {
         // Of a piece that cannot be cut this much is planned for.
         let most = body.len().saturating_mul(2).saturating_add(SinkPipeline::GROWTH);
         let limits = Limits { body: most, ..Limits::NONE };
-        let from = PassInput { format: Format::RemoteWrite(version), now_ns: 0, limits };
-        let PassedBody { mut body, items, is_changed } =
-            Box::pin(run_passes(pipeline, workspace, from, (body, entries), room)).await?;
+        let from = PassInput { format: Format::RemoteWrite(version), now_ns: 0, limits, traces: None };
+        let PassedBody { mut body, items, is_changed } = Box::pin(run_passes(
+            (&pipeline.pipeline, &pipeline.meters),
+            workspace,
+            from,
+            (body, entries),
+            room,
+        ))
+        .await?;
         // Metadata is an item of a body of remote write, but none of the entries.
         let mut filtered = 0_u64;
         workspace.take_counts(|step, counts| {

@@ -22,6 +22,8 @@ pub(super) struct SinkMemory {
 impl SinkMemory {
     pub(super) fn of(planned: &GatewayPlan, sinks: &BTreeMap<Name, Sink>) -> SinkMemory {
         let others = sinks.values().filter(|sink| kinds::of(sink).share() != Share::Lake).count();
+        // With those that read ahead of them.
+        let others = others + usize::try_from(planned.pipelines.samplers()).unwrap_or(0);
         let floors = planned.plan.floors();
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         SinkMemory {

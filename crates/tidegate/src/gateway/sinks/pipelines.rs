@@ -8,7 +8,8 @@ use tidegate_arena::Reservation;
 use tidegate_config::{self as config, Config, Name};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_pipeline::{Definition, ErrorMode, Pipeline, StepDefinition, StepKind};
-use tidegate_sinks::{EarlierPipeline, PipelineMeters, Signals, SinkPipeline, StepMeters};
+use tidegate_sinks::{EarlierPipeline, PipelineMeters, SharedSampler, Signals, SinkPipeline, StepMeters};
+use tidegate_trace_sampling::Policies;
 
 /// The pipelines by the names of their sinks. Those of sinks without one are missing.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +22,21 @@ struct CompiledPipeline {
     sink: SinkPipeline,
     /// Those for queued records of periods in which the sink took other items, by the number of the period.
     earlier: Vec<(u64, Arc<Pipeline>, usize)>,
+    sampling: Option<CompiledSampling>,
+}
+
+/// The sampling of a sink's traces.
+#[derive(Debug, Clone)]
+pub(crate) struct CompiledSampling {
+    /// The steps that select what the sink takes, and the one that watches traces.
+    pub(crate) watch: Arc<Pipeline>,
+    pub(crate) meters: PipelineMeters,
+    pub(crate) settings: tidegate_trace_sampling::Settings,
+    pub(crate) version: u32,
+    /// The names of the policies.
+    pub(crate) policies: Vec<String>,
+    /// The sampler, while the sink runs.
+    pub(crate) shared: SharedSampler,
 }
 
 impl SinkPipelines {
@@ -33,7 +49,8 @@ impl SinkPipelines {
             if settings.labels.is_empty() && earlier.is_empty() {
                 return None;
             }
-            Some((name.clone(), CompiledPipeline { sink: compiled(&settings)?, settings, earlier }))
+            let (sink, sampling) = (compiled(&settings)?, sampling(&settings));
+            Some((name.clone(), CompiledPipeline { sink, settings, earlier, sampling }))
         });
         SinkPipelines(Arc::new(compiled.collect()))
     }
@@ -54,7 +71,8 @@ impl SinkPipelines {
                 return None;
             }
             let sink = known.map(|known| known.sink.clone()).or_else(|| compiled(&settings))?;
-            Some((name.clone(), CompiledPipeline { settings, sink, earlier }))
+            let sampling = known.and_then(|known| known.sampling.clone());
+            Some((name.clone(), CompiledPipeline { settings, sink, earlier, sampling }))
         });
         SinkPipelines(Arc::new(pipelines.collect()))
     }
@@ -62,6 +80,16 @@ impl SinkPipelines {
     /// The pipeline of the sink `name`.
     pub(crate) fn get(&self, name: &str) -> Option<&SinkPipeline> {
         self.compiled(name).map(|compiled| &compiled.sink)
+    }
+
+    /// The sampling of the sink `name`.
+    pub(crate) fn sampling(&self, name: &str) -> Option<&CompiledSampling> {
+        self.compiled(name)?.sampling.as_ref()
+    }
+
+    /// How many sinks sample traces: each has a reader beside it.
+    pub(crate) fn samplers(&self) -> u64 {
+        self.0.values().filter(|compiled| compiled.sampling.is_some()).count() as u64
     }
 
     /// Whether the sink `name` has the same pipeline in `other`.
@@ -81,7 +109,8 @@ impl SinkPipelines {
                 sink.meters = before.meters.clone();
             }
             let (settings, earlier) = (compiled.settings.clone(), compiled.earlier.clone());
-            (name.clone(), CompiledPipeline { settings, sink, earlier })
+            let sampling = compiled.sampling.clone();
+            (name.clone(), CompiledPipeline { settings, sink, earlier, sampling })
         });
         SinkPipelines(Arc::new(compiled.collect()))
     }
@@ -118,7 +147,7 @@ impl SinkPipelines {
 
     /// The lines of the plan for what they take beside payload.
     pub(crate) fn declared(&self) -> impl Iterator<Item = Reservation> {
-        self.0.values().flat_map(|CompiledPipeline { sink, earlier, .. }| {
+        self.0.values().flat_map(|CompiledPipeline { sink, earlier, sampling, .. }| {
             let of_earlier = |bytes: fn(&Pipeline) -> usize| {
                 earlier.iter().map(|(_, pipeline, _)| bytes(pipeline)).sum::<usize>()
             };
@@ -142,6 +171,16 @@ impl SinkPipelines {
                     "working memory of pipelines for these records",
                     1,
                     of_earlier(Pipeline::workspace_bytes),
+                ),
+                line(
+                    "policies about traces, and those that take their place",
+                    2,
+                    sampling.as_ref().map_or(0, |it| it.watch.program_bytes()),
+                ),
+                line(
+                    "traces that are not decided, and decisions: `sample.tail` with `max_traces` and `max_decisions`",
+                    1,
+                    sampling.as_ref().map_or(0, |it| it.settings.bytes() + it.watch.workspace_bytes()),
                 ),
             ]
             .into_iter()
@@ -201,7 +240,37 @@ pub(crate) fn routings(config: &Config) -> BTreeMap<String, Routing> {
 
 /// The settings of a sink without a pipeline.
 fn no_steps() -> config::ConfiguredPipeline {
-    config::ConfiguredPipeline { definition: Definition::default(), routing: 0, labels: Vec::new() }
+    config::ConfiguredPipeline::default()
+}
+
+/// The sampling of a sink with these settings, which were checked.
+fn sampling(settings: &config::ConfiguredPipeline) -> Option<CompiledSampling> {
+    let config::ConfiguredSampling {
+        wait_ms, after_root_ms, max_traces, max_decisions, policies, tests, ..
+    } = settings.sampling.as_ref()?;
+    let mut steps = settings.definition.steps.get(..settings.routing)?.to_vec();
+    let kind = StepKind::WatchTraces(tests.clone());
+    steps.push(StepDefinition { when: None, on_error: ErrorMode::Ignore, kind });
+    let labels = settings.labels.get(..settings.routing).unwrap_or_default().iter();
+    let names = labels.map(|label| label.step.clone()).chain(["policies".to_owned()]);
+    let meters = names.zip(&steps).map(|(name, step)| StepMeters::new(String::new(), name, step.parts()));
+    let meters = PipelineMeters::new(meters.collect());
+    let (watch, _) = Pipeline::compile(&Definition { steps }).ok()?;
+    let version = watch.fingerprint(format!("{policies:?}").as_bytes()) as u32;
+    Some(CompiledSampling {
+        watch: Arc::new(watch),
+        meters,
+        settings: tidegate_trace_sampling::Settings {
+            wait_ms: *wait_ms,
+            after_root_ms: *after_root_ms,
+            max_traces: *max_traces,
+            max_decisions: *max_decisions,
+            policies: Policies::new(policies.iter().map(|policy| &policy.policy))?,
+        },
+        version,
+        policies: policies.iter().map(|policy| policy.name.clone()).collect(),
+        shared: SharedSampler::default(),
+    })
 }
 
 fn compiled(settings: &config::ConfiguredPipeline) -> Option<SinkPipeline> {
@@ -214,6 +283,7 @@ fn compiled(settings: &config::ConfiguredPipeline) -> Option<SinkPipeline> {
         // Known when the sink starts.
         capacities: Vec::new(),
         earlier: Vec::new(),
+        sampling: None,
     })
 }
 

@@ -1,6 +1,7 @@
 //! The sinks of a gateway, for those who ask about them while they are changed.
 
 use super::RunningSink;
+use super::pipelines::CompiledSampling;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidegate_sinks::{Health, PipelineMeters};
@@ -16,6 +17,8 @@ pub(crate) struct ShownSink {
     pub(crate) usual_lag: Duration,
     /// Counters of its pipeline, if it has one.
     pub(crate) pipeline: Option<PipelineMeters>,
+    /// The sampling of traces, if it takes a part of them.
+    pub(crate) sampling: Option<CompiledSampling>,
 }
 
 /// The sinks that run. While a change stops some of them and starts others, which takes as long as their requests, those of before are shown. The
