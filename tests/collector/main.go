@@ -12,6 +12,7 @@ import (
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/elasticsearchexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/filterprocessor"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/probabilisticsamplerprocessor"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/tailsamplingprocessor"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
@@ -54,7 +55,7 @@ func factories() (factories otelcol.Factories, err error) {
 	if err != nil {
 		return factories, err
 	}
-	factories.Processors, err = otelcol.MakeFactoryMap[processor.Factory](filterprocessor.NewFactory(), transformprocessor.NewFactory(), probabilisticsamplerprocessor.NewFactory())
+	factories.Processors, err = otelcol.MakeFactoryMap[processor.Factory](filterprocessor.NewFactory(), transformprocessor.NewFactory(), probabilisticsamplerprocessor.NewFactory(), tailsamplingprocessor.NewFactory())
 	if err != nil {
 		return factories, err
 	}

@@ -21,6 +21,7 @@ mod otlp;
 mod router;
 mod searches;
 mod storm;
+mod tail_sampling;
 mod thanos_router;
 mod tls;
 mod traffic;
@@ -40,6 +41,8 @@ const ROWS: &[Row] = &[
     otlp::INGEST,
     otlp::FORWARDING,
     otlp::ALLOCATIONS,
+    tail_sampling::CPU,
+    tail_sampling::MEMORY,
     unmatched::ROW,
     apm::ROW,
     uploads::ROW,

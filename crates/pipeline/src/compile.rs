@@ -71,7 +71,7 @@ fn text_size(definition: &Definition) -> TextSize {
                 sampling.priority.as_deref().into_iter().for_each(&mut add);
             }
             StepKind::WatchTraces(tests) => {
-                tests.iter().flat_map(SpanTest::texts).for_each(|text| add(text));
+                tests.iter().flat_map(SpanTest::texts).for_each(&mut add);
                 // Each has an entry of its own.
                 tests.iter().for_each(|_| add(""));
             }

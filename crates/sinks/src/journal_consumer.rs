@@ -429,13 +429,14 @@ impl JournalConsumer {
     }
 
     fn pass_over(&mut self, record: journal::Record) {
-        let JournalConsumer { follower, page, entered, over, .. } = self;
+        let JournalConsumer { follower, page, entered, over, sampling, .. } = self;
         if over.any_order {
-            return follower.commit_each([record.sequence], |completed| {
+            follower.commit_each([record.sequence], |completed| {
                 let gone = CursorLosses { quota: completed.dropped, damaged: completed.damaged };
                 let settled = Settlement { passed: completed.items, ..completion(&completed) };
                 enter(page, settled, entered.catch_up(gone))
             });
+            return sampling.iter().for_each(Sampling::settled);
         }
         over.items = over.items.wrapping_add(u64::from(record.meta.items));
         let record = Record::new(record, over.items, false);

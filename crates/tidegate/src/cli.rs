@@ -13,6 +13,7 @@ mod pipeline;
 mod plan;
 mod replay;
 mod ring;
+mod sample;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use connect::{ConnectArgs, ConnectFormat};
@@ -35,6 +36,7 @@ pub(crate) use replay::{
     ReceiverArgs, ReplayArgs, ReplayCommand, ReplayJournalArgs, ReplayLettersArgs, ReplayToArgs,
 };
 pub(crate) use ring::{ExplainArgs, RingCommand};
+pub(crate) use sample::{ExplainTraceArgs, SampleCommand};
 use std::path::PathBuf;
 
 /// A telemetry gateway with bounded memory that never loses acknowledged data
@@ -159,6 +161,9 @@ pub(crate) enum Command {
     /// Inspect the hashrings of a sink
     #[command(subcommand)]
     Ring(RingCommand),
+    /// Say why a sink keeps a trace or does not
+    #[command(subcommand)]
+    Sample(SampleCommand),
     /// Prepare Elasticsearch or OpenSearch for a sink's documents
     #[command(subcommand)]
     Elasticsearch(ElasticsearchCommand),

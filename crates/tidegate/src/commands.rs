@@ -20,6 +20,7 @@ pub(crate) mod replay;
 mod request_sender;
 pub(crate) mod ring;
 pub(crate) mod run;
+pub(crate) mod sample;
 pub(crate) mod search_process;
 pub(crate) mod tap;
 pub(crate) mod test;

@@ -77,6 +77,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Journal(command) => commands::journal::journal(&command),
         Command::Replay(command) => commands::replay::replay(&command),
         Command::Ring(command) => commands::ring::ring(&command),
+        Command::Sample(command) => commands::sample::sample(&command),
         Command::Import(command) => commands::import::import(&command),
         Command::Elasticsearch(command) => commands::elasticsearch::elasticsearch(&command),
         Command::Top(args) => commands::top::top(&args),

@@ -14,12 +14,14 @@
 
 mod checkpoints;
 mod decisions;
+mod explanation;
 mod index;
 mod policies;
 mod rates;
 mod sampler;
 mod table;
 
-pub use policies::{NamedPolicy, Policies, Policy};
+pub use explanation::{Explanation, Trace};
+pub use policies::{NamedPolicy, Policies, Policy, Vote};
 pub use rates::{MAX_RATES, Rates};
 pub use sampler::{Counts, PolicyCounts, Sampler, Settings};

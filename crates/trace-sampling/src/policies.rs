@@ -90,11 +90,16 @@ enum Compiled {
 
 /// A policy's word on a trace. An inverted one has more weight than others where it is against, and less where it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Vote {
+pub enum Vote {
+    /// It keeps the trace.
     Kept,
+    /// It does not.
     NotKept,
+    /// It keeps the trace where no other policy is against.
     InvertKept,
+    /// No other policy may keep the trace.
     InvertNotKept,
+    /// It drops the trace.
     Dropped,
 }
 
@@ -133,6 +138,11 @@ impl Policies {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The word of each policy on a trace.
+    pub(crate) fn votes(&self, evidence: &Evidence<'_>, rates: &mut Rates) -> Vec<Vote> {
+        self.0.iter().map(|policy| policy.vote(evidence, rates)).collect()
     }
 
     /// Decides on a trace, in the Collector's order: a `drop` policy, then an inverted one that is against, then one that keeps, then

@@ -43,6 +43,8 @@ pub struct Sampler {
     clock_ms: u64,
     /// All records before this one are taken in.
     taken_in: u64,
+    /// A restart begins there.
+    begun: u64,
     /// Decisions that are made now hold for spans in records before this one.
     before: u64,
     /// The first record behind the last step of the clock back.
@@ -100,6 +102,7 @@ impl Sampler {
             hashes: RandomState::new(),
             clock_ms: 0,
             taken_in: 0,
+            begun: 0,
             before: 0,
             stepped_back: 0,
             counts: Counts {
@@ -112,7 +115,7 @@ impl Sampler {
 
     /// Begins at the record `sequence`, with these counters.
     pub fn restore(&mut self, sequence: u64, rates: Rates) {
-        (self.taken_in, self.before, self.rates) = (sequence, sequence, rates);
+        (self.taken_in, self.begun, self.before, self.rates) = (sequence, sequence, sequence, rates);
     }
 
     /// All records before this one are taken in.
@@ -201,8 +204,16 @@ impl Sampler {
     /// changed, and the counters for it.
     pub fn pass(&mut self, sequence: u64) -> Option<(u64, Rates)> {
         self.decisions.pass(sequence);
+        if self.table.len() == 0 && sequence >= self.taken_in && self.taken_in > self.begun {
+            // Nothing is left to be decided, and nothing to be asked for.
+            self.checkpoints.clear();
+            self.begun = self.taken_in;
+            return Some((self.taken_in, self.rates));
+        }
         self.close_checkpoints();
-        self.checkpoints.pass(sequence).map(|checkpoint| (checkpoint.sequence, checkpoint.rates))
+        let checkpoint = self.checkpoints.pass(sequence)?;
+        self.begun = self.begun.max(checkpoint.sequence);
+        Some((checkpoint.sequence, checkpoint.rates))
     }
 
     /// The first record behind the last place from which a restart may read again, as soon as [`pass`](Self::pass) says so.

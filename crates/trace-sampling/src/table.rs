@@ -65,7 +65,11 @@ impl TraceFacts {
         ns / 1_000_000
     }
 
-    fn fold(&mut self, span: &SpanFacts) {
+    /// Takes in a span.
+    pub(crate) fn fold(&mut self, span: &SpanFacts) {
+        if self.spans == 0 {
+            (self.trace_id, self.start_ns, self.end_ns) = (span.trace_id, span.start_ns, span.end_ns);
+        }
         self.start_ns = self.start_ns.min(span.start_ns);
         self.end_ns = self.end_ns.max(span.end_ns);
         self.fulfilled |= span.fulfilled;
@@ -118,13 +122,8 @@ impl Table {
         }
         let entry = self.free;
         self.free = self.order.links[entry as usize].next;
-        self.entries[entry as usize] = TraceFacts {
-            trace_id: span.trace_id,
-            start_ns: span.start_ns,
-            end_ns: span.end_ns,
-            first_at: at,
-            ..TraceFacts::default()
-        };
+        self.entries[entry as usize] =
+            TraceFacts { trace_id: span.trace_id, first_at: at, ..TraceFacts::default() };
         self.order.push(entry);
         self.index.insert(hash, entry);
         self.len += 1;

@@ -121,6 +121,11 @@ impl Sink {
         self.settings().signals()
     }
 
+    /// The part of the traces that it takes; `None` for all.
+    pub fn sample(&self) -> Option<&SinkSample> {
+        self.settings().sample()
+    }
+
     /// Behaviour of its unsent data when the journal is full.
     pub fn when_full(&self, journal: &Journal) -> WhenFull {
         let own = self.settings().outbound().and_then(|outbound| outbound.delivery.when_full);

@@ -61,6 +61,9 @@ pub struct Sink {
     /// How many more steps it has than are shown.
     #[serde(skip_serializing_if = "is_zero")]
     pub pipeline_left_out: u64,
+    /// What it decides about traces, if it takes a part of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<TraceDecisions>,
     /// When the next attempt is made, while one is waited for: it is failing now.
     #[serde(serialize_with = "raw::maybe_moment")]
     pub retry_at: Option<SystemTime>,
@@ -126,6 +129,54 @@ pub struct PipelineStep {
     pub sampled_out: u64,
     /// Statements and conditions that failed on an item.
     pub failures: u64,
+}
+
+/// The most [`PolicyDecisions`] that a status has, over all sinks: what is beyond is left to the metrics.
+pub const MOST_POLICIES: usize = 16;
+
+/// The decisions about traces since the sink began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TraceDecisions {
+    /// Traces that wait for their decision.
+    pub undecided: u64,
+    /// The most that may wait.
+    pub most_undecided: u64,
+    /// Decisions that are remembered.
+    pub remembered: u64,
+    /// Bytes of the journal that are kept to decide again after a restart.
+    pub held_back_bytes: u64,
+    /// Traces that were decided before their time.
+    pub early: u64,
+    /// Spans that came when their trace was kept.
+    pub late_kept: u64,
+    /// Spans that came when their trace was not kept.
+    pub late_dropped: u64,
+    /// Decisions forgotten before all spans of their traces were sent.
+    pub forgotten: u64,
+    /// Spans sent because no decision about their trace was known.
+    pub unknown: u64,
+    /// Traces that no policy kept.
+    pub unkept_traces: u64,
+    /// Their spans.
+    pub unkept_spans: u64,
+    /// The decisions by policy, in the order of the configuration.
+    pub policies: Vec<PolicyDecisions>,
+    /// How many more policies it has than are shown.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub policies_left_out: u64,
+}
+
+/// The traces that a policy decided about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PolicyDecisions {
+    /// Its name.
+    pub policy: String,
+    /// The decision: `kept`, or `dropped` by a policy that drops.
+    pub decision: &'static str,
+    /// Traces.
+    pub traces: u64,
+    /// Their spans, up to the decision.
+    pub spans: u64,
 }
 
 /// The most [`RingMember`]s that a status has, over all sinks: what is beyond is left to the metrics.

@@ -6,8 +6,9 @@ use crate::live::{FRAMES, LONGEST_FRAME};
 use crate::page::Page;
 use crate::pipelines_page::{self, LONGEST_LISTED, ListedPipeline, MOST_LISTED};
 use crate::{
-    BlockedIndex, Console, Failed, Fleet, FleetPolicy, Handshakes, LONGEST_ANSWER, MOST_STEPS, MOST_WAITING,
-    PipelineStep, SourcePipeline, Status, Tenant, Tenants, html, text,
+    BlockedIndex, Console, Failed, Fleet, FleetPolicy, Handshakes, LONGEST_ANSWER, MOST_POLICIES, MOST_STEPS,
+    MOST_WAITING, PipelineStep, PolicyDecisions, SourcePipeline, Status, Tenant, Tenants, TraceDecisions,
+    html, text,
 };
 use tidegate_arena::Share;
 use tidegate_ledger::{Dropped, MAX_SINKS, MAX_SOURCES, PipelineBalance, Refusal};
@@ -56,6 +57,26 @@ fn crowded() -> Status {
     status.source_pipelines = vec![of_source; KINDS_OF_SOURCES];
     status.sinks[0].pipeline = vec![step; MOST_STEPS - KINDS_OF_SOURCES];
     let many = u64::MAX / 16;
+    let decisions = TraceDecisions {
+        undecided: many,
+        most_undecided: many,
+        remembered: many,
+        held_back_bytes: many,
+        early: many,
+        late_kept: many,
+        late_dropped: many,
+        forgotten: many,
+        unknown: many,
+        unkept_traces: many,
+        unkept_spans: many,
+        policies: Vec::new(),
+        policies_left_out: many,
+    };
+    status.sinks.iter_mut().for_each(|sink| sink.sampling = Some(decisions.clone()));
+    let policy = PolicyDecisions { policy: "p".repeat(64), decision: "dropped", traces: many, spans: many };
+    if let Some(first) = &mut status.sinks[0].sampling {
+        first.policies = vec![policy; MOST_POLICIES];
+    }
     status.books.sinks = vec![sink_books; MAX_SINKS];
     status.books.sources = vec![source; MAX_SOURCES];
     for source in status.books.sources.iter_mut().take(KINDS_OF_SOURCES) {

@@ -107,7 +107,10 @@ impl Watcher {
 
     async fn step(&mut self) -> Result<(), Ended> {
         let moved = self.pass()?;
-        if self.shared.is_satisfied() {
+        // Records without traces do not wait for the watcher, which goes after them: its cursor would keep them.
+        let is_behind =
+            self.reader.with(|follower| follower.next_sequence())? < self.sink.position().sequence;
+        if !is_behind && self.shared.is_satisfied() {
             self.shared.0.decided.notify_waiters();
             if !moved {
                 self.shared.0.moved.notified().await;
@@ -268,9 +271,9 @@ impl Watcher {
         let Some((begin, rates)) = self.shared.with(|sampler| sampler.pass(passed)) else {
             return Ok(false);
         };
-        let mut last = None;
+        let mut last = self.last.filter(|last| last.sequence + 1 == begin);
         while let Some((at, before)) = self.checkpoints.front().copied().filter(|(at, _)| *at <= begin) {
-            last = Some(before).filter(|_| at == begin).or(last);
+            last = last.or(Some(before).filter(|_| at == begin));
             self.checkpoints.pop_front();
         }
         let Some(last) = last else { return Ok(false) };

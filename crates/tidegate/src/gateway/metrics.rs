@@ -5,6 +5,7 @@ mod forwarding;
 mod members;
 pub(super) mod opamp;
 mod source_pipelines;
+mod trace_sampling;
 
 use super::status::StatusView;
 use std::fmt;
@@ -14,7 +15,7 @@ use tidegate_arena::{Share, heap};
 use tidegate_console::{Resident, State, StateReport};
 use tidegate_ledger::MAX_SINKS;
 use tidegate_meters::{Kind, Name, Value};
-use tidegate_sinks::{Activity, Cluster, PipelineMeters, StepMeters, StepTotals};
+use tidegate_sinks::{Activity, Cluster, PipelineMeters, StepMeters, StepTotals, TraceSampling};
 use tidegate_tls::HandshakeFailure;
 
 pub(crate) const REQUEST_DURATION: Name =
@@ -119,14 +120,18 @@ pub(crate) fn publish(view: &Arc<StatusView>) {
     let parts = Arc::downgrade(view);
     view.registry.computed(LAG, Kind::Gauge, ["sink"], MAX_SINKS, move |emit| {
         let Some(view) = parts.upgrade() else { return };
-        for sink in &view.journal.stats().sinks {
+        for sink in
+            view.journal.stats().sinks.iter().filter(|sink| TraceSampling::sink_of(&sink.name).is_none())
+        {
             emit([&sink.name], level(sink.lag_bytes));
         }
     });
     let parts = Arc::downgrade(view);
     view.registry.computed(AGE, Kind::Gauge, ["sink"], MAX_SINKS, move |emit| {
         let Some(view) = parts.upgrade() else { return };
-        for sink in &view.journal.stats().sinks {
+        for sink in
+            view.journal.stats().sinks.iter().filter(|sink| TraceSampling::sink_of(&sink.name).is_none())
+        {
             emit([&sink.name], span(sink.lag_age.unwrap_or_default()));
         }
     });
@@ -148,6 +153,7 @@ pub(crate) fn publish(view: &Arc<StatusView>) {
     members::publish(view);
     forwarding::publish(view);
     source_pipelines::publish(view);
+    trace_sampling::publish(view);
 }
 
 /// The program's version, and the data flow's state.

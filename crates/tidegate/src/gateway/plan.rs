@@ -231,7 +231,8 @@ fn declare(
     }
     plan.declare(line("arena", "bookkeeping of a window or of a wait", (windows + WAITERS) as u64, 64));
     // Room for the cursors of some sinks that are gone and not forgotten.
-    let followers = config.sinks.len() + 2;
+    let readers_ahead = config.sinks.values().filter(|sink| sink.sample().is_some()).count();
+    let followers = config.sinks.len() + readers_ahead + 2;
     let journal = tidegate_journal::Settings { followers, ..super::journal_settings(config) };
     journal.overhead().into_iter().for_each(|declared| plan.declare(declared));
     plan.declare(line("books", "all pages", 1, Ledger::size_bytes() as u64));

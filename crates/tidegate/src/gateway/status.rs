@@ -19,16 +19,17 @@ use tidegate_console::{
     BlockedIndex, ConfigurationFuture, ConfigurationOrder, ConnectAnswer, ConnectError, ConnectQuery, Damage,
     DeadLetterFuture, DeadLetterOrder, DeclaredLine, Destination, Failed, FilesFuture, FilesQuery,
     ForgetError, Gateway, Handshakes, History, Journal as JournalStatus, Lag, LastError, LeftBehind, Levels,
-    ListedPipeline, MOST_MEMBERS, MOST_STEPS, MOST_WAITING, Memory, Payload, PipelineStep, ProcessError,
-    ProcessFuture, ProcessInput, ProcessOutput, Resident, RingMember, RunningConfiguration, Sink,
-    SourcePipeline, Status, Syncs, Tenant, Tenants,
+    ListedPipeline, MOST_MEMBERS, MOST_POLICIES, MOST_STEPS, MOST_WAITING, Memory, Payload, PipelineStep,
+    PolicyDecisions, ProcessError, ProcessFuture, ProcessInput, ProcessOutput, Resident, RingMember,
+    RunningConfiguration, Sink, SourcePipeline, Status, Syncs, Tenant, Tenants, TraceDecisions,
 };
 use tidegate_http1::Body;
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, RecentRefusal, Refusal, SinkBalance};
 use tidegate_meters::Registry;
 use tidegate_sinks::{
-    BlockedDestination, Cluster, ConflictReason, MemberReport, PipelineMeters, StepMeters, StepTotals,
+    BlockedDestination, Cluster, ConflictReason, MemberReport, PipelineMeters, SamplingReport, StepMeters,
+    StepTotals, TraceSampling,
 };
 use tidegate_tap::Tap;
 use tidegate_tls::{HandshakeFailure, TlsAcceptor};
@@ -405,7 +406,7 @@ impl StatusView {
     fn sinks(&self, stats: &Stats, books: &Balance, mut steps: usize) -> Vec<Sink> {
         let mut sinks: Vec<Sink> =
             self.sinks.shown().iter().map(|sink| self.sink(sink, stats, books)).collect();
-        let (mut left, mut members) = (MOST_WAITING, MOST_MEMBERS);
+        let (mut left, mut members, mut policies) = (MOST_WAITING, MOST_MEMBERS, MOST_POLICIES);
         for sink in &mut sinks {
             sink.members_left_out = sink.members.len().saturating_sub(members) as u64;
             sink.members.truncate(members);
@@ -415,6 +416,11 @@ impl StatusView {
             sink.pipeline_left_out = sink.pipeline.len().saturating_sub(steps) as u64;
             sink.pipeline.truncate(steps);
             steps -= sink.pipeline.len();
+            if let Some(sampling) = &mut sink.sampling {
+                sampling.policies_left_out = sampling.policies.len().saturating_sub(policies) as u64;
+                sampling.policies.truncate(policies);
+                policies -= sampling.policies.len();
+            }
         }
         sinks
     }
@@ -451,6 +457,7 @@ impl StatusView {
             waiting: sink.health.waiting().into_iter().map(waiting).collect(),
             pipeline: sink.pipeline.iter().flat_map(PipelineMeters::steps).map(pipeline_step).collect(),
             pipeline_left_out: 0,
+            sampling: decisions(sink, stats),
             members: sink.health.members().into_iter().map(member).collect(),
             members_left_out: 0,
             delivered: book.map_or(0, |book| book.delivered),
@@ -461,6 +468,36 @@ impl StatusView {
 
 fn last_error(trouble: tidegate_sinks::LastError) -> Option<LastError> {
     trouble.last_error.zip(trouble.last_error_at).map(|(message, at)| LastError { message, at })
+}
+
+/// What a sink decides about traces, if it takes a part of them.
+fn decisions(sink: &ShownSink, stats: &Stats) -> Option<TraceDecisions> {
+    let sampling = sink.sampling.as_ref()?;
+    let SamplingReport { counts, undecided, remembered } = sampling.shared.report()?;
+    let cursor = TraceSampling::cursor_of(&sink.name);
+    let held_back = stats.sinks.iter().find(|known| known.name == cursor).map_or(0, |known| known.lag_bytes);
+    let policies = sampling.policies.iter().zip(&counts.policies).map(|(policy, counts)| PolicyDecisions {
+        policy: policy.name.clone(),
+        decision: policy.decision(),
+        traces: counts.traces,
+        spans: counts.spans,
+    });
+    let [late_kept, late_dropped] = counts.late;
+    Some(TraceDecisions {
+        undecided,
+        most_undecided: sampling.settings.max_traces.into(),
+        remembered,
+        held_back_bytes: held_back,
+        early: counts.early,
+        late_kept,
+        late_dropped,
+        forgotten: counts.forgotten,
+        unknown: counts.unknown,
+        unkept_traces: counts.unkept.traces,
+        unkept_spans: counts.unkept.spans,
+        policies: policies.collect(),
+        policies_left_out: 0,
+    })
 }
 
 fn pipeline_step(step: &StepMeters) -> PipelineStep {

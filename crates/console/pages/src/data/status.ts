@@ -99,6 +99,7 @@ export interface Sink {
   members_left_out?: number;
   pipeline: PipelineStep[];
   pipeline_left_out?: number;
+  sampling?: TraceDecisions;
   retry_at: string | null;
   delivered: number;
   dropped: Counts;
@@ -135,6 +136,29 @@ export interface PipelineStep {
   filtered: number;
   sampled_out: number;
   failures: number;
+}
+
+export interface TraceDecisions {
+  undecided: number;
+  most_undecided: number;
+  remembered: number;
+  held_back_bytes: number;
+  early: number;
+  late_kept: number;
+  late_dropped: number;
+  forgotten: number;
+  unknown: number;
+  unkept_traces: number;
+  unkept_spans: number;
+  policies: PolicyDecisions[];
+  policies_left_out?: number;
+}
+
+export interface PolicyDecisions {
+  policy: string;
+  decision: "kept" | "dropped";
+  traces: number;
+  spans: number;
 }
 
 export interface SourcePipeline {

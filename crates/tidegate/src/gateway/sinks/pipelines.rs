@@ -9,7 +9,7 @@ use tidegate_config::{self as config, Config, Name};
 use tidegate_journal::{Protocol, Signal};
 use tidegate_pipeline::{Definition, ErrorMode, Pipeline, StepDefinition, StepKind};
 use tidegate_sinks::{EarlierPipeline, PipelineMeters, SharedSampler, Signals, SinkPipeline, StepMeters};
-use tidegate_trace_sampling::Policies;
+use tidegate_trace_sampling::{NamedPolicy, Policies, Policy};
 
 /// The pipelines by the names of their sinks. Those of sinks without one are missing.
 #[derive(Debug, Clone, Default)]
@@ -33,10 +33,25 @@ pub(crate) struct CompiledSampling {
     pub(crate) meters: PipelineMeters,
     pub(crate) settings: tidegate_trace_sampling::Settings,
     pub(crate) version: u32,
-    /// The names of the policies.
-    pub(crate) policies: Vec<String>,
+    /// The policies, in their order.
+    pub(crate) policies: Vec<ShownPolicy>,
     /// The sampler, while the sink runs.
     pub(crate) shared: SharedSampler,
+}
+
+/// A policy, for those who look at what it decides.
+#[derive(Debug, Clone)]
+pub(crate) struct ShownPolicy {
+    pub(crate) name: String,
+    /// Whether it drops what it decides about.
+    pub(crate) drops: bool,
+}
+
+impl ShownPolicy {
+    /// What it decides, in a word.
+    pub(crate) fn decision(&self) -> &'static str {
+        if self.drops { "dropped" } else { "kept" }
+    }
 }
 
 impl SinkPipelines {
@@ -268,7 +283,13 @@ fn sampling(settings: &config::ConfiguredPipeline) -> Option<CompiledSampling> {
             policies: Policies::new(policies.iter().map(|policy| &policy.policy))?,
         },
         version,
-        policies: policies.iter().map(|policy| policy.name.clone()).collect(),
+        policies: policies
+            .iter()
+            .map(|NamedPolicy { name, policy }| ShownPolicy {
+                name: name.clone(),
+                drops: matches!(policy, Policy::Drop(_)),
+            })
+            .collect(),
         shared: SharedSampler::default(),
     })
 }

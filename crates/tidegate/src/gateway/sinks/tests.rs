@@ -61,6 +61,7 @@ fn a_sink_that_does_not_stop_in_time_has_a_successor_when_it_has() {
         health: Health::default(),
         usual_lag: Duration::from_secs(1),
         pipeline: None,
+        sampling: None,
     });
     let mut running = vec![RunningSink {
         shown,

@@ -21,6 +21,7 @@ import { ReasonTable } from "../../ui/reasons";
 import { Steps } from "../../ui/steps";
 import { Stranger } from "../../ui/stranger";
 import { MembersCard } from "./members";
+import { SamplingCard } from "./sampling";
 
 export function SinkPage({ name }: { name: string }) {
   const sink = useComputed(() => status.value?.sinks.find((sink) => sink.name === name)).value;
@@ -51,6 +52,7 @@ export function SinkPage({ name }: { name: string }) {
         )}
         <BlockedCard sink={sink} />
         <MembersCard sink={sink} />
+        <SamplingCard sampling={sink.sampling} />
         {sink.pipeline.length > 0 && (
           <Card title="Pipeline" class="wide">
             <Steps steps={sink.pipeline} leftOut={sink.pipeline_left_out ?? 0} />

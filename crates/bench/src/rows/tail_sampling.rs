@@ -1,0 +1,164 @@
+//! Tail sampling: processor time per span, memory for traces that are not decided, and a restart with all of them behind.
+
+use super::otlp::{CONNECTIONS, ROUNDS};
+use crate::Failure;
+use crate::figure::{Bar, Bench, Figure, Row, median};
+use crate::subject::{Folder, Subject};
+use std::time::{Duration, Instant};
+use tidegate_load::otlp::{ContentCoding, OtlpProfile, OtlpReport, Signal, Transport, drive_blocking};
+use tidegate_load::{OnRefused, Target};
+
+pub(super) const CPU: Row = Row {
+    name: "tail-sampling",
+    what: "processor time per span of deciding about traces and dropping nine of ten, beside a sink that takes all",
+    measure: cpu,
+};
+pub(super) const MEMORY: Row = Row {
+    name: "tail-sampling-memory",
+    what: "peak memory with 300,000 undecided traces in 64 MiB, and how soon a gateway killed with them goes on",
+    measure: memory,
+};
+
+const PER_REQUEST: u64 = 200;
+/// Spans of a trace, as the load makes them.
+const PER_TRACE: u64 = 8;
+const UNDECIDED: u64 = 300_000;
+/// Spans behind at the restart: a minute of 100,000 a second.
+const BEHIND: u64 = 6_000_000;
+const MIB: f64 = 1_048_576.0;
+
+/// Four policies as people have them: errors, what is slow, one customer, and a part of the rest.
+fn sampled(wait: &str, traces: u64) -> String {
+    format!(
+        "sample: {{ tail: {{ wait: {wait}, max_traces: {traces}, max_decisions: {}, policies: [\
+         {{ name: errors, type: status_code, status_code: {{ status_codes: [ERROR] }} }}, \
+         {{ name: slow, type: latency, latency: {{ threshold_ms: 60000 }} }}, \
+         {{ name: customer, type: string_attribute, string_attribute: {{ key: enduser.id, values: [user-0badcafe] }} }}, \
+         {{ name: rest, type: probabilistic, probabilistic: {{ sampling_percentage: 2 }} }}] }} }}",
+        2 * traces
+    )
+}
+
+fn cpu(bench: &Bench) -> Result<Vec<Figure>, Failure> {
+    let settings =
+        |sample: &str| format!("memory: 128MiB\nsinks: {{ out: {{ type: blackhole, {sample} }} }}");
+    let folders = [Folder::new(bench)?, Folder::new(bench)?];
+    let all = Subject::start(&folders[0], &settings(""))?;
+    let sampled = Subject::start(&folders[1], &settings(&sampled("1s", 200_000)))?;
+    let length = (bench.seconds / ROUNDS).as_secs_f64();
+    let (mut of_all, mut of_sampled, mut first, mut requests) = (Vec::new(), Vec::new(), 0, 100);
+    for round in 0..=ROUNDS {
+        for (subject, costs) in [(&all, &mut of_all), (&sampled, &mut of_sampled)] {
+            let before = subject.used()?;
+            let report = send(subject, first, requests)?;
+            subject.wait_until_settled()?;
+            let used = subject.used()?.since(before);
+            // The first is short, and says how long the others are.
+            match round {
+                0 => requests = ((100.0 * length / report.elapsed.as_secs_f64().max(1e-3)) as u64).max(100),
+                _ => costs.push(used.total().as_secs_f64() * 1e6 / report.items as f64),
+            }
+        }
+        first += CONNECTIONS * requests * PER_REQUEST;
+    }
+    let kept = sampled.meter("tidegate_sink_items_delivered_total")?;
+    let dropped = sampled.meter("tidegate_sink_items_dropped_total")?;
+    let (of_all, of_sampled) = (median(of_all), median(of_sampled));
+    Ok(vec![Figure {
+        name: CPU.name,
+        what: "CPU µs per span that tail sampling takes, both passes".to_owned(),
+        bar: Bar::AtMost(1.5),
+        measured: of_sampled - of_all,
+        details: vec![
+            ("with everything else", of_sampled),
+            ("without sampling", of_all),
+            ("part kept", kept / (kept + dropped)),
+        ],
+    }])
+}
+
+fn memory(bench: &Bench) -> Result<Vec<Figure>, Failure> {
+    let folder = Folder::new(bench)?;
+    let settings = |wait: &str, traces| {
+        format!(
+            "memory: 64MiB\nlimits: {{ connections: 100 }}\njournal: {{ durability: page_cache }}\nsinks: {{ out: {{ type: blackhole, {} }} }}",
+            sampled(wait, traces)
+        )
+    };
+    let requests = UNDECIDED * PER_TRACE / PER_REQUEST / CONNECTIONS;
+    let subject = Subject::start(&folder, &settings("30s", UNDECIDED))?;
+    let report = send(&subject, 0, requests)?;
+    let undecided = subject.meter("tidegate_sink_traces_undecided")?;
+    let early = subject.meter("tidegate_sink_traces_decided_early_total")?;
+    subject.wait_until_settled()?;
+    let peak = subject.memory("VmHWM")? / MIB;
+    let forgotten = subject.meter("tidegate_sink_decisions_forgotten_total")?;
+    drop(subject);
+
+    // Killed with a minute of traces behind it. The wait is as long as it takes to send them.
+    let folder = Folder::new(bench)?;
+    let settings = settings("60s", UNDECIDED);
+    let subject = Subject::start(&folder, &settings)?;
+    let sent = send(&subject, 0, BEHIND / PER_REQUEST / CONNECTIONS)?;
+    drop(subject);
+    let begun = Instant::now();
+    let subject = Subject::start(&folder, &settings)?;
+    while subject.meter("tidegate_sink_items_dropped_total")? == 0.0 {
+        if begun.elapsed() > Duration::from_secs(90) {
+            return Err(Failure::from("the gateway decided nothing after its restart"));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let decides_after = begun.elapsed().as_secs_f64();
+    subject.wait_until_settled()?;
+    let settled_after = begun.elapsed().as_secs_f64();
+    Ok(vec![
+        Figure {
+            name: MEMORY.name,
+            what: format!("peak resident memory with {undecided} undecided traces, MiB"),
+            bar: Bar::AtMost(64.0),
+            measured: peak,
+            details: vec![
+                ("decided early", early),
+                ("decisions forgotten", forgotten),
+                ("million spans a second", report.items as f64 / 1e6 / report.elapsed.as_secs_f64()),
+            ],
+        },
+        Figure {
+            name: "tail-sampling-restart",
+            what: format!(
+                "seconds until a killed gateway decides on, {} million spans behind",
+                BEHIND / 1_000_000
+            ),
+            bar: Bar::AtMost(10.0),
+            measured: decides_after,
+            details: vec![
+                ("until all are sent", settled_after),
+                ("sent in", sent.elapsed.as_secs_f64()),
+                ("peak MiB", subject.memory("VmHWM")? / MIB),
+            ],
+        },
+    ])
+}
+
+/// Sends so many requests over each connection, each with traces of its own; every one must be accepted.
+fn send(subject: &Subject, first: u64, requests: u64) -> Result<OtlpReport, Failure> {
+    let profile = OtlpProfile {
+        transport: Transport::Http,
+        signal: Signal::Traces,
+        coding: ContentCoding::Identity,
+        connections: CONNECTIONS,
+        items: PER_REQUEST,
+        requests,
+        first,
+        on_refused: OnRefused::Count,
+        deadline: Duration::from_secs(600),
+        ..OtlpProfile::default()
+    };
+    let target = Target { authority: subject.address().to_string(), path: String::new() };
+    let report = drive_blocking(&target, &profile)?;
+    if report.refused > 0 || report.failed > 0 || report.accepted == 0 {
+        return Err(Failure(format!("the gateway did not accept every request: {report:?}")));
+    }
+    Ok(report)
+}
