@@ -42,8 +42,8 @@ fn attribute(key: &str, value: Any) -> KeyValue {
 
 /// A span of the trace `trace`, with what policies ask for, by chance.
 fn span(random: &mut SmallRng, trace: u32, number: u64, is_root: bool) -> Span {
-    let mut trace_id = vec![7; 16];
-    trace_id[12..].copy_from_slice(&trace.to_be_bytes());
+    // As random as those of SDKs: what hashes them may mix them badly.
+    let trace_id: [u8; 16] = SmallRng::seed_from_u64(trace.into()).random();
     let start = 1_700_000_000_000_000_000 + random.random_range(0..400_000_000_u64);
     let mut attributes = vec![attribute(NUMBER, Any::IntValue(i64::try_from(number).unwrap()))];
     let texts = ["checkout", "checkout-eu", "cart", "", "search"];
@@ -70,7 +70,7 @@ fn span(random: &mut SmallRng, trace: u32, number: u64, is_root: bool) -> Span {
         events.push(Event { name: "exception".to_owned(), ..Event::default() });
     }
     Span {
-        trace_id,
+        trace_id: trace_id.to_vec(),
         span_id: number.to_be_bytes().to_vec(),
         parent_span_id: if is_root { Vec::new() } else { vec![1; 8] },
         trace_state: states[random.random_range(0..states.len() * 3) % (states.len())].to_owned(),
@@ -422,4 +422,82 @@ fn the_cursor_that_reads_ahead_goes_with_the_sampling() {
     gateway.configure(json!({"memory": "96MiB", "sinks": {"up": plain}}));
     gateway.hangup();
     until(SOON, "the cursor to be gone", || !cursor.exists());
+}
+
+/// A lake settles when it closes a file. Its rows are the kept traces, over kills, and each of them once.
+#[test]
+fn a_lake_has_whole_traces_once() {
+    let tail = json!({"wait": "1s", "policies": [
+        {"name": "failed", "type": "status_code", "status_code": {"status_codes": ["ERROR"]}},
+    ]});
+    let mut gateway = Gateway::started(json!({
+        "memory": "128MiB",
+        "sinks": {"lake": {"type": "lake", "file_age": "2s", "sample": {"tail": tail}}},
+    }));
+    let mut expected = Vec::new();
+    for round in 0..3 {
+        let (requests, _) = requests(11 + round, 150);
+        let mut failed: BTreeMap<Vec<u8>, (bool, Vec<Vec<u8>>)> = BTreeMap::new();
+        for request in &requests {
+            let scopes = request.resource_spans.iter().flat_map(|resource| &resource.scope_spans);
+            for span in scopes.flat_map(|scope| &scope.spans) {
+                let (has_failed, spans) = failed.entry(span.trace_id.clone()).or_default();
+                *has_failed |= span.status.as_ref().is_some_and(|status| status.code == 2);
+                spans.push(span.span_id.clone());
+            }
+            assert!(send(gateway.http(), request));
+        }
+        expected
+            .extend(failed.into_values().filter(|(has_failed, _)| *has_failed).flat_map(|(_, spans)| spans));
+        gateway.at_rest(LATE);
+        gateway.kill9();
+        gateway.start();
+    }
+    gateway.at_rest(LATE);
+    gateway.books_close();
+    let mut found: Vec<String> =
+        gateway.lake_rows("spans").iter().map(|row| row["span_id"].as_str().unwrap().to_owned()).collect();
+    let mut expected: Vec<String> =
+        expected.iter().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()).collect();
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert!(expected.len() > 100);
+    assert_eq!(found, expected);
+}
+
+/// What was received while the sink took other spans is decided as the sink took it then, also when it is sent behind the change.
+#[test]
+fn a_change_of_what_the_sink_takes_leaves_no_trace_undecided() {
+    let receiver = receiver();
+    let tail = json!({"wait": "4s", "policies": [{"name": "all", "type": "always_sample"}]});
+    let settings = |service: &str| {
+        let mut sink = sampled(&receiver, &tail);
+        sink["when"] = json!(format!("resource.attributes[\"service.name\"] == \"{service}\""));
+        json!({"memory": "128MiB", "sinks": {"up": sink}})
+    };
+    let mut gateway = Gateway::started(settings("checkout"));
+    let (requests, _) = requests(17, 300);
+    let before = &requests[..requests.len() / 2];
+    before.iter().for_each(|request| assert!(send(gateway.http(), request)));
+    gateway.configure(settings("cart"));
+    gateway.hangup();
+    until(SOON, "the change to be in effect", || {
+        gateway.log().contains("cart") || gateway.log().contains("reload")
+    });
+    requests[before.len()..].iter().for_each(|request| assert!(send(gateway.http(), request)));
+    gateway.at_rest(LATE);
+    gateway.books_close();
+    let arrived = receiver.report().of(Signal::Traces).len();
+    let all: usize = requests
+        .iter()
+        .flat_map(|request| &request.resource_spans)
+        .flat_map(|resource| &resource.scope_spans)
+        .map(|scope| scope.spans.len())
+        .sum();
+    println!("{arrived} of {all} spans");
+    assert!(arrived > 0 && arrived < all as u64 / 2);
+    let metrics = gateway.metrics();
+    let unknown =
+        metrics.iter().find(|(name, _)| name.starts_with("tidegate_sink_undecided_spans_kept_total"));
+    assert_eq!(unknown.map(|(_, spans)| *spans), Some(0.0), "spans were sent without a decision");
 }

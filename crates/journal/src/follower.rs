@@ -350,6 +350,11 @@ impl Committer {
         self.cursor.with(|cursor| CursorPosition::of(cursor))
     }
 
+    /// Every record before this one is completed, dropped or damaged: [`CursorPosition::sequence`], for who asks often.
+    pub fn completed(&self) -> u64 {
+        self.cursor.with(|cursor| cursor.low)
+    }
+
     fn complete(&self, sequence: u64, metadata: Option<&CursorMetadata>) -> bool {
         let completed = self.cursor.commit(sequence, metadata);
         if completed {

@@ -362,7 +362,7 @@ impl Journal {
     }
 
     /// Promises that no record which is not written yet is received before `floor_ns`, in nanoseconds since 1970: an earlier time becomes
-    /// that, unless the clock is set back by more than some seconds. Returns the sequence of the first record that the promise is
+    /// that, unless the clock is set back by more than five seconds. Returns the sequence of the first record that the promise is
     /// about; those before it are written, or may be refused yet. The promise ends with the process.
     pub fn advance_clock(&self, floor_ns: u64) -> u64 {
         self.shared.receive_clock.advance(floor_ns)

@@ -1,8 +1,8 @@
-//! The receive times of records: in the order of the journal they never decrease, but where the clock was set back for good.
+//! The receive times of records: in the order of the journal they do not decrease, but where the clock was set back for good.
 //!
-//! A source takes the time when a body is complete and appends it then, and appends overtake each other by milliseconds. So a record gets
-//! the time of the one before it where its own is earlier. A clock that was set back by more than [`LONGEST_RAISE_NS`] is believed:
-//! to raise its times would make them wrong for as long as it was wrong before.
+//! A source takes the time when a body is complete and appends it then, and appends overtake each other: by milliseconds, or by as long as
+//! one waits for memory. So a record gets the time of the one before it where its own is earlier. Times are raised as long as the
+//! clock itself is not behind them by more than [`SET_BACK_NS`]: to raise them then would make them wrong for as long as the step was.
 //!
 //! A reader that acts when time passes and nothing comes needs to know that no record comes later with an earlier time. So it may
 //! [set a floor](ReceiveClock::advance), and is told which records have a time already: those it has to read before.
@@ -10,8 +10,8 @@
 
 use crate::sync::{Mutex, lock};
 
-/// The most by which a time is raised, in nanoseconds.
-pub(crate) const LONGEST_RAISE_NS: u64 = 5_000_000_000;
+/// A clock that is behind the last record by more than this was set back for good, in nanoseconds.
+pub(crate) const SET_BACK_NS: u64 = 5_000_000_000;
 
 /// The clock that gives records their times.
 pub(crate) struct ReceiveClock(Mutex<State>);
@@ -24,19 +24,20 @@ struct State {
 }
 
 impl ReceiveClock {
-    /// Of a journal whose next record is `head`.
-    pub(crate) fn new(head: u64) -> ReceiveClock {
-        ReceiveClock(Mutex::new(State { last_ns: 0, head }))
+    /// Of a journal whose next record is `head`, and whose last was received at `last_ns` or a little later.
+    pub(crate) fn new(head: u64, last_ns: u64) -> ReceiveClock {
+        ReceiveClock(Mutex::new(State { last_ns, head }))
     }
 
-    /// Gives each of these records its time. The next one is `head` then.
-    pub(crate) fn give<'t>(&self, times_ns: impl Iterator<Item = &'t mut u64>, head: u64) {
+    /// Gives each of these records its time, when it is `now_ns`. The next one is `head` then.
+    pub(crate) fn give<'t>(&self, times_ns: impl Iterator<Item = &'t mut u64>, head: u64, now_ns: u64) {
         let mut state = lock(&self.0);
+        if state.last_ns > now_ns.saturating_add(SET_BACK_NS) {
+            state.last_ns = 0;
+        }
         for time_ns in times_ns {
-            if state.last_ns.saturating_sub(*time_ns) <= LONGEST_RAISE_NS {
-                *time_ns = state.last_ns.max(*time_ns);
-            }
-            state.last_ns = *time_ns;
+            state.last_ns = state.last_ns.max(*time_ns);
+            *time_ns = state.last_ns;
         }
         state.head = head;
     }
@@ -57,32 +58,37 @@ impl ReceiveClock {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    //! Promise: times never decrease by a little, floors hold, and a clock that is set back for good is believed.
+    //! Promise: times do not decrease, floors hold, and a clock that is set back for good is believed.
 
     use super::*;
 
-    fn given(clock: &ReceiveClock, times: &[u64], head: u64) -> Vec<u64> {
-        let mut times: Vec<u64> = times.iter().map(|seconds| seconds * 1_000_000_000).collect();
-        clock.give(times.iter_mut(), head);
-        times.iter().map(|ns| ns / 1_000_000_000).collect()
+    const SECOND: u64 = 1_000_000_000;
+
+    fn given(clock: &ReceiveClock, times: &[u64], head: u64, now: u64) -> Vec<u64> {
+        let mut times: Vec<u64> = times.iter().map(|seconds| seconds * SECOND).collect();
+        clock.give(times.iter_mut(), head, now * SECOND);
+        times.iter().map(|ns| ns / SECOND).collect()
     }
 
     #[test]
-    fn times_do_not_decrease_by_a_little() {
-        let clock = ReceiveClock::new(0);
-        assert_eq!(given(&clock, &[100, 98, 101, 96], 4), [100, 100, 101, 101]);
-        assert_eq!(given(&clock, &[97], 5), [101]);
-        // An hour is not raised.
-        assert_eq!(given(&clock, &[50, 49, 51], 8), [50, 50, 51]);
+    fn times_do_not_decrease() {
+        let clock = ReceiveClock::new(0, 99 * SECOND);
+        assert_eq!(given(&clock, &[98, 100, 98, 101, 96], 5, 101), [99, 100, 100, 101, 101]);
+        // One that waited for memory for a minute.
+        assert_eq!(given(&clock, &[41], 6, 102), [101]);
+        // A clock that is set right by some seconds.
+        assert_eq!(given(&clock, &[97], 7, 97), [101]);
+        // One that is set back by an hour.
+        assert_eq!(given(&clock, &[50, 49, 51], 10, 51), [50, 50, 51]);
     }
 
     #[test]
     fn a_floor_holds_for_records_without_a_time() {
-        let clock = ReceiveClock::new(7);
-        assert_eq!(clock.advance(103_000_000_000), 7);
-        assert_eq!(given(&clock, &[100, 104], 9), [103, 104]);
+        let clock = ReceiveClock::new(7, 0);
+        assert_eq!(clock.advance(103 * SECOND), 7);
+        assert_eq!(given(&clock, &[97, 104], 9, 104), [103, 104]);
         assert_eq!(clock.advance(1), 9);
-        assert_eq!(given(&clock, &[104], 10), [104]);
+        assert_eq!(given(&clock, &[104], 10, 104), [104]);
         clock.take_back(9);
         assert_eq!(clock.advance(1), 9);
     }

@@ -42,6 +42,11 @@ impl ReceiveTimes {
         self.marks.push_back((sequence, received_at_ns));
     }
 
+    /// A time at which the last record was received, or a little before; nothing where that is not known.
+    pub(crate) fn last(&self) -> Option<u64> {
+        self.marks.back().map(|(_, at)| *at)
+    }
+
     /// A time at which the record `sequence` was received, or a little before; nothing where that is not known.
     pub(crate) fn at(&self, sequence: u64) -> Option<u64> {
         let behind = self.marks.partition_point(|(first, _)| *first <= sequence);

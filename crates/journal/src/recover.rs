@@ -70,6 +70,7 @@ pub(crate) fn recover(
         }
     };
     found.recovery.took = Duration::from_nanos(clock.monotonic_ns().saturating_sub(begun));
+    let last_ns = found.times.last().unwrap_or(0);
     let index = SegmentIndex {
         observer: None,
         segments: found.segments,
@@ -92,7 +93,7 @@ pub(crate) fn recover(
         clock,
         index: Mutex::new(index),
         order: CommitOrder::default(),
-        receive_clock: ReceiveClock::new(found.head.sequence),
+        receive_clock: ReceiveClock::new(found.head.sequence, last_ns),
         held_bytes: AtomicU64::new(0),
         closed: AtomicBool::new(false),
         starved: AtomicBool::new(false),

@@ -203,7 +203,8 @@ impl Writer {
         });
         let count = fit.count();
         let times = self.group.iter_mut().take(count).map(|(_, entry)| &mut entry.meta.received_at_ns);
-        self.shared.receive_clock.give(times, self.head.sequence + count as u64);
+        let now_ns = self.shared.clock.unix_ns();
+        self.shared.receive_clock.give(times, self.head.sequence + count as u64, now_ns);
         let first = self.group.first().map(|(_, entry)| SegmentHead {
             items_before: self.head.items,
             received_at_ns: entry.meta.received_at_ns,
@@ -301,7 +302,7 @@ impl Writer {
         }
         let head = self.head.sequence + self.group.len() as u64;
         let times = self.group.iter_mut().map(|(_, entry)| &mut entry.meta.received_at_ns);
-        self.shared.receive_clock.give(times, head);
+        self.shared.receive_clock.give(times, head, self.shared.clock.unix_ns());
         let mut index = lock(&self.shared.index);
         for (slot, entry) in self.group.drain(..) {
             let Head { sequence, items, .. } = self.head;

@@ -338,7 +338,7 @@ impl PipelineStage {
         let (pipeline, workspace) = self.of_record(sequence);
         let capacity = pipeline.capacity(meta.protocol, meta.signal);
         let limits = capacity.limits(kept, decoded.len(), pipeline.pipeline.passes(format));
-        let from = PassInput { format, now_ns: meta.received_at_ns, limits, traces };
+        let from = PassInput { format, now_ns: meta.received_at_ns, limits, traces, is_watched_only: false };
         let passed = Box::pin(run_passes(
             (&pipeline.pipeline, &pipeline.meters),
             workspace,

@@ -8,6 +8,7 @@ mod cursor;
 mod watcher;
 
 use crate::egress_budget::EgressBudget;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidegate_journal::{Journal, OpenError, Record, StartAt, WhenFull};
 use tidegate_pipeline::{Pipeline, SpanFacts, TraceId, TraceSampler};
@@ -26,7 +27,9 @@ const CURSOR_SUFFIX: &str = ".tail";
 pub struct TraceSampling {
     /// The steps that select what the sink takes, and the one that watches traces.
     pub watch: Arc<Pipeline>,
-    /// Counters of these steps.
+    /// The same for records of earlier periods, in which the sink took other items, by their sequences.
+    pub earlier: Vec<(Range<u64>, Arc<Pipeline>)>,
+    /// Counters of the step that watches.
     pub meters: PipelineMeters,
     /// The policies, and the size of the table.
     pub settings: Settings,
@@ -100,7 +103,19 @@ impl TraceSampling {
         when_full: WhenFull,
         sink: tidegate_journal::Committer,
     ) -> Result<Sampling, OpenError> {
-        let mut follower = journal.follow(&TraceSampling::cursor_of(name), StartAt::Oldest, when_full)?;
+        let cursor = TraceSampling::cursor_of(name);
+        let mut follower = journal.follow(&cursor, StartAt::Oldest, when_full)?;
+        if follower.position().sequence > sink.completed() {
+            // The sink's own cursor was lost, or is older: spans before the watcher's would be unknown.
+            tracing::warn!(sink = name, "the sink is behind what was decided: its traces are decided again");
+            drop(follower);
+            journal.forget(&cursor).map_err(|source| OpenError::Io {
+                dir: "the journal".into(),
+                doing: format!("remove the cursor `{cursor}`"),
+                source,
+            })?;
+            follower = journal.follow(&cursor, StartAt::Oldest, when_full)?;
+        }
         follower.in_order();
         let mut sampler = Sampler::new(self.settings.clone());
         let kept = cursor::read(&follower.metadata(), self.version);
@@ -109,7 +124,7 @@ impl TraceSampling {
         journal.advance_clock(kept.floor_ms.saturating_mul(1_000_000));
         *self.shared.lock() = Some(State { sampler, wanted: None });
         let reader = JournalReader::new(follower);
-        let watcher = Watcher::new(self, journal.clone(), reader.clone(), sink, kept);
+        let watcher = Watcher::new(self, name, journal.clone(), reader.clone(), sink, kept);
         let task = self.runtime.spawn(watcher.run());
         Ok(Sampling { shared: self.shared.clone(), reader, task, runtime: self.runtime.clone() })
     }

@@ -458,7 +458,8 @@ fn journal_settings(config: &Config) -> tidegate_journal::Settings {
         },
         keep: journal.keep.get(),
         queue: plan::JOURNAL_QUEUE,
-        followers: tidegate_ledger::MAX_SINKS,
+        // Each may have a reader ahead of it.
+        followers: 2 * tidegate_ledger::MAX_SINKS,
         checkpoints: sources::checkpoints(config),
         checkpoint_bytes: sources::checkpoint_bytes(config),
         ..tidegate_journal::Settings::new(config.data.join("journal"))

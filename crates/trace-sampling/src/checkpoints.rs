@@ -45,11 +45,34 @@ impl Checkpoints {
     /// Begins one before the record `sequence`, where the last is older than `distance_ms`.
     pub(crate) fn begin(&mut self, sequence: u64, at_ms: u64, distance_ms: u64) {
         let is_near = |last: &Checkpoint| at_ms < last.at_ms.saturating_add(distance_ms);
-        if self.all.len() < MOST && !self.all.back().is_some_and(is_near) {
+        if self.all.back().is_some_and(is_near) {
+            return;
+        }
+        if self.all.len() == MOST {
+            self.thin_out();
+        }
+        if self.all.len() < MOST {
             let open = Checkpoint { sequence, at_ms, decided_before: u64::MAX, rates: Rates::default() };
             self.all.push_back(open);
             self.newest = Some(sequence);
         }
+    }
+
+    /// Forgets every second one: the reader behind takes its time, and they need not be close together.
+    fn thin_out(&mut self) {
+        let (mut number, mut closed) = (0, 0);
+        self.all.retain(|_| {
+            number += 1;
+            let stays = number % 2 == 0;
+            closed += usize::from(stays && number <= self.closed);
+            stays
+        });
+        self.closed = closed;
+    }
+
+    /// Whether there is one before the record `sequence`.
+    pub(crate) fn has(&self, sequence: u64) -> bool {
+        self.all.binary_search_by_key(&sequence, |checkpoint| checkpoint.sequence).is_ok()
     }
 
     /// The first record behind the last that was begun.

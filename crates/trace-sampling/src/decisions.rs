@@ -52,13 +52,28 @@ impl Decisions {
 
     /// Whether the trace whose id has this hash is kept; `None` where that is not remembered.
     pub(crate) fn find(&self, hash: u64) -> Option<bool> {
-        let hash = hash & !KEPT;
-        let place = self.index.find(hash, |place| self.hashes[place as usize] & !KEPT == hash)?;
-        Some(self.hashes[place as usize] & KEPT != 0)
+        Some(self.hashes[self.place_of(hash)?] & KEPT != 0)
     }
 
-    /// Remembers a decision about a trace that none is remembered of, made before the record `sequence`. Returns whether one was
-    /// forgotten for it that a reader behind may still ask for.
+    /// Whether the decision has come half the way to where it is forgotten.
+    pub(crate) fn is_old(&self, hash: u64) -> bool {
+        let len = self.hashes.len() as u64;
+        let number = self.place_of(hash).map(|place| {
+            // Of the last decision in that place.
+            let since = (self.made + len - 1 - place as u64) % len;
+            self.made - 1 - since
+        });
+        number.is_some_and(|number| self.made - number > len / 2)
+    }
+
+    fn place_of(&self, hash: u64) -> Option<usize> {
+        let hash = hash & !KEPT;
+        let place = self.index.find(hash, |place| self.hashes[place as usize] & !KEPT == hash)?;
+        Some(place as usize)
+    }
+
+    /// Remembers a decision, made before the record `sequence`. Returns whether one was
+    /// forgotten for it that a reader behind may still ask for. Of a trace there may be a second one: both say the same, and the older goes first.
     pub(crate) fn push(&mut self, hash: u64, is_kept: bool, sequence: u64) -> bool {
         let len = self.hashes.len() as u64;
         let is_lost = self.len() == len && self.forget();

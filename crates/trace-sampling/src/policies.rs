@@ -51,7 +51,7 @@ pub enum Policy {
     Test {
         /// The number.
         number: usize,
-        /// Keeps traces that do not fulfil it. One that does is not kept, whatever other policies keep.
+        /// Keeps traces that do not fulfil it instead.
         invert: bool,
     },
     /// Keeps what all of these keep.
@@ -88,17 +88,13 @@ enum Compiled {
     Composite { most: u64, policies: Vec<(usize, u64, Compiled)> },
 }
 
-/// A policy's word on a trace. An inverted one has more weight than others where it is against, and less where it is for.
+/// A policy's word on a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vote {
     /// It keeps the trace.
     Kept,
     /// It does not.
     NotKept,
-    /// It keeps the trace where no other policy is against.
-    InvertKept,
-    /// No other policy may keep the trace.
-    InvertNotKept,
     /// It drops the trace.
     Dropped,
 }
@@ -145,26 +141,18 @@ impl Policies {
         self.0.iter().map(|policy| policy.vote(evidence, rates)).collect()
     }
 
-    /// Decides on a trace, in the Collector's order: a `drop` policy, then an inverted one that is against, then one that keeps, then
-    /// an inverted one that keeps where no other is against.
+    /// Decides on a trace, as the Collector does: a policy that drops it has the last word, else the first that keeps it decides.
     pub(crate) fn decide(&self, evidence: &Evidence<'_>, rates: &mut Rates) -> Decision {
-        let (mut kept, mut invert_kept) = (None, None);
-        let (mut not_kept, mut invert_not_kept) = (false, false);
+        let mut kept = None;
         for (number, policy) in self.0.iter().enumerate() {
             match policy.vote(evidence, rates) {
                 Vote::Dropped => return Decision { is_kept: false, policy: Some(number) },
+                // Those behind it are asked, too: they may drop it, and count it for their rates.
                 Vote::Kept => kept = kept.or(Some(number)),
-                Vote::InvertKept => invert_kept = invert_kept.or(Some(number)),
-                Vote::NotKept => not_kept = true,
-                Vote::InvertNotKept => invert_not_kept = true,
+                Vote::NotKept => {}
             }
         }
-        let policy = match (invert_not_kept, kept, invert_kept) {
-            (true, ..) => None,
-            (_, Some(kept), _) => Some(kept),
-            (_, None, invert_kept) => invert_kept.filter(|_| !not_kept),
-        };
-        Decision { is_kept: policy.is_some(), policy }
+        Decision { is_kept: kept.is_some(), policy: kept }
     }
 }
 
@@ -223,22 +211,14 @@ impl Compiled {
             }
             Compiled::Probabilistic { salted, threshold } => fnv(*salted, *trace_id) <= *threshold,
             Compiled::RateLimiting { counter, most } => rates.take(*counter, *second, spans, *most),
-            Compiled::Test { bit, invert: false } => facts.fulfilled & bit != 0,
-            Compiled::Test { bit, invert: true } => {
-                return if facts.fulfilled & bit == 0 { Vote::InvertKept } else { Vote::InvertNotKept };
-            }
+            Compiled::Test { bit, invert } => (facts.fulfilled & bit != 0) != *invert,
             Compiled::And(all) => keep_all(all, evidence, rates),
-            Compiled::Not(one) => match one.vote(evidence, rates) {
-                Vote::Kept => false,
-                Vote::NotKept => true,
-                // As in the Collector: an inverted vote stays as it is.
-                other => return other,
-            },
+            Compiled::Not(one) => one.vote(evidence, rates) != Vote::Kept,
             Compiled::Drop(all) => {
                 return if keep_all(all, evidence, rates) { Vote::Dropped } else { Vote::NotKept };
             }
             Compiled::Composite { most, policies } => {
-                let first = policies.iter().find(|(.., policy)| policy.vote(evidence, rates).keeps());
+                let first = policies.iter().find(|(.., policy)| policy.vote(evidence, rates) == Vote::Kept);
                 first.is_some_and(|(counter, own, _)| rates.take(*counter, *second, spans, *own.min(most)))
             }
         };
@@ -246,15 +226,9 @@ impl Compiled {
     }
 }
 
-impl Vote {
-    fn keeps(self) -> bool {
-        matches!(self, Vote::Kept | Vote::InvertKept)
-    }
-}
-
 /// Whether each of them keeps the trace. Those behind the first that does not are not asked, so they count nothing.
 fn keep_all(policies: &[Compiled], evidence: &Evidence<'_>, rates: &mut Rates) -> bool {
-    policies.iter().all(|policy| !matches!(policy.vote(evidence, rates), Vote::NotKept | Vote::InvertNotKept))
+    policies.iter().all(|policy| policy.vote(evidence, rates) == Vote::Kept)
 }
 
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;

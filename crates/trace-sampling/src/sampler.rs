@@ -8,7 +8,8 @@ use crate::table::{Entry, Table, TraceFacts};
 use std::hash::{BuildHasher, RandomState};
 use tidegate_pipeline::{SpanFacts, TraceId, TraceSampler};
 
-/// A clock that was set back by no more than this is taken for one that stands still, in milliseconds.
+/// A record that is behind the clock by no more than this does not move it, in milliseconds. Where it is behind by more, the clock was set
+/// back: the journal raises times otherwise.
 const SMALL_STEP_MS: u64 = 5_000;
 /// So many traces are decided before others have their turn.
 const DECIDED_AT_ONCE: usize = 1_000;
@@ -49,6 +50,8 @@ pub struct Sampler {
     before: u64,
     /// The first record behind the last step of the clock back.
     stepped_back: u64,
+    /// The last record that came with a time behind the clock, and the clock then.
+    behind_clock: (u64, u64),
     counts: Counts,
 }
 
@@ -105,6 +108,7 @@ impl Sampler {
             begun: 0,
             before: 0,
             stepped_back: 0,
+            behind_clock: (0, 0),
             counts: Counts {
                 policies: vec![PolicyCounts::default(); settings.policies.len()],
                 ..Counts::default()
@@ -143,6 +147,8 @@ impl Sampler {
             }
             self.checkpoints.clear();
             (self.clock_ms, self.stepped_back) = (now_ms, sequence);
+        } else if now_ms < self.clock_ms {
+            self.behind_clock = (sequence, self.clock_ms);
         }
         if !self.advance(now_ms) {
             return false;
@@ -185,7 +191,11 @@ impl Sampler {
     /// Whether every trace is decided that has a span in the record `sequence` or one before it. `received_at_ns` is its time.
     #[must_use]
     pub fn is_decided(&self, sequence: u64, received_at_ns: u64) -> bool {
-        let is_earlier = |facts: &TraceFacts| self.met_ms(facts.first_at) <= received_at_ns / 1_000_000;
+        // The clock at the record, or a later one.
+        let (last, clock_ms) = self.behind_clock;
+        let behind_ms = if sequence <= last { clock_ms } else { 0 };
+        let at_ms = behind_ms.max(received_at_ns / 1_000_000);
+        let is_earlier = |facts: &TraceFacts| self.met_ms(facts.first_at) <= at_ms;
         self.taken_in > sequence
             && (sequence < self.stepped_back
                 || !self.table.oldest().is_some_and(|(_, facts)| is_earlier(facts)))
@@ -204,16 +214,33 @@ impl Sampler {
     /// changed, and the counters for it.
     pub fn pass(&mut self, sequence: u64) -> Option<(u64, Rates)> {
         self.decisions.pass(sequence);
-        if self.table.len() == 0 && sequence >= self.taken_in && self.taken_in > self.begun {
-            // Nothing is left to be decided, and nothing to be asked for.
-            self.checkpoints.clear();
-            self.begun = self.taken_in;
-            return Some((self.taken_in, self.rates));
-        }
         self.close_checkpoints();
         let checkpoint = self.checkpoints.pass(sequence)?;
         self.begun = self.begun.max(checkpoint.sequence);
         Some((checkpoint.sequence, checkpoint.rates))
+    }
+
+    /// As [`pass`](Self::pass), where no record follows for now: where nothing is undecided, a restart may begin behind all that was taken in.
+    pub fn rest(&mut self, sequence: u64) -> Option<(u64, Rates)> {
+        let is_over = self.table.len() == 0 && sequence >= self.taken_in && self.taken_in > self.begun;
+        is_over.then(|| {
+            self.decisions.pass(sequence);
+            self.checkpoints.clear();
+            self.begun = self.taken_in;
+            (self.taken_in, self.rates)
+        })
+    }
+
+    /// Records before `sequence` are gone: nobody reads them.
+    pub fn skip(&mut self, sequence: u64) {
+        self.taken_in = self.taken_in.max(sequence);
+        self.before = self.before.max(sequence);
+    }
+
+    /// Whether a restart may still begin before the record `sequence`.
+    #[must_use]
+    pub fn has_checkpoint(&self, sequence: u64) -> bool {
+        self.checkpoints.has(sequence)
     }
 
     /// The first record behind the last place from which a restart may read again, as soon as [`pass`](Self::pass) says so.
@@ -288,6 +315,10 @@ impl TraceSampler for Sampler {
             self.table.fold(entry, span, at);
         } else if let Some(is_kept) = self.decisions.find(hash) {
             self.counts.late[usize::from(!is_kept)] += 1;
+            if self.decisions.is_old(hash) {
+                // The span is asked for later.
+                self.counts.forgotten += u64::from(self.decisions.push(hash, is_kept, self.before));
+            }
         } else {
             if self.table.is_full() {
                 self.decide_early();

@@ -36,7 +36,7 @@ settings! {
         /// The decisions that are remembered, of 17 bytes each, for spans that are still to be sent or come late. Default: four times `max_traces`;
         /// at least twice.
         max_decisions: Option<u32> [2_000..=500_000_000] = None,
-        /// The policies, in the form of the Collector's `tail_sampling` processor. A trace is kept when one of them keeps it and none is against.
+        /// The policies, in the form of the Collector's `tail_sampling` processor. A trace is kept when one of them keeps it and none drops it.
         policies: TailPolicies,
     }
 }

@@ -41,6 +41,7 @@ fn evaluate(text: &str) -> String {
         regexes: &mut regexes.caches(),
         spare: &mut Spare::new(),
         now_ns: 1_700_000_000_000_000_000,
+        traces: None,
     };
     match machine.value(&expression) {
         Ok(value) => {

@@ -16,6 +16,8 @@ pub(crate) struct PassInput {
     pub(crate) limits: Limits,
     /// Decides about traces, where steps ask.
     pub(crate) traces: Option<SharedSampler>,
+    /// Nobody reads what comes out of the last pass, so it is not written.
+    pub(crate) is_watched_only: bool,
 }
 
 /// A body behind all passes.
@@ -34,7 +36,7 @@ pub(crate) struct PassedBody {
 pub(crate) async fn run_passes(
     (pipeline, meters): (&Pipeline, &PipelineMeters),
     workspace: &mut Workspace,
-    PassInput { format, now_ns, limits, mut traces }: PassInput,
+    PassInput { format, now_ns, limits, mut traces, is_watched_only }: PassInput,
     (body, items): (Charged<Window>, u64),
     room: &EgressBudget,
 ) -> Result<PassedBody, BudgetError> {
@@ -42,7 +44,8 @@ pub(crate) async fn run_passes(
     workspace.take_counts(|_, _| {});
     let now_ns = i64::try_from(now_ns).unwrap_or(i64::MAX);
     let mut passed = PassedBody { body, items, is_changed: false };
-    for pass in 0..pipeline.passes(format) {
+    let passes = pipeline.passes(format);
+    for pass in 0..passes {
         let body = &passed.body;
         if !tidegate_stage::may_change(pipeline, pass, format, body).await {
             continue;
@@ -57,6 +60,7 @@ pub(crate) async fn run_passes(
         let outcome = tidegate_stage::run(&mut run, meters).await;
         match outcome {
             Outcome::Unchanged => {}
+            Outcome::Changed { .. } if is_watched_only && pass + 1 == passes => {}
             Outcome::Empty => {
                 (passed.items, passed.is_changed) = (0, true);
                 break;

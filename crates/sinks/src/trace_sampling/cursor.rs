@@ -15,7 +15,7 @@ const HEAD: usize = 16;
 
 /// What a watcher keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Kept {
+pub(super) struct WatcherState {
     /// Nothing that is not written yet is received before that, in milliseconds since 1970.
     pub(super) floor_ms: u64,
     /// The counters at the cursor.
@@ -24,20 +24,20 @@ pub(super) struct Kept {
 
 /// Reads what was kept. The counters of another version of the policies, or of a layout that this program does not know, begin anew: a second
 /// of them is allowed twice.
-pub(super) fn read(metadata: &CursorMetadata, version: u32) -> Kept {
+pub(super) fn read(metadata: &CursorMetadata, version: u32) -> WatcherState {
     let number = |at: usize| metadata.get(at..).and_then(<[u8]>::first_chunk::<4>).copied();
     if number(0) != Some(LAYOUT.to_le_bytes()) {
-        return Kept::default();
+        return WatcherState::default();
     }
     let floor_ms =
         metadata.get(8..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u64::from_le_bytes(*bytes));
     let rates = metadata.get(HEAD..).and_then(<[u8]>::first_chunk);
     let rates = rates.filter(|_| number(4) == Some(version.to_le_bytes()));
-    Kept { floor_ms, rates: rates.map(Rates::from_bytes).unwrap_or_default() }
+    WatcherState { floor_ms, rates: rates.map(Rates::from_bytes).unwrap_or_default() }
 }
 
 /// What is kept, as bytes.
-pub(super) fn write(kept: &Kept, version: u32) -> CursorMetadata {
+pub(super) fn write(kept: &WatcherState, version: u32) -> CursorMetadata {
     let mut metadata = [0; CURSOR_METADATA_LEN];
     let parts: [&[u8]; 4] =
         [&LAYOUT.to_le_bytes(), &version.to_le_bytes(), &kept.floor_ms.to_le_bytes(), &kept.rates.to_bytes()];
@@ -56,10 +56,10 @@ mod tests {
     fn what_is_kept_is_read_again() {
         let mut rates = [0; Rates::LEN];
         rates.iter_mut().enumerate().for_each(|(at, byte)| *byte = at as u8);
-        let kept = Kept { floor_ms: 1_700_000_000_123, rates: Rates::from_bytes(&rates) };
+        let kept = WatcherState { floor_ms: 1_700_000_000_123, rates: Rates::from_bytes(&rates) };
         let written = write(&kept, 7);
         assert_eq!(read(&written, 7), kept);
-        assert_eq!(read(&written, 8), Kept { rates: Rates::default(), ..kept });
-        assert_eq!(read(&[0; CURSOR_METADATA_LEN], 7), Kept::default());
+        assert_eq!(read(&written, 8), WatcherState { rates: Rates::default(), ..kept });
+        assert_eq!(read(&[0; CURSOR_METADATA_LEN], 7), WatcherState::default());
     }
 }

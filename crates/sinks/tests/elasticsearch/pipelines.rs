@@ -28,6 +28,7 @@ fn pipeline(steps: impl IntoIterator<Item = StepKind>) -> SinkPipeline {
         meters,
         capacities: vec![],
         earlier: vec![],
+        sampling: None,
     }
 }
 

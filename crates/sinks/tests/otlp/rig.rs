@@ -258,6 +258,7 @@ pub(crate) fn pipeline(statement: &str) -> SinkPipeline {
         meters: PipelineMeters::new(vec![meters]),
         capacities: vec![],
         earlier: vec![],
+        sampling: None,
     }
 }
 

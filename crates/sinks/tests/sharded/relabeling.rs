@@ -62,6 +62,7 @@ fn pipeline() -> SinkPipeline {
         meters: PipelineMeters::new(vec![]),
         capacities: vec![],
         earlier: vec![],
+        sampling: None,
     }
 }
 

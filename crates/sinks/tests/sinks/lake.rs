@@ -427,6 +427,7 @@ async fn a_body_that_does_not_decode_behind_a_pipeline_is_damaged() {
         meters: PipelineMeters::new(vec![]),
         capacities: vec![],
         earlier: vec![],
+        sampling: None,
     };
     let lake = Running::start_behind(&rig, Some(&pipeline), |settings| settings);
     lake.stop_when_read(&rig).await;

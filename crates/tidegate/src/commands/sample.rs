@@ -1,14 +1,14 @@
 //! `tidegate sample`: why a trace is kept, or is not.
 
 mod reading;
-mod story;
+mod report;
 
 use crate::cli::{ConfigArgs, ExplainTraceArgs, SampleCommand};
 use crate::commands::check;
 use crate::gateway::sinks::pipelines::{CompiledSampling, SinkPipelines};
 use crate::gateway::sinks::routing::RoutingHistory;
 use crate::{Failure, Outcome, output};
-use story::Story;
+use report::TraceReport;
 use tidegate_config::Config;
 use tidegate_pipeline::TraceId;
 
@@ -23,11 +23,11 @@ fn explain(args: &ExplainTraceArgs) -> Outcome {
     let trace_id = trace_id(&args.trace)?;
     let (config, name, sampling) = sink(&args.config, args.sink.as_deref())?;
     let spans = reading::spans_of(&config.data.join("journal"), &sampling, &trace_id)?;
-    let story = Story::of(name, &sampling, &trace_id, &spans)?;
+    let report = TraceReport::of(name, &sampling, &trace_id, &spans)?;
     output::print(&if args.json {
-        format!("{}\n", serde_json::to_string_pretty(&story.json())?)
+        format!("{}\n", serde_json::to_string_pretty(&report.json())?)
     } else {
-        story.to_string()
+        report.to_string()
     })?;
     Ok(())
 }

@@ -353,7 +353,8 @@ fn of_steps(view: &Arc<StatusView>, name: Name, read: fn(StepTotals) -> u64) {
 
 fn each_step(view: &StatusView, mut visit: impl FnMut(&str, &StepMeters)) {
     for sink in view.sinks.shown() {
-        let steps = sink.pipeline.iter().flat_map(PipelineMeters::steps);
+        let watched = sink.sampling.as_ref().map(|sampling| &sampling.meters);
+        let steps = sink.pipeline.iter().chain(watched).flat_map(PipelineMeters::steps);
         steps.for_each(|step| visit(&sink.name, step));
     }
 }

@@ -292,6 +292,7 @@ impl SinkServices {
         let most = room.most().saturating_sub(kind.log_reserve(part));
         let sampling = self.pipelines().sampling(name).map(|sampling| TraceSampling {
             watch: Arc::clone(&sampling.watch),
+            earlier: sampling.earlier(&self.routing()),
             meters: sampling.meters.clone(),
             settings: sampling.settings.clone(),
             version: sampling.version,
@@ -357,15 +358,10 @@ impl SinkServices {
     /// the sink was renamed or is gone.
     fn tell_of_cursors(&self, sinks: &BTreeMap<Name, Sink>) {
         for name in self.journal.sinks() {
-            // A cursor that only reads ahead has nothing that is not sent.
-            let samples = |sink: &str| self.pipelines().sampling(sink).is_some();
-            if TraceSampling::sink_of(&name).is_some_and(|sink| !samples(sink)) {
-                if let Err(error) = self.journal.forget(&name) {
-                    tracing::warn!(cursor = name, %error, "the cursor of a sink that sampled traces cannot be removed");
+            if let Some(sink) = TraceSampling::sink_of(&name) {
+                if self.pipelines().sampling(sink).is_none() {
+                    self.forget_reader_ahead(&name);
                 }
-                continue;
-            }
-            if TraceSampling::sink_of(&name).is_some() {
                 continue;
             }
             if !sinks.keys().any(|known| known.as_str() == name) {
@@ -376,12 +372,28 @@ impl SinkServices {
             }
         }
     }
+
+    /// Forgets the cursor of a watcher whose sink samples no more: it only reads ahead, so nothing of it is unsent.
+    fn forget_reader_ahead(&self, cursor: &str) {
+        match self.journal.forget(cursor) {
+            Ok(true) => tracing::info!(cursor, "the cursor of a sink that sampled traces is gone with that"),
+            Ok(false) => tracing::warn!(
+                cursor,
+                "a sink that sampled traces has not stopped yet: its cursor keeps the journal until the next reload or restart"
+            ),
+            Err(error) => {
+                tracing::warn!(cursor, %error, "the cursor of a sink that sampled traces cannot be removed")
+            }
+        }
+    }
 }
 
 /// Items queued in `journal`.
 fn span_of(journal: &Journal) -> QueueSpan {
     let stats = journal.stats();
-    let cursors = stats.sinks.into_iter().map(|sink| (sink.position.sequence, sink.name));
+    // A reader ahead of a sink routes as that.
+    let cursors = stats.sinks.into_iter().filter(|sink| TraceSampling::sink_of(&sink.name).is_none());
+    let cursors = cursors.map(|sink| (sink.position.sequence, sink.name));
     QueueSpan { head: stats.head, oldest: cursors.min() }
 }
 

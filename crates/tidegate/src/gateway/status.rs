@@ -276,7 +276,11 @@ impl StatusView {
         // While it is being changed, sinks stop and start: what is left behind is known afterwards.
         let Some(config) = self.try_config() else { return Vec::new() };
         let known = |name: &str| config.sinks.keys().any(|known| known.as_str() == name);
-        let left = stats.sinks.iter().filter(|cursor| !cursor.followed && !known(&cursor.name));
+        let is_ahead = |name: &str| TraceSampling::sink_of(name).is_some();
+        let left = stats
+            .sinks
+            .iter()
+            .filter(|cursor| !cursor.followed && !known(&cursor.name) && !is_ahead(&cursor.name));
         let left = left.map(|cursor| LeftBehind {
             name: cursor.name.clone(),
             items: cursor.lag_items,

@@ -79,24 +79,25 @@ fn spans_are_counted() {
     }
 }
 
-/// `drop` before inverted, inverted before kept, and an inverted one keeps only where nothing is against.
+/// `drop` has the last word, then the first that keeps a trace decides; an inverted policy is one like any other.
 #[test]
 fn votes_have_the_collectors_order() {
     let drop = || Policy::Drop(vec![TEST]);
     let nothing = || Policy::SpanCount { min: 100, max: 0 };
+    let by = |policy: usize| Decision { is_kept: true, policy: Some(policy) };
+    let none = Decision { is_kept: false, policy: None };
     for (policies, fulfilled, expected) in [
         (vec![Policy::Always, drop()], 1, Decision { is_kept: false, policy: Some(1) }),
-        (vec![Policy::Always, drop()], 0, Decision { is_kept: true, policy: Some(0) }),
-        (vec![Policy::Always, INVERTED], 2, Decision { is_kept: false, policy: None }),
-        (vec![INVERTED, Policy::Always], 0, Decision { is_kept: true, policy: Some(1) }),
-        (vec![INVERTED], 0, Decision { is_kept: true, policy: Some(0) }),
-        (vec![INVERTED, nothing()], 0, Decision { is_kept: false, policy: None }),
-        (vec![Policy::Not(Box::new(TEST))], 0, Decision { is_kept: true, policy: Some(0) }),
-        (vec![Policy::Not(Box::new(TEST))], 1, Decision { is_kept: false, policy: None }),
-        // The Collector turns only votes that are not inverted.
-        (vec![Policy::Not(Box::new(INVERTED))], 0, Decision { is_kept: true, policy: Some(0) }),
-        (vec![Policy::And(vec![TEST, INVERTED])], 1, Decision { is_kept: true, policy: Some(0) }),
-        (vec![Policy::And(vec![TEST, INVERTED])], 3, Decision { is_kept: false, policy: None }),
+        (vec![Policy::Always, drop()], 0, by(0)),
+        (vec![nothing(), Policy::Always, TEST], 1, by(1)),
+        (vec![INVERTED, Policy::Always], 2, by(1)),
+        (vec![INVERTED, nothing()], 0, by(0)),
+        (vec![INVERTED, nothing()], 2, none),
+        (vec![Policy::Not(Box::new(TEST))], 0, by(0)),
+        (vec![Policy::Not(Box::new(TEST))], 1, none),
+        (vec![Policy::Not(Box::new(INVERTED))], 2, by(0)),
+        (vec![Policy::And(vec![TEST, INVERTED])], 1, by(0)),
+        (vec![Policy::And(vec![TEST, INVERTED])], 3, none),
     ] {
         assert_eq!(decided(&policies, &facts(1, 0, fulfilled)), expected, "{policies:?} {fulfilled}");
     }

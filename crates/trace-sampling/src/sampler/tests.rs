@@ -206,7 +206,7 @@ proptest! {
     /// However small the table is: every trace is decided, and a reader behind is never told that one is unknown.
     #[test]
     fn a_full_table_decides_early(records in journal()) {
-        let small = Settings { max_traces: 3, max_decisions: 60, ..settings(policies(), Some(100)) };
+        let small = Settings { max_traces: 3, max_decisions: 100, ..settings(policies(), Some(100)) };
         let mut sampler = Sampler::new(small);
         let told = decisions(&mut sampler, &records, 0);
         let counts = sampler.counts();

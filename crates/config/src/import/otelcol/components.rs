@@ -164,8 +164,11 @@ fn reason(section: Section, kind: &str) -> &'static str {
             Section::Processors,
             "k8sattributes" | "k8s_attributes" | "resourcedetection" | "resource_detection",
         ) => "tidegate does not look up metadata; leave it to the agents, whose resource attributes are kept",
-        (Section::Processors, "tail_sampling" | "groupbytrace") => {
-            "tidegate does not hold traces back until they are whole; `sample` decides by the trace id"
+        (Section::Processors, "tail_sampling") => {
+            "copy its `policies` to `sample: { tail: { policies: … } }` of the sink: they have the same form (docs/tail-sampling.md)"
+        }
+        (Section::Processors, "groupbytrace") => {
+            "a sink with `sample.tail` decides about whole traces, and sends their spans as they came"
         }
         (
             Section::Processors,

@@ -167,7 +167,7 @@ settings! {
         min_value: Option<Integer> = None,
         /// The greatest value. Default: any.
         max_value: Option<Integer> = None,
-        /// Keeps traces without such a span, and lets no other policy keep one with it.
+        /// Keeps traces without such a span instead.
         invert_match: bool = false,
     }
 }
@@ -213,7 +213,7 @@ settings! {
         enabled_regex_matching: bool = false,
         /// Without effect: no results are cached.
         cache_max_size: Option<u32> = None,
-        /// Keeps traces without such a span, and lets no other policy keep one with it.
+        /// Keeps traces without such a span instead.
         invert_match: bool = false,
     }
 }
@@ -253,7 +253,7 @@ settings! {
         key: String,
         /// Its value.
         value: bool,
-        /// Keeps traces without such a span, and lets no other policy keep one with it.
+        /// Keeps traces without such a span instead.
         invert_match: bool = false,
     }
 }

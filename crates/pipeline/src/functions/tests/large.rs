@@ -30,6 +30,7 @@ pub(super) fn evaluated<R>(
         regexes: &mut regexes.caches(),
         spare: &mut Spare::new(),
         now_ns: 0,
+        traces: None,
     };
     // Editors have no value: what they leave is that of the body.
     let value = machine.value(&compiled).and_then(|value| match value {

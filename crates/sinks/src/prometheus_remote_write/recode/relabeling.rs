@@ -44,7 +44,13 @@ impl Relabeling {
         // Of a piece that cannot be cut this much is planned for.
         let most = body.len().saturating_mul(2).saturating_add(SinkPipeline::GROWTH);
         let limits = Limits { body: most, ..Limits::NONE };
-        let from = PassInput { format: Format::RemoteWrite(version), now_ns: 0, limits, traces: None };
+        let from = PassInput {
+            format: Format::RemoteWrite(version),
+            now_ns: 0,
+            limits,
+            traces: None,
+            is_watched_only: false,
+        };
         let PassedBody { mut body, items, is_changed } = Box::pin(run_passes(
             (&pipeline.pipeline, &pipeline.meters),
             workspace,

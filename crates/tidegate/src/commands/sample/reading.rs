@@ -9,6 +9,9 @@ use tidegate_pipeline::{Format, Outcome, Pipeline, Run, SpanFacts, TraceId, Trac
 use tidegate_stage::decoding::{DamagedBody, END_SLACK, decode};
 use tidegate_stage::format_of;
 
+/// A record that is behind the clock by more than this was received when the clock was set back.
+const SET_BACK_NS: u64 = 5_000_000_000;
+
 /// A span of the trace, or an event of one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FoundSpan {
@@ -60,7 +63,10 @@ pub(super) fn spans_of(
         while let Some((sequence, meta)) = bodies.next_head() {
             let Some(meta) = meta else { continue };
             found.oldest_ns.get_or_insert(meta.received_at_ns);
-            found.clock_ns = found.clock_ns.max(meta.received_at_ns);
+            // As the sampler: a clock that was set back is believed.
+            let is_set_back = meta.received_at_ns.saturating_add(SET_BACK_NS) < found.clock_ns;
+            found.clock_ns =
+                if is_set_back { meta.received_at_ns } else { found.clock_ns.max(meta.received_at_ns) };
             let format = format_of(&sampling.watch, meta.protocol, meta.signal);
             let Some(format) = format.filter(|_| bodies.recipient().is_none()) else { continue };
             let mut body = vec![0; bodies.body_len()];

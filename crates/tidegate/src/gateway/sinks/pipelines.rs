@@ -3,6 +3,7 @@
 use super::journal_signal;
 use super::routing::{Routing, RoutingHistory};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use tidegate_arena::Reservation;
 use tidegate_config::{self as config, Config, Name};
@@ -30,6 +31,9 @@ struct CompiledPipeline {
 pub(crate) struct CompiledSampling {
     /// The steps that select what the sink takes, and the one that watches traces.
     pub(crate) watch: Arc<Pipeline>,
+    /// Those for queued records of periods in which the sink took other items, by the number of the period.
+    earlier: Vec<(u64, Arc<Pipeline>)>,
+    /// Counters of the step that watches.
     pub(crate) meters: PipelineMeters,
     pub(crate) settings: tidegate_trace_sampling::Settings,
     pub(crate) version: u32,
@@ -65,6 +69,7 @@ impl SinkPipelines {
                 return None;
             }
             let (sink, sampling) = (compiled(&settings)?, sampling(&settings));
+            let sampling = sampling.map(|it| it.with_earlier(&settings, (&routings, name.as_str()), history));
             Some((name.clone(), CompiledPipeline { sink, settings, earlier, sampling }))
         });
         SinkPipelines(Arc::new(compiled.collect()))
@@ -87,6 +92,7 @@ impl SinkPipelines {
             }
             let sink = known.map(|known| known.sink.clone()).or_else(|| compiled(&settings))?;
             let sampling = known.and_then(|known| known.sampling.clone());
+            let sampling = sampling.map(|it| it.with_earlier(&settings, (&routings, name.as_str()), history));
             Some((name.clone(), CompiledPipeline { settings, sink, earlier, sampling }))
         });
         SinkPipelines(Arc::new(pipelines.collect()))
@@ -190,12 +196,12 @@ impl SinkPipelines {
                 line(
                     "policies about traces, and those that take their place",
                     2,
-                    sampling.as_ref().map_or(0, |it| it.watch.program_bytes()),
+                    sampling.as_ref().map_or(0, |it| it.step_bytes().0),
                 ),
                 line(
                     "traces that are not decided, and decisions: `sample.tail` with `max_traces` and `max_decisions`",
                     1,
-                    sampling.as_ref().map_or(0, |it| it.settings.bytes() + it.watch.workspace_bytes()),
+                    sampling.as_ref().map_or(0, |it| it.settings.bytes() + it.step_bytes().1),
                 ),
             ]
             .into_iter()
@@ -253,6 +259,45 @@ pub(crate) fn routings(config: &Config) -> BTreeMap<String, Routing> {
     config.sinks.keys().map(of).collect()
 }
 
+impl CompiledSampling {
+    /// The same, with steps for what is queued of other periods.
+    fn with_earlier(
+        self,
+        settings: &config::ConfiguredPipeline,
+        (routings, name): (&BTreeMap<String, Routing>, &str),
+        history: &RoutingHistory,
+    ) -> CompiledSampling {
+        let tests = settings.sampling.as_ref().map_or(&[][..], |sampling| &sampling.tests);
+        let earlier = history.earlier(routings, name).filter_map(|(number, mut steps)| {
+            steps.push(watching(tests));
+            let (watch, _) = Pipeline::compile(&Definition { steps }).ok()?;
+            Some((number, Arc::new(watch)))
+        });
+        CompiledSampling { earlier: earlier.collect(), ..self }
+    }
+
+    /// The steps for queued records of earlier periods, by their sequences.
+    pub(crate) fn earlier(&self, history: &RoutingHistory) -> Vec<(Range<u64>, Arc<Pipeline>)> {
+        let of = |(number, watch): &(u64, Arc<Pipeline>)| {
+            let (from, to) = history.bounds(*number)?;
+            Some((from..to, Arc::clone(watch)))
+        };
+        self.earlier.iter().filter_map(of).collect()
+    }
+
+    /// The bytes of its steps, and of what they work in.
+    fn step_bytes(&self) -> (usize, usize) {
+        let all = || self.earlier.iter().map(|(_, watch)| watch).chain([&self.watch]);
+        (all().map(|it| it.program_bytes()).sum(), all().map(|it| it.workspace_bytes()).sum())
+    }
+}
+
+/// The step that watches traces.
+fn watching(tests: &[tidegate_pipeline::SpanTest]) -> StepDefinition {
+    let kind = StepKind::WatchTraces(tests.to_vec());
+    StepDefinition { when: None, on_error: ErrorMode::Ignore, kind }
+}
+
 /// The settings of a sink without a pipeline.
 fn no_steps() -> config::ConfiguredPipeline {
     config::ConfiguredPipeline::default()
@@ -264,16 +309,15 @@ fn sampling(settings: &config::ConfiguredPipeline) -> Option<CompiledSampling> {
         wait_ms, after_root_ms, max_traces, max_decisions, policies, tests, ..
     } = settings.sampling.as_ref()?;
     let mut steps = settings.definition.steps.get(..settings.routing)?.to_vec();
-    let kind = StepKind::WatchTraces(tests.clone());
-    steps.push(StepDefinition { when: None, on_error: ErrorMode::Ignore, kind });
-    let labels = settings.labels.get(..settings.routing).unwrap_or_default().iter();
-    let names = labels.map(|label| label.step.clone()).chain(["policies".to_owned()]);
-    let meters = names.zip(&steps).map(|(name, step)| StepMeters::new(String::new(), name, step.parts()));
-    let meters = PipelineMeters::new(meters.collect());
+    let watching = watching(tests);
+    let meters = StepMeters::new(String::new(), "policies".to_owned(), watching.parts());
+    let meters = PipelineMeters::new(vec![meters]);
+    steps.push(watching);
     let (watch, _) = Pipeline::compile(&Definition { steps }).ok()?;
     let version = watch.fingerprint(format!("{policies:?}").as_bytes()) as u32;
     Some(CompiledSampling {
         watch: Arc::new(watch),
+        earlier: Vec::new(),
         meters,
         settings: tidegate_trace_sampling::Settings {
             wait_ms: *wait_ms,

@@ -10,7 +10,7 @@ use tidegate_pipeline::TraceId;
 use tidegate_trace_sampling::{Explanation, Trace, Vote};
 
 /// A trace, and the decision on it.
-pub(super) struct Story {
+pub(super) struct TraceReport {
     sink: String,
     trace_id: String,
     first_ns: u64,
@@ -29,8 +29,8 @@ pub(super) struct Story {
     may_lack: bool,
 }
 
-impl Story {
-    /// The story of the trace with these spans.
+impl TraceReport {
+    /// The report on the trace with these spans.
     ///
     /// # Errors
     /// When there is none.
@@ -39,7 +39,7 @@ impl Story {
         sampling: &CompiledSampling,
         trace_id: &TraceId,
         found: &FoundSpans,
-    ) -> Result<Story, Failure> {
+    ) -> Result<TraceReport, Failure> {
         let Some(first) = found.spans.first() else {
             let since = found.oldest_ns.map_or_else(
                 || "the journal has no record".to_owned(),
@@ -62,7 +62,7 @@ impl Story {
                 Found::Event(fulfilled) => trace.fulfil(*fulfilled),
             }
         }
-        Ok(Story {
+        Ok(TraceReport {
             sink,
             trace_id: trace_id.iter().map(|byte| format!("{byte:02x}")).collect(),
             first_ns: first.clock_ns,
@@ -128,15 +128,13 @@ fn says(vote: Vote) -> &'static str {
     match vote {
         Vote::Kept => "keeps it",
         Vote::NotKept => "does not keep it",
-        Vote::InvertKept => "keeps it where no other is against",
-        Vote::InvertNotKept => "lets no other keep it",
         Vote::Dropped => "drops it",
     }
 }
 
-impl fmt::Display for Story {
+impl fmt::Display for TraceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Story { sink, trace_id, first_ns, due_ns, records, trace, late, .. } = self;
+        let TraceReport { sink, trace_id, first_ns, due_ns, records, trace, late, .. } = self;
         writeln!(f, "sink       {sink}")?;
         writeln!(f, "trace      {trace_id}")?;
         writeln!(f, "received   {}, in records {} to {}", time(*first_ns), records.0, records.1)?;
