@@ -49,6 +49,8 @@ enum Before {
     Growth,
     /// About every second item is dropped.
     Halving,
+    /// Every trace is kept, as soon as it is decided.
+    Sampling,
 }
 
 impl Before {
@@ -56,7 +58,7 @@ impl Before {
         let long = "x".repeat(100);
         let grown = |context: &str| format!("set({context}.attributes[\"grown\"], \"{long}\")");
         match self {
-            Before::Nothing => json!([]),
+            Before::Nothing | Before::Sampling => json!([]),
             Before::Growth => json!([
                 {"edit": grown("log")}, {"edit": grown("span")}, {"edit": grown("datapoint")},
                 {"edit": format!("set(resource.attributes[\"grown\"], \"{long}\")")},
@@ -118,13 +120,21 @@ fn gateway_with(
     };
     let sink = |kind: &str| {
         let mut sink = of_kind(kind);
-        if before != Before::Nothing {
-            sink["pipeline"] = json!("before");
+        match before {
+            Before::Nothing => {}
+            Before::Growth | Before::Halving => sink["pipeline"] = json!("before"),
+            Before::Sampling => {
+                let policies = json!([{"name": "all", "type": "always_sample"}]);
+                sink["sample"] = json!({"tail": {"wait": "100ms", "max_traces": 5000, "policies": policies}});
+            }
         }
         sink
     };
     let sinks: Map<String, Value> = kinds.iter().map(|kind| ((*kind).to_owned(), sink(kind))).collect();
-    let pipelines = json!({"before": {"steps": before.steps()}});
+    let pipelines = match before {
+        Before::Growth | Before::Halving => json!({"before": {"steps": before.steps()}}),
+        Before::Nothing | Before::Sampling => json!({}),
+    };
     Gateway::started(json!({"memory": memory, "pipelines": pipelines, "sinks": sinks, "sources": sources}))
 }
 
@@ -237,6 +247,11 @@ sweeps! {
     http_behind_halving_at_64_mib: "64MiB", &KINDS[4..5], Halving, 24 * MIB;
     loki_behind_growth_at_40_mib: "40MiB", &KINDS[6..], Growth, 6 * MIB;
     thanos_receive_behind_growth_at_64_mib: "64MiB", &["thanos_receive"], Growth, 6 * MIB;
+    otlp_with_sampling_at_40_mib: "40MiB", &KINDS[2..3], Sampling, 6 * MIB;
+    otlp_with_sampling_at_64_mib: "64MiB", &KINDS[2..3], Sampling, 24 * MIB;
+    lake_with_sampling_at_64_mib: "64MiB", &KINDS[..1], Sampling, 24 * MIB;
+    elasticsearch_with_sampling_at_64_mib: "64MiB", &KINDS[3..4], Sampling, 24 * MIB;
+    http_with_sampling_at_64_mib: "64MiB", &KINDS[4..5], Sampling, 24 * MIB;
     all_behind_growth_at_96_mib: "96MiB", FIVE, Growth, 6 * MIB;
     all_behind_halving_at_128_mib: "128MiB", FIVE, Halving, 24 * MIB;
 }
