@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tidegate_load::Behaviour;
 use tidegate_load::otlp::{NUMBER, OtlpSink, Signal};
-use tidegate_tests::{Collector, Gateway, SOON, http, until};
+use tidegate_tests::{Collector, Gateway, SOON, http, tidegate, until};
 
 /// How long a whole run may take on a busy machine.
 const LATE: Duration = Duration::from_secs(60);
@@ -398,7 +398,8 @@ fn the_cursor_that_reads_ahead_goes_with_the_sampling() {
     let tail = json!({"wait": "1s", "policies": [{"name": "all", "type": "always_sample"}]});
     let mut settings = sampled(&receiver, &tail);
     settings["signals"] = json!(["traces", "logs"]);
-    let mut gateway = Gateway::started(json!({"memory": "96MiB", "sinks": {"up": settings}}));
+    let mut gateway =
+        Gateway::started(json!({"memory": "96MiB", "journal": {"keep": "1h"}, "sinks": {"up": settings}}));
     let (requests, _) = requests(5, 50);
     for request in &requests {
         assert!(send(gateway.http(), request));
@@ -411,6 +412,14 @@ fn the_cursor_that_reads_ahead_goes_with_the_sampling() {
         assert_eq!(http::request(gateway.http(), &head, log.to_string().as_bytes()).unwrap().status, 200);
     }
     gateway.at_rest(LATE);
+    // Kept for a while, so that it can be asked for.
+    let span = &requests[0].resource_spans[0].scope_spans[0].spans[0];
+    let trace: String = span.trace_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let config = gateway.config();
+    let explain = ["sample", "explain", "--json", "--config", config.to_str().unwrap(), "--trace", &trace];
+    let explained: Value = serde_json::from_str(&tidegate(&explain).succeeded()).unwrap();
+    assert_eq!((&explained["kept"], &explained["policy"]), (&json!(true), &json!("all")), "{explained}");
+    assert_eq!((&explained["decided"], &explained["facts"]["late_spans"]), (&json!(true), &json!(0)));
     until(SOON, "the cursor that reads ahead to be where its sink is", || {
         let held = gateway.metrics().into_iter().find(|(name, _)| name.contains("sink_held_back_bytes"));
         held.is_some_and(|(_, bytes)| bytes == 0.0)
@@ -419,7 +428,7 @@ fn the_cursor_that_reads_ahead_goes_with_the_sampling() {
     assert!(cursor.exists());
     let mut plain = sampled(&receiver, &tail);
     plain.as_object_mut().unwrap().remove("sample");
-    gateway.configure(json!({"memory": "96MiB", "sinks": {"up": plain}}));
+    gateway.configure(json!({"memory": "96MiB", "journal": {"keep": "1h"}, "sinks": {"up": plain}}));
     gateway.hangup();
     until(SOON, "the cursor to be gone", || !cursor.exists());
 }
@@ -465,7 +474,7 @@ fn a_lake_has_whole_traces_once() {
     assert_eq!(found, expected);
 }
 
-/// What was received while the sink took other spans is decided as the sink took it then, also when it is sent behind the change.
+/// Spans that were received while the sink took others are decided as the sink took them then, also when they are sent behind the change.
 #[test]
 fn a_change_of_what_the_sink_takes_leaves_no_trace_undecided() {
     let receiver = receiver();

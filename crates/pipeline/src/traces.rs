@@ -10,7 +10,7 @@ pub type TraceId = [u8; 16];
 /// The most [tests](SpanTest) of one step: each has a bit.
 pub const MAX_SPAN_TESTS: usize = 64;
 
-/// What a span says about its trace.
+/// The part of a span that decides about its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpanFacts {
     /// The trace.

@@ -35,11 +35,11 @@ pub struct TraceSampling {
     pub settings: Settings,
     /// Says which policies wrote the counters that are kept with the cursor: those of others are not read.
     pub version: u32,
-    /// What the watcher may hold of records.
+    /// The memory of the watcher for records.
     pub room: EgressBudget,
     /// Where the watcher runs.
     pub runtime: Handle,
-    /// What it knows.
+    /// The sampler.
     pub shared: SharedSampler,
 }
 
@@ -63,7 +63,7 @@ struct State {
     wanted: Option<(u64, u64)>,
 }
 
-/// What a sampler has decided, and what it holds.
+/// The decisions of a sampler, and its size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamplingReport {
     /// Decisions.
@@ -137,7 +137,7 @@ impl std::fmt::Debug for TraceSampling {
 }
 
 impl SharedSampler {
-    /// What it knows now; `None` where the sink does not run.
+    /// Its decisions so far; `None` where the sink does not run.
     #[must_use]
     pub fn report(&self) -> Option<SamplingReport> {
         self.lock().as_ref().map(|State { sampler, .. }| {
@@ -150,7 +150,7 @@ impl SharedSampler {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `ask` says about the sampler; the default where there is none any more.
+    /// The answer of `ask` about the sampler; the default where there is none any more.
     fn with<T: Default>(&self, ask: impl FnOnce(&mut Sampler) -> T) -> T {
         self.lock().as_mut().map(|state| ask(&mut state.sampler)).unwrap_or_default()
     }

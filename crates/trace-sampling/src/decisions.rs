@@ -3,7 +3,7 @@
 //! Of a trace 63 bits of its id's hash are kept, and whether it is kept itself. The hash is keyed anew in every process, so nobody can
 //! choose ids that clash: of a million remembered traces, one new trace in 10¹³ has the hash of another one.
 
-use crate::index::Index;
+use crate::index::{Fullness, Index};
 
 /// The bit that says whether a trace is kept.
 const KEPT: u64 = 1;
@@ -26,14 +26,14 @@ pub(crate) struct Decisions {
 impl Decisions {
     /// The bytes of a ring of so many decisions.
     pub(crate) fn bytes(count: u32) -> usize {
-        count as usize * (size_of::<u64>() + size_of::<u32>()) + Index::bytes(count)
+        count as usize * (size_of::<u64>() + size_of::<u32>()) + Index::bytes(count, Fullness::Half)
     }
 
     pub(crate) fn new(count: u32) -> Decisions {
         Decisions {
             hashes: vec![0; count as usize].into(),
             made_before: vec![0; count as usize].into(),
-            index: Index::new(count),
+            index: Index::new(count, Fullness::Half),
             made: 0,
             first: 0,
             awaited: 0,

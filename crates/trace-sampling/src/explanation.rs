@@ -49,7 +49,7 @@ impl Trace {
         self.0.fulfilled
     }
 
-    /// What `policies` decide about it.
+    /// The decision of `policies` on it.
     #[must_use]
     pub fn explain(&self, policies: &Policies) -> Explanation {
         let evidence = Evidence { trace_id: &self.0.trace_id, facts: &self.0, second: 0 };

@@ -8,15 +8,25 @@ const FREE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Index(Box<[u32]>);
 
+/// How much of an index may be full. To take out an entry of one that is full by two thirds looks at five others, by the half at two or three: each is
+/// somewhere else in memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Fullness {
+    /// By two thirds: for one that is seldom full.
+    TwoThirds,
+    /// By the half: for one that always is.
+    Half,
+}
+
 impl Index {
     /// The bytes of an index for so many entries.
-    pub(crate) fn bytes(entries: u32) -> usize {
-        places(entries) * size_of::<u32>()
+    pub(crate) fn bytes(entries: u32, fullness: Fullness) -> usize {
+        places(entries, fullness) * size_of::<u32>()
     }
 
-    /// An index for so many entries: it is full by four fifths at most, and never quite.
-    pub(crate) fn new(entries: u32) -> Index {
-        Index(vec![FREE; places(entries)].into())
+    /// An index for so many entries.
+    pub(crate) fn new(entries: u32, fullness: Fullness) -> Index {
+        Index(vec![FREE; places(entries, fullness)].into())
     }
 
     /// The entry with this hash for which `is_it` holds.
@@ -76,6 +86,12 @@ impl Index {
     }
 }
 
-fn places(entries: u32) -> usize {
-    entries as usize + entries as usize / 4 + 1
+/// One more than needed, so that there always is a free one.
+fn places(entries: u32, fullness: Fullness) -> usize {
+    let entries = entries as usize;
+    let more = match fullness {
+        Fullness::TwoThirds => entries / 2,
+        Fullness::Half => entries,
+    };
+    entries + more + 1
 }

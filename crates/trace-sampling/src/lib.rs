@@ -1,4 +1,4 @@
-//! Which traces are kept, decided when they are complete: tail sampling.
+//! Tail sampling: decides which traces are kept when they are complete.
 //!
 //! Spans are not held here. Each is folded into its trace's entry in a table of fixed size, which has what the
 //! policies ask: when the trace began and ended, how many spans it has, and a bit for each test that a span fulfils. After a

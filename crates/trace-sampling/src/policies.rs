@@ -71,7 +71,11 @@ pub enum Policy {
 
 /// The policies of a sampler, compiled.
 #[derive(Debug, Clone)]
-pub struct Policies(Vec<Compiled>);
+pub struct Policies {
+    all: Vec<Compiled>,
+    /// How many counters they have.
+    counters: usize,
+}
 
 /// A policy with its counters.
 #[derive(Debug, Clone)]
@@ -107,7 +111,7 @@ pub(crate) struct Decision {
     pub(crate) policy: Option<usize>,
 }
 
-/// What a decision is made of.
+/// The basis of a decision.
 pub(crate) struct Evidence<'a> {
     pub(crate) trace_id: &'a TraceId,
     pub(crate) facts: &'a TraceFacts,
@@ -121,30 +125,36 @@ impl Policies {
     pub fn new<'a>(policies: impl IntoIterator<Item = &'a Policy>) -> Option<Policies> {
         let mut counters = 0;
         let compiled = policies.into_iter().map(|policy| Compiled::of(policy, &mut counters)).collect();
-        (counters <= MAX_RATES).then_some(Policies(compiled))
+        (counters <= MAX_RATES).then_some(Policies { all: compiled, counters })
     }
 
     /// How many they are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.all.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
+    }
+
+    /// Whether one of them limits a rate.
+    #[must_use]
+    pub fn limit_rates(&self) -> bool {
+        self.counters > 0
     }
 
     /// The word of each policy on a trace.
     pub(crate) fn votes(&self, evidence: &Evidence<'_>, rates: &mut Rates) -> Vec<Vote> {
-        self.0.iter().map(|policy| policy.vote(evidence, rates)).collect()
+        self.all.iter().map(|policy| policy.vote(evidence, rates)).collect()
     }
 
     /// Decides on a trace, as the Collector does: a policy that drops it has the last word, else the first that keeps it decides.
     pub(crate) fn decide(&self, evidence: &Evidence<'_>, rates: &mut Rates) -> Decision {
         let mut kept = None;
-        for (number, policy) in self.0.iter().enumerate() {
+        for (number, policy) in self.all.iter().enumerate() {
             match policy.vote(evidence, rates) {
                 Vote::Dropped => return Decision { is_kept: false, policy: Some(number) },
                 // Those behind it are asked, too: they may drop it, and count it for their rates.

@@ -53,6 +53,10 @@ pub struct Sampler {
     /// The last record that came with a time behind the clock, and the clock then.
     behind_clock: (u64, u64),
     counts: Counts,
+    /// The trace whose span came last, undecided, and the one that was asked for last: spans of a trace come in a row. Nothing that is decided
+    /// or forgotten since.
+    met_last: Option<(TraceId, Entry)>,
+    asked_last: Option<(TraceId, bool)>,
 }
 
 /// Traces and spans that a sampler has decided about.
@@ -113,6 +117,8 @@ impl Sampler {
                 policies: vec![PolicyCounts::default(); settings.policies.len()],
                 ..Counts::default()
             },
+            met_last: None,
+            asked_last: None,
             settings,
         }
     }
@@ -255,7 +261,7 @@ impl Sampler {
         (self.table.len().into(), self.decisions.len())
     }
 
-    /// What was decided.
+    /// The decisions so far.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
@@ -269,7 +275,7 @@ impl Sampler {
             .settings
             .after_root_ms
             .zip(self.table.oldest_root())
-            .map(|(after, (entry, facts))| (entry, self.met_ms(facts.root_at).saturating_add(after)));
+            .map(|(after, (entry, met_at))| (entry, self.met_ms(met_at).saturating_add(after)));
         Some(root.filter(|(_, of_root)| *of_root < due_ms).unwrap_or((oldest, due_ms)))
     }
 
@@ -284,6 +290,7 @@ impl Sampler {
     }
 
     fn decide(&mut self, entry: Entry, at_ms: u64) {
+        (self.met_last, self.asked_last) = (None, None);
         let facts = self.table.remove(entry, |id| hash(&self.hashes, id));
         let second = u32::try_from(at_ms / 1_000).unwrap_or(u32::MAX);
         let evidence = Evidence { trace_id: &facts.trace_id, facts: &facts, second };
@@ -309,21 +316,27 @@ fn hash(hashes: &RandomState, trace_id: &TraceId) -> u64 {
 
 impl TraceSampler for Sampler {
     fn watch(&mut self, span: &SpanFacts) {
-        let hash = hash(&self.hashes, &span.trace_id);
         let at = self.clock_ms as u32;
+        if let Some((_, entry)) = self.met_last.filter(|(met, _)| *met == span.trace_id) {
+            return self.table.fold(entry, span, at);
+        }
+        let hash = hash(&self.hashes, &span.trace_id);
         if let Some(entry) = self.table.find(hash, &span.trace_id) {
+            self.met_last = Some((span.trace_id, entry));
             self.table.fold(entry, span, at);
         } else if let Some(is_kept) = self.decisions.find(hash) {
             self.counts.late[usize::from(!is_kept)] += 1;
             if self.decisions.is_old(hash) {
                 // The span is asked for later.
+                self.asked_last = None;
                 self.counts.forgotten += u64::from(self.decisions.push(hash, is_kept, self.before));
             }
         } else {
             if self.table.is_full() {
                 self.decide_early();
             }
-            self.table.insert(hash, span, at);
+            let entry = self.table.insert(hash, span, at);
+            self.met_last = entry.map(|entry| (span.trace_id, entry));
         }
     }
 
@@ -334,7 +347,11 @@ impl TraceSampler for Sampler {
     }
 
     fn keeps(&mut self, trace_id: &TraceId) -> bool {
+        if let Some((_, is_kept)) = self.asked_last.filter(|(asked, _)| asked == trace_id) {
+            return is_kept;
+        }
         let known = self.decisions.find(hash(&self.hashes, trace_id));
+        self.asked_last = known.map(|is_kept| (*trace_id, is_kept));
         self.counts.unknown += u64::from(known.is_none());
         known.unwrap_or(true)
     }

@@ -1,13 +1,15 @@
 //! The traces that are not decided: a table of fixed size, found by their ids, and ordered by when they are to be decided.
 //!
 //! Invariant: an entry that is used is in the index, and in the list of all, in the order in which the traces were met first; one with a
-//! root is in the list of roots, in the order in which their roots came. Others are in the list of free ones.
+//! root is in the list of roots, in the order in which their roots came, where there is one. Others are in the list of free ones.
 
-use crate::index::Index;
+use crate::index::{Fullness, Index};
 use tidegate_pipeline::{SpanFacts, TraceId};
 
 /// No entry.
 const NONE: u32 = u32::MAX;
+/// In the place of the entry before: this one is not in the list.
+const ABSENT: u32 = u32::MAX - 1;
 
 /// The traces that are not decided.
 #[derive(Debug)]
@@ -15,8 +17,8 @@ pub(crate) struct Table {
     entries: Box<[TraceFacts]>,
     /// The neighbours of each entry in the list of all; of a free one the next free one.
     order: Links,
-    /// Those in the list of roots; empty where nobody asks for it.
-    roots: Links,
+    /// Those whose root was met; `None` where nobody asks for it.
+    roots: Option<Roots>,
     /// Entries by the hashes of their ids.
     index: Index,
     free: u32,
@@ -35,9 +37,14 @@ pub(crate) struct TraceFacts {
     pub(crate) spans: u32,
     /// When its first span was met, in milliseconds since 1970 modulo 2³².
     pub(crate) first_at: u32,
-    /// When its root was met.
-    pub(crate) root_at: u32,
-    pub(crate) has_root: bool,
+}
+
+/// The entries whose root was met, in that order.
+#[derive(Debug)]
+struct Roots {
+    links: Links,
+    /// When it was met, as [`TraceFacts::first_at`].
+    met_at: Box<[u32]>,
 }
 
 /// A list through the entries.
@@ -80,8 +87,9 @@ impl TraceFacts {
 impl Table {
     /// The bytes of a table for so many traces, with a list of roots or without.
     pub(crate) fn bytes(traces: u32, has_roots: bool) -> usize {
-        let lists = if has_roots { 2 } else { 1 };
-        traces as usize * (size_of::<TraceFacts>() + lists * size_of::<Link>()) + Index::bytes(traces)
+        let of_root = if has_roots { size_of::<Link>() + size_of::<u32>() } else { 0 };
+        traces as usize * (size_of::<TraceFacts>() + size_of::<Link>() + of_root)
+            + Index::bytes(traces, Fullness::TwoThirds)
     }
 
     pub(crate) fn new(traces: u32, has_roots: bool) -> Table {
@@ -94,8 +102,8 @@ impl Table {
         Table {
             entries: vec![TraceFacts::default(); count].into(),
             order,
-            roots: Links::new(if has_roots { count } else { 0 }),
-            index: Index::new(traces),
+            roots: has_roots.then(|| Roots { links: Links::new(count), met_at: vec![0; count].into() }),
+            index: Index::new(traces, Fullness::TwoThirds),
             free: if traces == 0 { NONE } else { 0 },
             len: 0,
         }
@@ -134,13 +142,10 @@ impl Table {
 
     /// Folds a span into the entry of its trace.
     pub(crate) fn fold(&mut self, Entry(entry): Entry, span: &SpanFacts, at: u32) {
-        let facts = &mut self.entries[entry as usize];
-        facts.fold(span);
-        if span.is_root && !facts.has_root {
-            (facts.has_root, facts.root_at) = (true, at);
-            if !self.roots.links.is_empty() {
-                self.roots.push(entry);
-            }
+        self.entries[entry as usize].fold(span);
+        if let Some(roots) = self.roots.as_mut().filter(|roots| span.is_root && !roots.links.has(entry)) {
+            roots.links.push(entry);
+            roots.met_at[entry as usize] = at;
         }
     }
 
@@ -154,9 +159,11 @@ impl Table {
         self.at(self.order.first)
     }
 
-    /// The trace whose root was met first.
-    pub(crate) fn oldest_root(&self) -> Option<(Entry, &TraceFacts)> {
-        self.at(self.roots.first)
+    /// The trace whose root was met first, and when that was.
+    pub(crate) fn oldest_root(&self) -> Option<(Entry, u32)> {
+        let roots = self.roots.as_ref()?;
+        let first = roots.links.first;
+        roots.met_at.get(first as usize).map(|met_at| (Entry(first), *met_at))
     }
 
     fn at(&self, entry: u32) -> Option<(Entry, &TraceFacts)> {
@@ -167,8 +174,8 @@ impl Table {
     pub(crate) fn remove(&mut self, Entry(entry): Entry, hash: impl Fn(&TraceId) -> u64) -> TraceFacts {
         let facts = self.entries[entry as usize];
         self.order.remove(entry);
-        if facts.has_root && !self.roots.links.is_empty() {
-            self.roots.remove(entry);
+        if let Some(roots) = self.roots.as_mut().filter(|roots| roots.links.has(entry)) {
+            roots.links.remove(entry);
         }
         self.order.links[entry as usize].next = self.free;
         self.free = entry;
@@ -180,7 +187,11 @@ impl Table {
 
 impl Links {
     fn new(count: usize) -> Links {
-        Links { links: vec![Link { before: NONE, next: NONE }; count].into(), first: NONE, last: NONE }
+        Links { links: vec![Link { before: ABSENT, next: NONE }; count].into(), first: NONE, last: NONE }
+    }
+
+    fn has(&self, entry: u32) -> bool {
+        self.links[entry as usize].before != ABSENT
     }
 
     fn push(&mut self, entry: u32) {
@@ -194,6 +205,7 @@ impl Links {
 
     fn remove(&mut self, entry: u32) {
         let Link { before, next } = self.links[entry as usize];
+        self.links[entry as usize].before = ABSENT;
         match before {
             NONE => self.first = next,
             before => self.links[before as usize].next = next,

@@ -69,7 +69,7 @@ impl SinkCheck<'_> {
     }
 }
 
-/// What a sink needs that takes a part of the traces.
+/// The needs of a sink that takes a part of the traces.
 fn sampling(check: &mut SinkCheck<'_>, signals: &[Signal]) {
     /// The name of the cursor that reads ahead is longer by that.
     const LONGEST_NAME: usize = 59;

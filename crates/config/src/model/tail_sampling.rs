@@ -30,10 +30,10 @@ settings! {
         /// How long after the span without a parent a trace is decided, where that is earlier. Default: after `wait`. The Collector's
         /// `decision_wait_after_root_received`.
         after_root: Option<Duration> [Duration::milliseconds(0)..=Duration::minutes(60)] = None,
-        /// The most traces that wait for their decision, of 77 bytes each at most. Where more come, the oldest are decided early. The Collector's
+        /// The most traces that wait for their decision, of 74 bytes each at most. Where more come, the oldest are decided early. The Collector's
         /// `num_traces`.
         max_traces: u32 [1_000..=50_000_000] = 50_000,
-        /// The decisions that are remembered, of 17 bytes each, for spans that are still to be sent or come late. Default: four times `max_traces`;
+        /// The decisions that are remembered, of 20 bytes each, for spans that are still to be sent or come late. Default: four times `max_traces`;
         /// at least twice.
         max_decisions: Option<u32> [2_000..=500_000_000] = None,
         /// The policies, in the form of the Collector's `tail_sampling` processor. A trace is kept when one of them keeps it and none drops it.

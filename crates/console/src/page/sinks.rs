@@ -106,7 +106,7 @@ fn member(member: &RingMember, now: SystemTime) -> TableCell {
     TableCell::new(text).bad_if(member.behind)
 }
 
-/// What a sink decides about traces.
+/// The decisions of a sink about traces.
 fn decisions(sampling: &TraceDecisions) -> Vec<(&'static str, TableCell)> {
     let TraceDecisions {
         undecided, most_undecided, early, late_kept, late_dropped, forgotten, unknown, ..

@@ -61,7 +61,7 @@ pub struct Sink {
     /// How many more steps it has than are shown.
     #[serde(skip_serializing_if = "is_zero")]
     pub pipeline_left_out: u64,
-    /// What it decides about traces, if it takes a part of them.
+    /// Its decisions about traces, if it takes a part of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<TraceDecisions>,
     /// When the next attempt is made, while one is waited for: it is failing now.

@@ -13,7 +13,7 @@ use tidegate_trace_sampling::Rates;
 const LAYOUT: u32 = 1;
 const HEAD: usize = 16;
 
-/// What a watcher keeps.
+/// The part of a watcher that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct WatcherState {
     /// Nothing that is not written yet is received before that, in milliseconds since 1970.
@@ -36,7 +36,7 @@ pub(super) fn read(metadata: &CursorMetadata, version: u32) -> WatcherState {
     WatcherState { floor_ms, rates: rates.map(Rates::from_bytes).unwrap_or_default() }
 }
 
-/// What is kept, as bytes.
+/// The state as bytes.
 pub(super) fn write(kept: &WatcherState, version: u32) -> CursorMetadata {
     let mut metadata = [0; CURSOR_METADATA_LEN];
     let parts: [&[u8]; 4] =

@@ -147,6 +147,10 @@ impl Watcher {
             has_moved |= self.rest(passed)?;
             self.shared.0.decided.notify_waiters();
             if !has_moved {
+                // Where something is still to be read, it is when the sink wants it.
+                let is_at_head =
+                    self.reader.with(|follower| follower.next_sequence())? >= self.journal.advance_clock(0);
+                let due = due.filter(|_| is_at_head);
                 tokio::select! {
                     () = self.shared.0.moved.notified() => {}
                     () = until(due, self.wait) => self.decide_by_clock(due).await?,
@@ -210,7 +214,7 @@ impl Watcher {
             tokio::time::sleep(WRITING).await;
             return Ok(());
         }
-        // WatcherState before anything follows from it.
+        // On disk before anything follows from it.
         self.kept.floor_ms = self.kept.floor_ms.max(due_ms);
         let metadata = cursor::write(&self.kept, self.version);
         self.reader.with(|follower| follower.save(&metadata))?;
@@ -242,7 +246,7 @@ impl Watcher {
         let raw_len = record.meta.raw_len as usize;
         let needed = PipelineStage::least(&record.meta, record.body_len as usize);
         // What comes out of a pass before the last.
-        let between = (self.watch_of(record.sequence).passes(format) - 1).min(1) * raw_len;
+        let between = self.watch_of(record.sequence).passes(format).saturating_sub(1).min(1) * raw_len;
         let needed = needed.saturating_add(between);
         let needed = needed.saturating_add(state_bytes(record.meta.encoding)).saturating_add(ROUNDING);
         // Nothing is held meanwhile.

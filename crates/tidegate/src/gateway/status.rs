@@ -474,7 +474,7 @@ fn last_error(trouble: tidegate_sinks::LastError) -> Option<LastError> {
     trouble.last_error.zip(trouble.last_error_at).map(|(message, at)| LastError { message, at })
 }
 
-/// What a sink decides about traces, if it takes a part of them.
+/// The decisions of a sink about traces, if it takes a part of them.
 fn decisions(sink: &ShownSink, stats: &Stats) -> Option<TraceDecisions> {
     let sampling = sink.sampling.as_ref()?;
     let SamplingReport { counts, undecided, remembered } = sampling.shared.report()?;

@@ -276,3 +276,24 @@ fn memory_is_what_was_declared() {
     });
     assert_eq!(used.count_total, 0);
 }
+
+/// A rate is used to within 2 %, over many seconds, whatever the traces do to the limit of each second.
+#[test]
+fn rates_are_used_up() {
+    const SECONDS: u64 = 30;
+    const RATE: u64 = 1_000;
+    let policies = Policies::new(&[Policy::RateLimiting { spans_per_second: RATE }]).unwrap();
+    let wide = Settings { max_traces: 10_000, max_decisions: 20_000, ..settings(policies, None) };
+    let mut sampler = Sampler::new(wide);
+    for number in 0..SECONDS * 1_000 {
+        let mut made = span(&(0, false, 0, 1, 0));
+        made.trace_id[8..].copy_from_slice(&number.to_le_bytes());
+        while !sampler.begin(number, (START_MS + number) * 1_000_000) {}
+        // One to seven spans.
+        (0..1 + number % 7).for_each(|_| sampler.watch(&made));
+        sampler.end();
+        sampler.pass(number);
+    }
+    let kept = sampler.counts().policies[0].spans as f64 / (SECONDS - WAIT_MS / 1_000) as f64;
+    assert!((0.98..=1.0).contains(&(kept / RATE as f64)), "{kept} spans a second");
+}

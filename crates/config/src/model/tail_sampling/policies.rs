@@ -71,9 +71,9 @@ choices! {
         OttlCondition = "ottl_condition",
         /// By the flag `sampled` of spans.
         TraceFlags = "trace_flags",
-        /// What all of some policies keep.
+        /// Keeps the traces that all of some policies keep.
         And = "and",
-        /// What a policy does not keep.
+        /// Keeps the traces that a policy does not keep.
         Not = "not",
         /// Drops what all of some policies keep.
         Drop = "drop",
@@ -89,11 +89,11 @@ settings! {
         name: String,
         /// Its type. The setting of that name has the details.
         r#type: PolicyType,
-        /// What all of some policies keep.
+        /// Keeps the traces that all of some policies keep.
         and: Option<AndPolicy> = None,
-        /// What a policy does not keep.
+        /// Keeps the traces that a policy does not keep.
         not: Option<NotPolicy> = None,
-        /// What is dropped, whatever other policies keep.
+        /// Drops traces, whatever other policies keep.
         drop: Option<DropPolicy> = None,
         /// Some policies, each within a rate of its own.
         composite: Option<CompositePolicy> = None,
@@ -117,7 +117,7 @@ settings! {
         name: String,
         /// Its type. The setting of that name has the details.
         r#type: PolicyType,
-        /// What all of some policies keep.
+        /// Keeps the traces that all of some policies keep.
         and: Option<AndPolicy> = None,
     }
 }

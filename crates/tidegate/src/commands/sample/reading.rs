@@ -22,7 +22,7 @@ pub(super) struct FoundSpan {
     pub(super) found: Found,
 }
 
-/// What was found.
+/// A span or an event.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Found {
     Span(SpanFacts),
@@ -30,12 +30,13 @@ pub(super) enum Found {
     Event(u64),
 }
 
-/// What is in a journal of a trace.
+/// The spans of a trace in a journal.
 #[derive(Debug, Default)]
 pub(super) struct FoundSpans {
     pub(super) spans: Vec<FoundSpan>,
-    /// When the oldest record was received that was read, and the latest time of all.
-    pub(super) oldest_ns: Option<u64>,
+    /// The oldest record that was read, and when it was received.
+    pub(super) oldest: Option<(u64, u64)>,
+    /// The clock behind the last one.
     pub(super) clock_ns: u64,
 }
 
@@ -62,7 +63,7 @@ pub(super) fn spans_of(
         };
         while let Some((sequence, meta)) = bodies.next_head() {
             let Some(meta) = meta else { continue };
-            found.oldest_ns.get_or_insert(meta.received_at_ns);
+            found.oldest.get_or_insert((sequence, meta.received_at_ns));
             // As the sampler: a clock that was set back is believed.
             let is_set_back = meta.received_at_ns.saturating_add(SET_BACK_NS) < found.clock_ns;
             found.clock_ns =

@@ -1,4 +1,4 @@
-//! What is known of a trace, and what policies say, as text and as JSON.
+//! A trace, the word of each policy, and the decision, as text and as JSON.
 
 use super::reading::{Found, FoundSpan, FoundSpans};
 use crate::Failure;
@@ -6,6 +6,7 @@ use crate::commands::journal::time;
 use crate::gateway::sinks::pipelines::CompiledSampling;
 use serde_json::{Value, json};
 use std::fmt;
+use std::time::SystemTime;
 use tidegate_pipeline::TraceId;
 use tidegate_trace_sampling::{Explanation, Trace, Vote};
 
@@ -27,6 +28,7 @@ pub(super) struct TraceReport {
     policies: Vec<String>,
     /// The journal may have had older spans.
     may_lack: bool,
+    limits_rates: bool,
 }
 
 impl TraceReport {
@@ -41,9 +43,9 @@ impl TraceReport {
         found: &FoundSpans,
     ) -> Result<TraceReport, Failure> {
         let Some(first) = found.spans.first() else {
-            let since = found.oldest_ns.map_or_else(
+            let since = found.oldest.map_or_else(
                 || "the journal has no record".to_owned(),
-                |oldest| format!("the journal goes back to {}", time(oldest)),
+                |(_, oldest)| format!("the journal goes back to {}", time(oldest)),
             );
             return Err(Failure(format!(
                 "no span of the trace is in the journal that the sink takes; {since}, and what every sink has had leaves it: keep \
@@ -68,16 +70,19 @@ impl TraceReport {
             first_ns: first.clock_ns,
             due_ns,
             records: (first.sequence, taken.last().map_or(first.sequence, |last| last.sequence)),
-            is_due: ms(found.clock_ns) >= ms(due_ns),
+            // The clock decides where nothing comes.
+            is_due: ms(found.clock_ns.max(now_ns())) >= ms(due_ns),
             is_after_root: due_ns < first.clock_ns + sampling.settings.wait_ms * 1_000_000
                 && taken.iter().any(|span| is_root(&span)),
             trace,
             late: late.iter().filter(|span| matches!(span.found, Found::Span(_))).count(),
             explanation: trace.explain(&sampling.settings.policies),
             policies: sampling.policies.iter().map(|policy| policy.name.clone()).collect(),
-            may_lack: found
-                .oldest_ns
-                .is_none_or(|oldest| oldest + sampling.settings.wait_ms * 1_000_000 > first.clock_ns),
+            // The first record of all has none before it.
+            may_lack: found.oldest.is_none_or(|(sequence, oldest_ns)| {
+                sequence > 0 && oldest_ns + sampling.settings.wait_ms * 1_000_000 > first.clock_ns
+            }),
+            limits_rates: sampling.settings.policies.limit_rates(),
         })
     }
 
@@ -112,6 +117,11 @@ impl TraceReport {
             "older_spans_may_be_missing": self.may_lack,
         })
     }
+}
+
+fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// When the trace is decided: after the wait, or after its root.
@@ -155,6 +165,9 @@ impl fmt::Display for TraceReport {
         if self.may_lack {
             writeln!(f, "           older spans may have been in the journal: it was decided with them")?;
         }
-        writeln!(f, "           rates are taken as of a second in which nothing else was kept")
+        if self.limits_rates {
+            writeln!(f, "           rates are taken as of a second in which nothing else was kept")?;
+        }
+        Ok(())
     }
 }

@@ -52,7 +52,7 @@ pub(crate) struct ShownPolicy {
 }
 
 impl ShownPolicy {
-    /// What it decides, in a word.
+    /// Its decision, in a word.
     pub(crate) fn decision(&self) -> &'static str {
         if self.drops { "dropped" } else { "kept" }
     }
