@@ -8,6 +8,7 @@ mod cursor;
 mod watcher;
 
 use crate::egress_budget::EgressBudget;
+use cursor::WatcherState;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidegate_journal::{Journal, OpenError, Record, StartAt, WhenFull};
@@ -105,6 +106,7 @@ impl TraceSampling {
     ) -> Result<Sampling, OpenError> {
         let cursor = TraceSampling::cursor_of(name);
         let mut follower = journal.follow(&cursor, StartAt::Oldest, when_full)?;
+        let floor_ms = cursor::read(&follower.metadata(), self.version).floor_ms;
         if follower.position().sequence > sink.completed() {
             // The sink's own cursor was lost, or is older: spans before the watcher's would be unknown.
             tracing::warn!(sink = name, "the sink is behind what was decided: its traces are decided again");
@@ -118,10 +120,10 @@ impl TraceSampling {
         }
         follower.in_order();
         let mut sampler = Sampler::new(self.settings.clone());
-        let kept = cursor::read(&follower.metadata(), self.version);
+        let kept = WatcherState { floor_ms, ..cursor::read(&follower.metadata(), self.version) };
         sampler.restore(follower.position().sequence, kept.rates);
         // What was decided because nothing had come until then is decided again, and nothing comes before it.
-        journal.advance_clock(kept.floor_ms.saturating_mul(1_000_000));
+        journal.advance_clock(floor_ms.saturating_mul(1_000_000));
         *self.shared.lock() = Some(State { sampler, wanted: None });
         let reader = JournalReader::new(follower);
         let watcher = Watcher::new(self, name, journal.clone(), reader.clone(), sink, kept);
@@ -219,8 +221,8 @@ impl Sampling {
 impl Drop for Sampling {
     fn drop(&mut self) {
         self.task.abort();
-        // The cursor is free at once, for whoever follows; the memory of the table, too.
-        self.reader.end();
+        // The memory of the table is free at once, and then the cursor, for a successor that has the same table.
         *self.shared.lock() = None;
+        self.reader.end();
     }
 }

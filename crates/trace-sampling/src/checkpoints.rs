@@ -58,12 +58,13 @@ impl Checkpoints {
         }
     }
 
-    /// Forgets every second one: the reader behind takes its time, and they need not be close together.
+    /// Forgets every second one, but not the first, which may be used next: the reader behind takes its time, and they need not be close
+    /// together.
     fn thin_out(&mut self) {
         let (mut number, mut closed) = (0, 0);
         self.all.retain(|_| {
             number += 1;
-            let stays = number % 2 == 0;
+            let stays = number % 2 == 1;
             closed += usize::from(stays && number <= self.closed);
             stays
         });

@@ -55,15 +55,23 @@ impl Decisions {
         Some(self.hashes[self.place_of(hash)?] & KEPT != 0)
     }
 
-    /// Whether the decision has come half the way to where it is forgotten.
+    /// Whether a decision that is remembered has come half the way to where it is forgotten, and no later copy of it is there.
     pub(crate) fn is_old(&self, hash: u64) -> bool {
-        let len = self.hashes.len() as u64;
-        let number = self.place_of(hash).map(|place| {
-            // Of the last decision in that place.
-            let since = (self.made + len - 1 - place as u64) % len;
-            self.made - 1 - since
-        });
-        number.is_some_and(|number| self.made - number > len / 2)
+        let (hash, len) = (hash & !KEPT, self.hashes.len() as u64);
+        let is_young = |place: u32| {
+            // So many decisions were made since the one in that place.
+            let since = (self.made + len - 1 - u64::from(place)) % len;
+            self.hashes[place as usize] & !KEPT == hash && since < len / 2
+        };
+        self.index.find(hash, is_young).is_none()
+    }
+
+    /// How many copies of a decision there are.
+    #[cfg(test)]
+    pub(crate) fn copies(&self, hash: u64) -> usize {
+        let live =
+            (self.first..self.made).map(|number| self.hashes[(number % self.hashes.len() as u64) as usize]);
+        live.filter(|known| known & !KEPT == hash & !KEPT).count()
     }
 
     fn place_of(&self, hash: u64) -> Option<usize> {
@@ -73,7 +81,7 @@ impl Decisions {
     }
 
     /// Remembers a decision, made before the record `sequence`. Returns whether one was
-    /// forgotten for it that a reader behind may still ask for. Of a trace there may be a second one: both say the same, and the older goes first.
+    /// forgotten for it that a reader behind may still ask for. Of a trace there may be copies, one in each half of the ring: all say the same, and the oldest goes first.
     pub(crate) fn push(&mut self, hash: u64, is_kept: bool, sequence: u64) -> bool {
         let len = self.hashes.len() as u64;
         let is_lost = self.len() == len && self.forget();

@@ -197,10 +197,13 @@ impl Sampler {
     /// Whether every trace is decided that has a span in the record `sequence` or one before it. `received_at_ns` is its time.
     #[must_use]
     pub fn is_decided(&self, sequence: u64, received_at_ns: u64) -> bool {
-        // The clock at the record, or a later one.
+        // The clock at the record, or a later one: it is behind that by little, or a step back is.
+        let received_ms = received_at_ns / 1_000_000;
         let (last, clock_ms) = self.behind_clock;
-        let behind_ms = if sequence <= last { clock_ms } else { 0 };
-        let at_ms = behind_ms.max(received_at_ns / 1_000_000);
+        let at_ms = match sequence <= last {
+            true => clock_ms.min(received_ms.saturating_add(SMALL_STEP_MS)).max(received_ms),
+            false => received_ms,
+        };
         let is_earlier = |facts: &TraceFacts| self.met_ms(facts.first_at) <= at_ms;
         self.taken_in > sequence
             && (sequence < self.stepped_back

@@ -125,7 +125,7 @@ fn gateway_with(
             Before::Growth | Before::Halving => sink["pipeline"] = json!("before"),
             Before::Sampling => {
                 let policies = json!([{"name": "all", "type": "always_sample"}]);
-                sink["sample"] = json!({"tail": {"wait": "100ms", "max_traces": 5000, "policies": policies}});
+                sink["sample"] = json!({"tail": {"wait": "100ms", "max_traces": 5000, "max_decisions": 10_000, "policies": policies}});
             }
         }
         sink

@@ -87,16 +87,6 @@ fn sampling(check: &mut SinkCheck<'_>, signals: &[Signal]) {
         let help = "a request would be answered when its traces are decided: set `journal.durability` to `fsync` or `page_cache`";
         check.clash_with(["journal", "durability"], message, help);
     }
-    if let Some(tail) = config.sinks.get(name).and_then(|sink| sink.settings().sample()).map(|it| &it.tail)
-        && tail.decisions() / 2 < tail.max_traces
-    {
-        let message = format!("`sinks.{name}.sample.tail.max_decisions` is less than twice `max_traces`");
-        check.clash(
-            "sample",
-            message,
-            "a decision is remembered until the spans of its trace were sent: raise it",
-        );
-    }
 }
 
 /// Sinks that write to the same folder.

@@ -33,9 +33,9 @@ settings! {
         /// The most traces that wait for their decision, of 74 bytes each at most. Where more come, the oldest are decided early. The Collector's
         /// `num_traces`.
         max_traces: u32 [1_000..=50_000_000] = 50_000,
-        /// The decisions that are remembered, of 20 bytes each, for spans that are still to be sent or come late. Default: four times `max_traces`;
-        /// at least twice.
-        max_decisions: Option<u32> [2_000..=500_000_000] = None,
+        /// The decisions that are remembered, of 20 bytes each, for spans that are still to be sent or come late: twice as many as `max_traces` at least,
+        /// whatever this says.
+        max_decisions: u32 [0..=500_000_000] = 200_000,
         /// The policies, in the form of the Collector's `tail_sampling` processor. A trace is kept when one of them keeps it and none drops it.
         policies: TailPolicies,
     }
@@ -45,6 +45,7 @@ impl TailSampling {
     /// The decisions that are remembered.
     #[must_use]
     pub fn decisions(&self) -> u32 {
-        self.max_decisions.unwrap_or(self.max_traces.saturating_mul(4))
+        // Otherwise decisions could have no room although nothing is undecided.
+        self.max_decisions.max(self.max_traces.saturating_mul(2))
     }
 }

@@ -3,7 +3,7 @@
 use super::books::by_reason;
 use super::{Block, Section, TableCell, Tone};
 use crate::human::{HumanCount, HumanDuration, Plural, moment};
-use crate::status::{PipelineStep, PolicyDecisions, RingMember, Sink, TraceDecisions};
+use crate::status::{PipelineStep, RingMember, Sink, TraceDecisions};
 use std::time::SystemTime;
 use tidegate_arena::Bytes;
 
@@ -63,7 +63,7 @@ fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, TableCell)> {
         let text = format!("and {} more: /metrics has them", HumanCount(sink.pipeline_left_out));
         facts.push(("pipeline step", TableCell::new(text)));
     }
-    facts.extend(sink.sampling.iter().flat_map(decisions));
+    facts.extend(sink.sampling.iter().map(|sampling| ("sampling", decisions(sampling))));
     if let Some(at) = sink.retry_at {
         facts.push(("next attempt", TableCell::new(moment(at, now))));
     }
@@ -106,16 +106,17 @@ fn member(member: &RingMember, now: SystemTime) -> TableCell {
     TableCell::new(text).bad_if(member.behind)
 }
 
-/// The decisions of a sink about traces.
-fn decisions(sampling: &TraceDecisions) -> Vec<(&'static str, TableCell)> {
+/// The decisions of a sink about traces, in one line: the console and the metrics have them by policy.
+fn decisions(sampling: &TraceDecisions) -> TableCell {
     let TraceDecisions {
         undecided, most_undecided, early, late_kept, late_dropped, forgotten, unknown, ..
     } = sampling;
     let mut text = format!(
-        "{} of {} wait, {} on disk for a restart",
-        Plural(*undecided, "trace"),
-        HumanCount(*most_undecided),
-        Bytes(sampling.held_back_bytes)
+        "{} kept, {} dropped by default, {} of {} wait",
+        Plural(sampling.kept_traces, "trace"),
+        HumanCount(sampling.unkept_traces),
+        HumanCount(*undecided),
+        HumanCount(*most_undecided)
     );
     let counts = [
         (*early, "decided early"),
@@ -126,19 +127,7 @@ fn decisions(sampling: &TraceDecisions) -> Vec<(&'static str, TableCell)> {
     for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!(", {} {what}", HumanCount(count)));
     }
-    let is_short = *early > 0 || *forgotten > 0;
-    let mut facts = vec![("sampling", TableCell::new(text).bad_if(is_short))];
-    for PolicyDecisions { policy, decision, traces, spans } in &sampling.policies {
-        let text = format!("{policy}: {} {decision}, {}", Plural(*traces, "trace"), Plural(*spans, "span"));
-        facts.push(("policy", TableCell::new(text)));
-    }
-    if sampling.policies_left_out > 0 {
-        let text = format!("and {} more: /metrics has them", HumanCount(sampling.policies_left_out));
-        facts.push(("policy", TableCell::new(text)));
-    }
-    let (traces, spans) = (Plural(sampling.unkept_traces, "trace"), Plural(sampling.unkept_spans, "span"));
-    facts.push(("policy", TableCell::new(format!("none: {traces} dropped, {spans}"))));
-    facts
+    TableCell::new(text).bad_if(*early > 0 || *forgotten > 0)
 }
 
 pub(super) fn pipeline_step(step: &PipelineStep) -> TableCell {

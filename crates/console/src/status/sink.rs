@@ -61,7 +61,7 @@ pub struct Sink {
     /// How many more steps it has than are shown.
     #[serde(skip_serializing_if = "is_zero")]
     pub pipeline_left_out: u64,
-    /// Its decisions about traces, if it takes a part of them.
+    /// Its decisions about traces, if it takes a part of them: of the first [`MOST_SAMPLED`] such sinks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<TraceDecisions>,
     /// When the next attempt is made, while one is waited for: it is failing now.
@@ -131,6 +131,9 @@ pub struct PipelineStep {
     pub failures: u64,
 }
 
+/// The most sinks whose [`TraceDecisions`] a status has: those of others are left to the metrics.
+pub const MOST_SAMPLED: usize = 4;
+
 /// The most [`PolicyDecisions`] that a status has, over all sinks: what is beyond is left to the metrics.
 pub const MOST_POLICIES: usize = 16;
 
@@ -155,6 +158,8 @@ pub struct TraceDecisions {
     pub forgotten: u64,
     /// Spans sent because no decision about their trace was known.
     pub unknown: u64,
+    /// Traces that a policy kept.
+    pub kept_traces: u64,
     /// Traces that no policy kept.
     pub unkept_traces: u64,
     /// Their spans.

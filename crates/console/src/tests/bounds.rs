@@ -6,9 +6,9 @@ use crate::live::{FRAMES, LONGEST_FRAME};
 use crate::page::Page;
 use crate::pipelines_page::{self, LONGEST_LISTED, ListedPipeline, MOST_LISTED};
 use crate::{
-    BlockedIndex, Console, Failed, Fleet, FleetPolicy, Handshakes, LONGEST_ANSWER, MOST_POLICIES, MOST_STEPS,
-    MOST_WAITING, PipelineStep, PolicyDecisions, SourcePipeline, Status, Tenant, Tenants, TraceDecisions,
-    html, text,
+    BlockedIndex, Console, Failed, Fleet, FleetPolicy, Handshakes, LONGEST_ANSWER, MOST_POLICIES,
+    MOST_SAMPLED, MOST_STEPS, MOST_WAITING, PipelineStep, PolicyDecisions, SourcePipeline, Status, Tenant,
+    Tenants, TraceDecisions, html, text,
 };
 use tidegate_arena::Share;
 use tidegate_ledger::{Dropped, MAX_SINKS, MAX_SOURCES, PipelineBalance, Refusal};
@@ -67,12 +67,14 @@ fn crowded() -> Status {
         late_dropped: many,
         forgotten: many,
         unknown: many,
+        kept_traces: many,
         unkept_traces: many,
         unkept_spans: many,
         policies: Vec::new(),
         policies_left_out: many,
     };
-    status.sinks.iter_mut().for_each(|sink| sink.sampling = Some(decisions.clone()));
+    let sampled = status.sinks.iter_mut().take(MOST_SAMPLED);
+    sampled.for_each(|sink| sink.sampling = Some(decisions.clone()));
     let policy = PolicyDecisions { policy: "p".repeat(64), decision: "dropped", traces: many, spans: many };
     if let Some(first) = &mut status.sinks[0].sampling {
         first.policies = vec![policy; MOST_POLICIES];

@@ -360,7 +360,8 @@ impl Watcher {
 
     /// Has a restart begin at a record, with these counters.
     fn begin_at(&mut self, (begin, rates): (u64, Rates)) -> Result<bool, Ended> {
-        let mut last = self.last.filter(|last| last.sequence + 1 == begin);
+        // Where the last record is before it, nothing but a gap is between.
+        let mut last = self.last.filter(|last| last.sequence < begin);
         while let Some((at, before)) = self.checkpoints.front().copied().filter(|(at, _)| *at <= begin) {
             last = last.or(Some(before).filter(|_| at == begin));
             self.checkpoints.pop_front();

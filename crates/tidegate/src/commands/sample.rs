@@ -3,7 +3,7 @@
 mod reading;
 mod report;
 
-use crate::cli::{ConfigArgs, ExplainTraceArgs, SampleCommand};
+use crate::cli::{ExplainTraceArgs, SampleCommand};
 use crate::commands::check;
 use crate::gateway::sinks::pipelines::{CompiledSampling, SinkPipelines};
 use crate::gateway::sinks::routing::RoutingHistory;
@@ -21,8 +21,10 @@ pub(crate) fn sample(command: &SampleCommand) -> Outcome {
 
 fn explain(args: &ExplainTraceArgs) -> Outcome {
     let trace_id = trace_id(&args.trace)?;
-    let (config, name, sampling) = sink(&args.config, args.sink.as_deref())?;
-    let spans = reading::spans_of(&config.data.join("journal"), &sampling, &trace_id)?;
+    let config = check::config(&args.config)?;
+    let history = RoutingHistory::read(&config.data)?;
+    let (name, sampling) = sink(&config, &history, args.sink.as_deref())?;
+    let spans = reading::spans_of(&config.data.join("journal"), (&sampling, &history), &trace_id)?;
     let report = TraceReport::of(name, &sampling, &trace_id, &spans)?;
     output::print(&if args.json {
         format!("{}\n", serde_json::to_string_pretty(&report.json())?)
@@ -33,19 +35,19 @@ fn explain(args: &ExplainTraceArgs) -> Outcome {
 }
 
 /// The sink that is asked about.
-fn sink(args: &ConfigArgs, wanted: Option<&str>) -> Result<(Config, String, CompiledSampling), Failure> {
-    let config = check::config(args)?;
-    let pipelines = SinkPipelines::of(&config, &RoutingHistory::default());
+fn sink(
+    config: &Config,
+    history: &RoutingHistory,
+    wanted: Option<&str>,
+) -> Result<(String, CompiledSampling), Failure> {
+    let pipelines = SinkPipelines::of(config, history);
     let sampled = config.sinks.keys().filter_map(|name| {
         let sampling = pipelines.sampling(name.as_str())?;
         wanted.is_none_or(|wanted| wanted == name.as_str()).then(|| (name.to_string(), sampling.clone()))
     });
     let sampled: Vec<_> = sampled.collect();
     match (sampled.as_slice(), wanted) {
-        ([(name, sampling)], _) => {
-            let (name, sampling) = (name.clone(), sampling.clone());
-            Ok((config, name, sampling))
-        }
+        ([(name, sampling)], _) => Ok((name.clone(), sampling.clone())),
         ([], Some(wanted)) => {
             Err(Failure(format!("the configuration has no sink `{wanted}` with `sample.tail`")))
         }

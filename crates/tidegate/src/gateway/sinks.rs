@@ -391,9 +391,9 @@ impl SinkServices {
 /// Items queued in `journal`.
 fn span_of(journal: &Journal) -> QueueSpan {
     let stats = journal.stats();
-    // A reader ahead of a sink routes as that.
-    let cursors = stats.sinks.into_iter().filter(|sink| TraceSampling::sink_of(&sink.name).is_none());
-    let cursors = cursors.map(|sink| (sink.position.sequence, sink.name));
+    // A reader ahead of a sink may begin before it, and routes as the sink.
+    let sink_of = |name: String| TraceSampling::sink_of(&name).map(str::to_owned).unwrap_or(name);
+    let cursors = stats.sinks.into_iter().map(|sink| (sink.position.sequence, sink_of(sink.name)));
     QueueSpan { head: stats.head, oldest: cursors.min() }
 }
 

@@ -19,9 +19,9 @@ use tidegate_console::{
     BlockedIndex, ConfigurationFuture, ConfigurationOrder, ConnectAnswer, ConnectError, ConnectQuery, Damage,
     DeadLetterFuture, DeadLetterOrder, DeclaredLine, Destination, Failed, FilesFuture, FilesQuery,
     ForgetError, Gateway, Handshakes, History, Journal as JournalStatus, Lag, LastError, LeftBehind, Levels,
-    ListedPipeline, MOST_MEMBERS, MOST_POLICIES, MOST_STEPS, MOST_WAITING, Memory, Payload, PipelineStep,
-    PolicyDecisions, ProcessError, ProcessFuture, ProcessInput, ProcessOutput, Resident, RingMember,
-    RunningConfiguration, Sink, SourcePipeline, Status, Syncs, Tenant, Tenants, TraceDecisions,
+    ListedPipeline, MOST_MEMBERS, MOST_POLICIES, MOST_SAMPLED, MOST_STEPS, MOST_WAITING, Memory, Payload,
+    PipelineStep, PolicyDecisions, ProcessError, ProcessFuture, ProcessInput, ProcessOutput, Resident,
+    RingMember, RunningConfiguration, Sink, SourcePipeline, Status, Syncs, Tenant, Tenants, TraceDecisions,
 };
 use tidegate_http1::Body;
 use tidegate_journal::{Journal, SinkStats, Stats};
@@ -411,6 +411,7 @@ impl StatusView {
         let mut sinks: Vec<Sink> =
             self.sinks.shown().iter().map(|sink| self.sink(sink, stats, books)).collect();
         let (mut left, mut members, mut policies) = (MOST_WAITING, MOST_MEMBERS, MOST_POLICIES);
+        let mut sampled = MOST_SAMPLED;
         for sink in &mut sinks {
             sink.members_left_out = sink.members.len().saturating_sub(members) as u64;
             sink.members.truncate(members);
@@ -420,7 +421,9 @@ impl StatusView {
             sink.pipeline_left_out = sink.pipeline.len().saturating_sub(steps) as u64;
             sink.pipeline.truncate(steps);
             steps -= sink.pipeline.len();
+            sink.sampling.take_if(|_| sampled == 0);
             if let Some(sampling) = &mut sink.sampling {
+                sampled -= 1;
                 sampling.policies_left_out = sampling.policies.len().saturating_sub(policies) as u64;
                 sampling.policies.truncate(policies);
                 policies -= sampling.policies.len();
@@ -480,7 +483,9 @@ fn decisions(sink: &ShownSink, stats: &Stats) -> Option<TraceDecisions> {
     let SamplingReport { counts, undecided, remembered } = sampling.shared.report()?;
     let cursor = TraceSampling::cursor_of(&sink.name);
     let held_back = stats.sinks.iter().find(|known| known.name == cursor).map_or(0, |known| known.lag_bytes);
-    let policies = sampling.policies.iter().zip(&counts.policies).map(|(policy, counts)| PolicyDecisions {
+    let decided = || sampling.policies.iter().zip(&counts.policies);
+    let kept = decided().filter(|(policy, _)| !policy.drops).map(|(_, counts)| counts.traces).sum();
+    let policies = decided().map(|(policy, counts)| PolicyDecisions {
         policy: policy.name.clone(),
         decision: policy.decision(),
         traces: counts.traces,
@@ -497,6 +502,7 @@ fn decisions(sink: &ShownSink, stats: &Stats) -> Option<TraceDecisions> {
         late_dropped,
         forgotten: counts.forgotten,
         unknown: counts.unknown,
+        kept_traces: kept,
         unkept_traces: counts.unkept.traces,
         unkept_spans: counts.unkept.spans,
         policies: policies.collect(),

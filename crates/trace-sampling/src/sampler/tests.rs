@@ -206,7 +206,7 @@ proptest! {
     /// However small the table is: every trace is decided, and a reader behind is never told that one is unknown.
     #[test]
     fn a_full_table_decides_early(records in journal()) {
-        let small = Settings { max_traces: 3, max_decisions: 100, ..settings(policies(), Some(100)) };
+        let small = Settings { max_traces: 3, max_decisions: 90, ..settings(policies(), Some(100)) };
         let mut sampler = Sampler::new(small);
         let told = decisions(&mut sampler, &records, 0);
         let counts = sampler.counts();
@@ -296,4 +296,47 @@ fn rates_are_used_up() {
     }
     let kept = sampler.counts().policies[0].spans as f64 / (SECONDS - WAIT_MS / 1_000) as f64;
     assert!((0.98..=1.0).contains(&(kept / RATE as f64)), "{kept} spans a second");
+}
+
+/// One trace whose spans come late for ever takes its place in both halves of the memory for decisions, and no more.
+#[test]
+fn late_spans_do_not_push_others_out() {
+    let few = Settings { max_traces: 50, max_decisions: 100, ..settings(policies(), None) };
+    let mut sampler = Sampler::new(few);
+    let at = |second: u64| (START_MS + second * 1_000) * 1_000_000;
+    take_in(&mut sampler, 0, at(0), &[(200, false, 0, 0, 1)]);
+    for second in 1..500_u64 {
+        let others = (second % 40) as u8;
+        let spans = [(200, false, 0, 0, 0), (others, false, 0, 0, 0), (200, false, 0, 0, 0)];
+        take_in(&mut sampler, second, at(2 * second), &spans);
+        assert!(second < 3 || sampler.keeps(&id(200)), "{second}");
+        sampler.pass(second);
+    }
+    let Counts { forgotten, unknown, .. } = *sampler.counts();
+    assert_eq!((forgotten, unknown), (0, 0));
+    assert!(sampler.decisions.copies(hash(&sampler.hashes, &id(200))) <= 3);
+}
+
+/// A reader that settles many waits behind still gets places to begin at: the oldest that it may, in steps.
+#[test]
+fn a_reader_far_behind_moves_on() {
+    const BEHIND_MS: u64 = 40 * WAIT_MS;
+    let wide = Settings { max_traces: 2_000, max_decisions: 50_000, ..settings(policies(), None) };
+    let mut sampler = Sampler::new(wide);
+    let mut begins = Vec::new();
+    for number in 0..20 * BEHIND_MS / 20 {
+        // Every 20 ms a trace of its own.
+        let mut made = span(&(0, false, 0, 1, 0));
+        made.trace_id[8..].copy_from_slice(&number.to_le_bytes());
+        while !sampler.begin(number, (START_MS + number * 20) * 1_000_000) {}
+        sampler.watch(&made);
+        sampler.end();
+        if let Some(passed) = number.checked_sub(BEHIND_MS / 20) {
+            begins.extend(sampler.pass(passed).map(|(begin, _)| (passed, begin)));
+        }
+    }
+    assert!(begins.len() > 10, "{begins:?}");
+    let most = begins.iter().map(|(passed, begin)| passed - begin).max().unwrap();
+    let gaps = begins.windows(2).map(|pair| pair[1].0 - pair[0].0).max().unwrap();
+    assert!(most + gaps < 20 * BEHIND_MS / 20 / 4, "{most} behind, {gaps} between");
 }

@@ -148,6 +148,7 @@ export interface TraceDecisions {
   late_dropped: number;
   forgotten: number;
   unknown: number;
+  kept_traces: number;
   unkept_traces: number;
   unkept_spans: number;
   policies: PolicyDecisions[];

@@ -2,10 +2,11 @@
 
 use crate::Failure;
 use crate::gateway::sinks::pipelines::CompiledSampling;
+use crate::gateway::sinks::routing::RoutingHistory;
 use std::path::Path;
 use tidegate_journal::inspect::inspect;
 use tidegate_journal::{Encoding, Meta};
-use tidegate_pipeline::{Format, Outcome, Pipeline, Run, SpanFacts, TraceId, TraceSampler, Workspace};
+use tidegate_pipeline::{Format, Outcome, Pipeline, Run, SpanFacts, TraceId, TraceSampler};
 use tidegate_stage::decoding::{DamagedBody, END_SLACK, decode};
 use tidegate_stage::format_of;
 
@@ -46,13 +47,14 @@ pub(super) struct FoundSpans {
 /// When it cannot be read.
 pub(super) fn spans_of(
     folder: &Path,
-    sampling: &CompiledSampling,
+    (sampling, history): (&CompiledSampling, &RoutingHistory),
     trace_id: &TraceId,
 ) -> Result<FoundSpans, Failure> {
     let journal =
         inspect(folder).map_err(|error| format!("reading the journal in {}: {error}", folder.display()))?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let mut workspace = sampling.watch.workspace();
+    // Queued records of other periods were watched by what the sink took then.
+    let earlier = sampling.earlier(history);
     let mut found = FoundSpans::default();
     for segment in &journal.segments {
         let mut bodies = match journal.bodies(segment) {
@@ -68,7 +70,9 @@ pub(super) fn spans_of(
             let is_set_back = meta.received_at_ns.saturating_add(SET_BACK_NS) < found.clock_ns;
             found.clock_ns =
                 if is_set_back { meta.received_at_ns } else { found.clock_ns.max(meta.received_at_ns) };
-            let format = format_of(&sampling.watch, meta.protocol, meta.signal);
+            let of_record = earlier.iter().find(|(records, _)| records.contains(&sequence));
+            let pipeline = of_record.map_or(&sampling.watch, |(_, pipeline)| pipeline);
+            let format = format_of(pipeline, meta.protocol, meta.signal);
             let Some(format) = format.filter(|_| bodies.recipient().is_none()) else { continue };
             let mut body = vec![0; bodies.body_len()];
             if !bodies.read_body(&mut body)? {
@@ -77,7 +81,7 @@ pub(super) fn spans_of(
             let Ok(body) = runtime.block_on(decoded(&meta, body)) else { continue };
             let clock_ns = found.clock_ns;
             let mut reader = Reader { trace_id, sequence, clock_ns, spans: &mut found.spans };
-            watch(&sampling.watch, &mut workspace, format, body, &mut reader);
+            watch(pipeline, (format, meta.received_at_ns), body, &mut reader);
         }
     }
     Ok(found)
@@ -96,14 +100,15 @@ async fn decoded(meta: &Meta, body: Vec<u8>) -> Result<Vec<u8>, DamagedBody> {
 /// Runs all passes over a body, as the sampler does.
 fn watch(
     pipeline: &Pipeline,
-    workspace: &mut Workspace,
-    format: Format,
+    (format, received_at_ns): (Format, u64),
     mut body: Vec<u8>,
     reader: &mut Reader<'_>,
 ) {
+    let mut workspace = pipeline.workspace();
+    let now_ns = i64::try_from(received_at_ns).unwrap_or(i64::MAX);
     for pass in 0..pipeline.passes(format) {
         let mut scratch = vec![0; Pipeline::scratch_bytes(body.len())];
-        let run = Run::new(pipeline, pass, workspace, format, &body, &mut scratch, 0);
+        let run = Run::new(pipeline, pass, &mut workspace, format, &body, &mut scratch, now_ns);
         let mut run = run.with_traces(reader);
         let outcome = loop {
             if let tidegate_pipeline::Progress::Done(outcome) = run.advance() {
