@@ -32,7 +32,10 @@ impl Clock for Driven {
     }
 
     fn unix_ns(&self) -> u64 {
-        self.monotonic_ns()
+        // Not before the records of the tests are received.
+        let received_at_ns = meta(1).received_at_ns;
+        let now_ns = self.monotonic_ns();
+        if now_ns < received_at_ns { received_at_ns + now_ns } else { now_ns }
     }
 }
 
