@@ -81,6 +81,7 @@ impl Scene {
         }));
         gateway.start();
         send_log(&gateway, "slow");
+        send(&gateway, "/v1/traces", SPAN);
         let bin = gateway.folder().join("bin");
         fs::create_dir(&bin).unwrap();
         let mut scene = Scene { gateway, _peer: peer, old, agent: String::new(), bin };
@@ -129,6 +130,11 @@ impl Scene {
         if page == "elasticsearch.md" {
             config["sinks"]["cluster"] =
                 json!({"type": "elasticsearch", "endpoints": ["http://127.0.0.1:9200"]});
+        }
+        if page == "tail-sampling.md" {
+            let policies = json!([{"name": "all", "type": "always_sample"}]);
+            config["sinks"]["traces"] =
+                json!({"type": "blackhole", "sample": {"tail": {"policies": policies}}});
         }
         let collector = "receivers: {otlp: {protocols: {grpc: {}}}}\nexporters: {otlp: {endpoint: 'peer:4317'}}\n\
             service: {pipelines: {traces: {receivers: [otlp], exporters: [otlp]}}}\n";
@@ -214,9 +220,18 @@ impl Drop for SetWhenDropped<'_> {
 
 const LOG: &str = r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"slow"}}]}]}]}"#;
 
+/// Of the trace that `docs/tail-sampling.md` asks for.
+const SPAN: &str = r#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c",
+    "spanId":"b7ad6b7169203331","name":"checkout"}]}]}]}"#;
+
 fn send_log(gateway: &Gateway, body: &str) {
-    let head = ["POST /v1/logs HTTP/1.1", "Content-Type: application/json"];
-    let answer = http::request(gateway.http(), &head, LOG.replace("slow", body).as_bytes()).unwrap();
+    send(gateway, "/v1/logs", &LOG.replace("slow", body));
+}
+
+fn send(gateway: &Gateway, path: &str, body: &str) {
+    let head = [format!("POST {path} HTTP/1.1"), "Content-Type: application/json".to_owned()];
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let answer = http::request(gateway.http(), &head, body.as_bytes()).unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
