@@ -219,7 +219,7 @@ pub struct LetterQuery {
     pub(crate) limit: Limit<100>,
 }
 
-/// What becomes of the points in a step.
+/// The calculation over the points in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Function {
