@@ -182,8 +182,13 @@ pub(super) fn send(subject: &Subject, case: &Case<'_>, requests: u64) -> Result<
         prebuilt: Some(8),
         ..OtlpProfile::default()
     };
+    accepted(subject, &profile)
+}
+
+/// Sends as `profile` says; every request must be accepted.
+pub(super) fn accepted(subject: &Subject, profile: &OtlpProfile) -> Result<OtlpReport, Failure> {
     let target = Target { authority: subject.address().to_string(), path: String::new() };
-    let report = drive_blocking(&target, &profile)?;
+    let report = drive_blocking(&target, profile)?;
     if report.refused > 0 || report.failed > 0 || report.accepted == 0 {
         return Err(Failure(format!("the gateway did not accept every request: {report:?}")));
     }

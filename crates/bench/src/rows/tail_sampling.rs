@@ -1,12 +1,12 @@
 //! Tail sampling: processor time per span, memory for traces that are not decided, and a restart with all of them behind.
 
-use super::otlp::{CONNECTIONS, ROUNDS};
+use super::otlp::{CONNECTIONS, ROUNDS, accepted};
 use crate::Failure;
 use crate::figure::{Bar, Bench, Figure, Row, median};
 use crate::subject::{Folder, Subject};
 use std::time::{Duration, Instant};
-use tidegate_load::otlp::{ContentCoding, OtlpProfile, OtlpReport, Signal, Transport, drive_blocking};
-use tidegate_load::{OnRefused, Target};
+use tidegate_load::OnRefused;
+use tidegate_load::otlp::{ContentCoding, OtlpProfile, OtlpReport, Signal, Transport};
 
 pub(super) const CPU: Row = Row {
     name: "tail-sampling",
@@ -156,10 +156,5 @@ fn send(subject: &Subject, first: u64, requests: u64) -> Result<OtlpReport, Fail
         deadline: Duration::from_secs(600),
         ..OtlpProfile::default()
     };
-    let target = Target { authority: subject.address().to_string(), path: String::new() };
-    let report = drive_blocking(&target, &profile)?;
-    if report.refused > 0 || report.failed > 0 || report.accepted == 0 {
-        return Err(Failure(format!("the gateway did not accept every request: {report:?}")));
-    }
-    Ok(report)
+    accepted(subject, &profile)
 }
