@@ -53,6 +53,7 @@ pub use follower::{
 };
 pub use journal::{AppendFuture, Batch, Journal};
 pub use meta::{Encoding, Meta, Protocol, Signal, TENANT_MAX, Tenant, is_mixed};
+pub use receive_clock::SET_BACK_NS;
 pub use recover::Recovery;
 pub use settings::{AppendError, DiskError, Durability, OpenError, Settings, StartAt, WhenFull};
 pub use stats::{SinkStats, Stats};

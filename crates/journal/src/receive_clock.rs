@@ -11,7 +11,7 @@
 use crate::sync::{Mutex, lock};
 
 /// A clock that is behind the last record by more than this was set back for good, in nanoseconds.
-pub(crate) const SET_BACK_NS: u64 = 5_000_000_000;
+pub const SET_BACK_NS: u64 = 5_000_000_000;
 
 /// The clock that gives records their times.
 pub(crate) struct ReceiveClock(Mutex<State>);

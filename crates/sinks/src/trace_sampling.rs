@@ -11,10 +11,10 @@ use crate::egress_budget::EgressBudget;
 use cursor::WatcherState;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tidegate_journal::{Journal, OpenError, Record, StartAt, WhenFull};
+use tidegate_journal::{Journal, OpenError, Record, SET_BACK_NS, StartAt, WhenFull};
 use tidegate_pipeline::{Pipeline, SpanFacts, TraceId, TraceSampler};
 use tidegate_stage::PipelineMeters;
-use tidegate_trace_sampling::{Counts, Sampler, Settings};
+use tidegate_trace_sampling::{Counts, SET_BACK_MS, Sampler, Settings};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -22,6 +22,9 @@ use watcher::{JournalReader, Watcher};
 
 /// The end of the name of a watcher's cursor, behind that of its sink. No sink's name has a dot.
 const CURSOR_SUFFIX: &str = ".tail";
+
+/// A sampler takes for a clock that was set back what the journal does.
+const _: () = assert!(SET_BACK_NS == SET_BACK_MS * 1_000_000);
 
 /// How the traces of a sink are sampled. Clones share the sampler.
 #[derive(Clone)]

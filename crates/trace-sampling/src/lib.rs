@@ -24,4 +24,4 @@ mod table;
 pub use explanation::{Explanation, Trace};
 pub use policies::{NamedPolicy, Policies, Policy, Vote};
 pub use rates::{MAX_RATES, Rates};
-pub use sampler::{Counts, PolicyCounts, Sampler, Settings};
+pub use sampler::{Counts, PolicyCounts, SET_BACK_MS, Sampler, Settings};

@@ -10,7 +10,7 @@ use tidegate_pipeline::{SpanFacts, TraceId, TraceSampler};
 
 /// A record that is behind the clock by no more than this does not move it, in milliseconds. Where it is behind by more, the clock was set
 /// back: the journal raises times otherwise.
-const SMALL_STEP_MS: u64 = 5_000;
+pub const SET_BACK_MS: u64 = 5_000;
 /// So many traces are decided before others have their turn.
 const DECIDED_AT_ONCE: usize = 1_000;
 /// Checkpoints are apart by this part of the wait.
@@ -147,7 +147,7 @@ impl Sampler {
         let now_ms = received_at_ns / 1_000_000;
         self.before = sequence;
         self.taken_in = sequence;
-        if now_ms.saturating_add(SMALL_STEP_MS) < self.clock_ms {
+        if now_ms.saturating_add(SET_BACK_MS) < self.clock_ms {
             if !self.decide_all() {
                 return false;
             }
@@ -201,7 +201,7 @@ impl Sampler {
         let received_ms = received_at_ns / 1_000_000;
         let (last, clock_ms) = self.behind_clock;
         let at_ms = match sequence <= last {
-            true => clock_ms.min(received_ms.saturating_add(SMALL_STEP_MS)).max(received_ms),
+            true => clock_ms.min(received_ms.saturating_add(SET_BACK_MS)).max(received_ms),
             false => received_ms,
         };
         let is_earlier = |facts: &TraceFacts| self.met_ms(facts.first_at) <= at_ms;

@@ -12,7 +12,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
-use tidegate_arena::Window;
+use tidegate_arena::{GROWTH_STEP, Window};
 use tidegate_journal::{Committer, Event, Follower, Journal, ReadError, Recipient, Record};
 use tidegate_pipeline::{Format, Limits, Pipeline, Workspace};
 use tidegate_stage::{FailureLog, Owner, PipelineMeters, format_of};
@@ -25,6 +25,8 @@ const WRITING: Duration = Duration::from_millis(10);
 const STEPS_AT_ONCE: u32 = 64;
 /// So many checkpoints are noted before those are forgotten that the sampler has given up.
 const MOST_CHECKPOINTS: usize = 128;
+/// Windows come in whole pages, or in steps: so much more than what is in them.
+const ROUNDING: usize = 4 * GROWTH_STEP;
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// The follower of a watcher, which its sink ends.
@@ -379,9 +381,6 @@ impl Watcher {
         earlier.map_or(&self.watch, |(_, watch, _)| watch)
     }
 }
-
-/// Windows come in whole pages, or in steps.
-const ROUNDING: usize = 4 * tidegate_arena::GROWTH_STEP;
 
 /// Waits until a time has come, but not longer than `most`: a clock that was set back says nothing about what has passed.
 async fn until(due_ms: Option<u64>, most: Duration) {

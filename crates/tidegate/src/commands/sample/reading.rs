@@ -5,13 +5,10 @@ use crate::gateway::sinks::pipelines::CompiledSampling;
 use crate::gateway::sinks::routing::RoutingHistory;
 use std::path::Path;
 use tidegate_journal::inspect::inspect;
-use tidegate_journal::{Encoding, Meta};
+use tidegate_journal::{Encoding, Meta, SET_BACK_NS};
 use tidegate_pipeline::{Format, Outcome, Pipeline, Run, SpanFacts, TraceId, TraceSampler};
 use tidegate_stage::decoding::{DamagedBody, END_SLACK, decode};
 use tidegate_stage::format_of;
-
-/// A record that is behind the clock by more than this was received when the clock was set back.
-const SET_BACK_NS: u64 = 5_000_000_000;
 
 /// A span of the trace, or an event of one.
 #[derive(Debug, Clone, Copy)]
