@@ -1,5 +1,7 @@
 //! Collects the contents of the pages from all parts.
 
+mod sink_parts;
+
 use super::acceptor::ConnectionLimiter;
 use super::connect;
 use super::dead_letters::{DeadLetterTurn, OrderServices, OrderTarget};
@@ -9,6 +11,7 @@ use super::refusals::Refusals;
 use super::search_pace::SearchPace;
 use super::sinks::{ShownSink, SinkSet};
 use super::sources::running::RunningSources;
+use sink_parts::{decisions, last_error, member, pipeline_step, waiting};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
@@ -16,21 +19,18 @@ use tidegate_admission::Gate;
 use tidegate_arena::{Arena, MemoryPlan, heap};
 use tidegate_config::{Config, Durability};
 use tidegate_console::{
-    BlockedIndex, ConfigurationFuture, ConfigurationOrder, ConnectAnswer, ConnectError, ConnectQuery, Damage,
+    ConfigurationFuture, ConfigurationOrder, ConnectAnswer, ConnectError, ConnectQuery, Damage,
     DeadLetterFuture, DeadLetterOrder, DeclaredLine, Destination, Failed, FilesFuture, FilesQuery,
-    ForgetError, Gateway, Handshakes, History, Journal as JournalStatus, Lag, LastError, LeftBehind, Levels,
+    ForgetError, Gateway, Handshakes, History, Journal as JournalStatus, Lag, LeftBehind, Levels,
     ListedPipeline, MOST_MEMBERS, MOST_POLICIES, MOST_SAMPLED, MOST_STEPS, MOST_WAITING, Memory, Payload,
-    PipelineStep, PolicyDecisions, ProcessError, ProcessFuture, ProcessInput, ProcessOutput, Resident,
-    RingMember, RunningConfiguration, Sink, SourcePipeline, Status, Syncs, Tenant, Tenants, TraceDecisions,
+    ProcessError, ProcessFuture, ProcessInput, ProcessOutput, Resident, RunningConfiguration, Sink,
+    SourcePipeline, Status, Syncs, Tenant, Tenants,
 };
 use tidegate_http1::Body;
 use tidegate_journal::{Journal, SinkStats, Stats};
 use tidegate_ledger::{Balance, Dropped, Ledger, RecentRefusal, Refusal, SinkBalance};
 use tidegate_meters::Registry;
-use tidegate_sinks::{
-    BlockedDestination, Cluster, ConflictReason, MemberReport, PipelineMeters, SamplingReport, StepMeters,
-    StepTotals, TraceSampling,
-};
+use tidegate_sinks::{Cluster, PipelineMeters, TraceSampling};
 use tidegate_tap::Tap;
 use tidegate_tls::{HandshakeFailure, TlsAcceptor};
 
@@ -471,76 +471,6 @@ impl StatusView {
             dropped: book.map_or_else(Vec::new, |book| book.dropped.clone()),
         }
     }
-}
-
-fn last_error(trouble: tidegate_sinks::LastError) -> Option<LastError> {
-    trouble.last_error.zip(trouble.last_error_at).map(|(message, at)| LastError { message, at })
-}
-
-/// The decisions of a sink about traces, if it takes a part of them.
-fn decisions(sink: &ShownSink, stats: &Stats) -> Option<TraceDecisions> {
-    let sampling = sink.sampling.as_ref()?;
-    let SamplingReport { counts, undecided, remembered } = sampling.shared.report()?;
-    let cursor = TraceSampling::cursor_of(&sink.name);
-    let held_back = stats.sinks.iter().find(|known| known.name == cursor).map_or(0, |known| known.lag_bytes);
-    let decided = || sampling.policies.iter().zip(&counts.policies);
-    let kept = decided().filter(|(policy, _)| !policy.drops).map(|(_, counts)| counts.traces).sum();
-    let policies = decided().map(|(policy, counts)| PolicyDecisions {
-        policy: policy.name.clone(),
-        decision: policy.decision(),
-        traces: counts.traces,
-        spans: counts.spans,
-    });
-    let [late_kept, late_dropped] = counts.late;
-    Some(TraceDecisions {
-        undecided,
-        most_undecided: sampling.settings.max_traces.into(),
-        remembered,
-        held_back_bytes: held_back,
-        early: counts.early,
-        late_kept,
-        late_dropped,
-        forgotten: counts.forgotten,
-        unknown: counts.unknown,
-        kept_traces: kept,
-        unkept_traces: counts.unkept.traces,
-        unkept_spans: counts.unkept.spans,
-        policies: policies.collect(),
-        policies_left_out: 0,
-    })
-}
-
-fn pipeline_step(step: &StepMeters) -> PipelineStep {
-    let StepTotals { items, filtered, sampled_out, failures } = step.totals();
-    let (pipeline, step) = (step.pipeline.clone(), step.step.clone());
-    PipelineStep { pipeline, step, items, filtered, sampled_out, failures }
-}
-
-fn member(report: MemberReport) -> RingMember {
-    let conflicts = ConflictReason::ALL.iter().zip(report.conflicts).filter(|(_, count)| *count > 0);
-    RingMember {
-        address: report.address,
-        in_ring: report.is_in_ring,
-        behind: report.is_behind,
-        share: report.share,
-        in_flight: report.in_flight,
-        delivered: report.delivered,
-        rejected: report.rejected,
-        conflicts: conflicts.map(|(reason, count)| (reason.name(), count)).collect(),
-        failures: report.failures,
-        handed_off_bytes: report.handed_off_bytes,
-        handed_off_requests: report.handed_off_requests,
-        oldest: report.oldest,
-        last_error: report
-            .last_error
-            .zip(report.last_error_at)
-            .map(|(message, at)| LastError { message, at }),
-    }
-}
-
-fn waiting(held: BlockedDestination) -> BlockedIndex {
-    let BlockedDestination { what, records, items, since, reason } = held;
-    BlockedIndex { index: what, records, documents: items, since, reason }
 }
 
 fn cursor<'a>(stats: &'a Stats, sink: &ShownSink) -> Option<&'a SinkStats> {
