@@ -56,6 +56,15 @@ fn reload(gateway: &mut Gateway, settings: Value) {
     until(SOON, "the configuration to be read", || gateway.log().matches(TAKEN).count() > before);
 }
 
+/// Waits until the sink's cursor is past all that came: what a gateway that is killed then would not send again.
+fn completed(gateway: &Gateway, sink: &str) {
+    let queued = |status: Value| {
+        let books = status["books"]["sinks"].as_array().unwrap().clone();
+        books.into_iter().find(|book| book["name"] == sink).unwrap()["queued"].clone()
+    };
+    until(SOON, "the sink's cursor", || queued(gateway.status()) == 0);
+}
+
 #[test]
 fn queued_items_are_routed_as_when_they_were_received() {
     let (errors, rest) = (Recorder::start(), Recorder::start());
@@ -69,6 +78,7 @@ fn queued_items_are_routed_as_when_they_were_received() {
     reload(&mut gateway, settings(&nowhere, &rest_url, 17));
     post(&gateway, &[9, 13, 17]);
     until(SOON, "the rest", || severities(&rest) == [9, 9, 13]);
+    completed(&gateway, "rest");
 
     // It would take 9, which `rest` has taken; and the gateway is started again in between.
     gateway.kill9();
@@ -158,6 +168,7 @@ fn a_start_does_not_wait_for_changes_that_are_under_way() {
     gateway.configure(settings(&nowhere, &rest.url(), 13));
     gateway.hangup();
     until(SOON, "the change to be refused", || gateway.log().contains(REFUSED));
+    completed(&gateway, "rest");
     gateway.kill9();
     gateway.configure(settings(&errors.url(), &rest.url(), 13));
     gateway.start();
