@@ -73,6 +73,13 @@ impl Access {
         *of_item |= attributes;
     }
 
+    /// Adds a look at the messages of a context, and at their attributes where `attributes` says so.
+    pub(crate) fn reads_context(&mut self, context: Context, attributes: bool) {
+        let level = context.level();
+        self.reads[level] = true;
+        self.attributes[level] |= attributes;
+    }
+
     /// Adds a statement.
     pub(crate) fn statement(&mut self, statement: &Statement) {
         self.call(&statement.call);
@@ -120,7 +127,8 @@ impl Access {
         }
     }
 
-    fn expression(&mut self, expression: &Expression) {
+    /// Adds an expression.
+    pub(crate) fn expression(&mut self, expression: &Expression) {
         match expression {
             Expression::Literal(_) => {}
             Expression::Path(path) => self.path(path, false),

@@ -12,7 +12,7 @@ use crate::value::{Failure, Value};
 pub(crate) use read::{Elements, Pairs, RepeatedField, count, find, read, read_pair};
 #[cfg(test)]
 pub(crate) use write::Outside;
-pub(crate) use write::{Sink, write, write_element, write_head, write_named, write_pair};
+pub(crate) use write::{Sink, encoded_len, write, write_element, write_head, write_named, write_pair};
 
 /// The deepest nesting of a value that a statement may store.
 pub(crate) const DEEPEST: usize = 128;

@@ -3,12 +3,14 @@
 use crate::definition::{
     Anchor, Definition, Problem, Redaction, SampleBy, Sampling, Severity, StepDefinition, StepKind,
 };
+use crate::measure_step::{CompiledCount, CompiledValue, MeasureStep};
+use crate::measures::{AttributeValue, KeyAttributes, Measure, MeasureCount, MeasureValue};
 use crate::ottl::check::{self, Checked, Scope, Use};
 use crate::ottl::diagnostic::{Diagnostic, Fault};
 use crate::ottl::field::Context;
 use crate::ottl::literals::Literals;
 use crate::ottl::near_keys::NearKeys;
-use crate::ottl::program::Condition;
+use crate::ottl::program::{Condition, Expression};
 use crate::pipeline::{Pipeline, TextSize};
 use crate::redaction;
 use crate::regex::Regexes;
@@ -76,6 +78,12 @@ fn text_size(definition: &Definition) -> TextSize {
                 tests.iter().for_each(|_| add(""));
             }
             StepKind::SampleTraces => {}
+            StepKind::Measure(measures) => measures.iter().for_each(|measure| {
+                measure.texts().for_each(|text| add(text));
+                attribute_texts(measure).for_each(&mut add);
+                // Each has an entry of its own.
+                add("");
+            }),
             StepKind::Relabel(rules) => {
                 for rule in rules {
                     let lists = [&rule.source_labels, &rule.regex, &rule.condition];
@@ -89,6 +97,22 @@ fn text_size(definition: &Definition) -> TextSize {
         }
     }
     size
+}
+
+/// The texts of a measure that are keys of attributes, and their defaults.
+fn attribute_texts(measure: &Measure) -> impl Iterator<Item = &str> {
+    let listed =
+        [&measure.resource, &measure.attributes].into_iter().flat_map(|attributes| match attributes {
+            KeyAttributes::All => [].iter(),
+            KeyAttributes::Listed(listed) => listed.iter(),
+        });
+    listed.flat_map(|attribute| {
+        let default = match &attribute.default {
+            Some(AttributeValue::Text(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        [attribute.key.as_str()].into_iter().chain(default)
+    })
 }
 
 /// Compiles the rules of all steps that relabel; `None` when there are none, or they have errors.
@@ -146,6 +170,7 @@ impl Compiler {
             StepKind::Sample(sampling) => self.sample(sampling, when.as_ref()),
             StepKind::WatchTraces(tests) => self.watch(tests),
             StepKind::SampleTraces => Some(Work::SampleTraces),
+            StepKind::Measure(measures) => self.measure(measures),
             StepKind::Relabel(rules) => Some(Work::Relabel { rules: rules.len() }),
         };
         let is_one = matches!(definition.kind, StepKind::Redact(_));
@@ -257,6 +282,57 @@ impl Compiler {
             }
         }
         is_right.then(|| Work::WatchTraces(Box::new(watch)))
+    }
+
+    /// Conditions and expressions on items of each measure, whatever they look at.
+    fn measure(&mut self, measures: &[Measure]) -> Option<Work> {
+        let mut step = MeasureStep::default();
+        // Texts are counted over all measures.
+        let mut item = 0;
+        let mut is_right = true;
+        for measure in measures {
+            let scope = Scope { given: Some(measure.of.context()), ..Scope::ALL };
+            let mut conditions = Vec::new();
+            for text in &measure.conditions {
+                conditions.extend(self.condition(text, "conditions", Some(item), scope).map(|it| it.1));
+                item += 1;
+            }
+            is_right &= conditions.len() == measure.conditions.len();
+            let mut expression = |text: &str| {
+                let compiled = self.expression(text, item, scope);
+                item += 1;
+                is_right &= compiled.is_some();
+                compiled
+            };
+            let value = match &measure.value {
+                MeasureValue::One => Some(CompiledValue::One),
+                MeasureValue::Duration => Some(CompiledValue::Duration),
+                MeasureValue::Expression(text) => expression(text).map(CompiledValue::Expression),
+            };
+            let count = match &measure.count {
+                MeasureCount::One => Some(CompiledCount::One),
+                MeasureCount::Adjusted => Some(CompiledCount::Adjusted),
+                MeasureCount::Expression(text) => expression(text).map(CompiledCount::Expression),
+            };
+            if let (Some(value), Some(count)) = (value, count) {
+                step.add(measure, conditions, (value, count), &mut self.literals);
+            }
+        }
+        is_right.then(|| Work::Measure(Box::new(step)))
+    }
+
+    fn expression(&mut self, text: &str, item: usize, scope: Scope<'_>) -> Option<Expression> {
+        match check::expressions(&[text], scope, &mut self.literals) {
+            Ok(checked) => {
+                checked.uses.iter().for_each(|uses| self.note_keys(uses, "value", Some(item)));
+                self.report(checked.warnings, "value", Some(Some(item)));
+                checked.programs.into_iter().next()
+            }
+            Err(found) => {
+                self.report(found, "value", Some(Some(item)));
+                None
+            }
+        }
     }
 
     /// Statements that share one context.

@@ -75,6 +75,10 @@ impl StepDefinition {
             StepKind::WatchTraces(tests) => {
                 tests.iter().flat_map(crate::SpanTest::conditions).cloned().collect()
             }
+            StepKind::Measure(measures) => {
+                let texts = measures.iter().flat_map(crate::Measure::texts).cloned();
+                texts.chain(["attributes".to_owned()]).collect()
+            }
             StepKind::Redact(_) => vec!["redact".to_owned()],
         };
         own.into_iter().chain(self.when.clone()).collect()
@@ -98,6 +102,8 @@ pub enum StepKind {
     WatchTraces(Vec<crate::SpanTest>),
     /// Drops the spans of traces that the [sampler](crate::TraceSampler) of the run does not keep.
     SampleTraces,
+    /// Tells the [measurements](crate::Measurements) of the run of items, and changes nothing.
+    Measure(Vec<crate::Measure>),
     /// Masks and removes secrets in attributes and in the bodies of log records.
     Redact(Redaction),
 }

@@ -24,6 +24,8 @@ mod level;
 mod line_pattern;
 mod machine;
 mod md5;
+mod measure_step;
+mod measures;
 mod memory;
 mod ottl;
 mod pass;
@@ -49,6 +51,10 @@ pub use definition::{
     StepDefinition, StepKind,
 };
 pub use line_pattern::LinePattern;
+pub use measures::{
+    AttributeSource, AttributeValue, DERIVED_SCOPE, KeyAttribute, KeyAttributes, MEASURE_KEY_MAX, Measure,
+    MeasureCount, MeasureKey, MeasureValue, Measured, MeasuredSpan, Measurements, Number, Observation,
+};
 pub use ottl::components::signal_of_function;
 pub use pipeline::{Format, Limits, Outcome, Pipeline, Progress, Run, StepCounts, Workspace};
 pub use relabel::{

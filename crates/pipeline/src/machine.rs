@@ -12,6 +12,7 @@ mod trace_state;
 
 use crate::any_value::{self, Entry};
 use crate::key_index::KeyIndex;
+use crate::measures::Measurements;
 use crate::memory::{Memory, Slice};
 use crate::ottl::field::{Context, Field};
 use crate::ottl::program::{Condition, Expression, Statement};
@@ -64,6 +65,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) now_ns: i64,
     /// Decides about traces, where a step asks.
     pub(crate) traces: Option<&'a mut (dyn TraceSampler + Send)>,
+    /// Sums up what steps measure.
+    pub(crate) measurements: Option<&'a mut (dyn Measurements + Send)>,
 }
 
 /// Working memory of functions: a constant amount, made once.
@@ -92,6 +95,25 @@ impl Spare {
         + Self::STACK * size_of::<Value>()
         + Self::PAIRS * size_of::<Entry>()
         + KeyIndex::BYTES;
+
+    /// Visits entries in the order of their keys, which `key` gives. At most as many as a table has.
+    pub(crate) fn with_sorted<'k>(
+        &mut self,
+        entries: &[Entry],
+        key: impl Fn(&Entry) -> &'k [u8],
+        each: impl FnMut(&Entry),
+    ) {
+        let base = self.sorted.len();
+        self.sorted.extend(entries.iter().take(MapTable::CAPACITY - base));
+        if let Some(sorted) = self.sorted.get_mut(base..) {
+            // Those with one key in the order in which they came.
+            sorted.sort_unstable_by(|one, other| {
+                key(one).cmp(key(other)).then(one.raw.start.cmp(&other.raw.start))
+            });
+            sorted.iter().for_each(each);
+        }
+        self.sorted.truncate(base);
+    }
 
     pub(crate) fn new() -> Spare {
         Spare {

@@ -2,6 +2,7 @@
 
 use crate::definition::Fingerprint;
 use crate::machine::Spare;
+use crate::measures::Measurements;
 use crate::pass::{self, Pass};
 use crate::record::{Record, Uses};
 use crate::regex::{Caches, Regexes};
@@ -335,7 +336,7 @@ impl<'a> Run<'a> {
                 Passing::RemoteWrite(RelabelRun::new(rules, workspace, version, body, scratch))
             }));
         }
-        let tools = Tools { record, regexes, spare, counts, drops, now_ns, traces: None };
+        let tools = Tools { record, regexes, spare, counts, drops, now_ns, traces: None, measurements: None };
         let pass = pipeline.passes_of(format).get(pass).filter(|_| body.len() < 1 << 30);
         let walk = pass.map(|pass| {
             let signal = if let Format::Otlp(signal) = format { signal } else { Signal::Profiles };
@@ -360,6 +361,15 @@ impl<'a> Run<'a> {
     pub fn with_traces(mut self, traces: &'a mut (dyn TraceSampler + Send)) -> Run<'a> {
         if let Passing::Otlp(walk) = &mut self.0 {
             walk.ask(traces);
+        }
+        self
+    }
+
+    /// Has steps that measure tell `measurements`. Without it they measure nothing.
+    #[must_use]
+    pub fn with_measurements(mut self, measurements: &'a mut (dyn Measurements + Send)) -> Run<'a> {
+        if let Passing::Otlp(walk) = &mut self.0 {
+            walk.tell(measurements);
         }
         self
     }

@@ -12,6 +12,7 @@ mod walk;
 
 use crate::level::LEVELS;
 use crate::machine::Spare;
+use crate::measures::Measurements;
 use crate::memory::Memory;
 use crate::pass::Pass;
 use crate::pipeline::{Limits, Outcome, StepCounts};
@@ -70,6 +71,8 @@ pub(crate) struct Tools<'a> {
     pub(crate) now_ns: i64,
     /// Decides about traces.
     pub(crate) traces: Option<&'a mut (dyn TraceSampler + Send)>,
+    /// Sums up what steps measure.
+    pub(crate) measurements: Option<&'a mut (dyn Measurements + Send)>,
 }
 
 /// The bytes of the temporary space for a body of `body_len` bytes: room for the values of one record, of which each
@@ -146,6 +149,11 @@ impl<'a> Walk<'a> {
     /// Has steps about traces ask `traces`.
     pub(crate) fn ask(&mut self, traces: &'a mut (dyn TraceSampler + Send)) {
         self.tools.traces = Some(traces);
+    }
+
+    /// Has steps that measure tell `measurements`.
+    pub(crate) fn tell(&mut self, measurements: &'a mut (dyn Measurements + Send)) {
+        self.tools.measurements = Some(measurements);
     }
 
     /// Does a bounded amount of work; returns the outcome when that is known.

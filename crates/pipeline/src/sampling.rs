@@ -9,7 +9,7 @@
 //! <https://github.com/open-telemetry/opentelemetry-collector-contrib/tree/main/processor/probabilisticsamplerprocessor>.
 
 mod threshold;
-mod trace_state;
+pub(crate) mod trace_state;
 
 use crate::definition::{SampleBy, SampleMode, Sampling};
 pub(crate) use threshold::{HexText, Randomness, Threshold};

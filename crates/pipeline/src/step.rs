@@ -3,6 +3,7 @@
 use crate::ErrorMode;
 use crate::access::Access;
 use crate::machine::Machine;
+use crate::measure_step::MeasureStep;
 use crate::ottl::calls;
 use crate::ottl::field::Context;
 use crate::ottl::program::{Call, Condition, Statement};
@@ -35,6 +36,8 @@ pub(crate) enum Work {
     WatchTraces(Box<WatchStep>),
     /// Drops spans of traces that the sampler of the run does not keep.
     SampleTraces,
+    /// Tells the measurements of the run about items.
+    Measure(Box<MeasureStep>),
     /// So many rules over the series of remote write, and nothing that OTLP bodies need.
     Relabel { rules: usize },
 }
@@ -65,12 +68,14 @@ impl Step {
             Work::Edit(statements) => statements.len(),
             Work::Sample(..) | Work::SampleTraces => 1,
             Work::WatchTraces(watch) => watch.conditions.len(),
+            Work::Measure(measure) => measure.texts(),
             Work::Relabel { rules } => *rules,
         }
     }
 
     /// The contexts that it works on.
     pub(crate) fn contexts(&self, signal: Signal) -> impl Iterator<Item = Context> {
+        let measured = if let Work::Measure(step) = &self.work { step.contexts() } else { Vec::new() };
         let (conditions, statements, sampled) = match &self.work {
             Work::Filter { conditions, .. } => (conditions.as_slice(), [].as_slice(), [].as_slice()),
             Work::Edit(statements) => ([].as_slice(), statements.as_slice(), [].as_slice()),
@@ -82,12 +87,16 @@ impl Step {
                 ([].as_slice(), [].as_slice(), contexts)
             }
             Work::SampleTraces => ([].as_slice(), [].as_slice(), [Context::Span].as_slice()),
-            Work::Relabel { .. } => ([].as_slice(), [].as_slice(), [].as_slice()),
+            Work::Measure(_) | Work::Relabel { .. } => ([].as_slice(), [].as_slice(), [].as_slice()),
         };
         let conditions = conditions.iter().map(|(context, _)| *context);
         let statements = statements.iter().map(|(context, _)| *context);
         let all = conditions.chain(statements).chain(sampled.iter().copied());
-        all.filter(move |context| context.is_in(signal))
+        // A measure needs the resource of what it measures, and of nothing else.
+        let is_measured =
+            measured.iter().any(|context| context.is_in(signal) && *context != Context::Resource);
+        let measured = measured.into_iter().filter(move |_| is_measured);
+        all.chain(measured).filter(move |context| context.is_in(signal))
     }
 
     /// Visits its calls in bodies of a signal.
@@ -104,6 +113,7 @@ impl Step {
             Work::WatchTraces(watch) if signal == Signal::Traces => {
                 watch.conditions.iter().for_each(|(.., condition)| calls::of_condition(condition, each));
             }
+            Work::Measure(step) => step.for_each_call(signal, each),
             Work::WatchTraces(_) | Work::Sample(..) | Work::SampleTraces | Work::Relabel { .. } => {}
         }
         if let Some(when) = &self.when {
@@ -129,6 +139,7 @@ impl Step {
                 watch.conditions.iter().for_each(|(.., condition)| access.condition(condition));
             }
             Work::SampleTraces if signal == Signal::Traces => access.reads_item(false),
+            Work::Measure(step) => step.access(signal, &mut access),
             Work::WatchTraces(_) | Work::SampleTraces | Work::Relabel { .. } => {}
         }
         if let Some(when) = &self.when {
@@ -141,7 +152,7 @@ impl Step {
     pub(crate) fn drops(&self) -> bool {
         match self.work {
             Work::Filter { .. } | Work::Sample(..) | Work::SampleTraces => true,
-            Work::WatchTraces(_) => false,
+            Work::WatchTraces(_) | Work::Measure(_) => false,
             Work::Edit(_) | Work::Relabel { .. } => self.on_error == ErrorMode::Drop,
         }
     }
@@ -217,6 +228,10 @@ impl Step {
                     _ => true,
                 };
                 if is_kept { Verdict::Keep } else { Verdict::LeaveOut }
+            }
+            Work::Measure(step) => {
+                step.run(machine, level, |context| context.is_in(signal), counts);
+                Verdict::Keep
             }
             Work::Relabel { .. } => Verdict::Keep,
         }

@@ -170,6 +170,7 @@ pub(crate) fn with_record<R>(attributes: &Plain, work: impl FnOnce(&mut Machine<
         spare: &mut spare,
         now_ns: 1_700_000_000_000_000_000,
         traces: None,
+        measurements: None,
     };
     let result = work(&mut machine);
     let Machine { memory, record, .. } = &mut machine;

@@ -42,6 +42,7 @@ fn evaluate(text: &str) -> String {
         spare: &mut Spare::new(),
         now_ns: 1_700_000_000_000_000_000,
         traces: None,
+        measurements: None,
     };
     match machine.value(&expression) {
         Ok(value) => {

@@ -36,7 +36,8 @@ fn of_call<'p>(call: &'p Call, each: &mut dyn FnMut(&'p Call)) {
     }
 }
 
-fn of_expression<'p>(expression: &'p Expression, each: &mut dyn FnMut(&'p Call)) {
+/// All calls of an expression, from outside to inside.
+pub(crate) fn of_expression<'p>(expression: &'p Expression, each: &mut dyn FnMut(&'p Call)) {
     match expression {
         Expression::Literal(_) => {}
         Expression::Path(path) => of_keys(&path.keys, each),

@@ -16,7 +16,7 @@ mod warn;
 use super::diagnostic::{Diagnostic, Fault};
 use super::field::{Context, Field};
 use super::literals::Literals;
-use super::program::{Condition, Statement};
+use super::program::{Condition, Expression, Statement};
 use super::{parse, visit};
 use crate::Severity;
 use crate::memory::Slice;
@@ -96,6 +96,25 @@ pub(crate) fn conditions<T: AsRef<str>>(
         parse::condition,
         |tree, each| visit::condition(tree, each),
         |checker, tree| checker.condition(tree),
+    )
+}
+
+/// Compiles expressions, each for its value, in one context.
+///
+/// # Errors
+/// All errors of all texts, and warnings with them.
+pub(crate) fn expressions<T: AsRef<str>>(
+    texts: &[T],
+    scope: Scope<'_>,
+    literals: &mut Literals,
+) -> Result<Checked<Expression>, Vec<Diagnostic>> {
+    list(
+        texts,
+        scope,
+        literals,
+        parse::expression,
+        |tree, each| visit::value(tree, each),
+        |checker, tree| checker.value(tree),
     )
 }
 

@@ -9,7 +9,7 @@ mod error;
 mod value;
 
 use super::diagnostic::Fault;
-use super::syntax::{ConditionTree, Name, StatementTree};
+use super::syntax::{ConditionTree, Name, StatementTree, ValueTree};
 use super::token::{Token, TokenKind, tokens};
 use std::ops::Range;
 
@@ -30,6 +30,14 @@ pub(crate) fn statement(text: &str) -> Result<StatementTree, Fault> {
 /// Error at the place that the parser got to.
 pub(crate) fn condition(text: &str) -> Result<ConditionTree, Fault> {
     run(text, |parser| parser.condition())
+}
+
+/// Parses an expression for a value.
+///
+/// # Errors
+/// Error at the place that the parser got to.
+pub(crate) fn expression(text: &str) -> Result<ValueTree, Fault> {
+    run(text, |parser| parser.value())
 }
 
 /// A rule did not match; the parser knows why.

@@ -56,7 +56,7 @@ fn keys<'t>(keys: &'t [KeyTree], each: &mut dyn FnMut(Part<'t>)) {
     }
 }
 
-fn value<'t>(tree: &'t ValueTree, each: &mut dyn FnMut(Part<'t>)) {
+pub(crate) fn value<'t>(tree: &'t ValueTree, each: &mut dyn FnMut(Part<'t>)) {
     match &tree.kind {
         ValueKind::Nil
         | ValueKind::Bool(_)

@@ -319,6 +319,10 @@ impl<'a> Walk<'a> {
                     Some(traces) => Some(&mut **traces),
                     None => None,
                 },
+                measurements: match &mut self.tools.measurements {
+                    Some(measurements) => Some(&mut **measurements),
+                    None => None,
+                },
             };
             let verdict = step.run(&mut machine, level, self.signal, self.tools.counts.get_mut(number)?);
             let mark = machine.memory.mark();

@@ -99,6 +99,16 @@ impl Threshold {
         self.0 <= randomness.0
     }
 
+    /// How many items stand for all of the same sort, of which it kept these: the reciprocal of the probability. A fraction is rounded up for that
+    /// share of all `random` numbers.
+    pub(crate) fn adjusted_count(self, random: u64) -> u64 {
+        let kept = VALUES - self.0.min(VALUES);
+        let (Some(whole), Some(rest)) = (VALUES.checked_div(kept), VALUES.checked_rem(kept)) else {
+            return 1;
+        };
+        whole + u64::from(u128::from(random) * u128::from(kept) < u128::from(rest) << 64)
+    }
+
     /// The text of a `th` value: without trailing zeros, and empty for [`NEVER`](Self::NEVER).
     pub(crate) fn text(self) -> HexText {
         if self == Threshold::NEVER {

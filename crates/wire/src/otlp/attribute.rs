@@ -195,9 +195,10 @@ impl<'a> KeyValue<'a> {
 }
 
 impl<'a> AnyValue<'a> {
-    /// Reads an encoded `AnyValue`; of several members the last counts.
+    /// Reads an encoded `AnyValue`; of several members the last counts. `None` where it is malformed.
+    #[must_use]
     #[inline(never)]
-    pub(super) fn read(message: &'a [u8]) -> Option<Self> {
+    pub fn read(message: &'a [u8]) -> Option<Self> {
         let mut read = Self::Empty;
         let mut reader = Reader::new(message);
         while let Some(key) = reader.key().ok()? {

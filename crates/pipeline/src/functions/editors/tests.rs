@@ -29,6 +29,7 @@ fn edited(statement: &str, attributes: &str, space: usize) -> String {
         spare: &mut spare,
         now_ns: 0,
         traces: None,
+        measurements: None,
     };
     // The space is too small for the attributes.
     let Ok(Value::Map(map)) = machine.value(&both[0]) else { return "error ".into() };

@@ -54,6 +54,7 @@ fn run(text: &str, content: &[u8], is_map: bool) -> Result<(), Failure> {
         spare: &mut Spare::new(),
         now_ns: 0,
         traces: None,
+        measurements: None,
     };
     let table = machine.record.table(&mut machine.memory, Context::Log, Field::Attributes).unwrap();
     let key = Slice { len: 1, ..Slice::EMPTY };
@@ -109,6 +110,7 @@ fn comparisons_end_at_any_nesting() {
                 spare: &mut Spare::new(),
                 now_ns: 0,
                 traces: None,
+                measurements: None,
             };
             let is_equal = |left, right| {
                 let value = |number| if is_map { Value::Map(at(number)) } else { Value::List(at(number)) };

@@ -31,6 +31,7 @@ pub(super) fn evaluated<R>(
         spare: &mut Spare::new(),
         now_ns: 0,
         traces: None,
+        measurements: None,
     };
     // Editors have no value: what they leave is that of the body.
     let value = machine.value(&compiled).and_then(|value| match value {

@@ -9,7 +9,7 @@ use super::super::unquote::unquote;
 use super::{DEEPEST, Parsed, Parser};
 
 impl Parser<'_> {
-    pub(super) fn value(&mut self) -> Parsed<ValueTree> {
+    pub(crate) fn value(&mut self) -> Parsed<ValueTree> {
         let start = self.at;
         let kind = match self.kind() {
             Some(TokenKind::Nil) => self.single(ValueKind::Nil),
