@@ -51,32 +51,33 @@ pub use import::{
 pub use load::{LONGEST_FILE, Loaded, ParsedSteps, load, load_and_look, parse, parse_steps};
 pub use markdown::markdown;
 pub use memory::{MemoryBudget, Origin, kernel_needs, windows};
-/// Policies by which traces are sampled.
-pub use model::tail_sampling;
 pub use model::{
     Access, Acknowledge, Allowance, ApmAgents, Backoff, Before, BlackholeSink, BulkAction, BulkCompression,
-    CertificateField, ClientAuth, Compression, Config, ConfiguredPipeline, ConfiguredSampling, Console,
-    DefaultAt, Delivery, Deltas, DiscoverySettings, Durability, EffectiveTls, ElasticApmSource,
-    ElasticsearchSink, ElasticsearchSource, Expectation, FileEncoding, FileFormat, FileInput, FileMultiline,
-    FileSource, FileStart, FleetListener, FleetPostgres, FluentForwardSource, Given, HandoffFull,
-    HandoffSettings, HashringAlgorithm, HeadSeriesQuery, HttpFormat, HttpLogsSource, HttpMethod, HttpSink,
-    INPUT_ATTRIBUTE, IngestorVersion, Journal, JournaldFields, JournaldInput, JournaldPriority,
-    JournaldSource, JournaldStart, KubernetesApi, KubernetesLogsSource, LakeSink, Limits, Listen, ListenTls,
-    Listener, ListenerTls, LokiSink, LokiSource, Mapping, Naming, OnError, OnLongLine, OpampAccess,
-    OpampListener, OrSeries, OtlpSink, OtlpSource, OtlpTransport, Pipeline, PipelineTest, Product, Protocol,
-    Redact, RedactPreset, RelabelRule, RemoteWriteCompression, RemoteWriteSink, RemoteWriteSource, Retention,
-    RouteBy, RumSource, Sample, SampleMode, Signal, Sink, SinkRouting, SinkSample, Source, SourceLimits,
-    SourcePipeline, Sources, SplunkHecSink, Step, StepLabel, Steps, SyslogFormat, SyslogFraming,
-    SyslogListener, SyslogSource, TailPolicies, TailPolicy, TailSampling, TenantOverride, Tenants,
-    ThanosCompression, ThanosReceiveListener, ThanosReceiveSink, Tls, Translation, WhenFull,
+    CertificateField, ClientAuth, Compression, Config, ConfiguredDerivation, ConfiguredPipeline,
+    ConfiguredSampling, Console, DefaultAt, Delivery, Deltas, DeriveSink, DiscoverySettings, Durability,
+    EffectiveTls, ElasticApmSource, ElasticsearchSink, ElasticsearchSource, Expectation, FileEncoding,
+    FileFormat, FileInput, FileMultiline, FileSource, FileStart, FleetListener, FleetPostgres,
+    FluentForwardSource, Given, HandoffFull, HandoffSettings, HashringAlgorithm, HeadSeriesQuery, HttpFormat,
+    HttpLogsSource, HttpMethod, HttpSink, INPUT_ATTRIBUTE, IngestorVersion, Journal, JournaldFields,
+    JournaldInput, JournaldPriority, JournaldSource, JournaldStart, KubernetesApi, KubernetesLogsSource,
+    LakeSink, Limits, Listen, ListenTls, Listener, ListenerTls, LokiSink, LokiSource, Mapping, Naming,
+    OnError, OnLongLine, OpampAccess, OpampListener, OrSeries, OtlpSink, OtlpSource, OtlpTransport, Pipeline,
+    PipelineTest, Product, Protocol, Redact, RedactPreset, RelabelRule, RemoteWriteCompression,
+    RemoteWriteSink, RemoteWriteSource, Retention, RouteBy, RumSource, Sample, SampleMode, Signal, Sink,
+    SinkRouting, SinkSample, Source, SourceLimits, SourcePipeline, Sources, SplunkHecSink, Step, StepLabel,
+    Steps, SyslogFormat, SyslogFraming, SyslogListener, SyslogSource, TailPolicies, TailPolicy, TailSampling,
+    TenantOverride, Tenants, ThanosCompression, ThanosReceiveListener, ThanosReceiveSink, Tls, Translation,
+    WhenFull,
 };
+/// Policies by which traces are sampled.
+pub use model::{derive, tail_sampling};
 pub use presets::Parse;
 pub use schema::schema;
 pub use setting::Sequence;
 pub use substitute::Substituted;
 pub use suggest::nearest;
 pub use values::{
-    Bytes, Condition, ContentType, DnsUrl, Duration, Fixture, Hashring, HeaderName, HostName, IndexGlob,
-    IndexPattern, IndexPiece, Integer, Modulus, Name, Percentage, Ratio, Secret, ShardBy, Statement,
-    SyslogAddress, TenantName, Text, UnixSocket, Url,
+    Bytes, Condition, ContentType, Decimal, DnsUrl, Duration, Fixture, Hashring, HeaderName, HostName,
+    IndexGlob, IndexPattern, IndexPiece, Integer, Modulus, Name, Percentage, Ratio, Secret, ShardBy,
+    Statement, SyslogAddress, TenantName, Text, UnixSocket, Url,
 };

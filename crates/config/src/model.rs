@@ -3,6 +3,7 @@
 mod access;
 mod allowance;
 mod console;
+pub mod derive;
 mod fleet;
 mod journal;
 mod limits;
@@ -23,6 +24,8 @@ use std::path::PathBuf;
 pub use self::console::Console;
 pub use access::{Access, BulkAction, ClientAuth, EffectiveTls, ListenTls, ListenerTls};
 pub use allowance::{Allowance, CertificateField, DefaultAt, SourceLimits, TenantOverride, Tenants};
+pub use derive::ConfiguredDerivation;
+pub(crate) use derive::DerivationProblem;
 pub use fleet::{FleetListener, FleetPostgres};
 pub use journal::{Durability, Journal, WhenFull};
 pub use limits::{HeadSeriesQuery, Limits};
@@ -38,7 +41,7 @@ pub use pipeline_steps::Steps;
 pub use pipeline_test::{Expectation, Given, OrSeries, PipelineTest};
 pub(crate) use sinks::Outbound;
 pub use sinks::{
-    Backoff, BlackholeSink, BulkCompression, Compression, Delivery, Deltas, DiscoverySettings,
+    Backoff, BlackholeSink, BulkCompression, Compression, Delivery, Deltas, DeriveSink, DiscoverySettings,
     ElasticsearchSink, HandoffFull, HandoffSettings, HashringAlgorithm, HttpFormat, HttpMethod, HttpSink,
     IngestorVersion, LakeSink, LokiSink, Mapping, Naming, OtlpSink, OtlpTransport, Product, Protocol,
     RemoteWriteCompression, RemoteWriteSink, Retention, RouteBy, Signal, Sink, SinkRouting, SplunkHecSink,

@@ -33,7 +33,7 @@ pub use secret::Secret;
 pub use shard_by::ShardBy;
 pub use syslog_address::SyslogAddress;
 pub use tenant::TenantName;
-pub use text::{Condition, Integer, Modulus, Percentage, Ratio, Statement, Text};
+pub use text::{Condition, Decimal, Integer, Modulus, Percentage, Ratio, Statement, Text};
 pub use unix_socket::UnixSocket;
 pub use url::Url;
 

@@ -38,6 +38,7 @@ fn the_schema_matches_the_reader() {
             "splunk_hec",
             "loki",
             "thanos_receive",
+            "derive",
             "blackhole"
         ]
     );

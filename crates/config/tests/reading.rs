@@ -186,14 +186,23 @@ fn the_example_is_the_default_and_its_commented_settings_are_valid() {
     // Of those that exclude each other one is enough.
     let without = |setting: &str| {
         let setting = setting.trim_start();
-        !["api_key:", "bulk:", "parse:", "hashrings_file:", "tenant_header: x-", "max_in_flight:"]
-            .iter()
-            .any(|name| setting.starts_with(name))
+        ![
+            "api_key:",
+            "bulk:",
+            "parse:",
+            "hashrings_file:",
+            "tenant_header: x-",
+            "max_in_flight:",
+            "exponential:",
+            "max_size:",
+        ]
+        .iter()
+        .any(|name| setting.starts_with(name))
     };
     let uncommented: String = uncommented.lines().filter(|line| without(line)).collect::<Vec<_>>().join("\n");
     let config =
         parse("example.yaml", &uncommented, &environment).unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!(config.sinks.len(), 9);
+    assert_eq!(config.sinks.len(), 10);
     assert_eq!(config.memory, Some(Bytes::mib(64)));
 }
 

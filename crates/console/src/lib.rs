@@ -72,10 +72,10 @@ pub use resident::Resident;
 pub use search::{LONGEST_SEARCH_ANSWER, SEARCHES};
 pub use state::{State, StateReport};
 pub use status::{
-    BlockedIndex, Damage, DeclaredLine, Destination, Failed, Fleet, FleetPolicy, Handshakes, Journal, Lag,
-    LastError, LeftBehind, MOST_MEMBERS, MOST_POLICIES, MOST_SAMPLED, MOST_STEPS, MOST_WAITING, Memory,
-    Payload, PipelineStep, PolicyDecisions, RingMember, ShareLine, Sink, SourcePipeline, Status, Syncs,
-    Tenant, Tenants, TraceDecisions,
+    BlockedIndex, Damage, DeclaredLine, DerivedMetrics, Destination, Failed, Fleet, FleetPolicy, Handshakes,
+    Journal, Lag, LastError, LeftBehind, MOST_MEMBERS, MOST_POLICIES, MOST_SAMPLED, MOST_STEPS, MOST_WAITING,
+    Memory, Payload, PipelineStep, PolicyDecisions, RingMember, ShareLine, Sink, SourcePipeline, Status,
+    Syncs, Tenant, Tenants, TraceDecisions,
 };
 pub use trial::{
     ChangeReport, FormError, ItemReport, LONGEST_ITEMS, LONGEST_STEPS, LoadedSteps, StatementReport, Taken,

@@ -20,8 +20,8 @@ pub use journal::{Damage, Journal, Syncs};
 pub use left_behind::LeftBehind;
 pub use memory::{DeclaredLine, Memory, Payload, ShareLine};
 pub use sink::{
-    BlockedIndex, Lag, LastError, MOST_MEMBERS, MOST_POLICIES, MOST_SAMPLED, MOST_STEPS, MOST_WAITING,
-    PipelineStep, PolicyDecisions, RingMember, Sink, TraceDecisions,
+    BlockedIndex, DerivedMetrics, Lag, LastError, MOST_MEMBERS, MOST_POLICIES, MOST_SAMPLED, MOST_STEPS,
+    MOST_WAITING, PipelineStep, PolicyDecisions, RingMember, Sink, TraceDecisions,
 };
 pub use source_pipeline::SourcePipeline;
 pub use tenants::{Tenant, Tenants};

@@ -1,5 +1,6 @@
 //! How a sink is doing, for `/status` and `/metrics`.
 
+use crate::derive::DeriveReport;
 use crate::spread::MemberReport;
 use crate::thanos_receive::{Forwarding, ForwardingReport};
 use std::fmt;
@@ -31,6 +32,7 @@ struct HealthState {
     held_up: Mutex<Vec<BlockedDestination>>,
     members: Mutex<Option<MemberList>>,
     forwarding: Mutex<Option<Arc<Forwarding>>>,
+    derived: Mutex<Option<DeriveReport>>,
 }
 
 /// Reports of the members that a sink spreads items over.
@@ -168,6 +170,15 @@ impl Health {
 
     fn lock_forwarding(&self) -> std::sync::MutexGuard<'_, Option<Arc<Forwarding>>> {
         self.0.forwarding.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The numbers of derived metrics; none for other sinks, and while it does not run.
+    pub fn derived(&self) -> Option<DeriveReport> {
+        *self.0.derived.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn show_derived(&self, report: Option<DeriveReport>) {
+        *self.0.derived.lock().unwrap_or_else(PoisonError::into_inner) = report;
     }
 
     pub(crate) fn held_up(&self, held_up: Vec<BlockedDestination>) {

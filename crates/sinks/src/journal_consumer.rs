@@ -26,6 +26,7 @@ use tidegate_journal::{
     Signal, StartAt, WhenFull,
 };
 use tidegate_ledger::{Dropped, Ledger, Settlement, SinkAccount, SinkLedger, TooMany, UnknownVersion};
+use tidegate_pipeline::Measurements;
 use tidegate_tap::Tap;
 
 /// How long to wait when the journal cannot be read for a passing reason (too many open files, say).
@@ -232,6 +233,17 @@ impl JournalConsumer {
         record: &mut Record,
         room: &EgressBudget,
     ) -> Result<Staged, DropReason> {
+        self.stage_measured(record, room, None).await
+    }
+
+    /// As [`stage`](Self::stage), with steps that measure. Where it ends with an error, they have measured nothing; where it is given up, they may have
+    /// measured a part.
+    pub(crate) async fn stage_measured(
+        &mut self,
+        record: &mut Record,
+        room: &EgressBudget,
+        measurements: Option<&mut (dyn Measurements + Send)>,
+    ) -> Result<Staged, DropReason> {
         let JournalConsumer { stage: Some(stage), follower, sampling, .. } = self else {
             return Ok(Staged::Ready);
         };
@@ -246,7 +258,8 @@ impl JournalConsumer {
         }
         let numbers = (record.sequence, follower.position().sequence);
         let traces = sampling.as_ref().filter(|_| is_sampled(record)).map(Sampling::sampler);
-        match Box::pin(stage.apply(numbers, &record.meta, (format, traces), body, room)).await? {
+        match Box::pin(stage.apply(numbers, &record.meta, (format, traces), measurements, body, room)).await?
+        {
             Some(form) => {
                 record.put(form);
                 Ok(Staged::Ready)

@@ -11,6 +11,7 @@ mod blackhole;
 mod body_parts;
 mod concurrency_limit;
 mod delivery;
+mod derive;
 mod egress_budget;
 mod elasticsearch;
 mod endpoints;
@@ -42,6 +43,7 @@ use tidegate_stage::decoding;
 
 pub use blackhole::blackhole;
 pub use delivery::{BadLevel, EndpointError, StartError};
+pub use derive::{Derive, DeriveError, DeriveReport, DeriveSettings};
 pub use egress_budget::{BorrowQueue, EgressBudget};
 pub use elasticsearch::{
     Cluster, ClusterNodes, Elasticsearch, Settings as ElasticsearchSettings,

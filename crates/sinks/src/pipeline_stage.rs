@@ -24,7 +24,7 @@ use std::sync::Arc;
 use tidegate_arena::Window;
 use tidegate_journal::{Encoding, MAX_IN_FLIGHT, Meta, Protocol, Signal};
 use tidegate_ledger::Dropped;
-use tidegate_pipeline::{Format, Pipeline, StepCounts, Workspace};
+use tidegate_pipeline::{Format, Measurements, Pipeline, StepCounts, Workspace};
 use tidegate_stage::{FailureLog, Owner, PipelineMeters, format_of};
 use tidegate_wire::remote_write::Version;
 
@@ -317,7 +317,8 @@ impl PipelineStage {
     }
 
     /// Passes `body`, as it is in the journal, through the pipeline. `low` is the first record that is not settled.
-    /// Returns the form in which it goes on; `None` when no item is left. `traces` decides about its traces.
+    /// Returns the form in which it goes on; `None` when no item is left. `traces` decides about its traces. With `measurements` that is all
+    /// that is wanted of it: it goes on as it came.
     ///
     /// # Errors
     /// When there is no memory for it. Nothing is held or remembered then.
@@ -326,6 +327,7 @@ impl PipelineStage {
         (sequence, low): (u64, u64),
         meta: &Meta,
         (format, traces): (Format, Option<SharedSampler>),
+        measurements: Option<&mut (dyn Measurements + Send)>,
         body: Charged<Window>,
         room: &EgressBudget,
     ) -> Result<Option<StagedForm>, DropReason> {
@@ -338,7 +340,9 @@ impl PipelineStage {
         let (pipeline, workspace) = self.of_record(sequence);
         let capacity = pipeline.capacity(meta.protocol, meta.signal);
         let limits = capacity.limits(kept, decoded.len(), pipeline.pipeline.passes(format));
-        let from = PassInput { format, now_ns: meta.received_at_ns, limits, traces, is_watched_only: false };
+        let is_watched_only = measurements.is_some();
+        let now_ns = meta.received_at_ns;
+        let from = PassInput { format, now_ns, limits, traces, measurements, is_watched_only };
         let passed = Box::pin(run_passes(
             (&pipeline.pipeline, &pipeline.meters),
             workspace,

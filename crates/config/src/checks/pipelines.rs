@@ -5,7 +5,9 @@ use std::ops::Range;
 use tidegate_pipeline::{self as engine, Anchor, Definition, Format, Pipeline, Severity, StepKind, Version};
 
 use super::path;
-use crate::model::{Config, RelabelRule, Route, Signal, SinkSample, selecting, texts};
+use crate::model::{
+    Config, ConfiguredDerivation, DerivationProblem, RelabelRule, Route, Signal, SinkSample, selecting, texts,
+};
 use crate::suggest::nearest;
 use crate::values::Name;
 
@@ -172,7 +174,7 @@ fn idle(config: &Config, source: &str, wanted: &Name, path: Vec<String>) -> Opti
 
 fn sink(config: &Config, name: &Name, findings: &mut Vec<Finding>) {
     let Some(sink) = config.sinks.get(name) else { return };
-    let Route { pipeline, when, otherwise, sample, relabel } = sink.route();
+    let Route { pipeline, when, otherwise, sample, relabel, derive } = sink.route();
     let at = path(["sinks", name.as_str()]);
     let mut note = |setting: &str, severity, message: String, help: String| {
         let path = below(&at, [setting.to_owned()]);
@@ -219,6 +221,23 @@ fn sink(config: &Config, name: &Name, findings: &mut Vec<Finding>) {
                 message: problem.message,
                 help: problem.help,
             })),
+        }
+    }
+    if let Some(derive) = derive {
+        match ConfiguredDerivation::of(derive) {
+            Ok(derivation) => {
+                let definition =
+                    Definition { steps: vec![selecting(StepKind::Measure(derivation.measures))] };
+                compile(&definition, findings, |anchor| {
+                    let text = anchor.item.and_then(|item| derivation.texts.get(item));
+                    below(&at, text.into_iter().flatten().cloned())
+                });
+            }
+            Err(problems) => {
+                findings.extend(problems.into_iter().map(|DerivationProblem { path, message, help }| {
+                    Finding { path: below(&at, path), range: None, severity: Severity::Error, message, help }
+                }))
+            }
         }
     }
     if !relabel.is_empty() {

@@ -1,8 +1,8 @@
 //! Pipelines: steps that change, drop and sample what a sink takes.
 
 use super::pipeline_steps::Steps;
-use super::sinks::{Sink, SinkRouting};
-use super::{Config, ConfiguredSampling, SinkSample, SourcePipeline};
+use super::sinks::Sink;
+use super::{Config, ConfiguredSampling, DeriveSink, SinkSample, SourcePipeline};
 use crate::declare::{choices, settings};
 use crate::presets::Parse;
 use crate::setting::Sequence;
@@ -217,6 +217,9 @@ impl Config {
             let rules = route.relabel.iter().map(RelabelRule::definition).collect();
             steps.push(selecting(engine::StepKind::Relabel(rules)), "", "write_relabel_configs".to_owned());
         }
+        if let Some(derivation) = route.derive.and_then(DeriveSink::derivation) {
+            steps.push(selecting(engine::StepKind::Measure(derivation.measures)), "", "derive".to_owned());
+        }
         (!steps.labels.is_empty()).then_some(steps)
     }
 
@@ -323,18 +326,20 @@ pub(crate) struct Route<'a> {
     pub(crate) otherwise: bool,
     pub(crate) sample: Option<&'a SinkSample>,
     pub(crate) relabel: &'a [RelabelRule],
+    pub(crate) derive: Option<&'a DeriveSink>,
 }
 
 impl Sink {
     pub(crate) fn route(&self) -> Route<'_> {
         let settings = self.settings();
-        let SinkRouting { pipeline, when, otherwise } = settings.routing();
+        let routing = settings.routing();
         Route {
-            pipeline: pipeline.as_ref(),
-            when: when.as_deref().unwrap_or_default(),
-            otherwise: *otherwise,
+            pipeline: settings.pipeline(),
+            when: routing.and_then(|routing| routing.when.as_deref()).unwrap_or_default(),
+            otherwise: routing.is_some_and(|routing| routing.otherwise),
             sample: settings.sample(),
             relabel: settings.relabel(),
+            derive: settings.derive(),
         }
     }
 }

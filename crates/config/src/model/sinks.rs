@@ -1,5 +1,6 @@
 mod blackhole;
 mod delivery;
+mod derive;
 mod discovery;
 mod elasticsearch;
 mod handoff;
@@ -14,6 +15,7 @@ mod thanos_receive;
 
 pub use blackhole::BlackholeSink;
 pub use delivery::{Backoff, Delivery, Tls};
+pub use derive::DeriveSink;
 pub use discovery::DiscoverySettings;
 pub use elasticsearch::{BulkCompression, ElasticsearchSink, Mapping, Product};
 pub use handoff::{HandoffFull, HandoffSettings};
@@ -33,7 +35,7 @@ use std::path::{Path, PathBuf};
 use super::{Journal, RelabelRule, SinkSample, WhenFull};
 use crate::checks::SinkCheck;
 use crate::declare::{choices, kinds};
-use crate::values::Url;
+use crate::values::{Name, Url};
 
 kinds! {
     /// Destinations.
@@ -54,6 +56,8 @@ kinds! {
         Loki(LokiSink) = "loki",
         /// Ingestors of Thanos Receive, spread by its hashrings: what its router does.
         ThanosReceive(ThanosReceiveSink) = "thanos_receive",
+        /// Metrics derived from spans, log records and data points: calls and durations of spans, counts, sums of values.
+        Derive(DeriveSink) = "derive",
         /// Discards everything: for measurements and trials.
         Blackhole(BlackholeSink) = "blackhole",
     }
@@ -78,11 +82,21 @@ pub(crate) trait SinkSettings {
     /// The signals that it receives; the sink skips everything else.
     fn signals(&self) -> &[Signal];
 
-    /// The items that it takes, and the pipeline that they pass.
-    fn routing(&self) -> &SinkRouting;
+    /// The items that it takes, and the pipeline that they pass; `None` for one that takes everything without being asked about.
+    fn routing(&self) -> Option<&SinkRouting>;
+
+    /// The pipeline that items pass on their way to it.
+    fn pipeline(&self) -> Option<&Name> {
+        self.routing().and_then(|routing| routing.pipeline.as_ref())
+    }
 
     /// The part of the traces that it takes; `None` for all.
     fn sample(&self) -> Option<&SinkSample> {
+        None
+    }
+
+    /// What it derives, if it is a sink that derives metrics.
+    fn derive(&self) -> Option<&DeriveSink> {
         None
     }
 
@@ -124,6 +138,11 @@ impl Sink {
     /// The part of the traces that it takes; `None` for all.
     pub fn sample(&self) -> Option<&SinkSample> {
         self.settings().sample()
+    }
+
+    /// The settings of a sink that derives metrics.
+    pub fn derive(&self) -> Option<&DeriveSink> {
+        self.settings().derive()
     }
 
     /// Behaviour of its unsent data when the journal is full.

@@ -13,6 +13,13 @@ const MOST_ENTRIES: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sequence<T>(Vec<T>);
 
+/// Without entries.
+impl<T> Default for Sequence<T> {
+    fn default() -> Sequence<T> {
+        Sequence(Vec::new())
+    }
+}
+
 impl<T> From<Vec<T>> for Sequence<T> {
     fn from(entries: Vec<T>) -> Sequence<T> {
         Sequence(entries)

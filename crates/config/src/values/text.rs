@@ -6,7 +6,7 @@ use crate::error::{Invalid, quote};
 use crate::setting::Scalar;
 
 /// Any text, also an empty one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Text(String);
 
 /// An OTTL statement. It is compiled with its pipeline.
@@ -24,6 +24,10 @@ pub struct Ratio(f64);
 /// A part of a hundred, from 0 to 100.
 #[derive(Debug, Clone, Copy)]
 pub struct Percentage(f64);
+
+/// A number, which may be negative and have digits behind its point.
+#[derive(Debug, Clone, Copy)]
+pub struct Decimal(f64);
 
 /// A whole number, which may be negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +181,45 @@ impl Scalar for Percentage {
 
     fn schema() -> Json {
         json!({ "type": "number", "minimum": 0, "maximum": 100 })
+    }
+}
+
+impl Decimal {
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// It is never NaN.
+impl PartialEq for Decimal {
+    fn eq(&self, other: &Decimal) -> bool {
+        self.0.total_cmp(&other.0).is_eq()
+    }
+}
+
+impl Eq for Decimal {}
+
+impl Scalar for Decimal {
+    const WHAT: &'static str = "a number";
+    const EXAMPLE: &'static str = "0.25";
+
+    fn parse(text: &str) -> Result<Decimal, Invalid> {
+        match text.parse::<f64>().ok().filter(|number| number.is_finite()) {
+            Some(number) => Ok(Decimal(number)),
+            None => Err(Invalid::new(
+                format!("{} is not a number", quote(text)),
+                "write digits, and a point before those behind it",
+            )),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "number" })
     }
 }
 

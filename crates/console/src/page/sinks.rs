@@ -3,7 +3,7 @@
 use super::books::by_reason;
 use super::{Block, Section, TableCell, Tone};
 use crate::human::{HumanCount, HumanDuration, Plural, moment};
-use crate::status::{PipelineStep, RingMember, Sink, TraceDecisions};
+use crate::status::{DerivedMetrics, PipelineStep, RingMember, Sink, TraceDecisions};
 use std::time::SystemTime;
 use tidegate_arena::Bytes;
 
@@ -64,6 +64,7 @@ fn facts(sink: &Sink, now: SystemTime) -> Vec<(&'static str, TableCell)> {
         facts.push(("pipeline step", TableCell::new(text)));
     }
     facts.extend(sink.sampling.iter().map(|sampling| ("sampling", decisions(sampling))));
+    facts.extend(sink.derived.iter().map(|metrics| ("derived metrics", derived(metrics))));
     if let Some(at) = sink.retry_at {
         facts.push(("next attempt", TableCell::new(moment(at, now))));
     }
@@ -128,6 +129,26 @@ fn decisions(sampling: &TraceDecisions) -> TableCell {
         text.push_str(&format!(", {} {what}", HumanCount(count)));
     }
     TableCell::new(text).bad_if(*early > 0 || *forgotten > 0)
+}
+
+fn derived(metrics: &DerivedMetrics) -> TableCell {
+    let DerivedMetrics { series, observations, overflowed, lost, expired, expired_edges, dropped_spans } =
+        *metrics;
+    let observed = Plural(observations, "observation");
+    let mut text = format!("{} series of {observed}", HumanCount(series));
+    let counts = [
+        (overflowed, "in overflow series"),
+        (lost, "without a series"),
+        (expired, "series expired"),
+        (expired_edges, "edges of one span"),
+        (dropped_spans, "spans left out of service graphs"),
+    ];
+    for (count, what) in counts {
+        if count > 0 {
+            text.push_str(&format!(", {} {what}", HumanCount(count)));
+        }
+    }
+    TableCell::new(text).bad_if(overflowed > 0 || lost > 0 || dropped_spans > 0)
 }
 
 pub(super) fn pipeline_step(step: &PipelineStep) -> TableCell {

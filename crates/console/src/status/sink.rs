@@ -64,6 +64,9 @@ pub struct Sink {
     /// Its decisions about traces, if it takes a part of them: of the first [`MOST_SAMPLED`] such sinks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<TraceDecisions>,
+    /// The metrics that it derives, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub derived: Option<DerivedMetrics>,
     /// When the next attempt is made, while one is waited for: it is failing now.
     #[serde(serialize_with = "raw::maybe_moment")]
     pub retry_at: Option<SystemTime>,
@@ -129,6 +132,25 @@ pub struct PipelineStep {
     pub sampled_out: u64,
     /// Statements and conditions that failed on an item.
     pub failures: u64,
+}
+
+/// The numbers of metrics that a sink derives. But for the series they are counted since it began to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct DerivedMetrics {
+    /// Series now.
+    pub series: u64,
+    /// Observations that they were made of.
+    pub observations: u64,
+    /// Those counted in a series for all that have no room.
+    pub overflowed: u64,
+    /// Those that have no series at all.
+    pub lost: u64,
+    /// Series that got nothing any more, and ended.
+    pub expired: u64,
+    /// Edges of service graphs of which one span did not come.
+    pub expired_edges: u64,
+    /// Spans left out of service graphs for want of room.
+    pub dropped_spans: u64,
 }
 
 /// The most sinks whose [`TraceDecisions`] a status has: those of others are left to the metrics.

@@ -151,6 +151,7 @@ fn sink(name: &str, kind: &str, target: &str, usual_lag: u64) -> Sink {
         pipeline: Vec::new(),
         pipeline_left_out: 0,
         sampling: None,
+        derived: None,
         retry_at: None,
         delivered: 9_880_000,
         dropped: Vec::new(),

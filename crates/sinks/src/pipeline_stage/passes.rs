@@ -3,12 +3,11 @@
 use crate::egress_budget::{BudgetError, Charged, EgressBudget};
 use crate::trace_sampling::SharedSampler;
 use tidegate_arena::Window;
-use tidegate_pipeline::{Format, Limits, Outcome, Pipeline, Run, Workspace};
+use tidegate_pipeline::{Format, Limits, Measurements, Outcome, Pipeline, Run, Workspace};
 use tidegate_stage::PipelineMeters;
 
 /// Facts about a body that passes need.
-#[derive(Debug)]
-pub(crate) struct PassInput {
+pub(crate) struct PassInput<'m> {
     pub(crate) format: Format,
     /// When it was received, since the Unix epoch.
     pub(crate) now_ns: u64,
@@ -16,6 +15,8 @@ pub(crate) struct PassInput {
     pub(crate) limits: Limits,
     /// Decides about traces, where steps ask.
     pub(crate) traces: Option<SharedSampler>,
+    /// Sums up what steps measure.
+    pub(crate) measurements: Option<&'m mut (dyn Measurements + Send)>,
     /// Nobody reads what comes out of the last pass, so it is not written.
     pub(crate) is_watched_only: bool,
 }
@@ -36,7 +37,7 @@ pub(crate) struct PassedBody {
 pub(crate) async fn run_passes(
     (pipeline, meters): (&Pipeline, &PipelineMeters),
     workspace: &mut Workspace,
-    PassInput { format, now_ns, limits, mut traces, is_watched_only }: PassInput,
+    PassInput { format, now_ns, limits, mut traces, mut measurements, is_watched_only }: PassInput<'_>,
     (body, items): (Charged<Window>, u64),
     room: &EgressBudget,
 ) -> Result<PassedBody, BudgetError> {
@@ -56,6 +57,9 @@ pub(crate) async fn run_passes(
         let mut run = Run::new(pipeline, pass, workspace, format, body, buffer, now_ns).limited(limits);
         if let Some(traces) = &mut traces {
             run = run.with_traces(traces);
+        }
+        if let Some(measurements) = &mut measurements {
+            run = run.with_measurements(&mut **measurements);
         }
         let outcome = tidegate_stage::run(&mut run, meters).await;
         match outcome {

@@ -305,6 +305,7 @@ impl Watcher {
             now_ns: record.meta.received_at_ns,
             limits: Limits::NONE,
             traces: Some(self.shared.clone()),
+            measurements: None,
             is_watched_only: true,
         };
         let items = record.meta.items.into();

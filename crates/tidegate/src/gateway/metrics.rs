@@ -1,5 +1,6 @@
 //! The meters that are read from the parts when somebody asks: memory, journal, sinks, connections.
 
+mod derive;
 pub(super) mod fleet;
 mod forwarding;
 mod members;
@@ -154,6 +155,7 @@ pub(crate) fn publish(view: &Arc<StatusView>) {
     forwarding::publish(view);
     source_pipelines::publish(view);
     trace_sampling::publish(view);
+    derive::publish(view);
 }
 
 /// The program's version, and the data flow's state.

@@ -11,7 +11,7 @@ use super::refusals::Refusals;
 use super::search_pace::SearchPace;
 use super::sinks::{ShownSink, SinkSet};
 use super::sources::running::RunningSources;
-use sink_parts::{decisions, last_error, member, pipeline_step, waiting};
+use sink_parts::{decisions, derived, last_error, member, pipeline_step, waiting};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
@@ -465,6 +465,7 @@ impl StatusView {
             pipeline: sink.pipeline.iter().flat_map(PipelineMeters::steps).map(pipeline_step).collect(),
             pipeline_left_out: 0,
             sampling: decisions(sink, stats),
+            derived: derived(sink),
             members: sink.health.members().into_iter().map(member).collect(),
             members_left_out: 0,
             delivered: book.map_or(0, |book| book.delivered),

@@ -50,8 +50,8 @@ fn listen(listeners: &[(String, String)]) -> String {
     format!("listen: {{{}}}\n", listen.join(", "))
 }
 
-/// A sink of each kind that the configuration knows, as YAML: with what it cannot be without, which is a URL, or
-/// hashrings.
+/// A sink of each kind that the configuration knows, as YAML: with what it cannot be without, which is a URL,
+/// hashrings, or metrics to derive.
 fn sinks() -> Vec<(String, String)> {
     let schema = tidegate_config::schema();
     let kinds = schema["properties"]["sinks"]["additionalProperties"]["oneOf"].as_array().unwrap();
@@ -65,7 +65,8 @@ fn sinks() -> Vec<(String, String)> {
         let urls: String = required.into_iter().filter(|setting| *setting != "type").map(url).collect();
         let rings =
             kind["properties"].get("hashrings").map_or("", |_| ", hashrings: [{endpoints: ['127.0.0.1:1']}]");
-        (name.to_owned(), format!("{{type: {name}{urls}{rings}}}"))
+        let metrics = kind["properties"].get("span_metrics").map_or("", |_| ", span_metrics: {}");
+        (name.to_owned(), format!("{{type: {name}{urls}{rings}{metrics}}}"))
     };
     kinds.iter().map(sink).collect()
 }

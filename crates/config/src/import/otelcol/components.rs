@@ -183,6 +183,19 @@ fn reason(section: Section, kind: &str) -> &'static str {
         }
         (Section::Exporters, "file") => "a sink of type `lake` stores everything in files of its own format",
         (Section::Exporters, _) => "tidegate has no sink for it; many vendors accept OTLP",
+        (Section::Connectors, "spanmetrics" | "span_metrics") => {
+            "copy its settings to `span_metrics` of a sink of type `derive`, where `interval`, `temporality` and `expire` are those of the sink \
+             (docs/derived-metrics.md)"
+        }
+        (Section::Connectors, "count") => {
+            "copy its settings to `count` of a sink of type `derive` (docs/derived-metrics.md)"
+        }
+        (Section::Connectors, "signaltometrics" | "signal_to_metrics") => {
+            "copy its settings to `signal_to_metrics` of a sink of type `derive` (docs/derived-metrics.md)"
+        }
+        (Section::Connectors, "servicegraph" | "service_graph") => {
+            "copy its settings to `service_graph` of a sink of type `derive` (docs/derived-metrics.md)"
+        }
         (Section::Connectors, _) => "tidegate does not derive telemetry from other telemetry",
         (Section::Extensions, _) => "it has no counterpart",
     }
@@ -202,7 +215,7 @@ const EXPORTERS: &str = "otlp otlphttp otlp_grpc otlp_http prometheusremotewrite
     awsemf awss3 awscloudwatchlogs azuremonitor googlecloud googlemanagedprometheus zipkin jaeger \
     signalfx sapm coralogix logzio honeycombmarker sumologic influxdb syslog dataset mezmo \
     tencentcloud_logservice cassandra sentry";
-const CONNECTORS: &str = "routing forward spanmetrics span_metrics servicegraph service_graph count sum signaltometrics \
+const CONNECTORS: &str = "routing forward spanmetrics span_metrics servicegraph service_graph count sum signaltometrics signal_to_metrics \
     failover exceptions grafanacloud datadog roundrobin otlpjson slowsql";
 const EXTENSIONS: &str = "health_check healthcheckv2 pprof zpages file_storage bearertokenauth basicauth headers_setter \
     oauth2client sigv4auth oidc memory_limiter memory_ballast opamp k8s_observer host_observer \

@@ -13,8 +13,8 @@ settings! {
 }
 
 impl SinkSettings for BlackholeSink {
-    fn routing(&self) -> &SinkRouting {
-        &self.routing
+    fn routing(&self) -> Option<&SinkRouting> {
+        Some(&self.routing)
     }
 
     fn sample(&self) -> Option<&SinkSample> {

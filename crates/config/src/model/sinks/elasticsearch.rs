@@ -83,8 +83,8 @@ choices! {
 }
 
 impl SinkSettings for ElasticsearchSink {
-    fn routing(&self) -> &SinkRouting {
-        &self.routing
+    fn routing(&self) -> Option<&SinkRouting> {
+        Some(&self.routing)
     }
 
     fn sample(&self) -> Option<&SinkSample> {

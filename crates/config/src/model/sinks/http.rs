@@ -57,8 +57,8 @@ choices! {
 }
 
 impl SinkSettings for HttpSink {
-    fn routing(&self) -> &SinkRouting {
-        &self.routing
+    fn routing(&self) -> Option<&SinkRouting> {
+        Some(&self.routing)
     }
 
     fn sample(&self) -> Option<&SinkSample> {

@@ -46,8 +46,8 @@ impl LakeSink {
 }
 
 impl SinkSettings for LakeSink {
-    fn routing(&self) -> &SinkRouting {
-        &self.routing
+    fn routing(&self) -> Option<&SinkRouting> {
+        Some(&self.routing)
     }
 
     fn sample(&self) -> Option<&SinkSample> {

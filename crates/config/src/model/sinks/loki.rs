@@ -28,8 +28,8 @@ settings! {
 }
 
 impl SinkSettings for LokiSink {
-    fn routing(&self) -> &SinkRouting {
-        &self.routing
+    fn routing(&self) -> Option<&SinkRouting> {
+        Some(&self.routing)
     }
 
     fn signals(&self) -> &[Signal] {

@@ -100,8 +100,8 @@ choices! {
 }
 
 impl SinkSettings for OtlpSink {
-    fn routing(&self) -> &SinkRouting {
-        &self.routing
+    fn routing(&self) -> Option<&SinkRouting> {
+        Some(&self.routing)
     }
 
     fn sample(&self) -> Option<&SinkSample> {

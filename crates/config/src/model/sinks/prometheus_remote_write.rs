@@ -116,8 +116,8 @@ choices! {
 }
 
 impl SinkSettings for RemoteWriteSink {
-    fn routing(&self) -> &SinkRouting {
-        &self.routing
+    fn routing(&self) -> Option<&SinkRouting> {
+        Some(&self.routing)
     }
 
     fn relabel(&self) -> &[RelabelRule] {

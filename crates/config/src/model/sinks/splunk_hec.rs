@@ -53,8 +53,8 @@ settings! {
 const MAX_METADATA: usize = 1024;
 
 impl SinkSettings for SplunkHecSink {
-    fn routing(&self) -> &SinkRouting {
-        &self.routing
+    fn routing(&self) -> Option<&SinkRouting> {
+        Some(&self.routing)
     }
 
     fn signals(&self) -> &[Signal] {

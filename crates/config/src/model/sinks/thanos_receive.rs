@@ -74,8 +74,8 @@ choices! {
 }
 
 impl SinkSettings for ThanosReceiveSink {
-    fn routing(&self) -> &SinkRouting {
-        &self.routing
+    fn routing(&self) -> Option<&SinkRouting> {
+        Some(&self.routing)
     }
 
     fn signals(&self) -> &[Signal] {

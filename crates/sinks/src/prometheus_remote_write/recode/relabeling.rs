@@ -49,6 +49,7 @@ impl Relabeling {
             now_ns: 0,
             limits,
             traces: None,
+            measurements: None,
             is_watched_only: false,
         };
         let PassedBody { mut body, items, is_changed } = Box::pin(run_passes(

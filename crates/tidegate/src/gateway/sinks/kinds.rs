@@ -4,6 +4,7 @@
 //! reload and the pages walk over the configured sinks and ask those.
 
 mod blackhole;
+mod derive;
 pub(crate) mod elasticsearch;
 mod http;
 mod lake;
@@ -96,6 +97,7 @@ pub(crate) fn of(sink: &Sink) -> &dyn SinkKind {
         Sink::SplunkHec(settings) => settings,
         Sink::Loki(settings) => settings,
         Sink::ThanosReceive(settings) => settings,
+        Sink::Derive(settings) => settings,
         Sink::Blackhole(settings) => settings,
     }
 }

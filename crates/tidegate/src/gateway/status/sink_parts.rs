@@ -1,10 +1,13 @@
 //! The parts of a sink's status, from its counters.
 
 use crate::gateway::sinks::ShownSink;
-use tidegate_console::{BlockedIndex, LastError, PipelineStep, PolicyDecisions, RingMember, TraceDecisions};
+use tidegate_console::{
+    BlockedIndex, DerivedMetrics, LastError, PipelineStep, PolicyDecisions, RingMember, TraceDecisions,
+};
 use tidegate_journal::Stats;
 use tidegate_sinks::{
-    BlockedDestination, ConflictReason, MemberReport, SamplingReport, StepMeters, StepTotals, TraceSampling,
+    BlockedDestination, ConflictReason, DeriveReport, MemberReport, SamplingReport, StepMeters, StepTotals,
+    TraceSampling,
 };
 
 pub(super) fn last_error(trouble: tidegate_sinks::LastError) -> Option<LastError> {
@@ -41,6 +44,20 @@ pub(super) fn decisions(sink: &ShownSink, stats: &Stats) -> Option<TraceDecision
         unkept_spans: counts.unkept.spans,
         policies: policies.collect(),
         policies_left_out: 0,
+    })
+}
+
+/// The numbers of the metrics that a sink derives.
+pub(super) fn derived(sink: &ShownSink) -> Option<DerivedMetrics> {
+    let DeriveReport { series, counts } = sink.health.derived()?;
+    Some(DerivedMetrics {
+        series,
+        observations: counts.observations,
+        overflowed: counts.overflowed,
+        lost: counts.lost,
+        expired: counts.expired,
+        expired_edges: counts.expired_edges,
+        dropped_spans: counts.dropped_spans,
     })
 }
 
