@@ -1,5 +1,6 @@
 // An OpenTelemetry Collector for the tests: the Collector's own service and OTLP receiver, an exporter that writes
-// down what was received, those that send OTLP and to Elasticsearch, and the processors that pipelines are compared with.
+// down what was received, those that send OTLP and to Elasticsearch, the processors that pipelines are compared with, and
+// the connectors that derived metrics are compared with.
 //
 // `collector --config FILE` is the Collector. `collector partial ADDRESS` is the bare gRPC server of its
 // libraries, which takes everything but one item of each request and says so: the Collector's receiver never does.
@@ -9,6 +10,10 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/open-telemetry/opentelemetry-collector-contrib/connector/countconnector"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/connector/servicegraphconnector"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/connector/signaltometricsconnector"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/connector/spanmetricsconnector"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/elasticsearchexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/filterprocessor"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/probabilisticsamplerprocessor"
@@ -18,6 +23,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/envprovider"
 	"go.opentelemetry.io/collector/confmap/provider/fileprovider"
+	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/exporter/otlpexporter"
 	"go.opentelemetry.io/collector/exporter/otlphttpexporter"
@@ -56,6 +62,10 @@ func factories() (factories otelcol.Factories, err error) {
 		return factories, err
 	}
 	factories.Processors, err = otelcol.MakeFactoryMap[processor.Factory](filterprocessor.NewFactory(), transformprocessor.NewFactory(), probabilisticsamplerprocessor.NewFactory(), tailsamplingprocessor.NewFactory())
+	if err != nil {
+		return factories, err
+	}
+	factories.Connectors, err = otelcol.MakeFactoryMap[connector.Factory](spanmetricsconnector.NewFactory(), countconnector.NewFactory(), signaltometricsconnector.NewFactory(), servicegraphconnector.NewFactory())
 	if err != nil {
 		return factories, err
 	}

@@ -6,6 +6,7 @@ mod backlog;
 mod bare;
 mod connections;
 mod cpu;
+mod derived_metrics;
 mod durability;
 mod elasticsearch;
 mod files;
@@ -43,6 +44,7 @@ const ROWS: &[Row] = &[
     otlp::ALLOCATIONS,
     tail_sampling::CPU,
     tail_sampling::MEMORY,
+    derived_metrics::CPU,
     unmatched::ROW,
     apm::ROW,
     uploads::ROW,

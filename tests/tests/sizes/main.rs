@@ -112,6 +112,10 @@ fn gateway_with(
         }
         "otlp" => json!({"type": kind, "endpoints": [url], "protocol": "http", "compression": "zstd"}),
         "http" => json!({"type": kind, "endpoints": [format!("{url}/in")], "compression": "gzip"}),
+        "derive" => json!({
+            "type": kind, "interval": "1s", "max_series": 1000, "span_metrics": {},
+            "count": {"logs": {"sizes.logs": {}}, "datapoints": {"sizes.points": {}}},
+        }),
         "splunk_hec" => json!({"type": kind, "endpoints": [url], "token": "0-1"}),
         "thanos_receive" => {
             json!({"type": kind, "algorithm": "ketama", "hashrings": [{"endpoints": receiver.ingestors()}]})
@@ -252,6 +256,10 @@ sweeps! {
     lake_with_sampling_at_64_mib: "64MiB", &KINDS[..1], Sampling, 24 * MIB;
     elasticsearch_with_sampling_at_64_mib: "64MiB", &KINDS[3..4], Sampling, 24 * MIB;
     http_with_sampling_at_64_mib: "64MiB", &KINDS[4..5], Sampling, 24 * MIB;
+    /// Derived metrics are delivered with the rest.
+    otlp_with_derived_metrics_at_40_mib: "40MiB", &["derive", "otlp"], Nothing, 6 * MIB;
+    otlp_with_derived_metrics_at_64_mib: "64MiB", &["derive", "otlp"], Nothing, 24 * MIB;
+    lake_with_derived_metrics_at_64_mib: "64MiB", &["derive", "lake"], Growth, 24 * MIB;
     all_behind_growth_at_96_mib: "96MiB", FIVE, Growth, 6 * MIB;
     all_behind_halving_at_128_mib: "128MiB", FIVE, Halving, 24 * MIB;
 }
