@@ -206,6 +206,16 @@ fn the_example_is_the_default_and_its_commented_settings_are_valid() {
     assert_eq!(config.memory, Some(Bytes::mib(64)));
 }
 
+/// What was counted outlives an upgrade only where this stays: if it has to change, cumulative counts begin anew, which belongs in the changelog.
+#[test]
+fn the_fingerprint_of_derived_metrics_is_stable() {
+    const SINK: &str = "sinks: { red: { type: derive, span_metrics: { dimensions: [{ name: a, default: b }] }, service_graph: {}, count: { logs: { n: \
+        { conditions: ['body != nil'] } } }, signal_to_metrics: { spans: [{ name: m, sum: { value: '1' } }] } } }";
+    let config = parse("test.yaml", SINK, &|_| None).unwrap();
+    let derivation = config.sinks.values().find_map(|sink| sink.derive()?.derivation()).unwrap();
+    assert_eq!(derivation.table.fingerprint(), 3_370_962_096_399_093_669);
+}
+
 fn uncomment(line: &str) -> String {
     let text = line.trim_start();
     match text.strip_prefix('#') {

@@ -129,7 +129,8 @@ impl<'a> Request<'a> {
 
     fn has_point(&self, number: u32, kind: &InstrumentKind, offset: usize) -> bool {
         let words = self.words(number, kind, offset);
-        self.group(number).is_some_and(|group| !group.is_absent(kind, words))
+        self.group(number)
+            .is_some_and(|group| !group.is_absent(kind, words, self.aggregator.settings.temporality))
     }
 
     fn words(&self, number: u32, kind: &InstrumentKind, offset: usize) -> &'a [u64] {

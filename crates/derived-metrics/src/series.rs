@@ -135,8 +135,6 @@ impl SeriesTable {
         }
     }
 
-    /// The number of a series. It is added where there is none; `None` where there is no room for it.
-    #[inline]
     /// Forgets the values of a series, which begins again at a time.
     pub(crate) fn empty(&mut self, number: u32, start_ms: u64) {
         self.at_mut(number).set_start_ms(start_ms);
@@ -147,6 +145,8 @@ impl SeriesTable {
         }
     }
 
+    /// The number of a series. It is added where there is none; `None` where there is no room for it.
+    #[inline]
     pub(crate) fn intern(&mut self, owner: Owner, key: &[u8], start_ms: u64, blob: &mut Blob) -> Option<u32> {
         let hash = hash(self.seed, owner.resource, owner.measure, key);
         let is_it = |number: u32| {

@@ -137,9 +137,14 @@ impl Group {
         self.instruments.iter().map(|instrument| instrument.kind.words()).sum()
     }
 
-    /// Whether an instrument has no data point for these values: no pair failed.
-    pub(crate) fn is_absent(&self, kind: &InstrumentKind, words: &[u64]) -> bool {
-        self.pairs.is_some() && *kind == InstrumentKind::Count && words.first() == Some(&0)
+    /// Whether an instrument has no data point for these values: no pair failed, or nothing came since a flush that ended early.
+    pub(crate) fn is_absent(&self, kind: &InstrumentKind, words: &[u64], temporality: Temporality) -> bool {
+        match kind {
+            _ if temporality == Temporality::Delta => words.iter().all(|word| *word == 0),
+            InstrumentKind::Count => self.pairs.is_some() && words.first() == Some(&0),
+            InstrumentKind::Gauge => words.first() == Some(&0),
+            _ => false,
+        }
     }
 
     fn heap_bytes(&self) -> usize {

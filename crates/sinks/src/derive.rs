@@ -28,6 +28,10 @@ use tokio::runtime::Handle;
 const PATIENCE: Duration = Duration::from_millis(200);
 /// How long it waits after an error before it tries again.
 const AFTER_ERROR: Duration = Duration::from_secs(2);
+/// How long it waits for a place in the journal's queue.
+const BUSY: Duration = Duration::from_millis(100);
+/// How soon a flush is due again that the journal did not take, in milliseconds.
+const AGAIN_MS: u64 = 5_000;
 /// How long the record that is being counted may take when the order to stop comes.
 const LAST_RECORD: Duration = Duration::from_secs(3);
 /// How long appending what was counted may take then.
@@ -73,6 +77,8 @@ pub struct Derive {
     interval_ms: u64,
     /// When the next flush is due, in milliseconds since 1970.
     due_ms: Option<u64>,
+    /// A time, and the first record that may be received later: it has passed when all before that are read.
+    awaited: Option<(u64, u64)>,
     /// The first record that is not counted.
     position: u64,
     /// The records counted since the state was kept.
@@ -154,6 +160,7 @@ impl Derive {
             runtime,
             interval_ms: u64::try_from(interval.as_millis()).unwrap_or(u64::MAX).max(1),
             due_ms: None,
+            awaited: None,
             position,
             taken: PendingRecords::default(),
             most_pending: context.journal.stats().quota / QUOTA_PART,
@@ -172,7 +179,8 @@ impl Derive {
                 tokio::time::sleep(LAST_FLUSH).await;
                 sender.stop();
             });
-            let _stopped = if self.metrics.is_open() { self.flush_all() } else { self.keep(false) };
+            let follower: &mut Follower = self.consumer.follower();
+            let _stopped = if follower.is_closed() { self.keep(false) } else { self.flush_all() };
         }
         self.health.show_derived(None);
     }
@@ -186,14 +194,16 @@ impl Derive {
         while !self.stop.is_given() {
             match self.consumer.next_blocking(PATIENCE) {
                 Ok(record) => {
-                    self.flush_if_due(record.meta.received_at_ns / 1_000_000)?;
+                    // The time of those that are counted already is over.
+                    if record.sequence >= self.position {
+                        self.flush_if_due(record.meta.received_at_ns / 1_000_000)?;
+                    }
                     self.take(record)?;
                     self.spare_quota()?;
                 }
                 Err(IdleReason::Nothing) => {
-                    // Otherwise the time is that of the records.
-                    if self.is_all_read() {
-                        self.flush_if_due(now_ms())?;
+                    if let Some(at_ms) = self.time_read() {
+                        self.flush_if_due(at_ms)?;
                     }
                     self.spare_quota()?;
                 }
@@ -271,8 +281,8 @@ impl Derive {
         let next = boundary.saturating_add(self.interval_ms);
         match self.due_ms {
             Some(due) if at_ms >= due => {
-                self.flush(boundary)?;
-                self.due_ms = Some(next);
+                let is_flushed = self.flush(boundary)?;
+                self.due_ms = Some(if is_flushed { next } else { at_ms.saturating_add(AGAIN_MS) });
             }
             // The clock may have been set back.
             Some(due) if due <= next.saturating_add(self.interval_ms) => {}
@@ -281,18 +291,19 @@ impl Derive {
         Ok(())
     }
 
-    /// Appends all that was counted before a time, and settles the records that it was counted from.
-    fn flush(&mut self, at_ms: u64) -> Result<(), Stopped> {
+    /// Appends all that was counted before a time, and settles the records that it was counted from. False where the journal takes nothing now.
+    fn flush(&mut self, at_ms: u64) -> Result<bool, Stopped> {
         // Series expire although nothing comes, and so do spans that wait for others.
         self.aggregator.begin(&[], at_ms);
         self.flush_counted(at_ms)
     }
 
     /// The same, but nothing expires by this time: the records before it may not all be read.
-    fn flush_counted(&mut self, at_ms: u64) -> Result<(), Stopped> {
+    fn flush_counted(&mut self, at_ms: u64) -> Result<bool, Stopped> {
         // A journal that is full may be so because of this cursor: it counts on.
-        if self.aggregator.series() == 0 || self.metrics.is_refused() {
-            return self.keep(false);
+        let is_refused = self.metrics.is_refused();
+        if self.aggregator.series() == 0 || is_refused {
+            return self.keep(false).map(|()| !is_refused);
         }
         self.aggregator.begin_flush(at_ms);
         self.keep(true)?;
@@ -301,23 +312,36 @@ impl Derive {
 
     /// Appends all that was counted, for the last time: a successor may derive other metrics, and could not use what is kept.
     fn flush_all(&mut self) -> Result<(), Stopped> {
-        self.append()?;
+        if self.aggregator.flush().is_some() {
+            // It may be known in memory alone.
+            self.keep(true)?;
+            self.append()?;
+        }
         match self.aggregator.has_news() {
-            true => self.flush_counted(self.aggregator.clock_ms()),
+            true => self.flush_counted(self.aggregator.clock_ms()).map(drop),
             false => self.keep(false),
         }
     }
 
-    /// Whether there is no record that was not read.
-    fn is_all_read(&mut self) -> bool {
-        let head = self.metrics.head();
-        let follower: &mut Follower = self.consumer.follower();
-        follower.next_sequence() >= head
+    /// The time where no records come that are counted: one at which a flush is due, when everything is read that was received before it.
+    fn time_read(&mut self) -> Option<u64> {
+        let Derive { consumer, metrics, awaited, due_ms, .. } = self;
+        let now = now_ms();
+        if due_ms.is_some_and(|due| now < due) && awaited.is_none() {
+            return None;
+        }
+        let (at_ms, first) = *awaited.get_or_insert_with(|| (now, metrics.first_after(now)));
+        let follower: &mut Follower = consumer.follower();
+        if follower.next_sequence() < first {
+            return None;
+        }
+        *awaited = None;
+        Some(at_ms)
     }
 
-    /// Appends what is left of the flush that is under way. Where the journal does not take it, the rest is left for the next flush.
-    fn append(&mut self) -> Result<(), Stopped> {
-        let Some(flush) = self.aggregator.flush() else { return Ok(()) };
+    /// Appends what is left of the flush that is under way. Where the journal does not take it, the rest is left for the next flush, and this is false.
+    fn append(&mut self) -> Result<bool, Stopped> {
+        let Some(flush) = self.aggregator.flush() else { return Ok(true) };
         let mut from = self.metrics.appended_of(flush.number);
         loop {
             let Derive { aggregator, metrics, room, runtime, stop, .. } = self;
@@ -336,18 +360,19 @@ impl Derive {
                     from = next;
                     self.health.succeeded(bytes);
                 }
+                Appended::Busy => self.wait(async { tokio::time::sleep(BUSY).await })?,
                 Appended::Closed => return Err(Stopped),
                 Appended::Refused { why } => {
                     // Its records must not wait for it: the journal may be full because of them.
                     self.aggregator.end_flush_at(from);
                     self.keep(true)?;
-                    return self.failed(&why, AFTER_ERROR);
+                    return self.failed(&why, AFTER_ERROR).map(|()| false);
                 }
             }
         }
         self.aggregator.end_flush();
         self.show();
-        Ok(())
+        Ok(true)
     }
 
     /// Keeps the state when too much of the journal waits for it.

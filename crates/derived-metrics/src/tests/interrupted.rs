@@ -45,6 +45,19 @@ fn the_rest_of_a_flush_is_in_the_next() {
     assert_eq!(aggregator.last_flush().number, 2);
 }
 
+/// A series that was delivered and got nothing since has no point: least of all a last value that nobody observed.
+#[test]
+fn a_series_that_was_delivered_has_no_other_point() {
+    let mut aggregator = Aggregator::new(settings(Temporality::Delta, 100));
+    aggregator.begin(b"t", START_MS);
+    observe(&mut aggregator, 1, &fields(&[("a", "b")]), Number::Double(2.5), 1);
+    observed(&mut aggregator, 1);
+    aggregator.begin_flush(START_MS + 1000);
+    aggregator.end_flush_at(2);
+    assert_eq!(aggregator.series(), 2);
+    assert!(flush(&mut aggregator, START_MS + 2000).is_empty());
+}
+
 /// A year too far ahead for a while: later series neither end at once nor are stamped then.
 #[test]
 fn a_clock_that_was_set_back_is_followed() {
@@ -89,6 +102,10 @@ fn sums_end_at_the_largest_numbers() {
     for data in flush(&mut aggregator, START_MS).values() {
         let sum = match data {
             Data::ExponentialHistogram(all) => all.data_points[0].sum.unwrap(),
+            Data::Sum(all) => match all.data_points[0].value {
+                Some(opentelemetry_proto::tonic::metrics::v1::number_data_point::Value::AsDouble(sum)) => sum,
+                ref other => panic!("{other:?}"),
+            },
             _ => continue,
         };
         assert_eq!(sum, 0.0);

@@ -38,6 +38,8 @@ pub(super) struct PieceToAppend {
 pub(super) enum Appended {
     /// The journal has it, and what is left of the flush begins at series `next`.
     Durable { next: u32, bytes: u64 },
+    /// As many appends wait as may.
+    Busy,
     /// Not now.
     Refused { why: String },
     /// The journal is closed.
@@ -51,19 +53,14 @@ impl MetricsSource {
         Ok(MetricsSource { journal: journal.clone(), books: ledger.source(SOURCE)?, checkpoint })
     }
 
-    /// Whether the journal takes anything at all.
-    pub(super) fn is_open(&self) -> bool {
-        !matches!(self.journal.append_error(), Some(AppendError::Closed))
-    }
-
     /// Whether the journal is known to take nothing now.
     pub(super) fn is_refused(&self) -> bool {
         self.journal.append_error().is_some()
     }
 
-    /// The first record that is not written.
-    pub(super) fn head(&self) -> u64 {
-        self.journal.advance_clock(0)
+    /// The first record that is not received before a time.
+    pub(super) fn first_after(&self, at_ms: u64) -> u64 {
+        self.journal.advance_clock(at_ms.saturating_mul(1_000_000))
     }
 
     /// The number of the last flush of which anything was appended.
@@ -93,16 +90,20 @@ impl MetricsSource {
         from: u32,
         room: &EgressBudget,
     ) -> Result<Option<PieceToAppend>, &'static str> {
-        let Some(piece) = aggregator.piece(from, LONGEST) else { return Ok(None) };
-        if piece.skipped > 0 {
-            tracing::warn!(
-                series = piece.skipped,
-                "derived series are too long for a request, and are not appended"
-            );
-        }
-        if piece.bytes == 0 {
-            return Ok(None);
-        }
+        let mut from = from;
+        let piece = loop {
+            let Some(piece) = aggregator.piece(from, LONGEST) else { return Ok(None) };
+            if piece.skipped > 0 {
+                tracing::warn!(
+                    series = piece.skipped,
+                    "derived series are too long for a request, and are not appended"
+                );
+            }
+            if piece.data_points > 0 {
+                break piece;
+            }
+            from = piece.next;
+        };
         let mut turn = BorrowTurn::none();
         let mut window = loop {
             match room.window(piece.bytes).await {
@@ -156,6 +157,9 @@ impl MetricsSource {
             }
             Err(error) => {
                 submitted.refuse(Refusal::Disk);
+                if error == AppendError::Busy {
+                    return Appended::Busy;
+                }
                 Appended::Refused { why: error.to_string() }
             }
         }
