@@ -150,6 +150,8 @@ impl ModelSeries {
             })
         };
         let count: u64 = self.all.iter().map(|(_, count)| count).sum();
+        // In delta a point says what came, and nothing did.
+        let has_nothing = count == 0 && temporality == 1;
         let double_sum: f64 =
             self.all.iter().fold(0.0, |sum, (value, count)| sum + value.as_f64() * *count as f64);
         if measure == 0 {
@@ -172,7 +174,9 @@ impl ModelSeries {
             };
             let histogram =
                 otlp::Histogram { data_points: vec![point], aggregation_temporality: temporality };
-            return vec![("calls", sum(Number::Int(count as i64))), ("duration", Data::Histogram(histogram))];
+            let points =
+                vec![("calls", sum(Number::Int(count as i64))), ("duration", Data::Histogram(histogram))];
+            return if has_nothing { Vec::new() } else { points };
         }
         let total = self.all.iter().fold(Number::Int(0), |sum, (value, count)| match (sum, *value) {
             (Number::Int(sum), Number::Int(value)) => Number::Int(sum + value * *count as i64),
@@ -200,11 +204,11 @@ impl ModelSeries {
         let gauge = otlp::Gauge { data_points: vec![number(self.all.last().unwrap().0)] };
         let spread =
             otlp::ExponentialHistogram { data_points: vec![point], aggregation_temporality: temporality };
-        vec![
-            ("total", sum(total)),
-            ("last", Data::Gauge(gauge)),
-            ("spread", Data::ExponentialHistogram(spread)),
-        ]
+        let mut points = vec![("total", sum(total)), ("last", Data::Gauge(gauge))];
+        if !has_nothing {
+            points.push(("spread", Data::ExponentialHistogram(spread)));
+        }
+        points
     }
 }
 
