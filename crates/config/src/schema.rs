@@ -86,7 +86,7 @@ pub(crate) fn shape(shape: &Shape) -> Json {
         }
         Shape::Map { key, value } => json!({
             "type": ["object", "null"],
-            "propertyNames": key.schema,
+            "propertyNames": (key.schema)(),
             "additionalProperties": self::shape(value),
             "maxProperties": MOST_ENTRIES,
         }),
@@ -101,7 +101,7 @@ pub(crate) fn shape(shape: &Shape) -> Json {
 fn scalar(scalar: &ScalarShape) -> Json {
     let words = scalar.choices.iter().map(|(word, doc)| json!({ "const": word, "description": flow(doc) }));
     let mut notations: Vec<Json> =
-        if scalar.choices.is_empty() { vec![scalar.schema.clone()] } else { words.collect() };
+        if scalar.choices.is_empty() { vec![(scalar.schema)()] } else { words.collect() };
     // `1.0` is text to the setting, and a number to an editor.
     notations.extend(
         scalar.choices.iter().filter_map(|(word, _)| word.parse::<f64>().ok()).map(|n| json!({ "const": n })),
@@ -113,10 +113,10 @@ fn scalar(scalar: &ScalarShape) -> Json {
 /// A default as JSON: numbers as numbers.
 fn value(plain: &PlainValue, shape: &Shape) -> Json {
     match (plain, shape) {
-        (PlainValue::Text(text), Shape::Scalar(scalar)) if scalar.schema["type"] == json!("integer") => {
+        (PlainValue::Text(text), Shape::Scalar(scalar)) if (scalar.schema)()["type"] == json!("integer") => {
             text.parse::<u64>().map_or_else(|_| json!(text), |number| json!(number))
         }
-        (PlainValue::Text(text), Shape::Scalar(scalar)) if scalar.schema["type"] == json!("boolean") => {
+        (PlainValue::Text(text), Shape::Scalar(scalar)) if (scalar.schema)()["type"] == json!("boolean") => {
             json!(text == "true")
         }
         (PlainValue::Text(text), _) => json!(text),

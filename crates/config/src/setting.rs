@@ -111,7 +111,8 @@ pub(crate) struct ScalarShape {
     pub(crate) example: &'static str,
     pub(crate) notation: &'static str,
     pub(crate) choices: Vec<(&'static str, String)>,
-    pub(crate) schema: Json,
+    /// Makes the JSON Schema of the notation: only who writes a schema needs it, and all of them together take megabytes.
+    pub(crate) schema: fn() -> Json,
 }
 
 /// One declared setting.
@@ -173,7 +174,7 @@ pub(crate) fn within<T: Ranged>(value: &T, range: &RangeInclusive<T::Bound>) -> 
 
 pub(crate) fn scalar_shape<T: Scalar>() -> ScalarShape {
     let (what, example, notation) = (T::WHAT, T::EXAMPLE, T::NOTATION);
-    ScalarShape { what, example, notation, choices: T::choices(), schema: T::schema() }
+    ScalarShape { what, example, notation, choices: T::choices(), schema: T::schema }
 }
 
 impl<T: Scalar> Setting for T {

@@ -28,7 +28,7 @@ impl Setting for Fixture {
             example: "{ name: GET /, attributes: { http.status: 200 } }",
             notation: "An item as the sink `http` writes it.",
             choices: Vec::new(),
-            schema: json!({}),
+            schema: || json!({}),
         })
     }
 

@@ -42,7 +42,7 @@ impl Setting for Hashring {
             notation: "A hashring with the keys of a hashring file of Thanos Receive: `hashring`, `tenants`, \
                        `tenant_matcher_type`, `endpoints`, `algorithm`, `external_labels`, `shuffle_sharding_config`.",
             choices: Vec::new(),
-            schema: json!({"type": "object"}),
+            schema: || json!({"type": "object"}),
         })
     }
 

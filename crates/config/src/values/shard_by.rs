@@ -48,17 +48,21 @@ impl Setting for ShardBy {
     }
 
     fn shape() -> Shape {
-        let names = json!({"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "maxItems": 64});
         Shape::Scalar(ScalarShape {
             what: "labels",
             example: "all",
             notation: "`all` labels, a list of labels (`[job, instance]`), or all but some (`{without: [le]}`).",
             choices: Vec::new(),
-            schema: json!({"anyOf": [
-                {"const": "all"},
-                names.clone(),
-                {"type": "object", "properties": {"without": names}, "required": ["without"], "additionalProperties": false},
-            ]}),
+            schema: || {
+                let names = json!({
+                    "type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "maxItems": 64,
+                });
+                let without = json!({
+                    "type": "object", "properties": {"without": names.clone()}, "required": ["without"],
+                    "additionalProperties": false,
+                });
+                json!({"anyOf": [{"const": "all"}, names, without]})
+            },
         })
     }
 

@@ -31,7 +31,7 @@ impl Setting for TailPolicies {
             example: "[{name: errors, type: status_code, status_code: {status_codes: [ERROR]}}]",
             notation: "A list of policies: docs/tail-sampling.md.",
             choices: Vec::new(),
-            schema: crate::schema::shape(&Sequence::<TailPolicy>::shape()),
+            schema: || crate::schema::shape(&Sequence::<TailPolicy>::shape()),
         })
     }
 
