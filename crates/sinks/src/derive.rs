@@ -219,6 +219,7 @@ impl Derive {
             let received_at_ms = record.meta.received_at_ns / 1_000_000;
             self.aggregator.begin(record.meta.tenant.as_str().as_bytes(), received_at_ms);
         }
+        let before = self.aggregator.counts().observations;
         let staged = match self.stage(&mut record)? {
             Err(DropReason::Room(BudgetError::WithoutTurn)) => {
                 let room = self.room.clone();
@@ -251,7 +252,12 @@ impl Derive {
             }
         };
         self.position = self.position.max(record.sequence + 1);
-        self.taken.add(record, losses);
+        if self.taken.last.is_none() && self.aggregator.counts().observations == before {
+            // Nothing of it is in the table: it does not wait for the state. Among such are the metrics of this sink.
+            self.consumer.settle(&record, losses);
+        } else {
+            self.taken.add(record, losses);
+        }
         Ok(())
     }
 
