@@ -18,7 +18,7 @@ use tidegate_tests::{Collector, Gateway, SOON, free_address, http, until};
 const LATE: Duration = Duration::from_secs(60);
 const CALLS: &str = "traces.span.metrics.calls";
 
-/// What both count of the same items, each by itself.
+/// Connectors of the Collector, each with the key and the settings that ask a sink for the same metrics.
 fn connectors() -> [(&'static str, &'static str, Value); 6] {
     let spanmetrics = "span_metrics";
     [
@@ -301,7 +301,7 @@ fn a_table_that_is_too_small_counts_all() {
     assert_eq!((&derived["observations"], &derived["lost"]), (&json!(200), &json!(0)));
 }
 
-/// What is counted waits while the journal is full, and the cursor of the sink that counts does not fill it: it is full because of another.
+/// Counts wait while the journal is full. It is full because of another sink: the cursor of the sink that counts moves on.
 #[test]
 fn a_full_journal_loses_no_count() {
     let nowhere = free_address();

@@ -206,7 +206,7 @@ fn the_example_is_the_default_and_its_commented_settings_are_valid() {
     assert_eq!(config.memory, Some(Bytes::mib(64)));
 }
 
-/// What was counted outlives an upgrade only where this stays: if it has to change, cumulative counts begin anew, which belongs in the changelog.
+/// Counts outlive an upgrade only if this stays the same. If it has to change, cumulative counts begin anew, and the changelog says so.
 #[test]
 fn the_fingerprint_of_derived_metrics_is_stable() {
     const SINK: &str = "sinks: { red: { type: derive, span_metrics: { dimensions: [{ name: a, default: b }] }, service_graph: {}, count: { logs: { n: \

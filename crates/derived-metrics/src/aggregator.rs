@@ -127,7 +127,7 @@ impl Aggregator {
         self.current.iter_mut().for_each(CurrentResource::clear);
     }
 
-    /// What is counted from now on is this tenant's.
+    /// Counts for this tenant from now on.
     pub(crate) fn become_tenant(&mut self, tenant: Tenant) {
         if tenant.bytes() != self.tenant.bytes() {
             (self.tenant, self.overflow) = (tenant, None);

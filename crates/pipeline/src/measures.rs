@@ -144,7 +144,7 @@ impl Number {
     }
 }
 
-/// What was measured of an item.
+/// A measurement of an item.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observation {
     /// Its value.
@@ -181,7 +181,7 @@ pub trait Measurements {
     /// The key under construction.
     fn key(&mut self) -> &mut MeasureKey;
 
-    /// What this measure observes from now on is of another resource: the key holds its attributes, as fields `1` with the message `KeyValue` each.
+    /// The observations of this measure that follow are of another resource: the key holds its attributes, as fields `1` with the message `KeyValue` each.
     fn resource(&mut self, measure: usize);
 
     /// An item was measured. The key holds the values of [listed](KeyAttributes::Listed) attributes in their order, each as the message `AnyValue` behind its

@@ -59,7 +59,7 @@ pub struct DeriveSettings {
 pub struct DeriveReport {
     /// Series that it has now.
     pub series: u64,
-    /// What was measured, since its state began.
+    /// Observations, and what became of them, since its state began.
     pub counts: Counts,
 }
 
@@ -107,7 +107,7 @@ pub enum DeriveError {
     /// Its page in the ledger.
     #[error(transparent)]
     Page(#[from] TooMany),
-    /// What it had counted could not be read.
+    /// Its state could not be read.
     #[error("reading what was counted: {0}")]
     State(#[from] io::Error),
 }

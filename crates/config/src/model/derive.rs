@@ -49,7 +49,7 @@ settings! {
     /// Calls and durations of spans, as the Collector's `spanmetrics` connector counts them. Spans whose resource has no `service.name` are not
     /// counted.
     pub struct SpanMetrics {
-        /// What the names of the metrics begin with, before a dot. Empty: nothing.
+        /// The prefix of the metrics' names, before a dot. Empty: none.
         namespace: Text = Text::from("traces.span.metrics"),
         /// Attributes of spans, or else of their resources, that tell series apart, beside `service.name`, `span.name`, `span.kind` and
         /// `status.code`.

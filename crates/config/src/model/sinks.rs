@@ -95,7 +95,7 @@ pub(crate) trait SinkSettings {
         None
     }
 
-    /// What it derives, if it is a sink that derives metrics.
+    /// Its settings, if it is a sink that derives metrics.
     fn derive(&self) -> Option<&DeriveSink> {
         None
     }

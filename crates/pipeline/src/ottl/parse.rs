@@ -145,7 +145,7 @@ impl Parser<'_> {
         }
     }
 
-    /// From the start of token `from` to the end of the token before the next.
+    /// The bytes from the start of token `from` to the end of the last token that was taken.
     fn since(&self, from: usize) -> Range<usize> {
         let start = self.range(from).start;
         start..self.at.checked_sub(1).map_or(start, |last| self.range(last).end).max(start)

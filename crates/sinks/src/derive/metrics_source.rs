@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Its name in the books.
 const SOURCE: &str = "derive";
-/// What the keys of its checkpoints begin with.
+/// The prefix of the keys of its checkpoints.
 const CHECKPOINT: &[u8] = b"derive ";
 /// The longest request that it appends, in bytes: every sink delivers those, with the least memory that a gateway starts with.
 const LONGEST: usize = 192 << 10;
@@ -27,7 +27,7 @@ pub(super) struct MetricsSource {
 pub(super) struct PieceToAppend {
     window: Window,
     charge: LentCharge,
-    /// What was borrowed for it ends with it.
+    /// The turn in which memory was borrowed for it.
     _turn: BorrowTurn,
     meta: Meta,
     flush: u64,

@@ -1,4 +1,4 @@
-//! What was counted, in a file that is replaced as a whole.
+//! The state of an aggregator, in a file that is replaced as a whole.
 //!
 //! | bytes | content |
 //! |---|---|
@@ -32,7 +32,8 @@ impl StateFile {
         Ok(StateFile { folder: folder.to_owned(), path: folder.join(format!("{name}.state")), journal })
     }
 
-    /// What was counted, and the first record that was not. `None` where nothing is kept that could go on, which is logged.
+    /// The aggregator, and the first record that it has not counted. `None` where there is no file; and where there is one of another journal or of
+    /// other metrics or a damaged one, which is logged.
     ///
     /// # Errors
     /// Those of reading; and a version that this program does not know.

@@ -31,14 +31,14 @@ const BUILT_IN: [(BuiltInDimension, AttributeSource); 4] = [
     (BuiltInDimension::StatusCode, AttributeSource::StatusCode),
 ];
 
-/// What a sink that derives measures of items, and what becomes of that.
+/// The measures of a sink that derives metrics, and the table of its series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfiguredDerivation {
     /// The measures.
     pub measures: Vec<Measure>,
-    /// What is summed up of them.
+    /// The table that sums them up.
     pub table: engine::Settings,
-    /// For each text of the measures where it is written, below the sink.
+    /// Where each text of the measures is written: the settings below the sink.
     pub(crate) texts: Vec<Vec<String>>,
 }
 

@@ -34,14 +34,14 @@ settings! {
 }
 
 impl DeriveSink {
-    /// What it measures of items, and what becomes of that; `None` where it has errors, which are reported elsewhere.
+    /// Its measures and the table of its series; `None` where the settings have errors, which are reported elsewhere.
     pub fn derivation(&self) -> Option<ConfiguredDerivation> {
         ConfiguredDerivation::of(self).ok()
     }
 }
 
 impl SinkSettings for DeriveSink {
-    /// What it takes others take, too: none of them leaves it out.
+    /// It takes nothing away from other sinks: items that it reads go to them as well.
     fn routing(&self) -> Option<&SinkRouting> {
         None
     }

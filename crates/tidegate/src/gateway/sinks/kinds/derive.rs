@@ -54,7 +54,7 @@ impl SinkKind for DeriveSink {
         FILES
     }
 
-    /// What it has counted is kept now and then.
+    /// Records wait for the state to be written, which is done with each flush.
     fn usual_lag(&self) -> Duration {
         self.interval.get() + FLUSHING
     }
