@@ -26,6 +26,7 @@ mod tail_sampling;
 mod thanos_router;
 mod tls;
 mod traffic;
+mod turns;
 mod unmatched;
 mod uploads;
 

@@ -1,12 +1,11 @@
 //! Tail sampling: processor time per span, memory for traces that are not decided, and a restart with all of them behind.
 
-use super::otlp::{CONNECTIONS, ROUNDS, accepted};
+use super::otlp::CONNECTIONS;
+use super::turns::{PER_REQUEST, costs_in_turns, send};
 use crate::Failure;
-use crate::figure::{Bar, Bench, Figure, Row, median};
+use crate::figure::{Bar, Bench, Figure, Row};
 use crate::subject::{Folder, Subject};
 use std::time::{Duration, Instant};
-use tidegate_load::OnRefused;
-use tidegate_load::otlp::{ContentCoding, OtlpProfile, OtlpReport, Signal, Transport};
 
 pub(super) const CPU: Row = Row {
     name: "tail-sampling",
@@ -19,7 +18,6 @@ pub(super) const MEMORY: Row = Row {
     measure: memory,
 };
 
-const PER_REQUEST: u64 = 200;
 /// Spans of a trace, as the load makes them.
 const PER_TRACE: u64 = 8;
 const UNDECIDED: u64 = 300_000;
@@ -45,25 +43,10 @@ fn cpu(bench: &Bench) -> Result<Vec<Figure>, Failure> {
     let folders = [Folder::new(bench)?, Folder::new(bench)?];
     let all = Subject::start(&folders[0], &settings(""))?;
     let sampled = Subject::start(&folders[1], &settings(&sampled("1s", 200_000)))?;
-    let length = (bench.seconds / ROUNDS).as_secs_f64();
-    let (mut of_all, mut of_sampled, mut first, mut requests) = (Vec::new(), Vec::new(), 0, 100);
-    for round in 0..=ROUNDS {
-        for (subject, costs) in [(&all, &mut of_all), (&sampled, &mut of_sampled)] {
-            let before = subject.used()?;
-            let report = send(subject, first, requests)?;
-            subject.wait_until_settled()?;
-            let used = subject.used()?.since(before);
-            // The first is short, and says how long the others are.
-            match round {
-                0 => requests = ((100.0 * length / report.elapsed.as_secs_f64().max(1e-3)) as u64).max(100),
-                _ => costs.push(used.total().as_secs_f64() * 1e6 / report.items as f64),
-            }
-        }
-        first += CONNECTIONS * requests * PER_REQUEST;
-    }
+    let costs = costs_in_turns(bench, [&all, &sampled])?;
+    let [of_all, of_sampled] = costs.map(|ns| ns / 1e3);
     let kept = sampled.meter("tidegate_sink_items_delivered_total")?;
     let dropped = sampled.meter("tidegate_sink_items_dropped_total")?;
-    let (of_all, of_sampled) = (median(of_all), median(of_sampled));
     Ok(vec![Figure {
         name: CPU.name,
         what: "CPU µs per span that tail sampling takes, both passes".to_owned(),
@@ -140,21 +123,4 @@ fn memory(bench: &Bench) -> Result<Vec<Figure>, Failure> {
             ],
         },
     ])
-}
-
-/// Sends so many requests over each connection, each with traces of its own; every one must be accepted.
-fn send(subject: &Subject, first: u64, requests: u64) -> Result<OtlpReport, Failure> {
-    let profile = OtlpProfile {
-        transport: Transport::Http,
-        signal: Signal::Traces,
-        coding: ContentCoding::Identity,
-        connections: CONNECTIONS,
-        items: PER_REQUEST,
-        requests,
-        first,
-        on_refused: OnRefused::Count,
-        deadline: Duration::from_secs(600),
-        ..OtlpProfile::default()
-    };
-    accepted(subject, &profile)
 }
