@@ -7,9 +7,12 @@ mod metrics_source;
 mod state_file;
 
 use crate::batch::DropReason;
+use crate::clock::now_ns;
 use crate::egress_budget::{BorrowTurn, BudgetError, EgressBudget};
 use crate::health::Health;
-use crate::journal_consumer::{AttachError, IdleReason, JournalConsumer, Record, SinkContext};
+use crate::journal_consumer::{
+    AttachError, IdleReason, JournalConsumer, PendingRecords, Record, SinkContext,
+};
 use crate::losses::Losses;
 use crate::need::Need;
 use crate::pipeline_stage::Staged;
@@ -87,15 +90,6 @@ pub struct Derive {
     most_pending: u64,
     /// A record may be counted in part, so the state in memory is not to be kept.
     is_torn: bool,
-}
-
-/// Records that are settled when the state is kept.
-#[derive(Clone, Copy, Default)]
-struct PendingRecords {
-    /// Where the body of the first of them begins in the journal, in bytes.
-    begin: Option<u64>,
-    last: Option<Record>,
-    losses: Losses,
 }
 
 /// The sink could not be started.
@@ -332,7 +326,7 @@ impl Derive {
     /// The time where no records come that are counted: one at which a flush is due, when everything is read that was received before it.
     fn time_read(&mut self) -> Option<u64> {
         let Derive { consumer, metrics, awaited, due_ms, .. } = self;
-        let now = now_ms();
+        let now = now_ns() / 1_000_000;
         if due_ms.is_some_and(|due| now < due) && awaited.is_none() {
             return None;
         }
@@ -383,8 +377,7 @@ impl Derive {
 
     /// Keeps the state when too much of the journal waits for it.
     fn spare_quota(&mut self) -> Result<(), Stopped> {
-        let end = self.taken.last.map(|last| last.bytes_after).max(self.consumer.passed_end());
-        let pending = self.taken.begin.zip(end).map_or(0, |(begin, end)| end.saturating_sub(begin));
+        let pending = self.taken.bytes(self.consumer.passed_end());
         if pending >= self.most_pending { self.keep(false) } else { Ok(()) }
     }
 
@@ -432,18 +425,4 @@ impl Derive {
         let series = self.aggregator.series() as u64;
         self.health.show_derived(Some(DeriveReport { series, counts: self.aggregator.counts() }));
     }
-}
-
-impl PendingRecords {
-    fn add(&mut self, record: Record, losses: Losses) {
-        let body_len = u64::from(record.as_journalled().body_len);
-        self.begin.get_or_insert(record.bytes_after.saturating_sub(body_len));
-        self.last = Some(record);
-        self.losses = self.losses.and(losses);
-    }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

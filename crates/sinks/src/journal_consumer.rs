@@ -1,6 +1,7 @@
 //! A sink's side of the journal and of the books: what comes next, and what became of it.
 
 mod entries;
+mod pending_records;
 mod record;
 mod skipped_records;
 mod tap_state;
@@ -13,6 +14,7 @@ use crate::pipeline_stage::{KeptBodies, PipelineStage, SinkPipeline, Staged};
 use crate::signals::Signals;
 use crate::trace_sampling::Sampling;
 use entries::{CursorLosses, completion, enter};
+pub(crate) use pending_records::PendingRecords;
 pub(crate) use record::Record;
 use skipped_records::SkippedRecords;
 use std::cell::Cell;

@@ -10,9 +10,12 @@ mod pieces;
 
 use crate::batch::DropReason;
 use crate::body_parts::{BodyPosition, DocumentParts, EventParts};
+use crate::clock::now_ns;
 use crate::egress_budget::{BorrowTurn, BudgetError, Charged, EgressBudget};
 use crate::health::Health;
-use crate::journal_consumer::{AttachError, IdleReason, JournalConsumer, Record, SinkContext};
+use crate::journal_consumer::{
+    AttachError, IdleReason, JournalConsumer, PendingRecords, Record, SinkContext,
+};
 use crate::losses::Losses;
 use crate::need::Need;
 use crate::other_events::OtherEvents;
@@ -55,24 +58,13 @@ pub struct Lake {
     symbols: Symbols,
     /// The records taken since the last commit.
     taken: PendingRecords,
+    /// Whether any of them is in the lake's unfinished files; so whether there will be a commit.
+    is_pushed: bool,
     /// How many bytes of the journal may wait for a commit.
     most_pending: u64,
     ticked: Instant,
     /// When items were said to be too large.
     warned: Option<Instant>,
-}
-
-/// Records that the next commit settles.
-#[derive(Clone, Copy, Default)]
-struct PendingRecords {
-    /// Where the body of the first of them begins in the journal, in bytes.
-    begin: Option<u64>,
-    /// The last of them.
-    last: Option<Record>,
-    /// Their items that the lake could not store.
-    losses: Losses,
-    /// Whether any of them is in the lake's unfinished files; so whether there will be a commit.
-    pushed: bool,
 }
 
 /// The lake could not be started.
@@ -168,6 +160,7 @@ impl Lake {
             runtime,
             symbols: Symbols::new(),
             taken: PendingRecords::default(),
+            is_pushed: false,
             most_pending: context.journal.stats().quota / QUOTA_PART,
             ticked: Instant::now(),
             warned: None,
@@ -229,33 +222,35 @@ impl Lake {
                 match commit {
                     Some(commit) if commit.through < record.sequence => {
                         self.committed(Some(commit));
-                        self.taken.add(record, losses, true);
+                        self.taken.add(record, losses);
+                        self.is_pushed = true;
                     }
                     commit => {
-                        self.taken.add(record, losses, true);
+                        self.taken.add(record, losses);
+                        self.is_pushed = true;
                         self.committed(commit);
                     }
                 }
             }
             Err(WriteFailure::Lost(reason)) => {
                 let losses = self.lost(&record, reason);
-                self.taken.add(record, losses.and(filtered), false);
+                self.taken.add(record, losses.and(filtered));
             }
             Err(WriteFailure::Nothing(losses)) => {
                 let too_large = losses.but(Dropped::Untranslatable).entries().map(|(_, items)| items).sum();
                 if too_large > 0 {
                     self.too_large(&record, too_large);
                 }
-                self.taken.add(record, losses.and(filtered), false);
+                self.taken.add(record, losses.and(filtered));
             }
             Err(WriteFailure::Room(_)) => {
                 let losses = self.lost(&record, Dropped::TooLarge);
-                self.taken.add(record, losses.and(filtered), false);
+                self.taken.add(record, losses.and(filtered));
             }
             Err(WriteFailure::Damaged | WriteFailure::Stopped) => {}
             Err(WriteFailure::Lake(error)) => return Err(error),
         }
-        if !self.taken.pushed {
+        if !self.is_pushed {
             // No commit is to come that would settle it.
             self.settle();
         }
@@ -422,9 +417,7 @@ impl Lake {
 
     /// Finishes the files when too much of the journal waits for them, with what was passed over meanwhile.
     fn spare_quota(&mut self) -> Result<(), Error> {
-        let end = self.taken.last.map(|last| last.bytes_after).max(self.consumer.passed_end());
-        let pending = self.taken.begin.zip(end).map_or(0, |(begin, end)| end.saturating_sub(begin));
-        if pending >= self.most_pending {
+        if self.taken.bytes(self.consumer.passed_end()) >= self.most_pending {
             let commit = self.writer.close_files()?;
             self.committed(commit);
         }
@@ -452,6 +445,7 @@ impl Lake {
 
     /// Moves the cursor behind what was taken.
     fn settle(&mut self) {
+        self.is_pushed = false;
         let PendingRecords { last, losses, .. } = std::mem::take(&mut self.taken);
         if let Some(last) = last {
             self.consumer.settle(&last, losses);
@@ -463,7 +457,7 @@ impl Lake {
         if self.health.trouble().retry_at.is_none() {
             tracing::warn!(sink = self.consumer.name(), %error, "the lake cannot be written now; trying again");
         }
-        self.taken = PendingRecords::default();
+        (self.taken, self.is_pushed) = (PendingRecords::default(), false);
         let mut said = error.to_string();
         loop {
             self.health.failed(&said, SystemTime::now().checked_add(AFTER_ERROR));
@@ -484,23 +478,8 @@ fn wait<F: Future>(runtime: &Handle, stop: &StopSignal, future: F) -> Result<F::
     runtime.block_on(stop.or(future)).ok_or(WriteFailure::Stopped)
 }
 
-impl PendingRecords {
-    fn add(&mut self, record: Record, losses: Losses, pushed: bool) {
-        let body_len = u64::from(record.as_journalled().body_len);
-        self.begin.get_or_insert(record.bytes_after.saturating_sub(body_len));
-        self.last = Some(record);
-        self.losses = self.losses.and(losses);
-        self.pushed |= pushed;
-    }
-}
-
 impl From<BudgetError> for WriteFailure {
     fn from(no_room: BudgetError) -> WriteFailure {
         WriteFailure::Room(no_room)
     }
-}
-
-fn now_ns() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

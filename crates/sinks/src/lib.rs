@@ -9,6 +9,7 @@ mod backoff;
 mod batch;
 mod blackhole;
 mod body_parts;
+mod clock;
 mod concurrency_limit;
 mod delivery;
 mod derive;

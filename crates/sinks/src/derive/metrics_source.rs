@@ -1,7 +1,7 @@
 //! The source of derived metrics: appends them to the journal, with a checkpoint that says how much of a flush is there.
 
+use crate::clock::now_ns;
 use crate::egress_budget::{BorrowTurn, BudgetError, EgressBudget, LentCharge};
-use std::time::SystemTime;
 use tidegate_arena::Window;
 use tidegate_derived_metrics::Aggregator;
 use tidegate_journal::{AppendError, Batch, Checkpoints, Encoding, Journal, Meta, Protocol, Signal, Tenant};
@@ -164,9 +164,4 @@ impl MetricsSource {
             }
         }
     }
-}
-
-fn now_ns() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

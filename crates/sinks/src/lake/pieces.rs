@@ -1,7 +1,8 @@
 //! Events and documents, said in OTLP a piece at a time before they become rows. All pieces of a record are one batch.
 
-use super::{Lake, WriteFailure, now_ns, wait};
+use super::{Lake, WriteFailure, wait};
 use crate::body_parts::BodyParts;
+use crate::clock::now_ns;
 use crate::egress_budget::BorrowTurn;
 use crate::losses::Losses;
 use crate::otlp::wire_signal;

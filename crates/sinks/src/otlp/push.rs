@@ -4,8 +4,8 @@ use super::json::{OutputForm, Written};
 use super::outbound_request::Frame;
 use super::peer::PREFIX;
 use crate::batch::DropReason;
+use crate::clock::now_ns;
 use crate::egress_budget::EgressBudget;
-use std::time::{SystemTime, UNIX_EPOCH};
 use tidegate_arena::{GROWTH_STEP, Window};
 use tidegate_wire::loki::push::{ENCODER_BYTES, Encoder, LabelRules};
 use tidegate_wire::output::{Full, Output};
@@ -32,6 +32,7 @@ pub(super) async fn written(
     let mut frame = room.window((PREFIX + PREAMBLE + form.expected / USUAL).min(longest)).await?;
     frame.skip(PREFIX + PREAMBLE);
     let mut blocks = Blocks { block: Vec::with_capacity(BLOCK), encoder: snappy::Encoder::new() };
+    // The time is for records that have none.
     let mut encoder = Encoder::new(raw, rules, now_ns());
     let mut len = 0usize;
     while let Some(stretch) = encoder.next().map_err(|_| DropReason::Damaged)? {
@@ -113,10 +114,4 @@ impl Output for BlockWriter<'_> {
         }
         Ok(())
     }
-}
-
-/// The time, for records that have none.
-fn now_ns() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
